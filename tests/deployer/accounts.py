@@ -86,7 +86,8 @@ def identities(writes, passwords):
             service = api.one("/services", "services", {"type": match[2]}, type=match[2])
             for interface in match[4].split(", "):
                 fields = {"service_id": service, "region_id": match[3], "interface": interface}
-                api.one("/endpoints", "endpoints", {**fields, "url": match[1]}, **fields)
+                endpoint = api.one("/endpoints", "endpoints", {**fields, "url": match[1]}, **fields)
+                api.call("PATCH", f"/endpoints/{endpoint}", {"endpoint": {"url": match[1]}})
         else:
             sys.exit(f"not understood: {line}")
 

@@ -1,4 +1,4 @@
-//! A machine that kubeadm refuses to join: there is no node, and the Machine says why.
+//! A machine that does not become a node, since kubeadm refuses, is missing, or is not asked to: the Machine says why.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,17 +42,8 @@ async fn a_wrong_token_or_ca_hash_means_no_node_and_the_machine_says_so() {
         ("wrong-hash", replaced(&user_data, "sha256:", 'a')),
         ("wrong-token", replaced(&user_data, "token: ", 'z')),
     ] {
-        clone_machine(&client, &worker, name, &wrong).await;
-        let message = eventually(&format!("the reason why {name} is no node"), || async {
-            let machine = machines(&client).get(name).await.ok()?;
-            let conditions = machine.data["status"]["conditions"].as_array()?.clone();
-            let ready = conditions
-                .into_iter()
-                .find(|c| c["type"] == "InfrastructureReady")?;
-            let message = ready["message"].as_str()?.to_owned();
-            (ready["reason"] == "BootstrapFailed").then_some(message)
-        })
-        .await;
+        clone_machine(&client, &worker, name, &wrong, None).await;
+        let message = machine_says(&client, name, "InfrastructureReady", "BootstrapFailed").await;
         assert!(
             message.contains("kubeadm") || message.contains("preflight"),
             "{message}"
@@ -68,6 +59,77 @@ async fn a_wrong_token_or_ca_hash_means_no_node_and_the_machine_says_so() {
         );
     }
     up.stop().await;
+}
+
+/// The message of a condition of a Machine, once it has this reason.
+async fn machine_says(client: &Client, name: &str, type_: &str, reason: &str) -> String {
+    let what = format!("the condition {type_} of {name} with the reason {reason}");
+    eventually(&what, || async {
+        let machine = machines(client).get(name).await.ok()?;
+        let conditions = machine.data["status"]["conditions"].as_array()?.clone();
+        let found = conditions.into_iter().find(|it| it["type"] == type_)?;
+        let message = found["message"].as_str()?.to_owned();
+        (found["reason"] == reason).then_some(message)
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn user_data_or_an_image_that_makes_no_node_is_told_on_the_machine() {
+    let home = tempfile::tempdir().unwrap();
+    let cloud = TestCloud::start(home.path()).await;
+    let mut args = vec!["--cloud", "simulated", "--bootstrap-timeout", "1s"];
+    args.extend([
+        "--control-plane-machine-count",
+        "1",
+        "--worker-machine-count",
+        "1",
+    ]);
+    let mut up = Up::start(home.path(), &args, &cloud.variables());
+    up.ready().await;
+    let client = up.client().await;
+    let worker = worker(&client).await;
+    let user_data = bootstrap_data(&client, &worker).await;
+
+    clone_machine(
+        &client,
+        &worker,
+        "prose",
+        "no cloud-config: a secret\n",
+        None,
+    )
+    .await;
+    let message = machine_says(&client, "prose", "InfrastructureReady", "BootstrapFailed").await;
+    assert!(message.contains("Unhandled non-multipart"), "{message}");
+    assert!(!message.contains("secret"), "{message}");
+
+    clone_machine(&client, &worker, "bare", &user_data, Some("ubuntu-24.04")).await;
+    let message = machine_says(&client, "bare", "InfrastructureReady", "BootstrapFailed").await;
+    assert!(message.contains("kubeadm: not found"), "{message}");
+
+    // More than Nova takes: refused before anything is made in the cloud.
+    let large = format!("{user_data}# {}\n", "x".repeat(60_000));
+    let servers = servers(&cloud);
+    clone_machine(&client, &worker, "large", &large, None).await;
+    let message = machine_says(
+        &client,
+        "large",
+        "InfrastructureReady",
+        "InvalidMachineSpec",
+    )
+    .await;
+    assert!(
+        message.contains("bytes in base64, and Nova takes 65535"),
+        "{message}"
+    );
+    assert_eq!(self::servers(&cloud), servers, "no server was made for it");
+    up.stop().await;
+}
+
+/// How many servers there are.
+fn servers(cloud: &TestCloud) -> usize {
+    let all = cloud.cloud.resources();
+    all.values().filter_map(|one| one.get("server")).sum()
 }
 
 async fn worker(client: &Client) -> DynamicObject {
@@ -98,8 +160,14 @@ fn replaced(text: &str, mark: &str, with: char) -> String {
     wrong
 }
 
-/// A Machine like `model` with bootstrap data of its own.
-async fn clone_machine(client: &Client, model: &DynamicObject, name: &str, user_data: &str) {
+/// A Machine like `model` with bootstrap data of its own, and another image if one is named.
+async fn clone_machine(
+    client: &Client,
+    model: &DynamicObject,
+    name: &str,
+    user_data: &str,
+    image: Option<&str>,
+) {
     let secret = json!({
         "metadata": {"name": name},
         "type": "cluster.x-k8s.io/secret",
@@ -113,7 +181,17 @@ async fn clone_machine(client: &Client, model: &DynamicObject, name: &str, user_
         )
         .await
         .unwrap();
+    clone(client, model, name, json!({"dataSecretName": name}), image).await;
+}
 
+/// A Machine like `model` with another bootstrap, and another image if one is named.
+async fn clone(
+    client: &Client,
+    model: &DynamicObject,
+    name: &str,
+    bootstrap: Value,
+    image: Option<&str>,
+) {
     let infra: Api<DynamicObject> = Api::namespaced_with(
         client.clone(),
         "default",
@@ -122,6 +200,9 @@ async fn clone_machine(client: &Client, model: &DynamicObject, name: &str, user_
     let stored = infra.get(&model.name_any()).await.unwrap();
     let mut spec = stored.data["spec"].clone();
     spec.as_object_mut().unwrap().remove("providerID");
+    if let Some(image) = image {
+        spec["image"] = json!({"filter": {"name": image}});
+    }
     create(
         &infra,
         "infrastructure.cluster.x-k8s.io",
@@ -132,7 +213,7 @@ async fn clone_machine(client: &Client, model: &DynamicObject, name: &str, user_
     .await;
 
     let mut spec = model.data["spec"].clone();
-    spec["bootstrap"] = json!({"dataSecretName": name});
+    spec["bootstrap"] = bootstrap;
     spec["infrastructureRef"]["name"] = json!(name);
     spec.as_object_mut().unwrap().remove("providerID");
     create(&machines(client), "cluster.x-k8s.io", "Machine", name, spec).await;

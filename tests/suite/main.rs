@@ -10,6 +10,7 @@
 //!   addons      manifests that a cluster gets from a ClusterResourceSet
 //!   health      machines whose kubelet dies are replaced
 //!   guests      `simulate guests` on a cloud whose servers run nothing
+//!   machines    the same with `--guest-runner`: machines of a program
 //!   budget      OpenStack requests per cluster and per worker
 //!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
 //!   manager     `manager` on an API server, with webhooks
@@ -48,6 +49,7 @@ mod generate;
 mod guests;
 mod health;
 mod kill;
+mod machines;
 mod main_job;
 mod manager;
 mod managers;

@@ -117,6 +117,18 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
     let plan = on(data, &["plan", "-f", file]);
     let (code, out, err) = ended(home.path(), &plan).await;
     assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.ends_with("Nothing to do.\n"), "{out}");
+    let (code, out, err) = ended(home.path(), &on(data, &["why"])).await;
+    assert_eq!(
+        (code, out.as_str()),
+        (Some(0), "the cloud is ready\n"),
+        "{err}"
+    );
+    let (code, _, err) = ended(home.path(), &on(data, &["why", "nova-ap"])).await;
+    assert_eq!(code, Some(1));
+    assert!(err.contains("did you mean nova-api?"), "{err}");
+    the_apis_answer(home.path(), &path).await;
+    what_was_looked_at_is_applied(home.path(), data, file).await;
     // With an `up` that runs the controller, and then without.
     let (code, out, err) = ended(home.path(), &on(data, &["delete"])).await;
     assert_eq!(code, Some(0), "{err}");
@@ -125,6 +137,7 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         "{out}"
     );
     up.kill().await.unwrap();
+    assert!(!path.join("openstack/clouds.yaml").exists());
 
     let (code, out, err) = ended(home.path(), &on(data, &["up", "--exit-when-ready"])).await;
     assert_eq!(code, Some(0), "{out}{err}");
@@ -137,6 +150,59 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         err.contains("there is no cloud cloud in namespace openstack"),
         "{err}"
     );
+}
+
+/// Our own client logs in with the clouds.yaml that `up` has written, and finds each service by the catalogue.
+async fn the_apis_answer(home: &Path, path: &Path) {
+    let data = path.to_str().unwrap();
+    let (code, text, err) = ended(home, &on(data, &["clouds-yaml"])).await;
+    assert_eq!(code, Some(0), "{err}");
+    let file = path.join("openstack/clouds.yaml");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    let mode = std::fs::metadata(&file).unwrap().permissions();
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777,
+        0o600
+    );
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let config = openstack::CloudConfig::parse(&text, "cloud").unwrap();
+    let options = openstack::SessionOptions::default();
+    let session = openstack::Session::connect(config, &options).await.unwrap();
+    let projects = session.identity().projects().await.unwrap();
+    assert!(projects.iter().any(|it| it.name == "admin"));
+    let create = openstack::network::NetworkCreate {
+        name: "net".to_owned(),
+        ..Default::default()
+    };
+    session.network().create_network(&create).await.unwrap();
+    let networks = session.network().networks(Default::default()).await;
+    assert_eq!(networks.unwrap().len(), 1);
+    let images = session.image().list(&Default::default()).await;
+    assert_eq!(images.unwrap().len(), 0);
+    let servers = session.compute().servers(&Default::default()).await;
+    assert_eq!(servers.unwrap().len(), 0);
+}
+
+/// A plan is applied by its digest, and not after something has changed.
+async fn what_was_looked_at_is_applied(home: &Path, data: &str, file: &str) {
+    let text = "release: \"2025.1\"\nservices: {nova: {config: {scheduler: {workers: 3}}}}\n";
+    std::fs::write(file, text).unwrap();
+    let (code, out, err) = ended(home, &on(data, &["plan", "-f", file, "-o", "json"])).await;
+    assert_eq!(code, Some(2), "{out}{err}");
+    let plan: Value = serde_json::from_str(&out).unwrap();
+    let digest = plan["digest"].as_str().unwrap();
+    let other = on(data, &["apply", "-f", file, "--plan", "0123456789abcdef"]);
+    let (code, _, err) = ended(home, &other).await;
+    assert_eq!(code, Some(1));
+    let parts = ["nothing is written", digest, "openstack plan -f"];
+    assert!(parts.iter().all(|part| err.contains(part)), "{err}");
+    let args = on(data, &["apply", "-f", file, "--plan", digest]);
+    let (code, out, err) = ended(home, &args).await;
+    assert_eq!(code, Some(0), "{out}{err}");
+    assert!(out.starts_with("the parameters are changed\n"), "{out}");
+    // It was for a world without the change.
+    let (code, _, err) = ended(home, &args).await;
+    assert_eq!(code, Some(1), "{err}");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Measurements: one table per command, or JSON.
 
 pub(crate) mod apiserver;
+pub(crate) mod ccm;
 pub(crate) mod clusters;
 pub(crate) mod main_job;
 pub(crate) mod nodes;

@@ -5,6 +5,7 @@
 //!   man [DIR]                manual pages, by default to target/man/man1
 //!   tidy                     rules that lints do not cover, with the invariants of ARCHITECTURE.md
 //!   bench apiserver [--json] the embedded API server and kube-apiserver with etcd
+//!   bench ccm [--json]       requests, time and memory of the cloud controller manager
 //!   bench clusters [-o json] what each further cluster of one `ferrostack up` costs
 //!   bench main-job [--json]  time, memory and requests of `ferrostack up`
 //!   bench nodes [--json]     a real Kubernetes, and clusters of real machines
@@ -54,6 +55,8 @@ enum Task {
 enum Bench {
     /// The embedded API server and kube-apiserver with etcd: speed, start, memory.
     Apiserver(bench::apiserver::Arguments),
+    /// The cloud controller manager with many Services and nodes: requests, time, memory.
+    Ccm(bench::ccm::Arguments),
     /// `ferrostack up` of many clusters with 1 control plane machine each: what a further cluster costs.
     Clusters(bench::clusters::Arguments),
     /// `ferrostack up` of one cluster with 3 control plane and 3 worker machines.
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Task::Man { directory } => man::write(&root(), &directory),
         Task::Tidy => tidy::run(&root()),
         Task::Bench(Bench::Apiserver(arguments)) => bench::apiserver::run(&root(), &arguments),
+        Task::Bench(Bench::Ccm(arguments)) => bench::ccm::run(&root(), arguments),
         Task::Bench(Bench::Clusters(arguments)) => bench::clusters::run(&root(), &arguments),
         Task::Bench(Bench::MainJob {
             json,

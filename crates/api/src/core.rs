@@ -1,4 +1,5 @@
-//! Group `cluster.x-k8s.io`: Cluster, Machine, MachineSet, MachineDeployment, MachineHealthCheck and MachineDrainRule.
+//! Group `cluster.x-k8s.io`: Cluster, Machine, MachineSet, MachineDeployment, MachineHealthCheck, MachineDrainRule
+//! and ClusterClass.
 //!
 //! v1beta2 is the stored hub; v1beta1 is served, too (reference: the Cluster API contract documents).
 

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   core          cluster.x-k8s.io                  Cluster, Machine, MachineSet, MachineDeployment, MachineHealthCheck,
-//!                                                   MachineDrainRule
+//!                                                   MachineDrainRule, ClusterClass
 //!   addons        addons.cluster.x-k8s.io           ClusterResourceSet, ClusterResourceSetBinding
 //!   ipam          ipam.cluster.x-k8s.io             IPAddressClaim, IPAddress
 //!   bootstrap     bootstrap.cluster.x-k8s.io        KubeadmConfig, KubeadmConfigTemplate

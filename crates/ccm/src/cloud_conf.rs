@@ -4,6 +4,7 @@
 //!   gcfg         the syntax
 //!   keys         every section and key: form, default, meaning, and support
 //!   value        the forms of values
+//!   pattern      patterns of names, and lists of tags
 //!   credentials  [Global] resolved to a cloud with credentials
 //!   generate     cloud.conf from a clouds.yaml, and from files of the in-tree provider
 //! ```
@@ -16,6 +17,7 @@ mod finding;
 mod gcfg;
 mod generate;
 mod keys;
+mod pattern;
 mod settings;
 mod value;
 
@@ -30,6 +32,7 @@ pub use gcfg::SyntaxError;
 pub use generate::{Generated, from_cloud, from_legacy};
 pub(crate) use keys::METHODS;
 pub use keys::{Form, KEYS, Key, Section, Support};
+pub use pattern::{InvalidPattern, NamePattern, TagFilter};
 pub use settings::{
     Class, CloudConf, Global, LoadBalancer, Metadata, MonitorDefaults, Networking, Placement,
     Recovery, Route,

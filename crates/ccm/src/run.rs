@@ -46,15 +46,23 @@ impl Clouds {
             requests,
         }
     }
+
+    /// Sessions and lists, for controllers that use the same credentials. Their requests are counted here, too.
+    #[must_use]
+    pub fn pool(&self) -> CloudPool {
+        self.pool.clone()
+    }
+
+    /// Adds the metrics of all requests, under our names.
+    pub fn register_requests(&self, metrics: &operator::metrics::Metrics) {
+        metrics.register(|registry| self.requests.register(registry));
+    }
 }
 
 /// Runs the controllers until `shutdown`, and returns after the running reconciles.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
     let clouds = Clouds::new(options.clouds.clone(), &options.metrics);
-    let requests = &clouds.requests;
-    options
-        .metrics
-        .register(|registry| requests.register(registry));
+    clouds.register_requests(&options.metrics);
     run_in(&clouds, client, options, shutdown).await;
 }
 

@@ -3,9 +3,14 @@
 //! ```text
 //!   annotations   the combined settings of annotations, class and cloud.conf
 //!   identity      the owner of a load balancer: names and tags of the Go manager, and the uids of cluster and Service
-//!   traffic       how listeners forward: PROXY protocol, X-Forwarded-For, limits
+//!   traffic       how listeners forward: TLS, PROXY protocol, X-Forwarded-For, limits
+//!   ports         what the listener of each port understands
+//!   certificate   the certificates of TLS listeners
 //!   sharing       load balancers of several Services
 //!   groups        the security group of the nodes
+//!   floating      the floating IP
+//!   vip           where the virtual address is
+//!   immutable     what Octavia does not change
 //!   members       the nodes that receive the traffic
 //!   desired       the desired load balancer (pure)
 //!   observed      the observed load balancer, from the shared lists
@@ -21,14 +26,18 @@
 
 pub(crate) mod annotations;
 mod apply;
+mod certificate;
 mod desired;
+mod floating;
 mod groups;
 pub(crate) mod identity;
+mod immutable;
 mod members;
 #[cfg(test)]
 mod model;
 mod observed;
 mod plan;
+mod ports;
 pub(crate) mod recovery;
 mod sharing;
 mod status;
@@ -36,6 +45,7 @@ mod teardown;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod vip;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -118,6 +128,8 @@ pub(crate) struct Work<'a> {
     pub(crate) cloud: &'a Cloud,
     pub(crate) identity: &'a Identity,
     pub(crate) recoveries: &'a Recoveries,
+    /// Whether Octavia gives a load balancer an address of each family.
+    pub(crate) has_additional_vips: bool,
 }
 
 impl Work<'_> {
@@ -140,6 +152,18 @@ impl Work<'_> {
             .warning(self.service, reason, "Sync", message)
             .await;
     }
+}
+
+/// Whether a Service of two families can have both addresses; others cost no request, and these one for all of them.
+async fn has_additional_vips(service: &Service, cloud: &Cloud) -> Result<bool, Error> {
+    let spec = service.spec.as_ref();
+    if spec.is_none_or(|spec| vip::Family::of(spec).1.is_none()) {
+        return Ok(false);
+    }
+    let versions = cloud.session.versions(openstack::Service::LoadBalancer);
+    let versions = versions.await;
+    let versions = versions.map_err(Error::cloud("reading the versions of Octavia"))?;
+    Ok(versions.has(2, 26))
 }
 
 /// Whether a Service needs a load balancer from this controller.
@@ -170,6 +194,7 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
         cloud: &cloud,
         identity: &identity,
         recoveries: &shared.recoveries,
+        has_additional_vips: wanted && has_additional_vips(&service, &cloud).await?,
     };
     let started = Instant::now();
     let (operation, result) = match wanted {
@@ -230,6 +255,11 @@ async fn converge(
     for notice in &round.desired.notices {
         work.warn(notice.reason, &notice.message).await;
     }
+    if round.is_ready()
+        && let Some(rejection) = certificate::missing(work, &round.steps).await?
+    {
+        return rejected(work, rejection).await;
+    }
     groups::ensure(work, round.desired.group.as_ref()).await?;
     let waits = apply::next(work, &round.desired, round.observed.as_ref(), round.steps).await?;
     let published = status::publish(work, &round.desired, &view).await?;
@@ -256,12 +286,13 @@ impl Round {
     }
 
     fn is_settled(&self) -> bool {
-        self.steps.is_empty()
-            && self.has_group
-            && self
-                .observed
-                .as_ref()
-                .is_some_and(|o| o.balancer.provisioning_status == "ACTIVE")
+        self.steps.is_empty() && self.has_group && self.observed.is_some() && self.is_ready()
+    }
+
+    /// Whether the load balancer is not there yet, or can be changed.
+    fn is_ready(&self) -> bool {
+        let observed = self.observed.as_ref();
+        observed.is_none_or(|observed| observed.balancer.provisioning_status == "ACTIVE")
     }
 }
 
@@ -277,12 +308,17 @@ fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reje
         nodes,
         view,
         conf: &work.settings.conf,
-        vip_subnet: observed
+        existing: observed.as_ref().map(|observed| &*observed.balancer),
+        has_floating_ip: observed
             .as_ref()
-            .map(|observed| observed.balancer.vip_subnet_id.as_str()),
+            .is_some_and(|observed| observed.floating_ip.is_some()),
+        has_additional_vips: work.has_additional_vips,
     };
-    let desired = desired::of(work.service, work.identity, &facts)?;
+    let mut desired = desired::of(work.service, work.identity, &facts)?;
     if let Some(observed) = &observed {
+        desired
+            .notices
+            .extend(immutable::notices(work.service, observed));
         let most = work.settings.conf.load_balancer.max_shared;
         sharing::check(&desired, observed, work.identity, most)?;
     }

@@ -34,3 +34,12 @@ mod routes;
 
 #[path = "ccm/routes_killing.rs"]
 mod routes_killing;
+
+#[path = "ccm/tls.rs"]
+mod tls;
+
+#[path = "ccm/placement.rs"]
+mod placement;
+
+#[path = "ccm/families.rs"]
+mod families;

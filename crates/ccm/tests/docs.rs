@@ -30,15 +30,10 @@ fn keys() -> String {
 }
 
 fn annotations() -> String {
-    let mut table = String::from("| annotation | meaning | |\n|---|---|---|\n");
+    let mut table = String::from("| annotation | meaning |\n|---|---|\n");
     for annotation in ccm::ANNOTATIONS {
-        let built = if annotation.is_served {
-            ""
-        } else {
-            "not built"
-        };
         table.push_str(&format!(
-            "| `{}` | {} | {built} |\n",
+            "| `{}` | {} |\n",
             annotation.name, annotation.meaning
         ));
     }

@@ -48,6 +48,7 @@ use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use operator::controller::RESYNC;
 use operator::events::Recorder;
+use operator::retry::is_conflict;
 
 use crate::Context;
 use crate::feed::{Feed, Memory};
@@ -164,7 +165,8 @@ async fn reconcile(
     let step = plan::decide(&seen.facts);
     let step = members::before_addition(&scope, &subject, &mut seen, step).await;
     let acted = act(&scope, &subject, &seen, &step).await;
-    let after = status::after(&subject.plane, &seen, &step, foundation.as_ref().err());
+    let failure = foundation.as_ref().err().filter(|it| !is_conflict(*it));
+    let after = status::after(&subject.plane, &seen, &step, failure);
     operator::patch::status(&planes, &subject.plane, &after)
         .await
         .map_err(status::failed)?;

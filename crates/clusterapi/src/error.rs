@@ -111,3 +111,24 @@ impl<T> Doing<T> for kube::Result<T> {
 pub(crate) fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
+
+#[cfg(test)]
+mod tests {
+    use operator::retry::is_conflict;
+
+    use super::*;
+
+    #[test]
+    fn a_conflict_is_recognised_in_each_error_of_a_request() {
+        let answer = || {
+            let status = kube::core::Status::failure("changed", "Conflict").with_code(409);
+            Err::<(), _>(kube::Error::Api(Box::new(status)))
+        };
+        for error in [
+            answer().doing(|| "changing MachineSet a".to_owned()),
+            answer().doing_remotely(|| "changing Node a".to_owned()),
+        ] {
+            assert!(is_conflict(&error.unwrap_err()));
+        }
+    }
+}

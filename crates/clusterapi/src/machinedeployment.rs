@@ -14,6 +14,7 @@ use api::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL};
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
+use operator::retry::is_conflict;
 use operator::{finalizer, patch};
 
 use crate::error::Doing;
@@ -91,7 +92,8 @@ async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Res
         .decoded(|set| owners::is_controlled_by(set, deployment.as_ref()))?;
     let sets = members(&ctx, &deployment);
     let applied = apply::run(&ctx, &deployment, sets.clone()).await;
-    status::write(&ctx, &deployment, &sets, applied.as_ref().err()).await?;
+    let failure = applied.as_ref().err().filter(|it| !is_conflict(*it));
+    status::write(&ctx, &deployment, &sets, failure).await?;
     applied?;
     let due = revision::due_in(&deployment, ctx.now());
     Ok(Action::requeue(due.map_or(RESYNC, |due| due.min(RESYNC))))

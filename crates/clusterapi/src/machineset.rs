@@ -15,6 +15,7 @@ use api::kube::runtime::reflector::ObjectRef;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
+use operator::retry::is_conflict;
 use operator::{finalizer, patch};
 
 use crate::error::Doing;
@@ -158,7 +159,8 @@ async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, 
     let problems = preflight::problems(&set, control_plane.as_deref());
     let remediated = remediate::run(&runner, &set, &machines, &problems).await;
     let scaled = apply::scale(&runner, &set, &machines, &problems).await;
-    status::write(&runner, &set, &machines, &problems, scaled.as_ref().err()).await?;
+    let failure = scaled.as_ref().err().filter(|it| !is_conflict(*it));
+    status::write(&runner, &set, &machines, &problems, failure).await?;
     remediated.and(scaled)?;
     Ok(Action::requeue(RESYNC))
 }

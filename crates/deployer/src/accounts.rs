@@ -22,6 +22,14 @@ pub enum Accounts {
 }
 
 impl Accounts {
+    /// The name of the store for people.
+    pub fn store(&self) -> &'static str {
+        match self {
+            Self::Broker(_) => "RabbitMQ",
+            Self::Identity(_) => "Keystone",
+        }
+    }
+
     /// The workload whose Pods answer.
     pub fn program(&self) -> &'static str {
         match self {
@@ -40,7 +48,7 @@ impl Accounts {
 }
 
 /// What is on everything of the cloud with this uid.
-fn mark(uid: &str) -> String {
+pub(crate) fn mark(uid: &str) -> String {
     format!("ferrostack-cloud-{uid}")
 }
 

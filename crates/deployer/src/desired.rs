@@ -1,6 +1,7 @@
 //! What has to be in the cluster: steps with their Kubernetes objects, in an order in which each can start when those
 //! that it needs are ready.
 
+mod credentials;
 mod names;
 mod pod;
 
@@ -11,12 +12,12 @@ use serde_json::json;
 use self::names::Names;
 use crate::accounts::Accounts;
 use crate::accounts::broker::{self, Broker};
-use crate::accounts::identity::{self, Identity};
+use crate::accounts::identity::{self, Identity, Urls};
 use crate::cloud::Cloud;
 use crate::held::{Held, SECRETS};
 use crate::object::{Object, ObjectKind};
 use crate::service::definition::{Address, Content, Definition, Run, Task, Volume, Workload};
-use crate::service::definitions;
+use crate::service::{definitions, edge};
 
 /// The label that names the step of an object.
 pub const STEP: &str = "ferrostack.dev/step";
@@ -65,7 +66,8 @@ impl Graph {
 
 /// The steps of a cloud.
 pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
-    let definitions = definitions(cloud, held);
+    let (definitions, mut problems) = definitions(cloud, held);
+    problems.extend(held.problems());
     let names = Names { cloud, held };
     let mut steps = vec![secrets(&names), configuration(&names, &definitions)];
     for definition in &definitions {
@@ -74,9 +76,13 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
     }
     steps.push(broker(held, &definitions));
     steps.push(identities(cloud, held, &definitions));
+    match credentials::step(&names) {
+        Ok(step) => steps.push(step),
+        Err(problem) => problems.push(problem),
+    }
     Graph {
         uid: held.uid().to_owned(),
-        problems: held.problems(),
+        problems,
         steps: ordered(steps),
     }
 }
@@ -122,7 +128,7 @@ fn configuration(names: &Names<'_>, definitions: &[Definition]) -> Step {
             }
         }
         for address in &definition.addresses {
-            add(service(names, address));
+            add(service(names, address, &definition.external));
         }
         for volume in &definition.volumes {
             add(claim(names, volume));
@@ -187,7 +193,7 @@ impl Names<'_> {
         let name = workload.name;
         let metadata = self.metadata(name);
         let mut spec = json!({
-            "replicas": 1,
+            "replicas": workload.stateful.map_or(1, |it| it.replicas),
             "revisionHistoryLimit": 2,
             "selector": {"matchLabels": self.selector(name)},
             "template": {
@@ -196,8 +202,11 @@ impl Names<'_> {
             },
         });
         let kind = match workload.stateful {
-            Some(address) => {
-                spec["serviceName"] = address.into();
+            Some(stateful) => {
+                spec["serviceName"] = stateful.address.into();
+                if stateful.parallel {
+                    spec["podManagementPolicy"] = "Parallel".into();
+                }
                 spec["updateStrategy"] = json!({"type": "RollingUpdate"});
                 ObjectKind::StatefulSet
             }
@@ -226,13 +235,16 @@ impl Names<'_> {
     }
 }
 
-fn service(names: &Names<'_>, address: &Address) -> Object {
+fn service(names: &Names<'_>, address: &Address, external: &[String]) -> Object {
     let port = |(name, port): &(&str, u16)| json!({"name": name, "port": port, "targetPort": name, "protocol": "TCP"});
     let ports: Vec<_> = address.ports.iter().map(port).collect();
     let mut spec = json!({"selector": names.selector(address.workload), "ports": ports});
     if address.replicas {
         spec["clusterIP"] = "None".into();
         spec["publishNotReadyAddresses"] = true.into();
+    }
+    if !external.is_empty() {
+        spec["externalIPs"] = external.into();
     }
     let fields = json!({"spec": spec});
     let metadata = names.metadata(CONFIGURATION);
@@ -283,7 +295,8 @@ fn broker(held: &Held, definitions: &[Definition]) -> Step {
 
 /// Accounts and catalogue in Keystone, beside those of its bootstrap.
 fn identities(cloud: &Cloud, held: &Held, definitions: &[Definition]) -> Step {
-    let region = &cloud.parameters.region;
+    let parameters = &cloud.parameters;
+    let region = &parameters.region;
     let mut writes = vec![
         "Keystone: project service".to_owned(),
         "Keystone: role service".to_owned(),
@@ -294,6 +307,7 @@ fn identities(cloud: &Cloud, held: &Held, definitions: &[Definition]) -> Step {
         region: region.clone(),
         users: BTreeMap::new(),
         catalogue: BTreeMap::new(),
+        keystone: None,
     };
     for definition in definitions.iter().filter(|it| it.account) {
         let name = definition.name;
@@ -304,15 +318,29 @@ fn identities(cloud: &Cloud, held: &Held, definitions: &[Definition]) -> Step {
         ));
     }
     for entry in definitions.iter().flat_map(|it| &it.catalogue) {
-        // That of Keystone itself is made by its bootstrap.
-        if entry.kind != "identity" {
-            let (kind, name, url) = (entry.kind, entry.name, entry.url);
-            let service = (name.to_owned(), url.to_owned());
-            accounts.catalogue.insert(kind.to_owned(), service);
+        let (kind, name, url) = (entry.kind, entry.name, entry.url);
+        let urls = Urls {
+            public: edge::public(parameters, url),
+            internal: url.to_owned(),
+        };
+        let inside = match urls.public == url {
+            true => "public, internal, admin",
+            false => "internal, admin",
+        };
+        let endpoint = |url: &str, interfaces: &str| {
+            format!("Keystone: endpoints {url} of {kind} in {region}: {interfaces}")
+        };
+        let outside = (urls.public != url).then(|| endpoint(&urls.public, "public"));
+        // The service of Keystone itself is made by its bootstrap, and so are its endpoints.
+        if kind == "identity" {
+            writes.extend(outside);
+            accounts.keystone = Some(urls);
+        } else {
             writes.push(format!("Keystone: service {kind} ({name})"));
-            writes.push(format!(
-                "Keystone: endpoints {url} of {kind} in {region}: public, internal, admin"
-            ));
+            writes.push(endpoint(url, inside));
+            writes.extend(outside);
+            let service = (name.to_owned(), urls);
+            accounts.catalogue.insert(kind.to_owned(), service);
         }
     }
     Step {

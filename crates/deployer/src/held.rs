@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
 use crate::object::{Password, decoded};
+use crate::parameters::Exposure;
 
 /// The label with the uid of the cloud: what carries it is the cloud's.
 pub const UID: &str = "ferrostack.dev/cloud-uid";
@@ -34,6 +35,7 @@ pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
             "database-neutron",
             "database-nova",
             "database-placement",
+            "edge-authority",
             "identity-admin",
             "identity-glance",
             "identity-neutron",
@@ -42,6 +44,7 @@ pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
             "messaging-admin",
             "messaging-neutron",
             "messaging-nova",
+            "metadata-nova",
             "names",
         ],
     ),
@@ -55,6 +58,16 @@ pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
 pub struct Held {
     uid: String,
     secrets: BTreeMap<String, BTreeMap<String, Password>>,
+    /// Secrets of others in the namespace: a certificate may be among them.
+    given: BTreeMap<String, Given>,
+}
+
+/// What is known of a Secret that is not of this cloud.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Given {
+    keys: Vec<String>,
+    /// The certificates of its authority.
+    authority: Option<String>,
 }
 
 impl Held {
@@ -94,7 +107,31 @@ impl Held {
             }
             secrets.insert(name.to_owned(), values);
         }
-        Self { uid, secrets }
+        let given = objects.iter().filter_map(given).collect();
+        Self {
+            uid,
+            secrets,
+            given,
+        }
+    }
+
+    /// What the Secret with the certificate of the edge lacks, if one is given.
+    pub(crate) fn lacks(&self, exposure: &Exposure) -> Option<String> {
+        let name = exposure.given()?;
+        let field = "exposure.tls.secretName";
+        let Some(given) = self.given.get(name) else {
+            return Some(format!(
+                "{field}: there is no Secret {name} in the namespace"
+            ));
+        };
+        let mut keys = ["tls.crt", "tls.key"].into_iter();
+        let missing = keys.find(|key| !given.keys.iter().any(|it| it == key))?;
+        Some(format!("{field}: Secret {name} has no key {missing}"))
+    }
+
+    /// The authority of a certificate that is given, if its Secret has one.
+    pub(crate) fn authority(&self, exposure: &Exposure) -> Option<&str> {
+        self.given.get(exposure.given()?)?.authority.as_deref()
     }
 
     /// Passwords that somebody has set and that files and URLs cannot hold.
@@ -157,6 +194,20 @@ impl Held {
     pub(crate) fn digest(&self, content: &str) -> String {
         digest(&[self.password("names").expose(), content])
     }
+}
+
+/// A Secret that is not of a cloud.
+fn given(object: &Json) -> Option<(String, Given)> {
+    let metadata = object.get("metadata")?;
+    if object["kind"] != "Secret" || !metadata["labels"][UID].is_null() {
+        return None;
+    }
+    let data = object.get("data").and_then(Json::as_object);
+    let given = Given {
+        keys: data.into_iter().flat_map(|it| it.keys().cloned()).collect(),
+        authority: decoded(object, "ca.crt").map(|it| it.expose().to_owned()),
+    };
+    Some((metadata["name"].as_str()?.to_owned(), given))
 }
 
 /// Eight hexadecimal digits that differ when the parts differ.

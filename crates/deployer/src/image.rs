@@ -41,11 +41,11 @@ pub(crate) fn user(name: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value as Json, json};
+    use serde_json::Value as Json;
 
     use super::*;
     use crate::desired::desired;
-    use crate::desired::tests::{cloud, held};
+    use crate::desired::tests::{cloud, full, held};
 
     #[test]
     fn every_release_has_an_image_with_a_tag_that_is_not_pulled_again() {
@@ -62,11 +62,12 @@ mod tests {
     }
 
     /// Programs, and the packages one of which has each.
-    const PROGRAMS: [(&str, &[&str]); 28] = [
+    const PROGRAMS: [(&str, &[&str]); 31] = [
         ("/bin/sh", &[]),
         ("/usr/bin/keystone-wsgi-public", &["keystone"]),
         ("/usr/bin/neutron-api", &["neutron-api"]),
         ("/usr/bin/nova-api-wsgi", &["nova-api"]),
+        ("/usr/bin/nova-metadata-wsgi", &["nova-api"]),
         ("/usr/bin/placement-api", &["placement-api"]),
         (
             "/usr/lib/rabbitmq/bin/rabbitmq-server",
@@ -87,17 +88,19 @@ mod tests {
         ("neutron-server", &["neutron-server"]),
         ("nova-conductor", &["nova-conductor"]),
         ("nova-manage", &["nova-api"]),
+        ("nova-novncproxy", &["nova-consoleproxy"]),
         ("nova-scheduler", &["nova-scheduler"]),
         ("ovn-appctl", &["ovn-central"]),
         ("ovn-northd", &["ovn-central"]),
         ("ovsdb-server", &["openvswitch-common"]),
         ("placement-manage", &["placement-api"]),
+        ("python3", &["python3-nova"]),
         ("sleep", &[]),
         ("uwsgi", &["uwsgi-core"]),
     ];
 
     /// What a text in an object needs of the image.
-    const LIBRARIES: [(Release, &str, &str); 8] = [
+    const LIBRARIES: [(Release, &str, &str); 20] = [
         (Release::Zed, "mysql+pymysql://", "python3-pymysql"),
         (Release::Zed, "dogpile.cache.memcached", "python3-memcache"),
         (
@@ -116,6 +119,30 @@ mod tests {
             "\"--plugin\",\"python3\"",
             "uwsgi-plugin-python3",
         ),
+        (Release::Zed, "import nova.cmd.compute", "python3-nova"),
+        (
+            Release::Zed,
+            "from nova.virt import fake",
+            "python3-fixtures",
+        ),
+        (Release::Zed, "from keystoneauth1", "python3-keystoneauth1"),
+        (Release::Zed, "from ovs.db", "python3-openvswitch"),
+        (Release::Epoxy, "import nova.cmd.compute", "python3-nova"),
+        (
+            Release::Epoxy,
+            "from nova.virt import fake",
+            "python3-fixtures",
+        ),
+        (
+            Release::Epoxy,
+            "from keystoneauth1",
+            "python3-keystoneauth1",
+        ),
+        (Release::Epoxy, "from ovs.db", "python3-openvswitch"),
+        (Release::Zed, "nginx -e stderr", "nginx"),
+        (Release::Epoxy, "nginx -e stderr", "nginx"),
+        (Release::Zed, "/usr/share/novnc", "novnc"),
+        (Release::Epoxy, "/usr/share/novnc", "novnc"),
         // Since 3.3 the Python library of Open vSwitch resolves names by it alone.
         (
             Release::Epoxy,
@@ -137,7 +164,7 @@ mod tests {
     #[test]
     fn the_image_has_each_program_and_library_that_pods_use() {
         for release in Release::ALL {
-            let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+            let graph = desired(&cloud(&full(release)), &held());
             let mut texts = String::new();
             for (_, object) in graph.objects() {
                 texts += &object.exposed().to_string();
@@ -197,7 +224,7 @@ mod tests {
             "{numbers:?}"
         );
         for release in Release::ALL {
-            let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+            let graph = desired(&cloud(&full(release)), &held());
             let mut used = BTreeSet::new();
             for (_, object) in graph.objects() {
                 if let Some(user) = object

@@ -17,6 +17,7 @@
 //! [`Held`] is what is made once and kept: the uid of the cloud, passwords, keys.
 
 mod accounts;
+mod certificate;
 mod check;
 mod cloud;
 mod config;
@@ -40,10 +41,13 @@ pub use self::desired::{CONFIGURES, Graph, STEP, Step, desired};
 pub use self::held::{Held, PART_OF, UID};
 pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};
-pub use self::parameters::{Parameters, ParametersError, ServiceParameters};
+pub use self::parameters::{
+    Compute, Driver, Exposure, Fake, Hypervisors, Mode, Parameters, ParametersError,
+    ServiceParameters, Tls,
+};
 pub use self::plan::{
-    Action, Change, FIELD_MANAGER, Plan, PlannedStep, Progress, Restart, State, Verb, plan,
-    progress, removal,
+    Action, Cause, Change, FIELD_MANAGER, Plan, PlannedStep, Progress, Reason, Reported, Restart,
+    Situation, State, Verb, Why, digest, plan, progress, removal, why,
 };
 pub use self::release::Release;
 pub use self::service::{Service, configure};

@@ -24,6 +24,10 @@ pub struct Parameters {
     /// The network service.
     #[serde(default)]
     pub network: Network,
+    /// The hypervisors; without it there are none.
+    pub compute: Option<Compute>,
+    /// How users outside of the cluster reach the cloud; without it they do not.
+    pub exposure: Option<Exposure>,
     /// Settings of each service.
     #[serde(default)]
     pub services: Services,
@@ -79,6 +83,55 @@ pub struct Physical {
     pub vlans: Option<String>,
 }
 
+/// The hypervisors.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Compute {
+    /// What they are.
+    pub driver: Driver,
+    /// How many there are with the driver `Fake`, and where.
+    #[serde(default)]
+    pub fake: Fake,
+}
+
+/// What the hypervisors are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Driver {
+    /// Imaginary ones, for trials and tests: servers become ACTIVE, and nothing runs.
+    Fake,
+}
+
+/// Imaginary hypervisors.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Fake {
+    /// Their number.
+    pub hypervisors: Hypervisors,
+    /// Availability zones, which they get in turns; without any they are in that of Nova.
+    pub zones: Vec<String>,
+}
+
+/// A number of imaginary hypervisors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hypervisors(pub u32);
+
+impl Default for Hypervisors {
+    fn default() -> Self {
+        Self(2)
+    }
+}
+
+impl<'de> Deserialize<'de> for Hypervisors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = u32::deserialize(deserializer)?;
+        if (1..=100).contains(&number) {
+            Ok(Self(number))
+        } else {
+            Err(de::Error::custom(format!("{number} is not from 1 to 100")))
+        }
+    }
+}
+
 /// Settings of each service.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -103,17 +156,22 @@ pub struct ServiceParameters {
     pub config: BTreeMap<String, BTreeMap<String, Json>>,
 }
 
+mod exposure;
+
+pub use self::exposure::{Exposure, Mode, Tls};
+
 /// Fields of the design that are not built. They are rejected by name, and not as a typing error.
-const NOT_BUILT: [&str; 14] = [
+const NOT_BUILT: [&str; 15] = [
     "replicas",
     "nodes",
     "images",
     "database",
     "messaging",
     "identity",
-    "compute",
+    "compute.virtType",
+    "compute.drain",
+    "compute.groups",
     "storage",
-    "exposure",
     "update",
     "services.horizon",
     "services.cinder",
@@ -158,6 +216,8 @@ impl Parameters {
             release,
             region: region(),
             network: Network::default(),
+            compute: None,
+            exposure: None,
             services: Services::default(),
             paused: false,
         }
@@ -197,6 +257,16 @@ impl Parameters {
         if let Some(path) = NOT_BUILT.iter().find(|path| has(path)) {
             return Err(reject(&at(path), "this field is not built yet"));
         }
+        if spec.pointer("/compute/driver") == Some(&"Libvirt".into()) {
+            let problem = "Libvirt is not built yet; Fake makes imaginary hypervisors";
+            return Err(reject(&at("compute.driver"), problem));
+        }
+        if let Some(mode @ ("Gateway" | "LoadBalancer")) =
+            spec.pointer("/exposure/mode").and_then(Json::as_str)
+        {
+            let problem = format!("{mode} is not built yet; there are Edge and None");
+            return Err(reject(&at("exposure.mode"), &problem));
+        }
         let of_services = Service::ALL.into_iter().flat_map(|service| {
             NOT_BUILT_OF_SERVICES.map(|field| format!("services.{service}.{field}"))
         });
@@ -233,7 +303,8 @@ impl Parameters {
                 return Some((path("vlans"), problem));
             }
         }
-        None
+        let wrong = self.compute.as_ref().and_then(|it| it.fake.wrong());
+        wrong.or_else(|| self.exposure.as_ref()?.wrong())
     }
 
     /// The settings of a service.
@@ -245,6 +316,25 @@ impl Parameters {
             Service::Nova => &self.services.nova,
             Service::Neutron => &self.services.neutron,
         }
+    }
+}
+
+impl Fake {
+    /// The first field with a value that makes no sense, and the reason.
+    fn wrong(&self) -> Option<(String, &'static str)> {
+        for (index, zone) in self.zones.iter().enumerate() {
+            let path = format!("compute.fake.zones[{index}]");
+            if !name(zone) {
+                return Some((path, NAME));
+            }
+            if self.zones.iter().take(index).any(|it| it == zone) {
+                return Some((path, "it is there twice"));
+            }
+            if index >= self.hypervisors.0 as usize {
+                return Some((path, "there is no hypervisor for this zone"));
+            }
+        }
+        None
     }
 }
 

@@ -1,24 +1,30 @@
 //! From what is there to what is desired: what is created, changed and deleted, what restarts and why, and what each
 //! step waits for.
 
+mod cause;
 mod difference;
+mod digest;
 mod pods;
 mod progress;
 mod readiness;
 mod removal;
 mod restart;
+mod why;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::accounts::AccountPlan;
 use crate::desired::Graph;
 use crate::held::{PART_OF, UID};
 use crate::object::{Object, ObjectKind, Reference};
 
+pub use self::digest::digest;
 pub use self::progress::{Progress, State, progress};
 pub use self::removal::removal;
+pub use self::why::{Cause, Reason, Reported, Situation, Why, why};
 
 /// The field manager of every object of a cloud.
 pub const FIELD_MANAGER: &str = "ferrostack-openstack";
@@ -49,8 +55,10 @@ pub struct PlannedStep {
     pub waits: Vec<String>,
     /// What is done, in this order.
     pub actions: Vec<Action>,
-    /// What is written to RabbitMQ or Keystone, which the plan does not ask what they have.
+    /// What is written to RabbitMQ or Keystone; everything that is wanted there, while it is not known what they have.
     pub writes: Vec<String>,
+    /// Why that is not known.
+    pub unknown: Option<String>,
 }
 
 /// What is done with an object.
@@ -97,9 +105,38 @@ pub struct Restart {
 }
 
 impl Plan {
-    /// Whether there is nothing to do.
+    /// Whether there is nothing to do, as far as is known.
     pub fn is_empty(&self) -> bool {
-        self.deletions.is_empty() && self.actions().next().is_none()
+        let is_quiet = |it: &PlannedStep| it.unknown.is_some() || it.writes.is_empty();
+        self.deletions.is_empty()
+            && self.actions().next().is_none()
+            && self.steps.iter().all(is_quiet)
+    }
+
+    /// Takes up what a store of accounts has: what the step with it writes is known now, unless the store could not be
+    /// asked. `store` is its name for people.
+    pub fn compare(&mut self, step: &str, store: &str, found: Result<&AccountPlan, &str>) {
+        for planned in &mut self.steps {
+            // A store that is known is in the order of the steps.
+            if found.is_ok() {
+                planned.waits.retain(|it| *it != readiness::unknown(step));
+            }
+            if planned.name != step {
+                continue;
+            }
+            match found {
+                Ok(plan) => {
+                    let writes = plan.writes.iter();
+                    let words = writes.map(|it| format!("{store}: {}", it.doing));
+                    planned.writes = words.collect();
+                    planned.unknown = None;
+                }
+                Err(why) => planned.unknown = Some(why.to_owned()),
+            }
+        }
+        if let Ok(plan) = found {
+            self.conflicts.extend(plan.conflicts.iter().cloned());
+        }
     }
 
     /// What is done with objects, in order.
@@ -141,6 +178,10 @@ pub fn plan(graph: &Graph, objects: &[Json]) -> Plan {
             name: step.name.clone(),
             needs: step.needs.clone(),
             writes: step.writes.clone(),
+            unknown: step
+                .accounts
+                .is_some()
+                .then(|| "it was not asked".to_owned()),
             ..PlannedStep::default()
         };
         for object in &step.objects {

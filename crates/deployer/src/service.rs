@@ -3,6 +3,8 @@
 //! Addresses are names of Kubernetes Services in the namespace of the cloud.
 
 pub(crate) mod definition;
+pub(crate) mod edge;
+mod fake;
 mod glance;
 mod keystone;
 mod mariadb;
@@ -103,8 +105,8 @@ impl Service {
     }
 }
 
-/// What the cloud consists of, in the order in which it is listed.
-pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> Vec<Definition> {
+/// What the cloud consists of, in the order in which it is listed, and what forbids to make it.
+pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> (Vec<Definition>, Vec<String>) {
     let mut services = vec![
         keystone::definition(cloud, held),
         glance::definition(cloud, held),
@@ -123,7 +125,15 @@ pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> Vec<Definition> {
         memcached::definition(),
     ];
     all.append(&mut services);
-    all
+    let mut problems = Vec::new();
+    if let Some(exposure) = edge::of(&cloud.parameters) {
+        problems.extend(held.lacks(exposure));
+        match edge::definition(cloud, held, exposure) {
+            Ok(edge) => all.push(edge),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    (all, problems)
 }
 
 impl fmt::Display for Service {

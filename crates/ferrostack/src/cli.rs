@@ -26,15 +26,15 @@ pub(crate) use self::cluster::{
     Delete, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig, Listing,
 };
 pub(crate) use self::deploy::{
-    OpenStack, OpenStackConfig, OpenStackDelete, OpenStackPlan, OpenStackStatus, OpenStackUp,
-    PlaceArgs,
+    CloudArgs, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
+    OpenStackStatus, OpenStackUp, OpenStackWhy, PlaceArgs, PlanServer,
 };
 pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{ClusterOptions, Env, Generate, GenerateCluster};
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::moving::Move;
 pub(crate) use self::rolling::{Resource, Rollout};
-pub(crate) use self::runner::RunnerArgs;
+pub(crate) use self::runner::{ProgramArgs, RunnerArgs};
 pub(crate) use self::session::{Apply, Completion, Down, Man, Status, Version};
 pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};
 pub(crate) use self::up::Up;

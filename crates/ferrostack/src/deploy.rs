@@ -3,10 +3,12 @@
 
 mod delete;
 mod explain;
+mod login;
 mod place;
 mod plan;
 mod status;
 mod up;
+mod why;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,9 +21,11 @@ use crate::cli::{OpenStackConfig, Output};
 use crate::manifest::{self, Lines};
 
 pub(crate) use self::delete::delete;
-pub(crate) use self::plan::plan;
+pub(crate) use self::login::clouds_yaml;
+pub(crate) use self::plan::{apply, plan};
 pub(crate) use self::status::status;
 pub(crate) use self::up::up;
+pub(crate) use self::why::why;
 
 /// What is printed: on standard output, and as warnings on standard error.
 #[derive(Debug, Default)]

@@ -103,9 +103,23 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
             }
             print(generated.text.expose_secret())
         }
-        Command::Generate(Generate::Manager { namespace, image }) => {
-            generate::check_namespace(&namespace)?;
-            print(&manager::manifests::render(&namespace, image.as_deref())?)
+        Command::Generate(Generate::Manager {
+            namespace,
+            image,
+            openstack_namespace,
+        }) => {
+            for name in [Some(&namespace), openstack_namespace.as_ref()]
+                .into_iter()
+                .flatten()
+            {
+                generate::check_namespace(name)?;
+            }
+            let clouds = openstack_namespace.as_deref();
+            print(&manager::manifests::render(
+                &namespace,
+                image.as_deref(),
+                clouds,
+            )?)
         }
         Command::Generate(Generate::CloudControllerManager(args)) => {
             generate::check_namespace(&args.namespace)?;
@@ -153,6 +167,14 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         }
         Command::OpenStack(OpenStack::Status(args)) => {
             print(&deploy::status(&args, &environment).await?)
+        }
+        Command::OpenStack(OpenStack::Apply(args)) => {
+            deploy::apply(&args, &environment, say, warn).await
+        }
+        Command::OpenStack(OpenStack::Why(args)) => print(&deploy::why(&args, &environment).await?),
+        Command::OpenStack(OpenStack::CloudsYaml(args)) => {
+            let text = deploy::clouds_yaml(&args.cloud, &environment).await?;
+            print(text.expose_secret())
         }
         Command::OpenStack(OpenStack::Delete(args)) => {
             deploy::delete(&args, &environment, stop_on_signal()?, say).await

@@ -71,9 +71,16 @@ pub(crate) async fn run(
     };
     let registration = Registration::new(&namespace, args.webhook_url.as_deref(), &certificate);
     registration.write(&client).await?;
-    let (core, infrastructure) = options(args, metrics);
+    let (core, infrastructure) = options(args, metrics.clone());
     let core = clusterapi::Context::start(&client, core, stop.clone());
     let mut running = controllers(&client, core, infrastructure, &stop);
+    if let Some(namespace) = &args.openstack_namespace {
+        let clouds = rollout::Options {
+            namespace: Some(namespace.clone()),
+            metrics,
+        };
+        running.spawn(rollout::run(client.clone(), clouds, stop.clone()));
+    }
     let lost = tokio::select! {
         // The controllers end on `stop`, too, which is no failure.
         biased;

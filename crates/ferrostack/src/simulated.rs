@@ -8,6 +8,7 @@ use anyhow::Context;
 use ipnet::Ipv4Net;
 use simulator::cloud::{self, Cloud, Latency};
 use simulator::guest::{self, Guests, Outside};
+use simulator::machine::Servers;
 use simulator::runner::{self, Runners};
 use simulator::world::World;
 use tokio::net::TcpListener;
@@ -15,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{LatencyArg, RunnerArgs};
+use crate::cli::{LatencyArg, ProgramArgs, RunnerArgs};
 
 /// The cloud in the simulated cloud's clouds.yaml for ordinary projects.
 pub(crate) const CLOUD: &str = "simulated";
@@ -142,7 +143,7 @@ impl Bodies {
         directory: impl FnOnce() -> anyhow::Result<PathBuf>,
         otherwise: Self,
     ) -> anyhow::Result<Self> {
-        let Some(program) = &runner.guest_runner else {
+        let Some(program) = &runner.program.guest_runner else {
             return Ok(otherwise);
         };
         check_program(program)?;
@@ -169,7 +170,15 @@ impl Bodies {
                 Ok(Running::Guests(guests))
             }
             Self::Machines(args, directory) => {
-                let runners = machines(cloud, args, directory, external, shutdown).await?;
+                let runners = machines(
+                    cloud.world(),
+                    Arc::new(cloud.clone()),
+                    &args.program,
+                    directory,
+                    Outside::with(vec![external.into()]),
+                    shutdown.clone(),
+                )
+                .await?;
                 let consoles = runners.clone();
                 cloud.set_console(move |server| consoles.console(server));
                 Ok(Running::Machines(runners))
@@ -178,12 +187,14 @@ impl Bodies {
     }
 }
 
-async fn machines(
-    cloud: &Cloud,
-    args: RunnerArgs,
+/// Starts the machines of `world`, with their disks in `directory`.
+pub(crate) async fn machines(
+    world: watch::Receiver<Arc<World>>,
+    servers: Arc<dyn Servers>,
+    args: &ProgramArgs,
     directory: PathBuf,
-    external: Ipv4Net,
-    shutdown: &CancellationToken,
+    outside: Outside,
+    shutdown: CancellationToken,
 ) -> anyhow::Result<Runners> {
     let address = args
         .metadata_address
@@ -192,22 +203,19 @@ async fn machines(
         .await
         .with_context(|| format!("--metadata-address {address}: cannot listen there"))?;
     let options = runner::Options {
-        outside: Outside::with(vec![external.into()]),
-        ..runner::Options::new(args.guest_runner.unwrap_or_default(), directory.clone())
+        outside,
+        ..runner::Options::new(
+            args.guest_runner.clone().unwrap_or_default(),
+            directory.clone(),
+        )
     };
-    Runners::start(
-        cloud.world(),
-        Arc::new(cloud.clone()),
-        metadata,
-        options,
-        shutdown.clone(),
-    )
-    .await
-    .with_context(|| format!("the directory of the machines, {}", directory.display()))
+    Runners::start(world, servers, metadata, options, shutdown)
+        .await
+        .with_context(|| format!("the directory of the machines, {}", directory.display()))
 }
 
 /// A runner that cannot be executed would set every server to ERROR.
-fn check_program(program: &Path) -> anyhow::Result<()> {
+pub(crate) fn check_program(program: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let displayed = program.display();
     let found = std::fs::metadata(program)

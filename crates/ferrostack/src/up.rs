@@ -14,6 +14,8 @@ pub(crate) mod pki;
 mod progress;
 pub(crate) mod welcome;
 
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,6 +24,7 @@ use kube::Client;
 use openstack::config::CloudConfig;
 use openstack::{Kind, PoolOptions};
 use operator::metrics::Metrics;
+use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -150,6 +153,27 @@ pub(crate) async fn serve(
     Management::start(data, listener, metrics, nodes, stop.clone()).await
 }
 
+/// Listens where the OpenStack is that is simulated behind the Pods of `data`: at the address of its first start, which
+/// its users have in a clouds.yaml.
+pub(crate) async fn listen_for_openstack(data: &DataDir) -> anyhow::Result<(TcpListener, String)> {
+    let mut endpoints = Endpoints::read(data)?;
+    let remembered = endpoints.cloud;
+    let what = "the simulated OpenStack";
+    let (listener, address) = endpoints::listen(what, "--listen", None, remembered).await?;
+    endpoints.cloud = Some(address);
+    endpoints.write(data)?;
+    Ok((listener, openstack_url(address)))
+}
+
+fn openstack_url(address: SocketAddr) -> String {
+    format!("http://{address}")
+}
+
+/// The URL of the OpenStack that is simulated behind the Pods of a data directory.
+pub(crate) fn simulated_openstack(data: &Path) -> anyhow::Result<Option<String>> {
+    Ok(endpoints::simulated(data)?.map(openstack_url))
+}
+
 /// Why `up` ended.
 enum Outcome {
     Ready,
@@ -166,7 +190,7 @@ async fn start_cloud(
     stop: &CancellationToken,
 ) -> anyhow::Result<(Option<Simulated>, CloudConfig)> {
     if let Some(name) = &args.cloud {
-        if args.runner.guest_runner.is_some() {
+        if args.runner.program.guest_runner.is_some() {
             bail!(
                 "--guest-runner runs the servers of the simulated cloud; --cloud {name} is another one"
             );
@@ -186,7 +210,7 @@ async fn start_cloud(
     .await?;
     endpoints.cloud = Some(address);
     endpoints.openstack = None;
-    let runner = args.runner.guest_runner.as_ref();
+    let runner = args.runner.program.guest_runner.as_ref();
     // Relative paths are those of the directory in which this command runs.
     endpoints.guest_runner = runner
         .map(std::path::absolute)
@@ -237,20 +261,25 @@ fn start_controllers(
         hints: simulation.as_ref().map(|it| it.hints.clone()),
         ..PoolOptions::default()
     };
-    let infrastructure = provider::Options {
-        bootstrap_timeout: args.bootstrap_timeout,
-        clouds: clouds.clone(),
-        metrics: metrics.clone(),
-        ..provider::Options::default()
-    };
     let managers = simulation.map(|Simulation { auth_url, .. }| Managers {
         client: operator::client::named(client, "cloud-controller-manager"),
         clusters: core.clusters.clone(),
         remote: core.remote.of("cloud-controller-manager"),
-        clouds: ccm::Clouds::new(clouds, &metrics),
-        metrics,
+        clouds: ccm::Clouds::new(clouds.clone(), &metrics),
+        metrics: metrics.clone(),
         auth_url,
     });
+    let shared = managers.as_ref().map(|managers| {
+        managers.clouds.register_requests(&metrics);
+        managers.clouds.pool()
+    });
+    let infrastructure = provider::Options {
+        bootstrap_timeout: args.bootstrap_timeout,
+        clouds,
+        shared,
+        metrics,
+        ..provider::Options::default()
+    };
     let mut running = manager::controllers(client, core, infrastructure, stop);
     if let Some(managers) = managers {
         running.spawn(managers.run(stop.clone()));

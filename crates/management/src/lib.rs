@@ -2,6 +2,8 @@
 //! calls webhooks, run in the process. A crate of its own for the binary and the test bed, since `api` and `apiserver`
 //! do not depend on each other.
 
+use std::collections::BTreeSet;
+
 use api::admission::{FieldError as Violation, Review};
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition,
@@ -9,6 +11,7 @@ use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use apiserver::{FieldError, Hooks};
 use serde_json::Value;
 
+mod class;
 mod openstack;
 
 /// Conversion, defaults and validation of the suite's kinds.
@@ -43,19 +46,47 @@ impl Hooks for Rules {
     }
 }
 
-/// Validates an object of the suite's kinds: as [`api::admission::validate`], and the options of an OpenStack object by
-/// the tables of its release.
+/// Validates an object of the suite's kinds: as [`api::admission::validate`], the options of an OpenStack object by the
+/// tables of its release, and the variables and patches of a ClusterClass.
 ///
 /// # Errors
 /// All errors, each with the path of its field.
 pub fn validate(review: Review<'_>) -> Result<(), Vec<Violation>> {
     api::admission::validate(review)?;
-    let judged = openstack::judged(review);
+    let mut judged = judged(review, openstack::is_ours, openstack::problems);
+    judged.extend(self::judged(
+        review,
+        class::is_ours,
+        topology::class::problems,
+    ));
     if judged.is_empty() {
         Ok(())
     } else {
         Err(judged)
     }
+}
+
+/// The errors of an object that the stored object does not have. A write of metadata or status, or to an object that is
+/// being deleted, has none.
+fn judged(
+    review: Review<'_>,
+    is_ours: fn(&Value) -> bool,
+    problems: fn(&Value) -> Vec<Violation>,
+) -> Vec<Violation> {
+    let Review { object, old, .. } = review;
+    let kept = old.is_some_and(|old| old["spec"] == object["spec"]);
+    let deleted = old.is_some() && !object["metadata"]["deletionTimestamp"].is_null();
+    if !is_ours(object) || kept || deleted {
+        return Vec::new();
+    }
+    let known: BTreeSet<(String, String)> = old
+        .into_iter()
+        .flat_map(problems)
+        .map(|error| (error.path, error.message))
+        .collect();
+    let mut errors = problems(object);
+    errors.retain(|error| !known.contains(&(error.path.clone(), error.message.clone())));
+    errors
 }
 
 /// The definition, with [`Rules`] as its conversion if it has several versions: the strategy is `Webhook`, without a

@@ -1,33 +1,16 @@
 //! OpenStack objects: their options are judged by the tables of their release.
 
-use std::collections::BTreeSet;
-
-use api::admission::{FieldError, Review};
+use api::admission::FieldError;
 use deployer::{Parameters, Severity};
 use serde_json::Value;
 
-/// The errors of the parameters that the stored object does not have. A write of metadata or status, or to an object that
-/// is being deleted, has none.
-pub(crate) fn judged(review: Review<'_>) -> Vec<FieldError> {
-    let Review { object, old, .. } = review;
-    let is_ours = object["apiVersion"] == api::openstack::v1alpha1::API_VERSION
-        && object["kind"] == "OpenStack";
-    let kept = old.is_some_and(|old| old["spec"] == object["spec"]);
-    let deleted = old.is_some() && !object["metadata"]["deletionTimestamp"].is_null();
-    if !is_ours || kept || deleted {
-        return Vec::new();
-    }
-    let known: BTreeSet<(String, String)> = old
-        .into_iter()
-        .flat_map(problems)
-        .map(|error| (error.path, error.message))
-        .collect();
-    let mut errors = problems(object);
-    errors.retain(|error| !known.contains(&(error.path.clone(), error.message.clone())));
-    errors
+/// Whether the object is an OpenStack object.
+pub(crate) fn is_ours(object: &Value) -> bool {
+    object["apiVersion"] == api::openstack::v1alpha1::API_VERSION && object["kind"] == "OpenStack"
 }
 
-fn problems(object: &Value) -> Vec<FieldError> {
+/// The errors of its parameters.
+pub(crate) fn problems(object: &Value) -> Vec<FieldError> {
     let parameters = match Parameters::read(object) {
         Ok((parameters, _)) => parameters,
         Err(error) => return vec![FieldError::new(error.path, error.problem)],

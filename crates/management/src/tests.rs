@@ -84,3 +84,34 @@ fn what_the_definition_rejects_the_parameters_reject_as_well() {
         assert_eq!(error.path, path);
     }
 }
+
+#[test]
+fn variables_and_patches_of_a_class_are_judged() {
+    let class = |variable: &str| {
+        let template = |kind: &str| json!({"templateRef": {"apiVersion": "a.io/v1", "kind": kind, "name": "a"}});
+        json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2",
+            "kind": "ClusterClass",
+            "metadata": {"name": "demo", "namespace": "default"},
+            "spec": {
+                "infrastructure": template("ATemplate"),
+                "controlPlane": template("BTemplate"),
+                "variables": [{"name": "size", "required": true, "schema": {"openAPIV3Schema": {"type": "integer"}}}],
+                "patches": [{"name": "p", "definitions": [{
+                    "selector": {"apiVersion": "a.io/v1", "kind": "ATemplate", "matchResources": {"infrastructureCluster": true}},
+                    "jsonPatches": [{"op": "add", "path": "/spec/x", "valueFrom": {"variable": variable}}],
+                }]}],
+            },
+        })
+    };
+    let (valid, broken) = (class("size"), class("sizes"));
+    assert_eq!(Rules.validate(&valid, None, false), Ok(()));
+    let path = "spec.patches[0].definitions[0].jsonPatches[0].valueFrom.variable";
+    for old in [None, Some(&valid)] {
+        let errors = Rules.validate(&broken, old, false).unwrap_err();
+        assert_eq!((errors.len(), errors[0].path.as_str()), (1, path));
+    }
+    let mut other = broken.clone();
+    other["spec"]["kubernetesVersions"] = json!(["v1.34.1"]);
+    assert_eq!(Rules.validate(&other, Some(&broken), false), Ok(()));
+}

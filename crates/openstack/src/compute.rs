@@ -13,7 +13,7 @@ use crate::service::Service;
 use crate::session::Session;
 
 pub use catalog::{AvailabilityZone, ComputeLimits, Flavor, Keypair, ServerGroup};
-pub use hosted::HostedServer;
+pub use hosted::{HostedServer, InstanceAction};
 pub use server::{
     Address, AttachedVolume, BlockDevice, Fault, Server, ServerCreate, ServerFlavor, ServerNetwork,
     UserData,
@@ -60,17 +60,6 @@ impl Compute {
         if !query.tags.is_empty() {
             call = call.query("tags", query.tags.join(","));
         }
-        self.session.list(call, "servers").await
-    }
-
-    /// The servers of all projects with their user data, for administrators.
-    ///
-    /// # Errors
-    /// Those of the request; [`crate::ErrorKind::Denied`] for everyone else.
-    pub async fn servers_of_all_projects(&self) -> Result<Vec<HostedServer>> {
-        let call = Call::list(Service::Compute, "/servers/detail", &[])
-            .microversion(SERVERS)
-            .query("all_tenants", "true");
         self.session.list(call, "servers").await
     }
 

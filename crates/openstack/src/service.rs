@@ -19,11 +19,13 @@ pub enum Service {
     LoadBalancer,
     /// Placement.
     Placement,
+    /// Barbican.
+    KeyManager,
 }
 
 impl Service {
     /// All services.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Identity,
         Self::Compute,
         Self::Network,
@@ -31,6 +33,7 @@ impl Service {
         Self::Volume,
         Self::LoadBalancer,
         Self::Placement,
+        Self::KeyManager,
     ];
 
     /// The official service type (the service-types authority), which is also the label of metrics.
@@ -43,6 +46,7 @@ impl Service {
             Self::Volume => "block-storage",
             Self::LoadBalancer => "load-balancer",
             Self::Placement => "placement",
+            Self::KeyManager => "key-manager",
         }
     }
 
@@ -57,6 +61,7 @@ impl Service {
             Self::Volume => &["block-storage", "volumev3", "block-store"],
             Self::LoadBalancer => &["load-balancer"],
             Self::Placement => &["placement"],
+            Self::KeyManager => &["key-manager"],
         }
     }
 
@@ -71,6 +76,7 @@ impl Service {
             Self::Volume => "/v3/{project}",
             Self::LoadBalancer => "/v2.0",
             Self::Placement => "",
+            Self::KeyManager => "/v1",
         }
     }
 

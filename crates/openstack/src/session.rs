@@ -24,6 +24,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flight::Flight;
 use crate::identity::Identity;
 use crate::image::Images;
+use crate::key_manager::KeyManager;
 use crate::loadbalancer::LoadBalancing;
 use crate::metrics::Metrics;
 use crate::network::Networking;
@@ -213,6 +214,11 @@ impl Session {
     /// Octavia.
     pub fn load_balancer(&self) -> LoadBalancing {
         LoadBalancing::new(self.clone())
+    }
+
+    /// Barbican.
+    pub fn key_manager(&self) -> KeyManager {
+        KeyManager::new(self.clone())
     }
 
     /// Keystone.

@@ -109,6 +109,15 @@ impl Volumes {
         self.session.list(call, "volumes").await
     }
 
+    /// The volumes of all projects, for administrators. For everyone else those of the project: Cinder ignores the filter.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn list_of_all_projects(&self) -> Result<Vec<Volume>> {
+        let call = Call::list(Service::Volume, "/volumes/detail", &[]).query("all_tenants", "1");
+        self.session.list(call, "volumes").await
+    }
+
     /// The project's volumes of this name.
     ///
     /// # Errors

@@ -35,6 +35,18 @@ impl Retry for kube::Error {
     }
 }
 
+/// Whether `error` is a write conflict: an object has changed since it was read. A retry reads the newer object at once,
+/// so no condition reports it. A name that is taken, which also answers 409, is no conflict.
+#[must_use]
+pub fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    causes.any(|cause| {
+        let boxed = || cause.downcast_ref::<Box<kube::Error>>().map(|it| &**it);
+        let request = cause.downcast_ref::<kube::Error>().or_else(boxed);
+        matches!(request, Some(kube::Error::Api(status)) if status.code == 409 && status.reason == "Conflict")
+    })
+}
+
 /// The pause after the first failure.
 const FIRST: Duration = Duration::from_millis(200);
 /// The longest pause.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openstack::PoolOptions;
+use openstack::{CloudPool, PoolOptions};
 use operator::metrics::Metrics;
 
 /// The configuration of the provider; `Options::default()` has the defaults of the flags of the Go provider.
@@ -20,6 +20,9 @@ pub struct Options {
     pub bootstrap_timeout: Duration,
     /// How clouds are accessed and observed.
     pub clouds: PoolOptions,
+    /// Sessions and lists that are shared with others, in place of ones with `clouds`. Its owner registers the metrics of
+    /// requests.
+    pub shared: Option<CloudPool>,
     /// The metrics of reconciles and of requests to clouds.
     pub metrics: Metrics,
 }
@@ -33,6 +36,7 @@ impl Default for Options {
             machine_concurrency: 10,
             bootstrap_timeout: Duration::from_secs(120),
             clouds: PoolOptions::default(),
+            shared: None,
             metrics: Metrics::default(),
         }
     }

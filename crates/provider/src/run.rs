@@ -30,11 +30,13 @@ const MACHINES: &str = "openstackmachine";
 /// Runs the controllers of OpenStackCluster and OpenStackMachine until `shutdown`, and returns after the running
 /// reconciles.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
-    let requests = &options.clouds.session.metrics;
-    options
-        .metrics
-        .register(|registry| requests.register(registry));
-    let clouds = CloudPool::new(options.clouds.clone());
+    let clouds = options.shared.clone().unwrap_or_else(|| {
+        let requests = &options.clouds.session.metrics;
+        options
+            .metrics
+            .register(|registry| requests.register(registry));
+        CloudPool::new(options.clouds.clone())
+    });
     let context = |controller: &str| {
         let client = operator::client::named(&client, &format!("ferrostack-{controller}"));
         Arc::new(Context {

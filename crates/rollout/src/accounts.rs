@@ -173,17 +173,23 @@ impl Look<'_> {
         Some(parts.map(|it| it.as_str().unwrap_or_default()).join("/"))
     }
 
-    /// Reads and writes until everything is there. What is created gets ids, by which other things are created.
-    async fn written(&self, accounts: &Accounts) -> Result<Written, String> {
+    /// The store of accounts, in a Pod that is ready.
+    fn store<'b>(&'b self, accounts: &'b Accounts) -> Result<Store<'b>, String> {
         let program = accounts.program();
         let pod = self.pod(program);
         let name = pod.and_then(|pod| pod["metadata"]["name"].as_str());
         let pod = name.ok_or_else(|| format!("no Pod of {program} is ready"))?;
         let port = Port::of(self.client, &self.cloud.namespace, pod, accounts.port());
-        let mut store = match accounts {
+        Ok(match accounts {
             Accounts::Broker(broker) => Store::Broker(Management { port, broker }),
             Accounts::Identity(identity) => Store::Identity(Keystone::of(port, identity)),
-        };
+        })
+    }
+
+    /// Reads and writes until everything is there. What is created gets ids, by which other things are created.
+    async fn written(&self, accounts: &Accounts) -> Result<Written, String> {
+        let program = accounts.program();
+        let mut store = self.store(accounts)?;
         let mut plan = store.plan().await?;
         for _ in 0..ROUNDS {
             if !plan.conflicts.is_empty() {
@@ -206,6 +212,34 @@ impl Look<'_> {
             )),
         }
     }
+}
+
+/// What would be written to the stores of accounts of a cloud, by the names of their steps; of one that cannot be asked,
+/// why. Nothing is written.
+pub async fn compared(
+    client: &Client,
+    cloud: &Cloud,
+    graph: &Graph,
+    held: &Held,
+    pods: &[Value],
+) -> BTreeMap<String, Result<AccountPlan, String>> {
+    let look = Look {
+        client,
+        cloud,
+        graph,
+        held,
+        pods,
+    };
+    let mut found = BTreeMap::new();
+    for (step, accounts) in look.wanted() {
+        let plan = match look.store(accounts) {
+            Ok(mut store) => store.plan().await,
+            Err(why) => Err(why),
+        };
+        let plan = plan.map_err(|why| held.masked(&why));
+        found.insert(step.to_owned(), plan);
+    }
+    found
 }
 
 /// A store of accounts, as it answers.

@@ -23,5 +23,6 @@ mod run;
 mod status;
 mod view;
 
+pub use self::accounts::compared;
 pub use self::run::{Options, run};
 pub use self::status::{ACCOUNTS_WRITTEN, CONFIGURATION_VALID, PAUSED, READY, TASKS_SUCCEEDED};

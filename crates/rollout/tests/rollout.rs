@@ -4,8 +4,12 @@
 
 #[path = "rollout/accounts.rs"]
 mod accounts;
+#[path = "rollout/compared.rs"]
+mod compared;
 #[path = "rollout/faults.rs"]
 mod faults;
+#[path = "rollout/gateway.rs"]
+mod gateway;
 #[path = "rollout/identities.rs"]
 mod identities;
 #[path = "rollout/killing.rs"]
@@ -16,6 +20,10 @@ mod life;
 mod real;
 #[path = "rollout/real_rabbitmq.rs"]
 mod real_rabbitmq;
+#[path = "rollout/requests.rs"]
+mod requests;
+#[path = "rollout/role.rs"]
+mod role;
 #[path = "rollout/secrecy.rs"]
 mod secrecy;
 #[path = "rollout/trouble.rs"]

@@ -11,6 +11,7 @@
 mod addresses;
 mod attribute;
 mod balancer;
+mod base;
 mod call;
 mod clock;
 mod collection;
@@ -58,12 +59,15 @@ pub use self::journal::RequestCount;
 pub use self::latency::{Latency, LatencyError, RouteTiming, Timings};
 pub use self::store::OpenError;
 
+use self::base::Base;
 use self::clock::Clock;
+pub(crate) use self::identity::Bootstrap;
 use self::identity::hashed as identity_hash;
 use self::injection::Injections;
 use self::journal::Journal;
 use self::kind::Kind;
 use self::route::Routes;
+pub(crate) use self::service::Service;
 use self::settings::Settings;
 use self::state::State;
 use self::store::Store;
@@ -93,6 +97,9 @@ pub struct Options {
     pub token_lifetime: Duration,
     /// Aliases that Neutron lists among its extensions, besides those of every simulated cloud.
     pub extensions: Vec<String>,
+    /// Whether it begins empty, as a cloud whose services have been installed: without users, catalog, flavors, images
+    /// and networks.
+    pub is_empty: bool,
 }
 
 impl Default for Options {
@@ -107,6 +114,7 @@ impl Default for Options {
             images: Vec::new(),
             token_lifetime: Duration::from_secs(24 * 3600),
             extensions: Vec::new(),
+            is_empty: false,
         }
     }
 }
@@ -181,9 +189,13 @@ impl Cloud {
             None => None,
         };
         let mut core = Core { state, store };
-        if core.state.count(Kind::User) == 0 {
+        if !options.is_empty && core.state.count(Kind::CatalogService) == 0 {
             core.state.begin(clock.now());
-            seed::fill(&mut core.state, &settings, &options.images);
+            match core.state.count(Kind::User) {
+                0 => seed::fill(&mut core.state, &settings, &options.images),
+                // The store of an earlier version, whose catalog was no part of the content.
+                _ => identity::seed_catalog(&mut core.state),
+            }
             core.commit()?;
         }
         let inner = Arc::new(Inner {
@@ -206,12 +218,54 @@ impl Cloud {
 
     /// All services behind one base URL, such as `http://127.0.0.1:5000`, which the catalog and every link carry.
     pub fn router(&self, base_url: &str) -> axum::Router {
-        let base: Arc<str> = base_url.trim_end_matches('/').into();
+        let base = Arc::new(Base::all(base_url));
         let cloud = self.clone();
         axum::Router::new().fallback(move |request: axum::extract::Request| {
             let (cloud, base) = (cloud.clone(), base.clone());
             async move { dispatch::answer(&cloud, &base, request).await }
         })
+    }
+
+    /// Answers a request as [`Cloud::router`] does.
+    pub(crate) async fn answer(
+        &self,
+        base_url: &str,
+        request: axum::extract::Request,
+    ) -> axum::response::Response {
+        dispatch::answer(self, &Base::all(base_url), request).await
+    }
+
+    /// Answers a request for one service, which is alone at `base_url`.
+    pub(crate) async fn answer_of(
+        &self,
+        service: Service,
+        base_url: &str,
+        request: axum::extract::Request,
+    ) -> axum::response::Response {
+        let path = request.uri().path().to_owned();
+        dispatch::answer_of(self, &Base::one(base_url), service, &path, request).await
+    }
+
+    /// Does what `keystone-manage bootstrap` does.
+    ///
+    /// # Errors
+    /// The change cannot be stored.
+    pub(crate) fn bootstrap(&self, given: &Bootstrap) -> Result<(), OpenError> {
+        let mut core = self.inner.core.lock();
+        core.state.begin(self.inner.clock.now());
+        identity::bootstrap(&mut core.state, given);
+        core.commit().map(drop)
+    }
+
+    /// Sends a request to Keystone as its first administrator, behind the backs of all: no fault and no hook affects
+    /// it. Returns status and body; 401 before a bootstrap.
+    pub(crate) fn asked(
+        &self,
+        method: &http::Method,
+        path: &str,
+        body: &serde_json::Value,
+    ) -> (u16, serde_json::Value) {
+        dispatch::asked(self, method, path, body)
     }
 
     /// A clouds.yaml with `simulated` (member of project demo) and `simulated-admin` (administrator).

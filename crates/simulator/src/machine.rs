@@ -35,6 +35,40 @@ pub struct Image {
     pub properties: Map<String, Value>,
 }
 
+impl Image {
+    /// Whether a field of Glance's image is a property, which users set, and not one that Glance itself defines.
+    #[must_use]
+    pub fn is_property(field: &str) -> bool {
+        const BASE: [&str; 24] = [
+            "id",
+            "name",
+            "owner",
+            "status",
+            "visibility",
+            "disk_format",
+            "container_format",
+            "min_disk",
+            "min_ram",
+            "size",
+            "virtual_size",
+            "checksum",
+            "os_hash_algo",
+            "os_hash_value",
+            "protected",
+            "os_hidden",
+            "tags",
+            "created_at",
+            "updated_at",
+            "file",
+            "schema",
+            "self",
+            "locations",
+            "direct_url",
+        ];
+        !BASE.contains(&field)
+    }
+}
+
 /// A port of a server.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Port {
@@ -53,6 +87,13 @@ pub struct Port {
     /// The TCP ports that the security groups allow from outside, for floating IPs.
     #[serde(skip)]
     pub open: Vec<RangeInclusive<u16>>,
+}
+
+/// Whether a rule of a security group with this `remote_ip_prefix` applies to every address; an absent one is empty.
+#[must_use]
+pub fn is_everywhere(remote_ip_prefix: &str) -> bool {
+    let range = remote_ip_prefix.parse::<IpNet>();
+    remote_ip_prefix.is_empty() || range.is_ok_and(|range| range.prefix_len() == 0)
 }
 
 /// A fixed address with the DHCP options of its subnet.
@@ -118,10 +159,10 @@ pub struct Member {
 pub trait Servers: Send + Sync + 'static {
     /// The hardware of a server; `None` once it is deleted.
     fn machine(&self, server: &str) -> Option<Machine>;
-    /// Reports that the machine has powered itself off.
-    fn ended(&self, server: &str);
-    /// Reports that the machine cannot be started.
-    fn failed(&self, server: &str, fault: &str);
+    /// Reports that the machine of this boot has powered itself off. Ignored if the server has booted again since.
+    fn ended(&self, server: &str, boot: u64);
+    /// Reports that the machine of this boot cannot be started. Ignored if the server has booted again since.
+    fn failed(&self, server: &str, boot: u64, fault: &str);
     /// Reports members of load balancers that began, or ceased, to accept connections.
     fn answering(&self, members: &[Member]);
 }

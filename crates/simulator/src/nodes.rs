@@ -3,13 +3,13 @@
 //! succeeds, after a while, unless a fault says otherwise.
 //!
 //! ```text
-//!   world        what is in the API server, by kind
+//!   world        what is in the API server, by kind, from watches
 //!   deployment   Deployments and ReplicaSets     stateful   StatefulSets
 //!   daemon       DaemonSets                      job        Jobs
 //!   scheduler    Pods to nodes, claims to volumes
 //!   kubelet      Pods on nodes
 //!   faults       what goes wrong on request
-//!   programs     what answers on the ports of Pods: RabbitMQ's management API
+//!   programs     what answers on the ports of Pods: RabbitMQ's management API, and the APIs of OpenStack
 //!   client       the writes
 //! ```
 //!
@@ -44,13 +44,15 @@ use tokio_util::sync::CancellationToken;
 pub use self::faults::{Ending, Faults};
 use self::object::Write;
 pub use self::programs::{Answering, Gate, Programs};
-use self::world::{Now, World};
+use self::world::{Now, Seen, World};
 use crate::json::Json;
 
 /// The user agent of all requests.
 const AGENT: &str = "simulated-nodes";
 /// The number of passes without a pause: more would be two controllers that undo each other's writes.
 const PASSES: usize = 50;
+/// Events of a watch that may wait.
+const BURST: usize = 256;
 
 /// How simulated nodes behave.
 #[derive(Clone, Debug)]
@@ -84,20 +86,26 @@ impl Default for Options {
 
 /// Runs simulated nodes until `shutdown`.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
-    let (changed, mut changes) = mpsc::channel(1);
+    let (sender, mut events) = mpsc::channel(BURST);
     let mut watches = JoinSet::new();
     for (group, kind) in world::WATCHED {
-        watches.spawn(watch(client.clone(), group, kind, changed.clone()));
+        watches.spawn(watch(client.clone(), group, kind, sender.clone()));
     }
     let client = Json::new(client, AGENT);
-    let mut seen = HashMap::new();
+    let (mut world, mut seen) = (World::default(), HashMap::new());
     let faulty = Arc::clone(&options.faults.changed);
     loop {
-        let wake = passes(&client, &options, &mut seen).await;
+        while let Ok(event) = events.try_recv() {
+            world.report(event);
+        }
+        let wake = match world.is_complete() {
+            true => passes(&client, &options, &mut world, &mut seen).await,
+            false => None,
+        };
         let pause = wake.unwrap_or(Duration::from_secs(3600));
         tokio::select! {
             () = shutdown.cancelled() => return,
-            _ = changes.recv() => {}
+            Some(event) = events.recv() => world.report(event),
             () = faulty.notified() => {}
             () = tokio::time::sleep(pause) => {}
         }
@@ -108,30 +116,27 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
 async fn passes(
     client: &Json,
     options: &Options,
+    world: &mut World,
     seen: &mut HashMap<(String, &'static str), Instant>,
 ) -> Option<Duration> {
     let mut wake = None;
     for _ in 0..PASSES {
-        let world = match World::read(client).await {
-            Ok(world) => world,
-            Err(error) => {
-                tracing::debug!("simulated nodes: {error}");
-                return Some(options.back_off);
-            }
-        };
         seen.retain(|(uid, _), _| world.has(uid));
         let mut now = Now::new(options, seen);
-        let writes = writes(&world, &mut now);
+        let writes = writes(world, &mut now);
         wake = now.wake();
         if writes.is_empty() {
             return wake;
         }
         let mut all = true;
         for write in writes {
-            // What was changed or deleted in the meantime is looked at again, after the others.
-            if let Err(error) = client.write(&write).await {
-                tracing::debug!("simulated nodes: {error}");
-                all = false;
+            match client.write(&write).await {
+                Ok(answer) => world.written(&write, answer),
+                // What was changed or deleted in the meantime is looked at again, when a watch has reported it.
+                Err(error) => {
+                    tracing::debug!("simulated nodes: {error}");
+                    all = false;
+                }
             }
         }
         if !all {
@@ -154,14 +159,26 @@ fn writes(world: &World, now: &mut Now<'_>) -> Vec<Write> {
     writes
 }
 
-async fn watch(client: Client, group: &'static str, kind: &'static str, changed: mpsc::Sender<()>) {
+async fn watch(
+    client: Client,
+    group: &'static str,
+    kind: &'static str,
+    sender: mpsc::Sender<Seen>,
+) {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
     let api: Api<DynamicObject> = Api::all_with(client, &resource);
     let events = watcher(api, watcher::Config::default()).default_backoff();
     let mut events = std::pin::pin!(events);
-    while events.next().await.is_some() {
-        // A full channel holds a word that has not been read.
-        let _ = changed.try_send(());
+    while let Some(event) = events.next().await {
+        match event {
+            // Without a receiver the nodes have ended.
+            Ok(event) => {
+                if sender.send((kind, event)).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => tracing::debug!("simulated nodes: {error}"),
+        }
     }
 }
 

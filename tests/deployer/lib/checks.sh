@@ -34,6 +34,71 @@ check_services() {
 	say "an image is active, a network is ACTIVE, conductor and scheduler are up, Placement answers"
 }
 
+# A server becomes ACTIVE in the zone that was asked for, its port too, and it has metadata and a console.
+check_server() {
+	local host state zones url
+	zones=$(client availability zone list --compute -f value -c 'Zone Name' | sort | paste -sd ' ')
+	[[ $zones == 'az1 az2 internal' ]] || die "the zones are $zones"
+	client flavor show tiny >/dev/null 2>&1 || client flavor create --ram 64 --disk 1 --vcpus 1 tiny >/dev/null
+	client subnet show probe >/dev/null 2>&1 || client subnet create --network probe --subnet-range 10.9.0.0/24 probe >/dev/null
+	client server create --flavor tiny --image probe --network probe --availability-zone az2 --wait probe -f json >"$work/server" || true
+	state=$(jq -r .status "$work/server")
+	[[ $state == ACTIVE ]] || die "the server is ${state:-not there}: $(client server show probe -f value -c fault)"
+	host=$(jq -r '."OS-EXT-SRV-ATTR:host"' "$work/server")
+	[[ $host == nova-compute-1 ]] || die "the server of zone az2 is on $host"
+	await_port
+	url=$(client console url show --novnc probe -f value -c url)
+	[[ $url == "https://$address:6080/vnc_lite.html?path="* ]] || die "the console is at $url"
+	restart_hypervisor
+	client server stop probe
+	client server start probe
+	client server delete --wait probe
+	inside curl -sSf http://nova-metadata:8775/ >"$work/metadata"
+	grep -qx latest "$work/metadata" || die "the metadata API answers $(<"$work/metadata")"
+	say "a server was ACTIVE in its zone, with a port and a console, also after its hypervisor had restarted"
+}
+
+# The stand-in for ovn-controller plugs a port a second after its server has started.
+await_port() {
+	local patience=$((SECONDS + 30)) state
+	until state=$(client port list --server probe -f value -c Status) && [[ $state == ACTIVE ]]; do
+		((SECONDS < patience)) || die "the port is ${state:-not there}"
+		sleep 1
+	done
+}
+
+# A hypervisor comes back by itself, as the same node and with its guests.
+restart_hypervisor() {
+	local pod=nova-compute-1 before now patience=$((SECONDS + 180))
+	before=$(kubectl get pod "$pod" -o 'jsonpath={.metadata.uid}')
+	kubectl delete pod "$pod" >/dev/null
+	until now=$(kubectl get pod "$pod" -o json 2>/dev/null) &&
+		jq -e --arg uid "$before" '.metadata.uid != $uid and any(.status.conditions[]?; .type == "Ready" and .status == "True")' <<<"$now" >/dev/null; do
+		((SECONDS < patience)) || die "$pod is not ready again"
+		sleep 1
+	done
+}
+
+# Users outside find every API by its public endpoint, with a certificate of the cloud's authority.
+check_edge() {
+	local directory=$work/openstack urls
+	mkdir -p "$directory"
+	kubectl get secret cloud-admin -o json | jq -er '.data["clouds.yaml"] | @base64d' |
+		sed "s#/etc/openstack/#$directory/#" >"$directory/clouds.yaml"
+	kubectl get secret cloud-admin -o json | jq -er '.data["ca.crt"] | @base64d' >"$directory/ca.crt"
+	outside() { inside env OS_CLIENT_CONFIG_FILE="$directory/clouds.yaml" openstack --os-cloud cloud "$@"; }
+	urls=$(outside endpoint list --interface public -f value -c URL)
+	[[ $(grep -c "^https://$address:" <<<"$urls") == 5 && $(wc -l <<<"$urls") == 5 ]] || die "the public endpoints are ${urls//$'\n'/, }"
+	outside server list >/dev/null
+	outside network list >/dev/null
+	outside image save --file "$work/saved" probe
+	cmp -s "$work/saved" <(inside env OS_CLIENT_CONFIG_FILE="$directory/clouds.yaml" openstack --os-cloud cloud image save probe) || die "images differ at the edge"
+	[[ $(stat -c %s "$work/saved") == 65536 ]] || die "the image has $(stat -c %s "$work/saved") bytes"
+	inside curl -sSf --cacert "$directory/ca.crt" "https://$address:6080/vnc_lite.html" | grep -q noVNC || die "the page of consoles is not at the edge"
+	! inside curl -sSf "https://$address:5000/v3" >/dev/null 2>&1 || die "the certificate of the edge is trusted without its authority"
+	say "the edge has every public endpoint, by TLS"
+}
+
 # No container has restarted, and no task needed a second Pod.
 no_restarts() {
 	kubectl get pods -o json >"$work/pods.json"

@@ -44,6 +44,12 @@ UNREADY='.items[] | .status as $is | (.spec.replicas // 1) as $wanted | {step: .
 	elif .kind == "Deployment" and ($is.availableReplicas // 0) < $wanted then "not available"
 	else null end)} | select(.why) | "\(.step) \(.why)"'
 
+# parameters: the file of the cloud (JSON, which is YAML): two hypervisors in two zones, and the edge on the node's address.
+parameters() {
+	jq -cn --arg release "$release" --arg host "$address" '{release: $release, network: {physical: [{name: "public"}]},
+		compute: {driver: "Fake", fake: {hypervisors: 2, zones: ["az1", "az2"]}}, exposure: {mode: "Edge", host: $host}}'
+}
+
 # wanted: the names of the steps in their order; with --until those that it needs, too.
 wanted() {
 	jq -er --arg until "$until" '.steps as $all |
@@ -69,7 +75,7 @@ apply() {
 steps() {
 	local step need waiting failed progress=$SECONDS
 	local -A applied=() ready=()
-	kubectl get secrets -o json | "$objects" "{\"release\": \"$release\"}" >"$work/steps.json"
+	kubectl get secrets -o json | "$objects" "$(parameters)" >"$work/steps.json"
 	mapfile -t names < <(wanted)
 	((${#names[@]} > 0)) || die "there is no step $until"
 	while ((${#ready[@]} < ${#names[@]})); do
@@ -100,7 +106,7 @@ steps() {
 # The same steps by the controller. Run again it writes nothing.
 controller() {
 	local versions
-	printf 'release: "%s"\n' "$release" >"$work/cloud.yaml"
+	parameters >"$work/cloud.yaml"
 	up() { "$binary" openstack up -f "$work/cloud.yaml" --kubeconfig "$KUBECONFIG" --exit-when-ready --timeout 10m; }
 	up || die "openstack up failed"
 	stage "openstack up"

@@ -15,7 +15,8 @@ ovn_start() {
     start ovn-northd ovn-northd "--ovnnb-db=tcp:$IP:6641" "--ovnsb-db=tcp:$IP:6642" "--unixctl=$RUN/ovn-northd.ctl" -vconsole:warn
     local i hosts=()
     for ((i = 1; i <= HOSTS; i++)); do hosts+=("$(host_name "$i"):$(host_zone "$i")"); done
-    start chassis /usr/bin/python3 "$HERE/python/chassis.py" "tcp:$IP:6642" /usr/share/ovn/ovn-sb.ovsschema "${hosts[@]}"
+    start chassis /usr/bin/python3 "$HERE/../../crates/deployer/programs/chassis.py" "tcp:$IP:6642" /usr/share/ovn/ovn-sb.ovsschema \
+        public:br-ex,physnet1:br-phy "${hosts[@]}"
 }
 
 host_name() { echo "cmp$1"; }

@@ -3,12 +3,12 @@
 //! Each server runs in separate processes on this machine, with fresh data, over TLS. Both write to disk before they
 //! acknowledge a request.
 
-mod client;
+pub(super) mod client;
 mod clusters;
 mod fan_out;
 mod load;
 mod serve;
-mod servers;
+pub(super) mod servers;
 mod table;
 mod watch;
 

@@ -3,7 +3,7 @@
 //! The binary serves the cloud in a separate process; this program fills it over HTTP and generates load, on the same
 //! machine and cores.
 
-mod client;
+pub(super) mod client;
 mod fill;
 mod load;
 

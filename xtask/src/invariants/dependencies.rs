@@ -111,8 +111,14 @@ const RULES: &[Rule] = &[
         never: &[],
     },
     Rule {
+        name: "topology",
+        uses: &["api", "apiserver"],
+        tests_use: &["skipped"],
+        never: IO,
+    },
+    Rule {
         name: "management",
-        uses: &["api", "apiserver", "deployer"],
+        uses: &["api", "apiserver", "deployer", "topology"],
         tests_use: &[],
         never: &[],
     },

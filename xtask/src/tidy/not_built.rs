@@ -10,7 +10,7 @@ const MARKS: [&str; 4] = [
 ];
 
 /// The words in the list of README, for messages with these words.
-const ENTRIES: [(&str, &str); 21] = [
+const ENTRIES: [(&str, &str); 26] = [
     (
         "a rollout before certificates expire is not built",
         "`rollout.before`",
@@ -23,9 +23,19 @@ const ENTRIES: [(&str, &str); 21] = [
         "ClusterClass is not built",
         "`spec.topology` of a Cluster (ClusterClass)",
     ),
+    ("MachinePools are not built", "classes of MachinePools"),
     (
-        "choosing the floating IP's subnet by a pattern or by tags is not built",
-        "patterns and tags of floating subnets",
+        "MachinePools of a topology are not built",
+        "classes of MachinePools",
+    ),
+    ("runtime extensions are not built", "runtime extensions"),
+    (
+        "gates of a ClusterClass are not built",
+        "`availabilityGates` of a class",
+    ),
+    (
+        "rules about changes of variables (oldSelf) are not built",
+        "rules with `oldSelf`",
     ),
     (
         "logging in with one is not built",
@@ -35,12 +45,6 @@ const ENTRIES: [(&str, &str); 21] = [
         "client certificates are not built",
         "tokens and client certificates",
     ),
-    ("TLS termination is not built", "TLS"),
-    (
-        "{} is not built; remove the annotation",
-        "names it ([tables](docs/cloud-controller-manager.md))",
-    ),
-    ("RequireDualStack is not built", "dual stack"),
     ("spec.format ignition is not built", "`format: ignition`"),
     ("{field} is not built", "`contentFormat: template`"),
     (
@@ -56,6 +60,10 @@ const ENTRIES: [(&str, &str); 21] = [
         "`image.imageRef` (ORC)",
     ),
     ("floating IP pools are not built", "`floatingIPPoolRef`"),
+    (
+        "is not built: the names of templates depend on their content",
+        "builtin variables with the names of templates",
+    ),
     ("trunks are not built", "trunks"),
     ("{} are not built", "`ports[].valueSpecs`"),
     (
@@ -69,7 +77,19 @@ const ENTRIES: [(&str, &str); 21] = [
     ),
     (
         "upgrades from one release to another are not built",
-        "computes, Horizon, the edge, upgrade",
+        "upgrade; a live tree",
+    ),
+    (
+        "Gateway and LoadBalancer are not built",
+        "fields that are not built are rejected by name",
+    ),
+    (
+        "{mode} is not built",
+        "fields that are not built are rejected by name",
+    ),
+    (
+        "Libvirt is not built",
+        "fields that are not built are rejected by name",
     ),
 ];
 

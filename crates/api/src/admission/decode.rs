@@ -22,6 +22,7 @@ pub(crate) fn problem(object: &Value) -> Option<FieldError> {
         (core::GROUP, "MachineSet") => spec::<core::v1beta2::MachineSetSpec>,
         (core::GROUP, "MachineDeployment") => spec::<core::v1beta2::MachineDeploymentSpec>,
         (core::GROUP, "MachineHealthCheck") => spec::<core::v1beta2::MachineHealthCheckSpec>,
+        (core::GROUP, "ClusterClass") => spec::<core::v1beta2::ClusterClassSpec>,
         (core::GROUP, "MachineDrainRule") => spec::<core::v1beta2::MachineDrainRuleSpec>,
         (addons::GROUP, "ClusterResourceSet") => spec::<addons::v1beta2::ClusterResourceSetSpec>,
         (addons::GROUP, "ClusterResourceSetBinding") => {

@@ -7,6 +7,7 @@ use crate::admission::{FieldError, Review};
 use crate::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, SET_NAME_LABEL};
 
 mod check;
+mod class;
 mod drain;
 mod health;
 
@@ -47,6 +48,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
         Some("MachineDeployment") => check::deployment(review),
         Some("MachineHealthCheck") => health::validate(review),
         Some("MachineDrainRule") => drain::validate(review),
+        Some("ClusterClass") => class::validate(review),
         _ => Vec::new(),
     }
 }

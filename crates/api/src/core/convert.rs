@@ -11,6 +11,7 @@ use crate::convert::fields::{
 };
 use crate::convert::{ConversionError, Mapping, duration};
 
+mod class;
 pub(crate) mod status;
 mod topology;
 
@@ -53,6 +54,11 @@ pub(crate) fn convert(
             up: health_check_up,
             down: health_check_down,
             status: Some((status::conditions_up, status::conditions_down)),
+        },
+        "ClusterClass" => Mapping {
+            up: class::up,
+            down: class::down,
+            status: Some((class::status_up, class::status_down)),
         },
         // The same fields in both versions.
         "MachineDrainRule" => Mapping {

@@ -24,6 +24,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         v1beta2::MachineDeployment::crd(),
         v1beta2::MachineHealthCheck::crd(),
         v1beta2::MachineDrainRule::crd(),
+        v1beta2::ClusterClass::crd(),
     ];
     for crd in &mut all {
         without_nullable(crd);
@@ -36,6 +37,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         older::deployment,
         older::health_check,
         older::drain_rule,
+        older::cluster_class,
     ];
     all.into_iter()
         .zip(turns)
@@ -80,6 +82,7 @@ fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
             column("CurrentHealthy", "integer", ".status.currentHealthy"),
             age,
         ],
+        "ClusterClass" => vec![age],
         "MachineDrainRule" => vec![
             column("Behavior", "string", ".spec.drain.behavior"),
             column("Order", "string", ".spec.drain.order"),

@@ -1,6 +1,7 @@
 //! `cluster.x-k8s.io/v1beta2`, the stored version.
 
 mod cluster;
+mod clusterclass;
 mod machine;
 mod machinedeployment;
 mod machinedrainrule;
@@ -10,6 +11,7 @@ mod reference;
 mod topology;
 
 pub use cluster::*;
+pub use clusterclass::*;
 pub use machine::*;
 pub use machinedeployment::*;
 pub use machinedrainrule::*;

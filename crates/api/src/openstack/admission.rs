@@ -31,6 +31,15 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
             errors.push(FieldError::new(path, message));
         }
     }
+    let fake = &review.object["spec"]["compute"]["fake"];
+    let zones = fake["zones"].as_array().map_or(0, Vec::len) as u64;
+    if let Some(hypervisors) = fake["hypervisors"].as_u64().filter(|it| *it < zones) {
+        let path = format!("spec.compute.fake.zones[{hypervisors}]");
+        errors.push(FieldError::new(
+            path,
+            "there is no hypervisor for this zone",
+        ));
+    }
     errors
 }
 

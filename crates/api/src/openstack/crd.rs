@@ -14,16 +14,17 @@ use crate::core::crd::without_nullable;
 
 const NOT_BUILT: &str = "is not built yet";
 /// Fields that are rejected, as paths in the spec, with their type and the reason.
-pub const REJECTED: [(&str, &str, &str); 16] = [
+pub const REJECTED: [(&str, &str, &str); 17] = [
     ("replicas", "integer", NOT_BUILT),
     ("nodes", "object", NOT_BUILT),
     ("images", "object", NOT_BUILT),
     ("database", "object", NOT_BUILT),
     ("messaging", "object", NOT_BUILT),
     ("identity", "object", NOT_BUILT),
-    ("compute", "object", NOT_BUILT),
+    ("compute.virtType", "string", NOT_BUILT),
+    ("compute.drain", "object", NOT_BUILT),
+    ("compute.groups", "array", NOT_BUILT),
     ("storage", "object", NOT_BUILT),
-    ("exposure", "object", NOT_BUILT),
     ("update", "object", NOT_BUILT),
     ("services.horizon", "object", NOT_BUILT),
     ("services.cinder", "object", NOT_BUILT),

@@ -41,6 +41,10 @@ pub const API_VERSION: &str = "ferrostack.dev/v1alpha1";
         json_path = ".metadata.creationTimestamp"
     )
 )]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "!has(oldSelf.compute) || has(self.compute)",
+    "message": "compute cannot be removed: servers may be on the hypervisors",
+}]))]
 pub struct OpenStackSpec {
     /// The release: `zed` (from Debian 12) or `2025.1` (from Debian 13). Cannot be changed: upgrades are not built.
     #[schemars(extend("enum" = ["zed", "2025.1"], "x-kubernetes-validations" = [{
@@ -58,6 +62,12 @@ pub struct OpenStackSpec {
     /// The network service.
     #[serde(default)]
     pub network: Network,
+    /// The hypervisors. Without it there are none. Cannot be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute: Option<Compute>,
+    /// How users outside of the cluster reach the cloud. Without it they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exposure: Option<Exposure>,
     /// Settings of each service.
     #[serde(default)]
     pub services: Services,
@@ -101,6 +111,96 @@ pub struct Physical {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = "^[0-9]{1,4}:[0-9]{1,4}$"))]
     pub vlans: Option<String>,
+}
+
+/// The hypervisors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Compute {
+    /// What they are. `Fake`: imaginary ones, for trials and tests, on which servers become ACTIVE and nothing runs.
+    /// `Libvirt` is rejected: it is not built yet.
+    #[schemars(extend("enum" = ["Fake", "Libvirt"], "x-kubernetes-validations" = [{
+        "rule": "self != 'Libvirt'",
+        "message": "Libvirt is not built yet; Fake makes imaginary hypervisors",
+    }]))]
+    pub driver: String,
+    /// The imaginary hypervisors.
+    #[serde(default)]
+    pub fake: Fake,
+}
+
+/// Imaginary hypervisors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Fake {
+    /// Their number. Cannot be lowered.
+    #[serde(default = "hypervisors")]
+    #[schemars(range(min = 1, max = 100))]
+    #[schemars(extend("x-kubernetes-validations" = [{
+        "rule": "self >= oldSelf",
+        "message": "cannot be lowered: servers may be on the hypervisors",
+    }]))]
+    pub hypervisors: i32,
+    /// Availability zones, which the hypervisors get in turns. Without any they are in Nova's own. Cannot be changed.
+    #[serde(default)]
+    #[schemars(length(max = 16))]
+    #[schemars(inner(length(max = 64), regex(pattern = "^[A-Za-z0-9._-]{1,64}$")))]
+    #[schemars(extend("x-kubernetes-list-type" = "set", "x-kubernetes-validations" = [{
+        "rule": "self == oldSelf",
+        "message": "cannot be changed: servers stay in their zone",
+    }]))]
+    pub zones: Vec<String>,
+}
+
+impl Default for Fake {
+    fn default() -> Self {
+        Self {
+            hypervisors: hypervisors(),
+            zones: Vec::new(),
+        }
+    }
+}
+
+/// How users outside of the cluster reach the cloud.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Exposure {
+    /// `Edge`: a proxy that ends TLS, with the standard port of every API on addresses of nodes. `None`: nothing.
+    /// `Gateway` and `LoadBalancer` are rejected: they are not built yet.
+    #[schemars(extend("enum" = ["None", "Edge", "Gateway", "LoadBalancer"], "x-kubernetes-validations" = [{
+        "rule": "self in ['None', 'Edge']",
+        "message": "Gateway and LoadBalancer are not built yet",
+    }]))]
+    pub mode: String,
+    /// The name or IPv4 address of the cloud, as in its public URLs and its certificate.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253))]
+    pub host: String,
+    /// IPv4 addresses of nodes on which the cloud answers. The host, if it is one, by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 15)))]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub addresses: Vec<String>,
+    /// The certificate.
+    #[serde(default, skip_serializing_if = "Tls::is_empty")]
+    pub tls: Tls,
+}
+
+/// The certificate of the edge.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tls {
+    /// A Secret in the namespace with `tls.crt`, `tls.key` and, for clients, `ca.crt`. Without it, the cloud has an
+    /// authority of its own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253))]
+    pub secret_name: String,
+}
+
+impl Tls {
+    fn is_empty(&self) -> bool {
+        self.secret_name.is_empty()
+    }
 }
 
 /// Settings of each service.
@@ -213,6 +313,10 @@ fn free(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 
 fn region() -> String {
     "RegionOne".to_owned()
+}
+
+fn hypervisors() -> i32 {
+    2
 }
 
 fn mtu() -> i32 {

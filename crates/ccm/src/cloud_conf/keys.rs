@@ -79,6 +79,10 @@ pub enum Form {
     List,
     /// One of these.
     Choice(&'static [&'static str]),
+    /// A pattern of names.
+    Pattern,
+    /// A list of tags.
+    Tags,
     /// A comma-separated list of CIDRs.
     Networks,
     /// A comma-separated list of `key=value`.
@@ -183,10 +187,10 @@ pub(crate) const METHODS: &[&str] = &[
     "SOURCE_IP",
     "SOURCE_IP_PORT",
 ];
-const PATTERN: &str = "choosing the floating IP's subnet by a pattern or by tags is not built; set floating-subnet-id";
 
 use Form::{
-    Bool, Choice, Duration, Labels, List, Networks, Number, Repeated, Seconds, Secret, Text, Url,
+    Bool, Choice, Duration, Labels, List, Networks, Number, Pattern, Repeated, Seconds, Secret,
+    Tags, Text, Url,
 };
 use Section::{
     BlockStorage, Global, KeyManager, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route,
@@ -238,8 +242,8 @@ pub const KEYS: &[Key] = &[
     key(LoadBalancer, "network-id", Text, "", "network of the virtual address"),
     key(LoadBalancer, "floating-network-id", Text, "the external network", "where floating IPs come from"),
     key(LoadBalancer, "floating-subnet-id", Text, "any", "subnet where floating IPs come from"),
-    key(LoadBalancer, "floating-subnet", Text, "any", "the same by a pattern of names").rejected(PATTERN),
-    key(LoadBalancer, "floating-subnet-tags", Text, "any", "the same by tags").rejected(PATTERN),
+    key(LoadBalancer, "floating-subnet", Pattern, "any", "the same by a name with `*` and `?`, or a regular expression after `~`; `!` before it negates"),
+    key(LoadBalancer, "floating-subnet-tags", Tags, "any", "the same by tags: one of a list, or after `&` all of it; `!` before it negates"),
     key(LoadBalancer, "create-monitor", Bool, "false", "health monitors"),
     key(LoadBalancer, "monitor-delay", Seconds, "5s", "time between checks"),
     key(LoadBalancer, "monitor-timeout", Seconds, "3s", "time until a check fails"),
@@ -254,10 +258,8 @@ pub const KEYS: &[Key] = &[
     key(LoadBalancer, "availability-zone", Text, "", "availability zone of load balancers"),
     key(LoadBalancer, "enable-ingress-hostname", Bool, "false", "publish a host name where the PROXY protocol is used"),
     key(LoadBalancer, "ingress-hostname-suffix", Text, "nip.io", "its suffix"),
-    key(LoadBalancer, "default-tls-container-ref", Text, "", "Barbican container with the certificate of listeners")
-        .rejected("TLS termination is not built; remove the key"),
-    key(LoadBalancer, "container-store", Choice(&["barbican", "external", ""]), "barbican", "who holds TLS containers")
-        .no_effect("TLS termination is not built"),
+    key(LoadBalancer, "default-tls-container-ref", Text, "", "the certificate of TLS listeners: the URL of a container or secret of Barbican's; then TLS ends at all TCP ports"),
+    key(LoadBalancer, "container-store", Choice(&["barbican", "external", ""]), "barbican", "who has the certificate: with `external`, the manager does not look for it"),
     key(LoadBalancer, "max-shared-lb", Number(1), "2", "most Services of one load balancer"),
     key(LoadBalancer, "error-recovery", Choice(Recovery::NAMES), "failover", "what is done about a load balancer in ERROR: none, failover, or recreate after that; the Go manager ignores the key"),
     key(LoadBalancer, "provider-requires-serial-api-calls", Bool, "false", "no bulk requests")
@@ -267,8 +269,8 @@ pub const KEYS: &[Key] = &[
     key(LoadBalancerClass, "network-id", Text, "", "as in LoadBalancer"),
     key(LoadBalancerClass, "floating-network-id", Text, "", "as in LoadBalancer"),
     key(LoadBalancerClass, "floating-subnet-id", Text, "", "as in LoadBalancer"),
-    key(LoadBalancerClass, "floating-subnet", Text, "", "as in LoadBalancer").rejected(PATTERN),
-    key(LoadBalancerClass, "floating-subnet-tags", Text, "", "as in LoadBalancer").rejected(PATTERN),
+    key(LoadBalancerClass, "floating-subnet", Pattern, "", "as in LoadBalancer"),
+    key(LoadBalancerClass, "floating-subnet-tags", Tags, "", "as in LoadBalancer"),
     key(Route, "router-id", Text, "", "router that gets routes to the pods of nodes; needs --cluster-cidr"),
     key(Metadata, "search-order", List, "configDrive,metadataService", "where a server learns about itself")
         .no_effect("nothing here reads a server's metadata"),

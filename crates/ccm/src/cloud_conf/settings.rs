@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
+use openstack::SecretReference;
 use secrecy::SecretString;
 
 use super::finding::Finding;
@@ -133,6 +134,10 @@ pub struct LoadBalancer {
     pub enable_ingress_hostname: bool,
     /// `ingress-hostname-suffix`.
     pub ingress_hostname_suffix: String,
+    /// `default-tls-container-ref`: the certificate of TLS listeners; empty for none.
+    pub tls_container: String,
+    /// `container-store = external`: certificates are not looked for.
+    pub has_external_store: bool,
     /// `max-shared-lb`.
     pub max_shared: u32,
     /// `error-recovery`.
@@ -154,6 +159,8 @@ impl Default for LoadBalancer {
             availability_zone: String::new(),
             enable_ingress_hostname: false,
             ingress_hostname_suffix: "nip.io".to_owned(),
+            tls_container: String::new(),
+            has_external_store: false,
             max_shared: 2,
             recovery: Recovery::default(),
         }
@@ -224,6 +231,7 @@ impl CloudConf {
                 "must not be longer than monitor-delay: Octavia rejects such monitors",
             ));
         }
+        self.load_balancer.check_certificate(findings);
         self.global.check(findings);
     }
 }
@@ -255,6 +263,16 @@ impl Networking {
 }
 
 impl Placement {
+    /// Whether one of the three settings of the floating IP's subnet is set.
+    pub(crate) fn asks_for_floating_subnet(&self) -> bool {
+        let settings = [
+            &self.floating_subnet_id,
+            &self.floating_subnet,
+            &self.floating_subnet_tags,
+        ];
+        settings.iter().any(|setting| !setting.is_empty())
+    }
+
     fn set(&mut self, key: &'static str, value: Value) {
         let field = match key {
             "subnet-id" => &mut self.subnet_id,
@@ -271,6 +289,28 @@ impl Placement {
 }
 
 impl LoadBalancer {
+    /// Rejects a certificate that no listener can have.
+    fn check_certificate(&self, findings: &mut Vec<Finding>) {
+        let reference = self.tls_container.as_str();
+        let problem = if reference.is_empty() {
+            return;
+        } else if self.provider == "ovn" {
+            "the driver ovn has no TLS: remove the key, or set lb-provider"
+        } else if !self.has_external_store && SecretReference::parse(reference).is_none() {
+            "this is not the URL of a container or secret such as https://HOST/v1/containers/ID; with another store, set \
+             container-store = external"
+        } else {
+            return;
+        };
+        let section = Section::LoadBalancer.name();
+        findings.push(Finding::error(
+            section,
+            "default-tls-container-ref",
+            0,
+            problem,
+        ));
+    }
+
     fn set(&mut self, key: &'static str, value: Value) {
         match key {
             "enabled" => self.enabled = value.truth(),
@@ -287,6 +327,8 @@ impl LoadBalancer {
             "availability-zone" => self.availability_zone = value.text(),
             "enable-ingress-hostname" => self.enable_ingress_hostname = value.truth(),
             "ingress-hostname-suffix" => self.ingress_hostname_suffix = value.text(),
+            "default-tls-container-ref" => self.tls_container = value.text(),
+            "container-store" => self.has_external_store = value.text() == "external",
             "max-shared-lb" => self.max_shared = value.number(),
             "error-recovery" => self.recovery = Recovery::named(&value.text()),
             "node-selector" => {

@@ -31,7 +31,10 @@ fn errors(text: &str) -> String {
 /// A valid value that differs from the default.
 fn sample(form: Form) -> &'static str {
     match form {
-        Form::Text | Form::Repeated | Form::Secret | Form::List => "x",
+        // Also the form of a certificate's reference.
+        Form::Text => "https://x/v1/containers/x",
+        Form::Repeated | Form::Secret | Form::List | Form::Tags => "x",
+        Form::Pattern => "!~^x.*",
         Form::Url => "http://x",
         Form::Bool => "true",
         Form::Duration | Form::Seconds => "4s",
@@ -92,6 +95,7 @@ fn every_served_key_of_ours_changes_the_settings() {
             ("enabled", _) => "false",
             ("os-endpoint-type", _) => "admin",
             ("lb-method", _) => "SOURCE_IP",
+            ("container-store", _) => "external",
             // There is only one version, so nothing is set.
             ("lb-version", _) => continue,
             (_, form) => sample(form),
@@ -144,6 +148,22 @@ fn wrong_values_are_rejected_with_section_key_and_line() {
         (
             "[LoadBalancer]\nlb-method = FASTEST\n",
             "line 6: [LoadBalancer] lb-method: this is not one of ROUND_ROBIN",
+        ),
+        (
+            "[LoadBalancer]\nfloating-subnet = ~(\n",
+            "line 6: [LoadBalancer] floating-subnet: this is neither a name with * and ? nor a regular expression",
+        ),
+        (
+            "[LoadBalancerClass \"c\"]\nfloating-subnet-tags = !&\n",
+            "line 6: [LoadBalancerClass] floating-subnet-tags: the list has no tags",
+        ),
+        (
+            "[LoadBalancer]\ndefault-tls-container-ref = here\n",
+            "[LoadBalancer] default-tls-container-ref: this is not the URL of a container or secret",
+        ),
+        (
+            "[LoadBalancer]\nlb-provider = ovn\ndefault-tls-container-ref = https://x/v1/secrets/x\n",
+            "[LoadBalancer] default-tls-container-ref: the driver ovn has no TLS",
         ),
         (
             "[LoadBalancer]\nsubnet-id\n",

@@ -4,6 +4,7 @@ use ipnet::IpNet;
 use secrecy::SecretString;
 
 use super::keys::Form;
+use super::pattern::{InvalidPattern, NamePattern, TagFilter};
 
 /// The type of parsed durations.
 pub type Duration = std::time::Duration;
@@ -89,6 +90,8 @@ impl Form {
             Self::Choice(choices) => choice(text, choices),
             Self::Networks => networks(text),
             Self::Labels => labels(text),
+            Self::Pattern => pattern(text),
+            Self::Tags => tags(text),
         }
     }
 }
@@ -136,6 +139,20 @@ fn choice(text: &str, choices: &[&str]) -> Result<Value, String> {
     match found {
         Some(found) => Ok(Value::Text((*found).to_owned())),
         None => Err(format!("this is not one of {}", choices.join(", "))),
+    }
+}
+
+fn pattern(text: &str) -> Result<Value, String> {
+    match text.is_empty() || NamePattern::parse(text).is_ok() {
+        true => Ok(Value::Text(text.to_owned())),
+        false => Err(InvalidPattern.to_string()),
+    }
+}
+
+fn tags(text: &str) -> Result<Value, String> {
+    match text.is_empty() || TagFilter::parse(text).is_some() {
+        true => Ok(Value::Text(text.to_owned())),
+        false => Err("the list has no tags".to_owned()),
     }
 }
 

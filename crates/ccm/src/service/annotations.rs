@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Rejection;
 use super::traffic::Traffic;
-use crate::cloud_conf::{CloudConf, MonitorDefaults, Placement};
+use crate::cloud_conf::{CloudConf, MonitorDefaults, NamePattern, Placement, TagFilter};
 
 const PREFIX: &str = "loadbalancer.openstack.org/";
 /// The annotation for a load balancer without a floating IP.
@@ -17,34 +17,20 @@ pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-addre
 /// The greatest number that Octavia takes: a year in milliseconds.
 const GREATEST: i64 = 31_536_000_000;
 
-/// An annotation, and whether its feature is implemented.
+/// An annotation.
 #[derive(Clone, Copy, Debug)]
 pub struct Annotation {
     /// The full name.
     pub name: &'static str,
     /// The meaning.
     pub meaning: &'static str,
-    /// Whether the feature is implemented. Services that request another one are rejected with an event.
-    pub is_served: bool,
 }
 
 const fn served(name: &'static str, meaning: &'static str) -> Annotation {
-    Annotation {
-        name,
-        meaning,
-        is_served: true,
-    }
+    Annotation { name, meaning }
 }
 
-const fn unserved(name: &'static str, meaning: &'static str) -> Annotation {
-    Annotation {
-        name,
-        meaning,
-        is_served: false,
-    }
-}
-
-/// All annotations of the Go manager.
+/// All annotations: those of the Go manager, and our own.
 pub const ANNOTATIONS: &[Annotation] = &[
     served(INTERNAL, "no floating IP"),
     served(
@@ -124,17 +110,17 @@ pub const ANNOTATIONS: &[Annotation] = &[
         "loadbalancer.openstack.org/node-selector",
         "labels that the nodes of members must have",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/port-id",
-        "an existing port as virtual address",
+        "an existing port with the virtual address; at creation",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/floating-subnet",
-        "subnet of the floating IP, by a pattern of names",
+        "the same by a name with `*` and `?`, or a regular expression after `~`; `!` before it negates",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/floating-subnet-tags",
-        "subnet of the floating IP, by tags",
+        "the same by tags: one of a list, or after `&` all of it; `!` before it negates",
     ),
     served(
         "loadbalancer.openstack.org/connection-limit",
@@ -148,9 +134,13 @@ pub const ANNOTATIONS: &[Annotation] = &[
         "loadbalancer.openstack.org/x-forwarded-for",
         "HTTP listeners that add X-Forwarded-For; of TCP alone",
     ),
-    unserved(
+    served(
         "loadbalancer.openstack.org/default-tls-container-ref",
-        "TLS listeners",
+        "TLS ends at the listeners, with this certificate of Barbican's; empty for none; of TCP alone",
+    ),
+    served(
+        "loadbalancer.openstack.org/port-protocols",
+        "`app-protocol`, or `80=HTTP,443=TERMINATED_HTTPS,22=TCP`: the protocol of single ports; not in the Go one",
     ),
     served(
         "loadbalancer.openstack.org/timeout-client-data",
@@ -175,16 +165,18 @@ pub(crate) type Selector = Vec<(String, Option<String>)>;
 
 /// The combined settings of cloud.conf and the annotations of a Service: annotations override the class, which
 /// overrides cloud.conf.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wishes {
     pub(crate) internal: bool,
     pub(crate) placement: Placement,
+    /// An existing port; empty for a new one.
+    pub(crate) port_id: String,
+    pub(crate) floating_subnet: FloatingSubnet,
     pub(crate) method: String,
     pub(crate) monitor: MonitorDefaults,
     pub(crate) flavor_id: String,
     pub(crate) availability_zone: String,
     pub(crate) node_selector: Selector,
-    pub(crate) keep_floating_ip: bool,
     pub(crate) hostname: Option<String>,
     pub(crate) traffic: Traffic,
 }
@@ -200,6 +192,8 @@ impl Wishes {
     ) -> Result<Self, Rejection> {
         let given = Given(annotations);
         given.check()?;
+        // It matters at the deletion, when a wrong value could no longer be corrected.
+        given.truth("keep-floatingip")?;
         let defaults = &conf.load_balancer;
         let class = match given.text("class") {
             None => None,
@@ -251,9 +245,10 @@ impl Wishes {
                 member_subnet_id: placed("member-subnet-id", |p| &p.member_subnet_id),
                 network_id: placed("network-id", |p| &p.network_id),
                 floating_network_id: placed("floating-network-id", |p| &p.floating_network_id),
-                floating_subnet_id: placed("floating-subnet-id", |p| &p.floating_subnet_id),
                 ..Placement::default()
             },
+            port_id: text("port-id", ""),
+            floating_subnet: FloatingSubnet::of(&given, class, &defaults.placement)?,
             method: given.method(&defaults.method, &defaults.provider)?,
             monitor,
             flavor_id: text("flavor-id", &defaults.flavor_id),
@@ -261,9 +256,66 @@ impl Wishes {
             node_selector: given
                 .selector()?
                 .unwrap_or_else(|| defaults.node_selector.clone()),
-            keep_floating_ip: given.truth("keep-floatingip")?.unwrap_or(false),
             hostname: given.text("hostname").map(str::to_owned),
-            traffic: Traffic::of(&given, &defaults.provider)?,
+            traffic: Traffic::of(&given, defaults)?,
+        })
+    }
+}
+
+/// The subnets from which a floating IP comes.
+#[derive(Clone, Debug)]
+pub(crate) enum FloatingSubnet {
+    Any,
+    Id(String),
+    Matching {
+        name: Option<NamePattern>,
+        tags: Option<TagFilter>,
+        /// What asks for them, for messages.
+        source: String,
+    },
+}
+
+impl FloatingSubnet {
+    /// The first of annotations, class and cloud.conf that has one of the three settings counts with all of its own.
+    fn of(
+        given: &Given<'_>,
+        class: Option<&Placement>,
+        defaults: &Placement,
+    ) -> Result<Self, Rejection> {
+        let text = |name: &str| given.text(name).unwrap_or_default().to_owned();
+        let annotated = Placement {
+            floating_subnet_id: text("floating-subnet-id"),
+            floating_subnet: text("floating-subnet"),
+            floating_subnet_tags: text("floating-subnet-tags"),
+            ..Placement::default()
+        };
+        let levels = [Some(&annotated), class, Some(defaults)];
+        let mut levels = levels.into_iter().flatten();
+        let Some(level) = levels.find(|level| level.asks_for_floating_subnet()) else {
+            return Ok(Self::Any);
+        };
+        if !level.floating_subnet_id.is_empty() {
+            return Ok(Self::Id(level.floating_subnet_id.clone()));
+        }
+        let name = Some(level.floating_subnet.as_str()).filter(|text| !text.is_empty());
+        let name = name.map(NamePattern::parse).transpose();
+        let name = name.map_err(|error| given.wrong("floating-subnet", &error.to_string()))?;
+        let tags = TagFilter::parse(&level.floating_subnet_tags);
+        if name.is_none() && tags.is_none() {
+            return Err(given.wrong("floating-subnet-tags", "the list has no tags"));
+        }
+        let source = [
+            ("floating-subnet", &level.floating_subnet),
+            ("floating-subnet-tags", &level.floating_subnet_tags),
+        ];
+        let source = source.into_iter().filter(|(_, value)| !value.is_empty());
+        let source: Vec<_> = source
+            .map(|(key, value)| format!("{key} `{value}`"))
+            .collect();
+        Ok(Self::Matching {
+            name,
+            tags,
+            source: source.join(", "),
         })
     }
 }
@@ -275,28 +327,26 @@ pub(crate) fn keeps_floating_ip(annotations: &BTreeMap<String, String>) -> bool 
 
 pub(super) struct Given<'a>(&'a BTreeMap<String, String>);
 
-impl Given<'_> {
-    /// Rejects features that are not implemented, and unknown names: a misspelled annotation is never ignored.
+impl<'a> Given<'a> {
+    pub(super) const fn of(annotations: &'a BTreeMap<String, String>) -> Self {
+        Self(annotations)
+    }
+
+    /// Rejects unknown names: a misspelled annotation is never ignored.
     fn check(&self) -> Result<(), Rejection> {
-        for (name, value) in self.0.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
-            let known = ANNOTATIONS.iter().find(|known| known.name == name);
-            let asks = !matches!(value.as_str(), "" | "false");
-            match known {
-                Some(known) if known.is_served || !asks => {}
-                Some(known) => {
-                    return Err(Rejection::new(format!(
-                        "annotation {name}: {} is not built; remove the annotation",
-                        known.meaning
-                    )));
-                }
-                None => {
-                    return Err(Rejection::new(format!(
-                        "annotation {name} is unknown; correct or remove it"
-                    )));
-                }
-            }
+        let mut ours = self.0.keys().filter(|name| name.starts_with(PREFIX));
+        let unknown = ours.find(|name| !ANNOTATIONS.iter().any(|known| known.name == **name));
+        match unknown {
+            None => Ok(()),
+            Some(name) => Err(Rejection::new(format!(
+                "annotation {name} is unknown; correct or remove it"
+            ))),
         }
-        Ok(())
+    }
+
+    /// The value as written, empty or not.
+    pub(super) fn raw(&self, name: &str) -> Option<&str> {
+        self.0.get(&format!("{PREFIX}{name}")).map(String::as_str)
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {

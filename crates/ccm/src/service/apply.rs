@@ -1,10 +1,11 @@
 //! Applies the next steps of a plan: all that do not need the load balancer, and one that changes it.
 
-use openstack::Kind;
 use openstack::loadbalancer::LoadBalancerUpdate;
 use openstack::network::{FloatingIpCreate, FloatingIpUpdate};
+use openstack::{ErrorKind, Kind};
 
 use super::desired::Desired;
+use super::floating::Floating;
 use super::observed::Observed;
 use super::plan::Step;
 use super::{Work, recovery};
@@ -144,16 +145,8 @@ async fn take(
                 .map_err(failed("deleting a health monitor"))?;
         }
         Step::CreateFloatingIp { port, floating } => {
-            let request = FloatingIpCreate {
-                floating_network_id: floating.network,
-                subnet_id: floating.subnet,
-                floating_ip_address: floating.address,
-                port_id: Some(port),
-                description: Some(desired.identity.floating_ip_description()),
-                ..FloatingIpCreate::default()
-            };
-            inventory
-                .create_floating_ip(&request)
+            let description = desired.identity.floating_ip_description();
+            create_floating_ip(work, floating, port, description)
                 .await
                 .map_err(failed("creating the floating IP"))?;
         }
@@ -183,4 +176,32 @@ async fn attach(work: &Work<'_>, id: &str, port: Option<String>) -> openstack::R
         .update_floating_ip(id, &change)
         .await
         .map(drop)
+}
+
+/// Creates the floating IP in the first of the subnets that has an address left.
+async fn create_floating_ip(
+    work: &Work<'_>,
+    floating: Floating,
+    port: String,
+    description: String,
+) -> openstack::Result<()> {
+    let mut request = FloatingIpCreate {
+        floating_network_id: floating.network,
+        floating_ip_address: floating.address,
+        port_id: Some(port),
+        description: Some(description),
+        ..FloatingIpCreate::default()
+    };
+    let mut subnets = floating.subnets.into_iter().peekable();
+    loop {
+        request.subnet_id = subnets.next();
+        let created = work.cloud.inventory.create_floating_ip(&request).await;
+        match created {
+            // A subnet without free addresses; other errors would be the same in the next one.
+            Err(error)
+                if subnets.peek().is_some()
+                    && matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => {}
+            result => return result.map(drop),
+        }
+    }
 }

@@ -7,12 +7,15 @@ use ipnet::IpNet;
 use kube::ResourceExt;
 use openstack::View;
 use openstack::loadbalancer::{
-    ListenerCreate, LoadBalancerCreate, MemberCreate, MonitorCreate, PoolCreate, SessionPersistence,
+    AdditionalVip, ListenerCreate, LoadBalancer, LoadBalancerCreate, MemberCreate, MonitorCreate,
+    PoolCreate, SessionPersistence,
 };
 
 use super::annotations::{self, Wishes};
+use super::floating::{self, Floating};
 use super::groups::{self, Group};
 use super::identity::Identity;
+use super::vip::{self, Family};
 use super::{Notice, Rejection, members};
 use crate::cloud_conf::CloudConf;
 
@@ -23,6 +26,10 @@ pub(crate) struct Desired {
     pub(crate) tree: LoadBalancerCreate,
     /// The floating IP; none for an internal load balancer, for IPv6, and without an external network in the cloud.
     pub(crate) floating: Option<Floating>,
+    /// The families whose addresses are published, in this order.
+    pub(crate) families: Vec<Family>,
+    /// The subnet of the first address, if it is known.
+    pub(crate) vip_subnet: Option<String>,
     /// Whether an existing floating IP must be removed.
     pub(crate) is_internal: bool,
     pub(crate) hostname: Option<String>,
@@ -35,24 +42,17 @@ pub(crate) struct Desired {
     pub(crate) identity: Identity,
 }
 
-/// The floating IP of a load balancer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Floating {
-    pub(crate) network: String,
-    pub(crate) subnet: Option<String>,
-    /// The address that the Service requests.
-    pub(crate) address: Option<String>,
-    /// An existing floating IP of the project to use.
-    pub(crate) existing: Option<String>,
-}
-
 /// The inputs of the desired state besides the Service.
 pub(crate) struct Facts<'a> {
     pub(crate) nodes: &'a [Arc<Node>],
     pub(crate) view: &'a View,
     pub(crate) conf: &'a CloudConf,
-    /// The subnet of the existing load balancer.
-    pub(crate) vip_subnet: Option<&'a str>,
+    /// The existing load balancer.
+    pub(crate) existing: Option<&'a LoadBalancer>,
+    /// Whether it has a floating IP.
+    pub(crate) has_floating_ip: bool,
+    /// Whether Octavia gives a load balancer an address of each family.
+    pub(crate) has_additional_vips: bool,
 }
 
 /// Computes the desired state.
@@ -67,42 +67,40 @@ pub(crate) fn of(
     let wishes = Wishes::of(service.annotations(), facts.conf)?;
     let spec = service.spec.clone().unwrap_or_default();
     check(&spec)?;
-    let ip6 = spec
-        .ip_families
-        .iter()
-        .flatten()
-        .next()
-        .is_some_and(|family| family == "IPv6");
+    wishes.traffic.check(&spec)?;
+    let (first, second) = Family::of(&spec);
+    let ip6 = first.is_6();
     let mut nodes: Vec<&Node> = facts.nodes.iter().map(|node| &**node).collect();
     nodes.retain(|node| {
         members::is_eligible(node, &wishes.node_selector) && members::address(node, ip6).is_some()
     });
     nodes.sort_by_key(|node| node.name_any());
-    let Some(first) = nodes.first() else {
+    if nodes.is_empty() {
         return Err(Rejection {
             reason: "UnAvailableLoadBalancer",
             message: "There are no available nodes for LoadBalancer".to_owned(),
         });
-    };
+    }
+    let asked = spec.load_balancer_ip.as_deref().filter(|ip| !ip.is_empty());
+    let has_floating_ip = !wishes.internal && (!ip6 || second == Some(Family::V4));
+    // An address of IPv4 is that of the floating IP.
+    let fixed = asked.filter(|ip| !(has_floating_ip && Family::V4.has(ip)));
+    let vip = vip::of(&spec, &wishes, fixed, &nodes, facts)?;
+    let second = second.filter(|_| vip.second.is_some());
+    let has_floating_ip = has_floating_ip && (!ip6 || second.is_some());
     let placement = &wishes.placement;
-    let located = placement.subnet_id.is_empty() && placement.network_id.is_empty();
-    let vip_subnet = match (facts.vip_subnet, located) {
-        (Some(subnet), _) => subnet.to_owned(),
-        (None, true) => subnet_of(first, ip6, facts.view)?,
-        (None, false) => placement.subnet_id.clone(),
-    };
     let filled = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let vip_subnet = vip.subnet.clone().unwrap_or_default();
     let member_subnet = [
         &placement.member_subnet_id,
         &placement.subnet_id,
         &vip_subnet,
     ];
     let member_subnet = member_subnet.into_iter().find(|id| !id.is_empty()).cloned();
-    let cidrs = allowed_cidrs(service, &spec, ip6)?;
+    let families: Vec<Family> = [Some(first), second].into_iter().flatten().collect();
+    let cidrs = allowed_cidrs(service, &spec, &families)?;
     let is_ovn = facts.conf.load_balancer.provider == "ovn";
-    let asked = spec.load_balancer_ip.as_deref().filter(|ip| !ip.is_empty());
-    let has_floating_ip = !wishes.internal && !ip6;
-    let mut notices = Vec::new();
+    let mut notices: Vec<Notice> = vip.notice.clone().into_iter().collect();
     let manages_groups = facts.conf.load_balancer.manage_security_groups;
     // There the security group enforces them.
     if is_ovn && !manages_groups && !are_everyone(&cidrs) {
@@ -121,6 +119,7 @@ pub(crate) fn of(
         spec: &spec,
         nodes: &nodes,
         ip6,
+        second: second.zip(vip.second.clone()),
         member_subnet,
         cidrs: (!is_ovn).then(|| cidrs.clone()),
         is_ovn,
@@ -130,9 +129,11 @@ pub(crate) fn of(
         tree: LoadBalancerCreate {
             name: identity.name.clone(),
             description: Some(identity.description()),
-            vip_address: asked.filter(|_| !has_floating_ip).map(str::to_owned),
-            vip_network_id: filled(&placement.network_id).filter(|_| vip_subnet.is_empty()),
-            vip_subnet_id: filled(&vip_subnet),
+            vip_address: fixed.filter(|ip| first.has(ip)).map(str::to_owned),
+            vip_network_id: vip.network,
+            vip_subnet_id: vip.subnet.filter(|_| vip.names_subnet),
+            vip_port_id: vip.port,
+            additional_vips: vip.second.into_iter().collect(),
             provider: filled(&facts.conf.load_balancer.provider),
             flavor_id: filled(&wishes.flavor_id),
             availability_zone: filled(&wishes.availability_zone),
@@ -142,9 +143,16 @@ pub(crate) fn of(
                 .collect::<Result<_, _>>()?,
         },
         floating: match has_floating_ip {
-            true => floating(&wishes, asked, identity, facts.view)?,
+            true => floating::wanted(
+                &wishes,
+                asked.filter(|ip| Family::V4.has(ip)),
+                identity,
+                facts,
+            )?,
             false => None,
         },
+        families,
+        vip_subnet: filled(&vip_subnet),
         is_internal: wishes.internal,
         is_proxied: wishes.traffic.proxy.is_some(),
         hostname: wishes.hostname,
@@ -161,11 +169,6 @@ pub(crate) fn of(
 
 /// Rejects a Service with invalid fields or with features that are not implemented.
 fn check(spec: &ServiceSpec) -> Result<(), Rejection> {
-    if spec.ip_family_policy.as_deref() == Some("RequireDualStack") {
-        return Err(Rejection::new(
-            "spec.ipFamilyPolicy: RequireDualStack is not built for load balancers; set PreferDualStack to serve the first family",
-        ));
-    }
     for (index, port) in spec.ports.iter().flatten().enumerate() {
         if u16::try_from(port.port).is_err() || port.node_port.unwrap_or(0) <= 0 {
             return Err(Rejection::new(format!(
@@ -208,27 +211,11 @@ fn affinity_notice(spec: &ServiceSpec) -> Option<Notice> {
     })
 }
 
-/// The subnet of the port with the address of a node.
-fn subnet_of(node: &Node, ip6: bool, view: &View) -> Result<String, Rejection> {
-    let address = members::address(node, ip6).unwrap_or_default();
-    let fixed = view.ports.iter().flat_map(|port| &port.fixed_ips);
-    let found = fixed
-        .filter(|fixed| fixed.ip_address == address)
-        .map(|fixed| fixed.subnet_id.clone())
-        .next();
-    found.ok_or_else(|| {
-        Rejection::new(format!(
-            "no port of this project has the address {address} of node {}: set subnet-id in [LoadBalancer] of cloud.conf",
-            node.name_any()
-        ))
-    })
-}
-
-/// The allowed CIDRs; all addresses of the family if the Service has no source ranges.
+/// The allowed CIDRs; all addresses of the families if the Service has no source ranges.
 fn allowed_cidrs(
     service: &Service,
     spec: &ServiceSpec,
-    ip6: bool,
+    families: &[Family],
 ) -> Result<Vec<String>, Rejection> {
     let mut ranges = spec.load_balancer_source_ranges.clone().unwrap_or_default();
     if ranges.is_empty() {
@@ -251,7 +238,8 @@ fn allowed_cidrs(
             ))
         })?;
         // Octavia rejects ranges of another address family than that of the load balancer.
-        if net.addr().is_ipv6() == ip6 {
+        let mut families = families.iter();
+        if families.any(|family| family.is_6() == net.addr().is_ipv6()) {
             cidrs.push(net.trunc().to_string());
         }
     }
@@ -261,67 +249,17 @@ fn allowed_cidrs(
         ));
     }
     if cidrs.is_empty() {
-        cidrs.push(if ip6 { "::/0" } else { "0.0.0.0/0" }.to_owned());
+        cidrs.extend(families.iter().map(|family| family.everyone().to_owned()));
     }
     cidrs.sort();
     cidrs.dedup();
     Ok(cidrs)
 }
 
-/// Whether these ranges, also if there are none, allow all addresses.
+/// Whether these ranges allow all addresses of their families.
 pub(crate) fn are_everyone(cidrs: &[String]) -> bool {
-    cidrs.is_empty() || cidrs == ["0.0.0.0/0"] || cidrs == ["::/0"]
-}
-
-fn floating(
-    wishes: &Wishes,
-    asked: Option<&str>,
-    identity: &Identity,
-    view: &View,
-) -> Result<Option<Floating>, Rejection> {
-    let network = match wishes.placement.floating_network_id.as_str() {
-        "" => {
-            let has_v4 = |id: &str| {
-                view.subnets
-                    .of_parent(id)
-                    .iter()
-                    .any(|subnet| subnet.ip_version == 4)
-            };
-            let hidden = |id: &str| view.subnets.of_parent(id).is_empty();
-            let found = view
-                .external_networks()
-                .find(|network| has_v4(&network.id) || hidden(&network.id));
-            match found {
-                Some(network) => network.id.clone(),
-                None => return Ok(None),
-            }
-        }
-        id => id.to_owned(),
-    };
-    let known = asked.and_then(|ip| view.floating_ips.named(ip).first());
-    let tagged = view
-        .floating_ips
-        .iter()
-        .find(|ip| ip.port_id.is_none() && identity.owns_floating_ip(&ip.description));
-    if let Some(known) = known
-        && let Some(port) = &known.port_id
-        && !view.load_balancers.iter().any(|lb| {
-            lb.vip_port_id == *port
-                && (identity.owns(&lb.tags) || identity.is_legacy(&lb.name, &lb.tags))
-        })
-    {
-        return Err(Rejection::new(format!(
-            "spec.loadBalancerIP: the floating IP {} is on port {port} already: choose another, or take it off",
-            known.floating_ip_address
-        )));
-    }
-    let existing = known.or(tagged.filter(|_| asked.is_none()));
-    Ok(Some(Floating {
-        network,
-        subnet: Some(wishes.placement.floating_subnet_id.clone()).filter(|id| !id.is_empty()),
-        address: asked.map(str::to_owned),
-        existing: existing.map(|ip| ip.id.clone()),
-    }))
+    let mut cidrs = cidrs.iter();
+    cidrs.all(|cidr| cidr == Family::V4.everyone() || cidr == Family::V6.everyone())
 }
 
 /// What the listeners of a load balancer share.
@@ -331,6 +269,8 @@ struct Parts<'a> {
     spec: &'a ServiceSpec,
     nodes: &'a [&'a Node],
     ip6: bool,
+    /// The second family, and where its address is.
+    second: Option<(Family, AdditionalVip)>,
     member_subnet: Option<String>,
     cidrs: Option<Vec<String>>,
     is_ovn: bool,
@@ -339,7 +279,7 @@ struct Parts<'a> {
 impl Parts<'_> {
     fn listener(&self, index: usize, port: &ServicePort) -> Result<ListenerCreate, Rejection> {
         let transport = port.protocol.clone().unwrap_or_else(|| "TCP".to_owned());
-        let (protocol, pool_protocol) = self.wishes.traffic.protocols(&transport)?;
+        let (protocol, pool_protocol) = self.wishes.traffic.protocols(port)?;
         let check_port = self.health_check_port(&transport);
         let mut listener = ListenerCreate {
             name: self.identity.part("listener", index),
@@ -352,11 +292,7 @@ impl Parts<'_> {
                 protocol: pool_protocol,
                 lb_algorithm: self.wishes.method.clone(),
                 session_persistence: persistence(self.spec, &transport),
-                members: self
-                    .nodes
-                    .iter()
-                    .map(|node| self.member(node, port, check_port))
-                    .collect(),
+                members: self.members(port, &transport, check_port),
                 healthmonitor: self.monitor(index, &transport, check_port),
                 tags: self.identity.part_tags(),
                 ..PoolCreate::default()
@@ -377,20 +313,35 @@ impl Parts<'_> {
             .and_then(|port| u16::try_from(port).ok())
     }
 
-    fn member(&self, node: &Node, port: &ServicePort, check_port: Option<u16>) -> MemberCreate {
-        MemberCreate {
-            name: node.name_any(),
-            address: members::address(node, self.ip6)
-                .unwrap_or_default()
-                .to_owned(),
-            protocol_port: port
-                .node_port
-                .and_then(|port| u16::try_from(port).ok())
-                .unwrap_or_default(),
-            subnet_id: self.member_subnet.clone(),
-            monitor_port: check_port,
-            ..MemberCreate::default()
+    /// The members of a pool. Connections of both families reach members of the first one; the driver ovn, and what
+    /// forwards datagrams, do not translate between families.
+    fn members(
+        &self,
+        port: &ServicePort,
+        transport: &str,
+        check_port: Option<u16>,
+    ) -> Vec<MemberCreate> {
+        let number = port.node_port.and_then(|port| u16::try_from(port).ok());
+        let of = |ip6: bool, subnet: Option<&String>| {
+            let subnet = subnet.cloned();
+            let member = move |node: &&Node| {
+                Some(MemberCreate {
+                    name: node.name_any(),
+                    address: members::address(node, ip6)?.to_owned(),
+                    protocol_port: number.unwrap_or_default(),
+                    subnet_id: subnet.clone(),
+                    monitor_port: check_port,
+                    ..MemberCreate::default()
+                })
+            };
+            self.nodes.iter().filter_map(member)
+        };
+        let mut members: Vec<_> = of(self.ip6, self.member_subnet.as_ref()).collect();
+        let translates = transport == "TCP" && !self.is_ovn;
+        if let Some((family, vip)) = self.second.as_ref().filter(|_| !translates) {
+            members.extend(of(family.is_6(), Some(&vip.subnet_id)));
         }
+        members
     }
 
     fn monitor(

@@ -85,10 +85,7 @@ pub(crate) fn wanted(
 
 /// The range of the subnet of a member.
 fn subnet_of(member: &MemberCreate, desired: &Desired, view: &View) -> Result<String, Rejection> {
-    let id = member
-        .subnet_id
-        .as_ref()
-        .or(desired.tree.vip_subnet_id.as_ref());
+    let id = member.subnet_id.as_ref().or(desired.vip_subnet.as_ref());
     let found = id.and_then(|id| view.subnets.get(id));
     found.map(|subnet| subnet.cidr.clone()).ok_or_else(|| {
         Rejection::new(format!(

@@ -305,9 +305,11 @@ impl Model {
                 nodes,
                 view: &view,
                 conf: &conf,
-                vip_subnet: observed
+                existing: observed.as_ref().map(|observed| &*observed.balancer),
+                has_floating_ip: observed
                     .as_ref()
-                    .map(|observed| observed.balancer.vip_subnet_id.as_str()),
+                    .is_some_and(|observed| observed.floating_ip.is_some()),
+                has_additional_vips: true,
             };
             let desired = desired::of(service, &identity, &facts);
             let desired = desired.map_err(|rejection| rejection.message)?;

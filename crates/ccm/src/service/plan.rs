@@ -7,7 +7,8 @@ use openstack::loadbalancer::{
     MonitorCreate, MonitorUpdate, Pool, PoolCreate, PoolUpdate,
 };
 
-use super::desired::{Desired, Floating, are_everyone};
+use super::desired::{Desired, are_everyone};
+use super::floating::Floating;
 use super::identity::Identity;
 use super::observed::{Branch, Observed, Role};
 use super::sharing::transport;
@@ -235,7 +236,8 @@ fn pool_difference(wanted: &PoolCreate, pool: &Pool) -> PoolUpdate {
 
 fn same_cidrs(wanted: &[String], known: &[String]) -> bool {
     let set = |list: &[String]| list.iter().cloned().collect::<BTreeSet<_>>();
-    are_everyone(wanted) && are_everyone(known) || set(wanted) == set(known)
+    // Octavia has no ranges where everyone may connect.
+    known.is_empty() && are_everyone(wanted) || set(wanted) == set(known)
 }
 
 fn same_members(wanted: &[MemberCreate], known: &[impl AsRef<Member>]) -> bool {

@@ -4,6 +4,8 @@ use api::k8s_openapi::api::core::v1::{LoadBalancerIngress, LoadBalancerStatus};
 use openstack::View;
 
 use super::desired::Desired;
+use super::observed::Observed;
+use super::vip::Family;
 use super::{Work, annotations, observed};
 use crate::context::Error;
 
@@ -26,21 +28,22 @@ pub(crate) async fn publish(
     if balancer.provisioning_status != "ACTIVE" && !observed.is_published {
         return Ok(false);
     }
-    let address = match (&desired.floating, &observed.floating_ip) {
-        (Some(_), None) => return Ok(false),
-        (Some(_), Some(floating)) => floating.floating_ip_address.clone(),
-        (None, _) => balancer.vip_address.clone(),
-    };
-    if address.is_empty() {
+    let Some(addresses) = addresses(desired, &observed) else {
         return Ok(false);
-    }
+    };
     if desired.floating.is_none() && !desired.is_internal && !observed.is_published {
         forced(work, view).await;
     }
-    let ingress = ingress(work, desired, &address);
+    let ingress = match &desired.hostname {
+        Some(name) => vec![hostname(name.clone())],
+        None => addresses
+            .iter()
+            .map(|address| ingress(work, desired, address))
+            .collect(),
+    };
     let mut after = work.service.clone();
     after.status.get_or_insert_default().load_balancer = Some(LoadBalancerStatus {
-        ingress: Some(vec![ingress]),
+        ingress: Some(ingress),
     });
     let written = operator::patch::status(&work.api(), work.service, &after).await;
     if written
@@ -55,7 +58,7 @@ pub(crate) async fn publish(
         // The write triggers another reconcile, which writes the annotations.
         return Ok(true);
     }
-    record(work, &balancer.id, Some(&address)).await?;
+    record(work, &balancer.id, addresses.first().map(String::as_str)).await?;
     Ok(true)
 }
 
@@ -63,23 +66,38 @@ pub(crate) async fn publish(
 /// since the header would be missing.
 fn ingress(work: &Work<'_>, desired: &Desired, address: &str) -> LoadBalancerIngress {
     let conf = &work.settings.conf.load_balancer;
-    let hostname = match &desired.hostname {
-        None if desired.is_proxied && conf.enable_ingress_hostname => {
-            Some(format!("{address}.{}", conf.ingress_hostname_suffix))
-        }
-        hostname => hostname.clone(),
-    };
-    if hostname.is_some() {
-        return LoadBalancerIngress {
-            hostname,
-            ..LoadBalancerIngress::default()
-        };
+    if desired.is_proxied && conf.enable_ingress_hostname {
+        // A label of a name has no colons.
+        let label = address.replace(':', "-");
+        return hostname(format!("{label}.{}", conf.ingress_hostname_suffix));
     }
     LoadBalancerIngress {
         ip: Some(address.to_owned()),
         ip_mode: Some(if desired.is_proxied { "Proxy" } else { "VIP" }.to_owned()),
         ..LoadBalancerIngress::default()
     }
+}
+
+fn hostname(name: String) -> LoadBalancerIngress {
+    LoadBalancerIngress {
+        hostname: Some(name),
+        ..LoadBalancerIngress::default()
+    }
+}
+
+/// The addresses of the families, in their order, once the load balancer has all of them.
+fn addresses(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
+    let balancer = &observed.balancer;
+    let others = balancer.additional_vips.iter().map(|vip| &vip.ip_address);
+    let address = |family: &Family| {
+        if *family == Family::V4 && desired.floating.is_some() {
+            let floating = observed.floating_ip.as_ref()?;
+            return Some(floating.floating_ip_address.clone());
+        }
+        let mut all = std::iter::once(&balancer.vip_address).chain(others.clone());
+        all.find(|address| family.has(address)).cloned()
+    };
+    desired.families.iter().map(address).collect()
 }
 
 /// Writes the annotations with id and address, as the Go manager does. Returns whether the Service was changed.

@@ -1,12 +1,15 @@
-//! How listeners forward traffic: PROXY protocol, X-Forwarded-For, limits. Pure functions.
+//! How listeners forward traffic: TLS, PROXY protocol, X-Forwarded-For, limits. Pure functions.
 
 use std::collections::BTreeMap;
 
+use api::k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 use openstack::loadbalancer::{Listener, ListenerCreate, ListenerUpdate};
 use serde_json::Value;
 
-use super::Rejection;
 use super::annotations::Given;
+use super::ports::{Layer, Protocols};
+use super::{Rejection, certificate};
+use crate::cloud_conf::LoadBalancer;
 
 const FORWARDED_FOR: &str = "X-Forwarded-For";
 
@@ -17,6 +20,11 @@ pub(crate) struct Traffic {
     pub(crate) proxy: Option<&'static str>,
     /// Whether listeners are HTTP and add `X-Forwarded-For`.
     pub(crate) forwarded_for: bool,
+    /// The certificate of TLS listeners, as Octavia takes it.
+    pub(crate) certificate: Option<String>,
+    /// Whether an annotation, and not cloud.conf, names the certificate.
+    has_own_certificate: bool,
+    protocols: Protocols,
     connection_limit: Option<i64>,
     timeout_client_data: Option<i64>,
     timeout_member_connect: Option<i64>,
@@ -29,7 +37,7 @@ impl Traffic {
     ///
     /// # Errors
     /// Names the annotation that is invalid, contradicts another, or is not supported by the driver.
-    pub(super) fn of(given: &Given<'_>, provider: &str) -> Result<Self, Rejection> {
+    pub(super) fn of(given: &Given<'_>, defaults: &LoadBalancer) -> Result<Self, Rejection> {
         let proxy = match given.text("proxy-protocol") {
             None | Some("false") => None,
             Some("true" | "v1") => Some("PROXY"),
@@ -39,6 +47,9 @@ impl Traffic {
         let traffic = Self {
             proxy,
             forwarded_for: given.truth("x-forwarded-for")?.unwrap_or(false),
+            certificate: certificate::of(given, defaults)?,
+            has_own_certificate: given.text(certificate::ANNOTATION).is_some(),
+            protocols: Protocols::of(given)?,
             connection_limit: given.at_least("connection-limit", -1)?,
             timeout_client_data: given.at_least("timeout-client-data", 0)?,
             timeout_member_connect: given.at_least("timeout-member-connect", 0)?,
@@ -51,35 +62,74 @@ impl Traffic {
                 "x-forwarded-for is set, too, and a pool has one of them: remove one",
             ));
         }
-        if provider == "ovn" && traffic != Self::default() {
+        if defaults.provider == "ovn" && traffic != Self::default() {
             return Err(Rejection::new(
-                "the driver ovn has neither the PROXY protocol nor X-Forwarded-For, timeouts and connection limits: \
-                 remove the annotations proxy-protocol, x-forwarded-for, timeout-* and connection-limit",
+                "the driver ovn has neither TLS, HTTP, the PROXY protocol nor X-Forwarded-For, timeouts and connection \
+                 limits: remove the annotations default-tls-container-ref, port-protocols, proxy-protocol, \
+                 x-forwarded-for, timeout-* and connection-limit",
             ));
         }
         Ok(traffic)
+    }
+
+    /// Checks the settings against the ports of the Service.
+    ///
+    /// # Errors
+    /// Names an annotation that no port fits.
+    pub(super) fn check(&self, spec: &ServiceSpec) -> Result<(), Rejection> {
+        self.protocols.check(spec, self.certificate.is_some())?;
+        let mut layers = spec.ports.iter().flatten().map(|port| self.layer(port));
+        let inserts = self.protocols == Protocols::Same || layers.any(|layer| layer != Layer::Tcp);
+        match self.forwarded_for && !inserts {
+            false => Ok(()),
+            true => Err(Rejection::new(
+                "annotation loadbalancer.openstack.org/x-forwarded-for: port-protocols makes no port HTTP or \
+                 TERMINATED_HTTPS: correct it, or remove this annotation",
+            )),
+        }
+    }
+
+    fn layer(&self, port: &ServicePort) -> Layer {
+        let same = match (&self.certificate, self.forwarded_for) {
+            (Some(_), _) => Layer::Terminated,
+            (None, true) => Layer::Http,
+            (None, false) => Layer::Tcp,
+        };
+        self.protocols.layer(port, same, self.certificate.is_some())
     }
 
     /// The protocols of the listener and the pool of a port.
     ///
     /// # Errors
     /// The setting is not supported for the protocol of the port.
-    pub(super) fn protocols(&self, transport: &str) -> Result<(String, String), Rejection> {
-        let asked = match (self.proxy, self.forwarded_for) {
-            (None, false) => return Ok((transport.to_owned(), transport.to_owned())),
-            (Some(_), _) => "proxy-protocol",
-            (None, true) => "x-forwarded-for",
-        };
+    pub(super) fn protocols(&self, port: &ServicePort) -> Result<(String, String), Rejection> {
+        let transport = port.protocol.as_deref().unwrap_or("TCP");
         if transport != "TCP" {
-            return Err(Rejection::new(format!(
-                "annotation loadbalancer.openstack.org/{asked}: the Service has a port of protocol {transport}, and only \
-                 TCP ports support it: remove the annotation, or put that port into another Service"
-            )));
+            self.check_datagrams(transport)?;
+            return Ok((transport.to_owned(), transport.to_owned()));
         }
-        Ok(match self.proxy {
-            Some(proxy) => ("TCP".to_owned(), proxy.to_owned()),
-            None => ("HTTP".to_owned(), "HTTP".to_owned()),
-        })
+        let layer = self.layer(port);
+        let pool = match (self.proxy, layer) {
+            (Some(proxy), _) => proxy,
+            (None, Layer::Tcp) => "TCP",
+            (None, Layer::Http | Layer::Terminated) => "HTTP",
+        };
+        Ok((layer.name().to_owned(), pool.to_owned()))
+    }
+
+    /// Rejects annotations for all ports that one of this transport cannot follow.
+    fn check_datagrams(&self, transport: &str) -> Result<(), Rejection> {
+        let asked = match (self.proxy, self.forwarded_for, self.has_own_certificate) {
+            _ if self.protocols != Protocols::Same => return Ok(()),
+            (Some(_), _, _) => "proxy-protocol",
+            (None, true, _) => "x-forwarded-for",
+            (None, false, true) => certificate::ANNOTATION,
+            (None, false, false) => return Ok(()),
+        };
+        Err(Rejection::new(format!(
+            "annotation loadbalancer.openstack.org/{asked}: the Service has a port of protocol {transport}, and only \
+             TCP ports support it: remove the annotation, or put that port into another Service"
+        )))
     }
 
     /// Sets the settings of a new listener.
@@ -89,9 +139,11 @@ impl Traffic {
         listener.timeout_member_connect = self.timeout_member_connect;
         listener.timeout_member_data = self.timeout_member_data;
         listener.timeout_tcp_inspect = self.timeout_tcp_inspect;
-        if self.forwarded_for {
+        let is_tls = listener.protocol == Layer::Terminated.name();
+        if self.forwarded_for && (is_tls || listener.protocol == Layer::Http.name()) {
             listener.insert_headers = headers();
         }
+        listener.default_tls_container_ref = self.certificate.clone().filter(|_| is_tls);
     }
 }
 
@@ -130,6 +182,10 @@ pub(super) fn difference(wanted: &ListenerCreate, known: &Listener) -> ListenerU
         ),
         timeout_tcp_inspect: changed(wanted.timeout_tcp_inspect, known.timeout_tcp_inspect, 0),
         insert_headers: (!same_headers).then(|| wanted.insert_headers.clone()),
+        default_tls_container_ref: wanted
+            .default_tls_container_ref
+            .clone()
+            .filter(|wanted| known.default_tls_container_ref.as_ref() != Some(wanted)),
         ..ListenerUpdate::default()
     }
 }

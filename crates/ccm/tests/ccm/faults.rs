@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testbed::eventually;
 
-use crate::killing::Phase;
+use crate::killing::{Phase, prepare};
 use crate::services::world;
 use crate::world::World;
 
@@ -64,6 +64,7 @@ pub(crate) async fn left(world: &World) -> Vec<Value> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_write_fails_once_in_every_way_and_the_end_is_the_same() {
     let world = world(&["worker-1"]).await;
+    prepare(&world).await;
     let before = world.cloud.resources();
     for class in classes() {
         for (service, method, route) in WRITES {
@@ -85,6 +86,7 @@ async fn every_write_fails_once_in_every_way_and_the_end_is_the_same() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_list_fails_once_in_every_way_and_the_end_is_the_same() {
     let mut world = world(&["worker-1"]).await;
+    prepare(&world).await;
     let before = world.cloud.resources();
     let kinds = ["loadbalancers", "listeners", "pools", "healthmonitors"];
     let mut routes: Vec<_> = kinds
@@ -97,6 +99,9 @@ async fn every_list_fails_once_in_every_way_and_the_end_is_the_same() {
             world.kill().await;
             for (service, route) in &routes {
                 inject(&world, service, "GET", route, &class).await;
+            }
+            if phase == Phase::Secured {
+                inject(&world, "key-manager", "GET", "/v1/containers/{id}", &class).await;
             }
             world.run();
             phase.begin(&world).await;

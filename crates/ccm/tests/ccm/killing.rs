@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use testbed::{Fuse, eventually};
 
 use crate::services::world;
+use crate::tls::{certificate, the_certificate};
 use crate::world::{World, ip, ports_of};
 
 /// What a Service is to have in the cloud: listeners with their settings, members and monitors.
@@ -50,22 +51,33 @@ async fn seen(world: &World) -> Vec<String> {
     )
 }
 
+/// What the phases need in the cloud.
+pub(crate) async fn prepare(world: &World) {
+    world.share_external_network().await;
+    certificate(world).await;
+}
+
 /// The phases of a Service, with what is there at the end of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Created,
     Changed,
+    /// TLS ends at one port, and the other one is HTTP.
+    Secured,
     Deleted,
 }
 
 impl Phase {
-    pub(crate) const ALL: [Self; 3] = [Self::Created, Self::Changed, Self::Deleted];
+    pub(crate) const ALL: [Self; 4] = [Self::Created, Self::Changed, Self::Secured, Self::Deleted];
 
     pub(crate) async fn begin(self, world: &World) {
         match self {
             Self::Created => {
+                let fields = json!({"metadata": {"annotations": {
+                    "loadbalancer.openstack.org/floating-subnet": "public*",
+                }}});
                 world
-                    .service("web", &[("TCP", 80), ("TCP", 443)], json!({}))
+                    .service("web", &[("TCP", 80), ("TCP", 443)], fields)
                     .await;
             }
             Self::Changed => {
@@ -80,6 +92,15 @@ impl Phase {
                 });
                 world.cluster.merge::<Service>("web", change).await;
             }
+            Self::Secured => {
+                let change = json!({"metadata": {"annotations": {
+                    "loadbalancer.openstack.org/default-tls-container-ref": the_certificate(world).await,
+                    "loadbalancer.openstack.org/port-protocols": "443=TERMINATED_HTTPS,8080=HTTP",
+                    "loadbalancer.openstack.org/x-forwarded-for": "true",
+                    "loadbalancer.openstack.org/proxy-protocol": null,
+                }}});
+                world.cluster.merge::<Service>("web", change).await;
+            }
             Self::Deleted => world.cluster.delete::<Service>("web").await,
         }
     }
@@ -87,7 +108,8 @@ impl Phase {
     fn wanted(self) -> Vec<String> {
         let everyone = json!(["0.0.0.0/0"]);
         let some = json!(["10.0.0.0/8"]);
-        let listener = |port: u16, cidrs: &Value| json!({"protocol": "TCP", "protocol_port": port, "allowed_cidrs": cidrs});
+        let of = |protocol: &str, port: u16, cidrs: &Value| json!({"protocol": protocol, "protocol_port": port, "allowed_cidrs": cidrs});
+        let listener = |port: u16, cidrs: &Value| of("TCP", port, cidrs);
         let pool =
             |protocol: &str, method: &str| json!({"protocol": protocol, "lb_algorithm": method});
         let members = vec!["worker-1".to_owned(); 2];
@@ -95,6 +117,7 @@ impl Phase {
             pool("TCP", "ROUND_ROBIN"),
             pool("PROXY", "LEAST_CONNECTIONS"),
         );
+        let http = pool("HTTP", "LEAST_CONNECTIONS");
         let monitor = json!({"type": "TCP", "delay": 5});
         match self {
             Self::Created => shape(
@@ -106,6 +129,12 @@ impl Phase {
             Self::Changed => shape(
                 &[listener(443, &some), listener(8080, &some)],
                 &[proxy.clone(), proxy],
+                &[monitor.clone(), monitor],
+                &members,
+            ),
+            Self::Secured => shape(
+                &[of("TERMINATED_HTTPS", 443, &some), of("HTTP", 8080, &some)],
+                &[http.clone(), http],
                 &[monitor.clone(), monitor],
                 &members,
             ),
@@ -168,6 +197,7 @@ async fn run_until_cut(world: &mut World, nth: u64, phase: Phase) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_any_write_to_the_cloud_it_ends_the_same() {
     let mut world = world(&["worker-1"]).await;
+    prepare(&world).await;
     world.kill().await;
     let before = world.cloud.resources();
     let mut ends: BTreeMap<usize, _> = BTreeMap::new();
@@ -194,6 +224,7 @@ async fn killed_at_any_write_to_the_cloud_it_ends_the_same() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_every_nth_write_to_the_cluster_it_ends_the_same() {
     let mut world = world(&["worker-1"]).await;
+    prepare(&world).await;
     world.kill().await;
     let before = world.cloud.resources();
     let client = world.cluster.client.clone();

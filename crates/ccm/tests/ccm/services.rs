@@ -297,14 +297,9 @@ async fn an_internal_service_publishes_its_virtual_address_and_gains_a_floating_
 }
 
 #[tokio::test]
-async fn what_is_not_built_or_wrong_is_rejected_with_an_event_that_names_it() {
+async fn what_is_wrong_is_rejected_with_an_event_that_names_it() {
     let world = world(&["worker-1"]).await;
     let cases = [
-        (
-            "tls",
-            json!({"loadbalancer.openstack.org/default-tls-container-ref": "https://barbican/v1/containers/x"}),
-            "TLS listeners is not built",
-        ),
         (
             "proxy",
             json!({"loadbalancer.openstack.org/proxy-protocol": "v3"}),

@@ -121,6 +121,14 @@ impl World {
         external["networks"][0]["id"].clone()
     }
 
+    /// Lets the project see the subnets of the external network, as clouds do that share it.
+    pub(crate) async fn share_external_network(&self) {
+        let id = self.external_network().await;
+        let path = format!("/network/v2.0/networks/{}", id.as_str().unwrap());
+        let change = json!({"network": {"shared": true}});
+        self.administer("PUT", &path, change).await;
+    }
+
     /// Connects the network to the external one, so that floating IPs can be used; returns the id of the router.
     pub(crate) async fn route_out(&self) -> String {
         let external = self.external_network().await;

@@ -26,6 +26,8 @@ const PROJECT: &str = "service";
 const ROLES: [&str; 2] = ["admin", "service"];
 /// The id of the domain of services and administrators.
 const DOMAIN: &str = "default";
+/// The type of Keystone itself.
+const KEYSTONE: &str = "identity";
 const INTERFACES: [&str; 3] = ["public", "internal", "admin"];
 
 /// What a cloud has in Keystone, beside what its bootstrap makes.
@@ -39,8 +41,28 @@ pub struct Identity {
     pub(crate) region: String,
     /// The passwords of the services, by the names of their users.
     pub(crate) users: BTreeMap<String, Password>,
-    /// Name and URL of each service in the catalogue, by its type.
-    pub(crate) catalogue: BTreeMap<String, (String, String)>,
+    /// Name and URLs of each service in the catalogue, by its type.
+    pub(crate) catalogue: BTreeMap<String, (String, Urls)>,
+    /// Those of Keystone itself, which its bootstrap has registered.
+    pub(crate) keystone: Option<Urls>,
+}
+
+/// The URLs of a service in the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Urls {
+    /// For users.
+    pub(crate) public: String,
+    /// For services of the cloud.
+    pub(crate) internal: String,
+}
+
+impl Urls {
+    fn of(&self, interface: &str) -> &str {
+        match interface {
+            "public" => &self.public,
+            _ => &self.internal,
+        }
+    }
 }
 
 impl Identity {
@@ -108,10 +130,11 @@ impl Identity {
             writes.extend(self.user_write(seen, name, password));
             writes.extend(self.rights(seen, name));
         }
-        for (kind, (name, url)) in &self.catalogue {
+        for (kind, (name, urls)) in &self.catalogue {
             writes.extend(self.service_write(seen, kind, name));
-            writes.extend(self.endpoint_writes(seen, kind, url));
+            writes.extend(self.endpoint_writes(seen, kind, urls));
         }
+        writes.extend(self.bootstrap_endpoints(seen));
         writes.extend(self.removed(seen));
         AccountPlan {
             writes,
@@ -291,12 +314,13 @@ impl Identity {
         (!right).then(|| change("services", "service", &service.id, fields, kind))
     }
 
-    fn endpoint_writes(&self, seen: &IdentitySeen, kind: &str, url: &str) -> Vec<AccountWrite> {
+    fn endpoint_writes(&self, seen: &IdentitySeen, kind: &str, urls: &Urls) -> Vec<AccountWrite> {
         let Some(service) = self.service(seen, kind) else {
             return vec![];
         };
         let writes = INTERFACES.iter().filter_map(|interface| {
             let words = format!("{interface} of {kind}");
+            let url = urls.of(interface);
             let Some(endpoint) = self.endpoint(seen, &service.id, interface) else {
                 let endpoint = json!({"service_id": service.id, "region_id": self.region,
                     "interface": interface, "url": url, "description": self.mark()});
@@ -305,6 +329,29 @@ impl Identity {
             let right = endpoint.enabled && endpoint.url == url;
             let fields = json!({"enabled": true, "url": url});
             (!right).then(|| change("endpoints", "endpoint", &endpoint.id, fields, &words))
+        });
+        writes.collect()
+    }
+
+    /// Changes of the endpoints that bootstrap has made: they have no mark, and are the cloud's as its Keystone is. What
+    /// others have added is left.
+    fn bootstrap_endpoints(&self, seen: &IdentitySeen) -> Vec<AccountWrite> {
+        let services = seen.services.iter();
+        let services = services.filter(|it| it.kind == KEYSTONE && it.description.is_empty());
+        let (Some(urls), Some(service)) = (&self.keystone, services.min_by_key(|it| &it.id)) else {
+            return vec![];
+        };
+        let writes = INTERFACES.iter().filter_map(|interface| {
+            let endpoints = seen.endpoints.iter();
+            let endpoints = endpoints.filter(|it| {
+                it.is(&service.id, &self.region, interface) && it.description.is_empty()
+            });
+            let endpoint = endpoints.min_by_key(|it| &it.id)?;
+            let url = urls.of(interface);
+            let words = format!("{interface} of {KEYSTONE}");
+            let fields = json!({"url": url});
+            (endpoint.url != url)
+                .then(|| change("endpoints", "endpoint", &endpoint.id, fields, &words))
         });
         writes.collect()
     }

@@ -141,16 +141,25 @@ fn probe(probe: &Probe) -> Json {
         Probe::Http(port, path) => json!({"httpGet": {"port": port, "path": path}}),
         Probe::Tcp(port) => json!({"tcpSocket": {"port": port}}),
         Probe::Command(words) => json!({"exec": {"command": words}}),
-        Probe::Connected(ports) => {
-            // In /proc/net/tcp a port is in hexadecimal, and 01 is the state of an established connection.
-            let ports: Vec<String> = ports.iter().map(|it| format!("{it:04X}")).collect();
-            let script = format!(
-                "for port in {}; do grep -Eqs \":$port 01 \" /proc/net/tcp /proc/net/tcp6 || exit 1; done",
-                ports.join(" ")
-            );
-            json!({"exec": {"command": ["/bin/sh", "-c", script]}})
+        Probe::Connected(ports) => script(&connected(ports)),
+        Probe::Announced(file, ports) => {
+            script(&format!("test -e {file} || exit 1; {}", connected(ports)))
         }
     }
+}
+
+fn script(script: &str) -> Json {
+    json!({"exec": {"command": ["/bin/sh", "-c", script]}})
+}
+
+/// A script that ends with 1 while there is no connection to one of the ports.
+fn connected(ports: &[u16]) -> String {
+    // In /proc/net/tcp a port is in hexadecimal, and 01 is the state of an established connection.
+    let ports: Vec<String> = ports.iter().map(|it| format!("{it:04X}")).collect();
+    format!(
+        "for port in {}; do grep -Eqs \":$port 01 \" /proc/net/tcp /proc/net/tcp6 || exit 1; done",
+        ports.join(" ")
+    )
 }
 
 fn with(mut probe: Json, times: Json) -> Json {

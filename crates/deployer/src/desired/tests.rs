@@ -17,6 +17,16 @@ pub(crate) fn cloud(spec: &Json) -> Cloud {
     Cloud::of(&document, parameters).unwrap()
 }
 
+/// A spec with everything that a cloud of the release can have.
+pub(crate) fn full(release: Release) -> Json {
+    json!({
+        "release": release.name(),
+        "network": {"physical": [{"name": "public"}]},
+        "compute": {"driver": "Fake", "fake": {"hypervisors": 3, "zones": ["az1", "az2"]}},
+        "exposure": {"mode": "Edge", "host": "cloud.test", "addresses": ["192.0.2.7"]},
+    })
+}
+
 /// What a cluster holds, with passwords that are easy to find.
 pub(crate) fn held() -> Held {
     let mut next = 0_u8;
@@ -44,9 +54,24 @@ pub(crate) fn specs() -> impl Strategy<Value = Json> {
         1..60_u32,
         0..6,
     );
-    (release, region, 1280..9000_u32, options).prop_map(|(release, region, mtu, options)| {
+    let computes = (0..5_u32, 0..3_usize);
+    let hosts = vec!["", "192.0.2.7", "cloud.test"];
+    let outside = prop::sample::select(hosts);
+    let all = (release, region, 1280..9000_u32, computes, outside, options);
+    all.prop_map(|(release, region, mtu, (hypervisors, zones), host, options)| {
         let mut spec =
             json!({"release": release, "region": region, "network": {"mtu": mtu}, "services": {}});
+        if hypervisors > 0 {
+            let zones = ["az1", "az2"]
+                .into_iter()
+                .take(zones.min(hypervisors as usize));
+            let zones: Vec<&str> = zones.collect();
+            spec["compute"] =
+                json!({"driver": "Fake", "fake": {"hypervisors": hypervisors, "zones": zones}});
+        }
+        if !host.is_empty() {
+            spec["exposure"] = json!({"mode": "Edge", "host": host, "addresses": ["192.0.2.7"]});
+        }
         for ((service, section, option), value) in options {
             let value = match option {
                 "debug" => json!(value % 2 == 0),
@@ -213,6 +238,10 @@ fn unknown_addresses(graph: &Graph) -> Vec<String> {
             for port in items(object.public(), "/spec/ports") {
                 let (name, port) = (&reference.name, &port["port"]);
                 known.insert(format!("{name}:{port}"));
+                // Public URLs have the name of the cloud, and only ports that the edge has.
+                if name == "edge" {
+                    known.insert(format!("cloud.test:{port}"));
+                }
                 // OVN's libraries do not know the search domains of the Pod.
                 known.insert(format!("tcp:{name}.openstack.svc.cluster.local:{port}"));
             }
@@ -235,7 +264,7 @@ fn unknown_addresses(graph: &Graph) -> Vec<String> {
     }
     let words = texts
         .iter()
-        .flat_map(|text| text.split(['/', '@', ',', ' ', '\n', '=']));
+        .flat_map(|text| text.split(['/', '@', ',', ' ', '\n', '=', ';']));
     let mut unknown = Vec::new();
     for word in words {
         let address = word.strip_prefix("tcp:").unwrap_or(word);
@@ -287,7 +316,7 @@ proptest! {
 fn every_account_of_a_configuration_has_a_password() {
     for release in Release::ALL {
         let held = held();
-        let graph = desired(&cloud(&json!({"release": release.name()})), &held);
+        let graph = desired(&cloud(&full(release)), &held);
         let passwords = held.secret(ACCOUNTS);
         let mut used = BTreeSet::new();
         for (_, object) in graph.objects() {
@@ -312,8 +341,8 @@ fn every_account_of_a_configuration_has_a_password() {
                 used.extend(found.map(|(name, _)| name.clone()));
             }
         }
-        // That of the administrator is in an environment variable; the last one is for names.
-        used.extend(["identity-admin".to_owned(), "names".to_owned()]);
+        // That of the administrator is in an environment variable; the others are what names and keys are made from.
+        used.extend(["identity-admin", "names", "edge-authority"].map(str::to_owned));
         assert_eq!(used, passwords.into_keys().collect(), "{release}");
     }
 }
@@ -321,7 +350,7 @@ fn every_account_of_a_configuration_has_a_password() {
 #[test]
 fn steps_come_after_those_that_they_need() {
     for release in Release::ALL {
-        let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+        let graph = desired(&cloud(&full(release)), &held());
         let mut done = BTreeSet::new();
         for step in &graph.steps {
             for need in &step.needs {
@@ -343,6 +372,7 @@ fn steps_come_after_those_that_they_need() {
             "nova-scheduler",
             "neutron-api",
             "identities",
+            "credentials",
         ] {
             assert!(done.contains(name), "{release}: {name}");
         }
@@ -352,7 +382,7 @@ fn steps_come_after_those_that_they_need() {
 #[test]
 fn pods_have_no_rights_in_kubernetes_and_none_on_their_node() {
     for release in Release::ALL {
-        let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+        let graph = desired(&cloud(&full(release)), &held());
         let all = pods(&graph);
         assert!(all.len() > 20, "{}", all.len());
         for (name, pod) in all {
@@ -378,8 +408,11 @@ fn pods_have_no_rights_in_kubernetes_and_none_on_their_node() {
 }
 
 /// What a program without a port is connected to when it works, as its readiness asks.
-const CONNECTED: [(&str, &[&str]); 6] = [
+const CONNECTED: [(&str, &[&str]); 8] = [
     ("nova-conductor", &["1628"]),
+    // It is connected before it has its records, without which no host can be mapped.
+    ("nova-compute", &["test -e /var/lib/nova/started", "1628"]),
+    ("ovn-chassis", &["19F2"]),
     ("nova-scheduler", &["1628"]),
     // Connected to the broker alone, it would be ready while it does not reach OVN.
     ("neutron-rpc-server", &["1628", "19F1", "19F2"]),
@@ -396,7 +429,7 @@ const CONNECTED: [(&str, &[&str]); 6] = [
 #[test]
 fn a_program_without_a_port_is_ready_when_it_has_its_connections() {
     for release in Release::ALL {
-        let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+        let graph = desired(&cloud(&full(release)), &held());
         for (name, pod) in pods(&graph) {
             let container = &pod["spec"]["containers"][0];
             let Some(probe) = container.get("readinessProbe") else {
@@ -420,16 +453,17 @@ fn a_program_without_a_port_is_ready_when_it_has_its_connections() {
 }
 
 #[test]
-fn neutron_of_zed_gets_addresses_of_ovn_and_no_other_pod_knows_services() {
+fn neutron_and_chassis_of_zed_get_addresses_of_ovn_and_no_other_pod_knows_services() {
     for release in Release::ALL {
-        let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+        let graph = desired(&cloud(&full(release)), &held());
         for (name, pod) in pods(&graph) {
             let variables: Vec<&Json> = items(&pod, "/spec/containers/0/env")
                 .filter(|it| it["name"].as_str().unwrap().starts_with("OS_OVN__"))
                 .collect();
             let wanted = release == Release::Zed && name == "neutron-api";
+            let links = wanted || release == Release::Zed && name == "ovn-chassis";
             assert_eq!(
-                pod["spec"]["enableServiceLinks"], wanted,
+                pod["spec"]["enableServiceLinks"], links,
                 "{release}: {name}"
             );
             // Its Python library of Open vSwitch resolves no names.
@@ -446,9 +480,11 @@ fn neutron_of_zed_gets_addresses_of_ovn_and_no_other_pod_knows_services() {
 #[test]
 fn no_record_of_nova_is_named_after_a_pod() {
     for release in Release::ALL {
-        let graph = desired(&cloud(&json!({"release": release.name()})), &held());
+        let graph = desired(&cloud(&full(release)), &held());
+        // Those of the hypervisors have the names of their Pods, which a StatefulSet keeps.
         let files = graph
             .objects()
+            .filter(|(_, it)| it.public()["metadata"]["labels"][CONFIGURES] != "nova-compute")
             .filter_map(|(_, it)| it.public()["data"]["nova.conf"].as_str());
         let hosts: BTreeSet<&str> = files
             .map(|text| {
@@ -514,4 +550,190 @@ fn a_task_runs_again_when_what_it_does_changes_and_not_before() {
         );
     }
     assert!(!stays.iter().any(|it| it.contains("-schema-")), "{stays:?}");
+}
+
+#[test]
+fn hypervisors_are_as_many_as_asked_for_and_their_zones_take_turns() {
+    for release in Release::ALL {
+        let held = held();
+        let graph = desired(&cloud(&full(release)), &held);
+        let step = |name: &str| graph.steps.iter().find(|it| it.name == name).unwrap();
+        let words = |name: &str| {
+            let object = step(name).objects[0].public();
+            let words = items(object, "/spec/template/spec/containers/0/command");
+            let words: Vec<String> = words.map(|it| it.as_str().unwrap().to_owned()).collect();
+            words
+        };
+        let set = step("nova-compute").objects[0].public();
+        assert_eq!(set["spec"]["replicas"], 3);
+        assert_eq!(set["spec"]["podManagementPolicy"], "Parallel");
+        let zones = [
+            "nova-compute-0:az1",
+            "nova-compute-1:az2",
+            "nova-compute-2:az1",
+        ];
+        assert_eq!(words("nova-zones")[4..], zones);
+        assert!(words("nova-zones")[2].ends_with(held.uid()));
+        assert_eq!(words("ovn-chassis")[5], "public:br-public");
+        assert_eq!(words("ovn-chassis")[6..], zones);
+        let hosts = ["nova-compute-0", "nova-compute-1", "nova-compute-2"];
+        assert_eq!(words("nova-hosts")[4..], hosts);
+        // What has to have happened before.
+        for (name, need) in [
+            ("nova-compute", "nova-conductor"),
+            ("nova-hosts", "nova-compute"),
+            ("nova-zones", "nova-hosts"),
+        ] {
+            assert!(step(name).needs.contains(&need.to_owned()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn more_hypervisors_are_mapped_by_a_task_of_their_own() {
+    let task = |hypervisors: u32| {
+        let spec = json!({"release": "2025.1",
+            "compute": {"driver": "Fake", "fake": {"hypervisors": hypervisors}}});
+        let graph = desired(&cloud(&spec), &held());
+        assert!(!graph.steps.iter().any(|it| it.name == "nova-zones"));
+        let mut steps = graph.steps.into_iter();
+        steps.find(|it| it.name == "nova-hosts").unwrap().objects[0]
+            .reference()
+            .name
+            .clone()
+    };
+    assert_eq!(task(2), task(2));
+    assert_ne!(task(2), task(3));
+}
+
+#[test]
+fn a_hypervisor_has_no_account_in_a_database_and_a_name_of_its_own() {
+    for release in Release::ALL {
+        let graph = desired(&cloud(&full(release)), &held());
+        let files = |kind: ObjectKind, name: &str, key: &str| -> String {
+            let of = |object: &Object| {
+                object.reference().kind == kind
+                    && object.public()["metadata"]["labels"][CONFIGURES] == name
+            };
+            let (_, object) = graph.objects().find(|(_, it)| of(it)).unwrap();
+            match kind {
+                ObjectKind::Secret => crate::object::decoded(&object.exposed(), key)
+                    .unwrap()
+                    .expose()
+                    .to_owned(),
+                _ => object.public()["data"][key].as_str().unwrap().to_owned(),
+            }
+        };
+        let compute = files(ObjectKind::ConfigMap, "nova-compute", "nova.conf");
+        assert!(!compute.contains("\nhost = "), "{compute}");
+        assert!(
+            compute.contains("compute_driver = fake.Hypervisor"),
+            "{compute}"
+        );
+        let secret = files(ObjectKind::Secret, "nova-compute-secret", "50-secret.conf");
+        assert!(!secret.contains("mysql"), "{release}");
+        assert!(secret.contains("rabbit://"), "{release}");
+        let api = files(ObjectKind::ConfigMap, "nova-api", "nova.conf");
+        assert!(!api.contains("compute_driver"), "{api}");
+    }
+}
+
+/// The objects of the kind in a cloud with these fields beside its release, by their names.
+fn objects(kind: ObjectKind, exposure: Json) -> BTreeMap<String, Json> {
+    let spec = json!({"release": "2025.1", "exposure": exposure});
+    let graph = desired(&cloud(&spec), &held());
+    assert_eq!(graph.problems, Vec::<String>::new());
+    let of_kind = graph.objects().map(|(_, it)| it);
+    let of_kind = of_kind.filter(|it| it.reference().kind == kind);
+    of_kind
+        .map(|it| (it.reference().name.clone(), it.exposed()))
+        .collect()
+}
+
+#[test]
+fn the_edge_is_on_the_addresses_of_nodes_and_without_one_there_is_none() {
+    let edge = json!({"mode": "Edge", "host": "192.0.2.7"});
+    let services = objects(ObjectKind::Service, edge);
+    assert_eq!(
+        services["edge"]["spec"]["externalIPs"],
+        json!(["192.0.2.7"])
+    );
+    let others = services.iter().filter(|(name, _)| *name != "edge");
+    for (name, service) in others {
+        assert!(service["spec"].get("externalIPs").is_none(), "{name}");
+    }
+    let services = objects(ObjectKind::Service, json!({"mode": "None"}));
+    assert!(!services.contains_key("edge"));
+}
+
+#[test]
+fn the_administrator_gets_a_file_that_trusts_the_authority_of_the_edge() {
+    let credentials = |exposure| {
+        let secret = objects(ObjectKind::Secret, exposure).remove("cloud-admin");
+        let secret = secret.unwrap();
+        let text = |key: &str| {
+            let text = crate::object::decoded(&secret, key)?;
+            Some(text.expose().to_owned())
+        };
+        (text("clouds.yaml").unwrap(), text("ca.crt"))
+    };
+    let (file, authority) = credentials(json!({"mode": "Edge", "host": "192.0.2.7"}));
+    assert!(
+        file.contains("auth_url: \"https://192.0.2.7:5000/v3\"\n"),
+        "{file}"
+    );
+    assert!(file.contains("cacert: /etc/openstack/ca.crt\n"), "{file}");
+    let password = held().password("identity-admin");
+    assert!(file.contains(password.expose()), "{file}");
+    assert!(
+        authority
+            .unwrap()
+            .starts_with("-----BEGIN CERTIFICATE-----")
+    );
+    let (file, authority) = credentials(json!({"mode": "None"}));
+    assert!(
+        file.contains("auth_url: \"http://keystone:5000/v3\"\n"),
+        "{file}"
+    );
+    assert!(!file.contains("cacert") && authority.is_none(), "{file}");
+}
+
+#[test]
+fn a_certificate_that_is_given_is_mounted_and_what_its_secret_lacks_is_named() {
+    let spec = json!({"release": "2025.1", "exposure":
+        {"mode": "Edge", "host": "192.0.2.7", "tls": {"secretName": "mine"}}});
+    let graph = |secrets: &[Json]| desired(&cloud(&spec), &Held::complete("cloud", secrets, || 7));
+    let secret = |data: Json| json!({"kind": "Secret", "metadata": {"name": "mine"}, "data": data});
+    let problems = [
+        (
+            vec![],
+            "exposure.tls.secretName: there is no Secret mine in the namespace",
+        ),
+        (
+            vec![secret(json!({"tls.crt": "eA=="}))],
+            "exposure.tls.secretName: Secret mine has no key tls.key",
+        ),
+    ];
+    for (secrets, problem) in problems {
+        assert_eq!(graph(&secrets).problems, [problem]);
+    }
+    let graph = graph(&[secret(
+        json!({"tls.crt": "eA==", "tls.key": "eA==", "ca.crt": "eQ=="}),
+    )]);
+    assert_eq!(graph.problems, Vec::<String>::new());
+    let all = pods(&graph);
+    let (_, pod) = all.iter().find(|(name, _)| name == "edge").unwrap();
+    let volumes: Vec<&Json> = items(pod, "/spec/volumes").collect();
+    assert!(
+        volumes
+            .iter()
+            .any(|it| it["secret"]["secretName"] == "mine"),
+        "{volumes:?}"
+    );
+    let mut objects = graph.objects().map(|(_, it)| it);
+    let admin = objects
+        .find(|it| it.reference().name == "cloud-admin")
+        .unwrap();
+    let authority = crate::object::decoded(&admin.exposed(), "ca.crt").unwrap();
+    assert_eq!(authority.expose(), "y");
 }

@@ -46,12 +46,60 @@ fn what_is_wrong_is_named_with_its_field() {
             "replicas: this field is not built yet",
         ),
         (
+            json!({"release": "zed", "compute": {"driver": "Libvirt"}}),
+            "compute.driver: Libvirt is not built yet; Fake makes imaginary hypervisors",
+        ),
+        (
+            json!({"release": "zed", "compute": {"driver": "Xen"}}),
+            "compute.driver: unknown variant `Xen`, expected `Fake`",
+        ),
+        (
+            json!({"release": "zed", "compute": {"driver": "Fake", "groups": []}}),
+            "compute.groups: this field is not built yet",
+        ),
+        (
+            json!({"release": "zed", "compute": {"driver": "Fake", "fake": {"hypervisors": 0}}}),
+            "compute.fake.hypervisors: 0 is not from 1 to 100",
+        ),
+        (
+            json!({"release": "zed", "compute": {"driver": "Fake", "fake": {"zones": ["a", "b", "c"]}}}),
+            "compute.fake.zones[2]: there is no hypervisor for this zone",
+        ),
+        (
+            json!({"release": "zed", "compute": {"driver": "Fake", "fake": {"zones": ["a", "a"]}}}),
+            "compute.fake.zones[1]: it is there twice",
+        ),
+        (
+            json!({"release": "zed", "compute": {"driver": "Fake", "fake": {"zones": ["a:b"]}}}),
+            "compute.fake.zones[0]: it has to be 1 to 64 letters, digits, `.`, `-` or `_`",
+        ),
+        (
+            json!({"release": "zed", "exposure": {"mode": "Gateway"}}),
+            "exposure.mode: Gateway is not built yet; there are Edge and None",
+        ),
+        (
+            json!({"release": "zed", "exposure": {"mode": "Edge"}}),
+            "exposure.host: it has to be an IPv4 address or a domain name",
+        ),
+        (
+            json!({"release": "zed", "exposure": {"mode": "Edge", "host": "cloud.test"}}),
+            "exposure.addresses: it needs the addresses of nodes to which the name of exposure.host leads",
+        ),
+        (
+            json!({"release": "zed", "exposure": {"mode": "Edge", "host": "192.0.2.1", "addresses": ["a"]}}),
+            "exposure.addresses[0]: it has to be an IPv4 address",
+        ),
+        (
+            json!({"release": "zed", "exposure": {"mode": "Edge", "host": "192.0.2.1", "tls": {"secretName": "A b"}}}),
+            "exposure.tls.secretName: it is not the name of a Secret",
+        ),
+        (
             json!({"release": "zed", "services": {"searchlight": {}}}),
             "services.searchlight: the project was retired in 2021",
         ),
         (
             json!({"release": "zed", "regoin": "x"}),
-            "regoin: unknown field `regoin`, expected one of `release`, `region`, `network`, `services`, `paused`",
+            "regoin: unknown field `regoin`, expected one of `release`, `region`, `network`, `compute`, `exposure`, `services`, `paused`",
         ),
         (
             json!({"apiVersion": "v1", "kind": "OpenStack"}),

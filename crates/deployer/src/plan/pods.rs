@@ -7,7 +7,7 @@ use crate::held::UID;
 use crate::object::{ObjectKind, Reference};
 
 /// The label of the name of the program.
-const PROGRAM: &str = "app.kubernetes.io/name";
+pub(super) const PROGRAM: &str = "app.kubernetes.io/name";
 /// The last lines of a log that are repeated.
 const LINES: usize = 5;
 
@@ -19,17 +19,27 @@ pub(super) fn reason(
     there: &Json,
     pods: &[Json],
 ) -> Option<String> {
+    of(uid, step, owner, there, pods).iter().find_map(|pod| {
+        let name = text(pod, "/metadata/name");
+        Some(format!("Pod {name}: {}", problem(pod)?))
+    })
+}
+
+/// The Pods of an object of a step. The newest is the first one, since it tells what is wrong now.
+pub(super) fn of<'a>(
+    uid: &str,
+    step: &str,
+    owner: &Reference,
+    there: &Json,
+    pods: &'a [Json],
+) -> Vec<&'a Json> {
     let mut ours: Vec<&Json> = pods
         .iter()
         .filter(|pod| label(pod, UID) == Some(uid) && label(pod, PROGRAM) == Some(step))
         .filter(|pod| owner.kind != ObjectKind::Job || is_of(pod, there))
         .collect();
-    // The newest tells what is wrong now.
     ours.sort_by_key(|pod| std::cmp::Reverse(text(pod, "/metadata/creationTimestamp")));
-    ours.iter().find_map(|pod| {
-        let name = text(pod, "/metadata/name");
-        Some(format!("Pod {name}: {}", problem(pod)?))
-    })
+    ours
 }
 
 /// Whether a Pod belongs to this Job, and not to another of the same task.
@@ -40,11 +50,42 @@ fn is_of(pod: &Json, job: &Json) -> bool {
 }
 
 /// What is wrong with a Pod.
+pub(super) struct Trouble {
+    /// The word of Kubernetes for it, or [`ENDED`].
+    pub(super) reason: String,
+    /// In words.
+    pub(super) detail: String,
+    /// Since when, RFC 3339.
+    pub(super) since: Option<String>,
+}
+
+/// The reason of a container that has ended with another status than 0.
+pub(super) const ENDED: &str = "Ended";
+
+/// What is wrong with a Pod, in a sentence.
 fn problem(pod: &Json) -> Option<String> {
+    let trouble = trouble(pod)?;
+    let Trouble { reason, detail, .. } = &trouble;
+    Some(match reason.as_str() {
+        ENDED => format!("ended with {detail}"),
+        "Unschedulable" => format!("is on no node: {detail}"),
+        "ErrImagePull" | "ImagePullBackOff" | "ErrImageNeverPull" => {
+            format!("{reason}: {detail}. Is the image on the node? images/build makes it")
+        }
+        reason => format!("{reason}: {detail}"),
+    })
+}
+
+/// What is wrong with a Pod.
+pub(super) fn trouble(pod: &Json) -> Option<Trouble> {
     let statuses = pod.pointer("/status/containerStatuses");
+    let begun = condition(pod, "PodScheduled").and_then(|it| it["lastTransitionTime"].as_str());
     for status in statuses.and_then(Json::as_array).into_iter().flatten() {
-        let ended = ended(&status["state"]["terminated"])
-            .or_else(|| ended(&status["lastState"]["terminated"]));
+        let both = [
+            &status["state"]["terminated"],
+            &status["lastState"]["terminated"],
+        ];
+        let ended = both.into_iter().find_map(ended);
         let waiting = &status["state"]["waiting"];
         let ready = status["ready"] == true;
         match (waiting["reason"].as_str(), ended) {
@@ -52,39 +93,50 @@ fn problem(pod: &Json) -> Option<String> {
             (Some("ContainerCreating" | "PodInitializing") | None, None) => {}
             (Some("CrashLoopBackOff") | None, Some(ended)) => return Some(ended),
             (Some(reason), _) => {
-                let message = waiting["message"].as_str().unwrap_or_default();
-                let advice = match reason {
-                    "ErrImagePull" | "ImagePullBackOff" | "ErrImageNeverPull" => {
-                        ". Is the image on the node? images/build makes it"
-                    }
-                    _ => "",
-                };
-                return Some(format!("{reason}: {message}{advice}"));
+                return Some(Trouble {
+                    reason: reason.to_owned(),
+                    detail: waiting["message"].as_str().unwrap_or_default().to_owned(),
+                    since: begun.map(str::to_owned),
+                });
             }
         }
     }
-    let conditions = pod.pointer("/status/conditions");
+    let unscheduled = condition(pod, "PodScheduled").filter(|it| it["status"] == "False")?;
+    Some(Trouble {
+        reason: "Unschedulable".to_owned(),
+        detail: unscheduled["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        since: begun.map(str::to_owned),
+    })
+}
+
+/// A condition of the status of an object.
+pub(super) fn condition<'a>(object: &'a Json, kind: &str) -> Option<&'a Json> {
+    let conditions = object.pointer("/status/conditions");
     let mut conditions = conditions.and_then(Json::as_array).into_iter().flatten();
-    let unscheduled =
-        conditions.find(|it| it["type"] == "PodScheduled" && it["status"] == "False")?;
-    let message = unscheduled["message"].as_str().unwrap_or_default();
-    Some(format!("is on no node: {message}"))
+    conditions.find(|it| it["type"] == kind)
 }
 
 /// How a container has ended, if not well.
-fn ended(terminated: &Json) -> Option<String> {
+fn ended(terminated: &Json) -> Option<Trouble> {
     let code = terminated["exitCode"].as_i64().filter(|code| *code != 0)?;
     let log = terminated["message"].as_str().unwrap_or_default();
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = lines.get(lines.len().saturating_sub(LINES)..);
     let last = last.unwrap_or_default().join(" | ");
-    Some(match last.as_str() {
-        "" => format!("ended with exit status {code}"),
-        last => format!("ended with exit status {code}: {last}"),
+    Some(Trouble {
+        reason: ENDED.to_owned(),
+        detail: match last.as_str() {
+            "" => format!("exit status {code}"),
+            last => format!("exit status {code}: {last}"),
+        },
+        since: terminated["finishedAt"].as_str().map(str::to_owned),
     })
 }
 
-fn text<'a>(object: &'a Json, path: &str) -> &'a str {
+pub(super) fn text<'a>(object: &'a Json, path: &str) -> &'a str {
     let found = object.pointer(path).and_then(Json::as_str);
     found.unwrap_or_default()
 }

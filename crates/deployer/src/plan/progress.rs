@@ -195,7 +195,7 @@ fn restarts(actions: &[Action]) -> bool {
 }
 
 /// A workload that is being replaced by its controller, for which nothing is to be done.
-fn rolling(plan: &Plan, observed: &Observed<'_>, graph: &Graph) -> Option<String> {
+pub(super) fn rolling(plan: &Plan, observed: &Observed<'_>, graph: &Graph) -> Option<String> {
     let steps = graph.steps.iter().zip(&plan.steps);
     let quiet = steps.filter(|(_, planned)| planned.actions.is_empty());
     let mut objects = quiet.flat_map(|(step, _)| step.objects.iter().map(move |it| (step, it)));

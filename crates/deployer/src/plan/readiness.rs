@@ -45,13 +45,18 @@ pub(super) fn waits(graph: &Graph, plan: &mut Plan, observed: &Observed<'_>) {
 /// Why a step is not ready.
 fn unready(step: &Step, observed: &Observed<'_>) -> Option<String> {
     if step.objects.is_empty() && !step.writes.is_empty() {
-        return Some(format!("{}: not known here", step.name));
+        return Some(unknown(&step.name));
     }
     step.objects.iter().find_map(|object| {
         let reference = object.reference();
         let problem = problem(reference, observed.get(reference)?)?;
         Some(format!("{}: {reference} {problem}", step.name))
     })
+}
+
+/// That it is not known whether a step is ready.
+pub(super) fn unknown(step: &str) -> String {
+    format!("{step}: not known here")
 }
 
 /// Why an object is not ready.

@@ -119,12 +119,22 @@ fn an_option_of_the_scheduler_restarts_the_scheduler_alone_and_says_why() {
 fn an_option_that_all_programs_read_restarts_all_of_the_service_and_no_other() {
     let there = world(&with("nova", json!({})));
     let change = plan(&with("nova", json!({"DEFAULT": {"debug": true}})), &there);
-    let names: Vec<&str> = change
+    let mut names: Vec<&str> = change
         .restarts
         .iter()
         .map(|it| it.workload.name.as_str())
         .collect();
-    assert_eq!(names, ["nova-api", "nova-conductor", "nova-scheduler"]);
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "nova-api",
+            "nova-conductor",
+            "nova-metadata",
+            "nova-novncproxy",
+            "nova-scheduler"
+        ]
+    );
     // The tasks read it, too; those of the former file are deleted.
     assert!(
         change.deletions.iter().all(|it| it.kind == ObjectKind::Job),

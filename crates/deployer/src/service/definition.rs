@@ -17,6 +17,8 @@ pub(crate) struct Definition {
     pub(crate) catalogue: Vec<Entry>,
     /// Its addresses.
     pub(crate) addresses: Vec<Address>,
+    /// IP addresses of nodes on which its addresses are, too.
+    pub(crate) external: Vec<String>,
     /// Its volumes.
     pub(crate) volumes: Vec<Volume>,
     /// What runs once.
@@ -76,8 +78,8 @@ pub(crate) struct Task {
 pub(crate) struct Workload {
     /// Its name, which is the name of its step.
     pub(crate) name: &'static str,
-    /// For a StatefulSet, the address that names its replicas; without one it is a Deployment.
-    pub(crate) stateful: Option<&'static str>,
+    /// What makes it a StatefulSet; without it, it is a Deployment of one replica.
+    pub(crate) stateful: Option<Stateful>,
     /// What runs.
     pub(crate) run: Run,
     /// Names and numbers of the ports on which it listens.
@@ -90,6 +92,28 @@ pub(crate) struct Workload {
     pub(crate) needs: Vec<&'static str>,
 }
 
+/// What a StatefulSet has beside a Deployment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stateful {
+    /// The address that names its replicas.
+    pub(crate) address: &'static str,
+    /// Their number.
+    pub(crate) replicas: u32,
+    /// Whether they start at once, and not each when the one before it is ready.
+    pub(crate) parallel: bool,
+}
+
+impl Stateful {
+    /// One replica.
+    pub(super) fn one(address: &'static str) -> Self {
+        Self {
+            address,
+            replicas: 1,
+            parallel: false,
+        }
+    }
+}
+
 /// A program with its files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
@@ -100,7 +124,7 @@ pub(crate) struct Run {
     /// Configuration files.
     pub(crate) files: Vec<File>,
     /// Directories of keys: the Secret, and where it is.
-    pub(crate) keys: Vec<(&'static str, &'static str)>,
+    pub(crate) keys: Vec<(String, &'static str)>,
     /// Writable directories that end with the Pod.
     pub(crate) scratch: Vec<&'static str>,
     /// Claims, and where they are.
@@ -153,6 +177,8 @@ pub(crate) enum Probe {
     Command(&'static [&'static str]),
     /// The program has an established connection to each of these ports of others.
     Connected(&'static [u16]),
+    /// It has also made this file.
+    Announced(&'static str, &'static [u16]),
 }
 
 impl File {

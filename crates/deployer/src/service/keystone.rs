@@ -54,8 +54,8 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         user: USER,
         files: files.clone(),
         keys: vec![
-            (FERNET, "/etc/keystone/fernet-keys"),
-            (CREDENTIAL, "/etc/keystone/credential-keys"),
+            (FERNET.to_owned(), "/etc/keystone/fernet-keys"),
+            (CREDENTIAL.to_owned(), "/etc/keystone/credential-keys"),
         ],
         scratch: vec!["/tmp", "/var/lib/keystone"],
         ..Run::default()

@@ -1,6 +1,8 @@
 //! MariaDB: the databases of all services. One replica on one volume.
 
-use super::definition::{Address, Definition, File, Probe, Run, Task, Volume, Workload, command};
+use super::definition::{
+    Address, Definition, File, Probe, Run, Stateful, Task, Volume, Workload, command,
+};
 use crate::held::Held;
 
 const USER: &str = "mysql";
@@ -75,7 +77,7 @@ fn server(held: &Held) -> Workload {
         + "GRANT ALL ON *.* TO 'ferrostack'@'%' WITH GRANT OPTION;\n";
     Workload {
         name: "mariadb",
-        stateful: Some("mariadb"),
+        stateful: Some(Stateful::one("mariadb")),
         run: Run {
             command: command(&["mariadbd", "--defaults-file=/etc/mysql/ferrostack.cnf"]),
             user: USER,

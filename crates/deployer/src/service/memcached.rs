@@ -1,6 +1,6 @@
 //! memcached: the cache of Keystone and of the validation of tokens.
 
-use super::definition::{Address, Definition, Probe, Run, Workload, command};
+use super::definition::{Address, Definition, Probe, Run, Stateful, Workload, command};
 
 const PORTS: &[(&str, u16)] = &[("memcached", 11211)];
 
@@ -16,7 +16,7 @@ pub(super) fn definition() -> Definition {
         }],
         workloads: vec![Workload {
             name: "memcached",
-            stateful: Some("memcached"),
+            stateful: Some(Stateful::one("memcached")),
             run: Run {
                 command: command(&[
                     "memcached",

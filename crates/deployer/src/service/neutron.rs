@@ -4,7 +4,7 @@ use super::Service;
 use super::definition::{
     Address, Definition, Entry, File, Probe, Run, Task, Variable, Workload, command, uwsgi,
 };
-use super::{mariadb, ovn, rabbitmq};
+use super::{fake, mariadb, ovn, rabbitmq};
 use crate::cloud::{self, Cloud};
 use crate::config::{Config, Source, Value};
 use crate::held::Held;
@@ -33,9 +33,16 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config.require("DEFAULT", "auth_strategy", "keystone", why);
     config.login("nova", "neutron", parameters);
     config.login("placement", "neutron", parameters);
+    for section in ["nova", "placement"] {
+        let why = "services call each other inside the cluster";
+        config.require(section, "endpoint_type", "internal", why);
+    }
     plugin(&mut config);
     place(&mut config, cloud::NAMESPACE);
     networks(&mut config, parameters);
+    if fake::of(parameters).is_some() {
+        fake::network_options(&mut config);
+    }
     config
 }
 
@@ -203,6 +210,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
             repeat: true,
         }],
         workloads,
+        ..Definition::default()
     }
 }
 

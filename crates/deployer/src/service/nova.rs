@@ -2,7 +2,7 @@
 
 use super::Service;
 use super::definition::{Address, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi};
-use super::rabbitmq;
+use super::{edge, fake, rabbitmq};
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::Held;
@@ -37,10 +37,31 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
         config.require(section, "valid_interfaces", "internal", why);
     }
     config.derive("glance", "region_name", &parameters.region, "region");
+    config.metadata();
+    consoles(&mut config, parameters);
+    if fake::of(parameters).is_some() {
+        fake::compute_options(&mut config);
+    }
     config
 }
 
+/// Where a browser finds the console of a server.
+fn consoles(config: &mut Config, parameters: &Parameters) {
+    let url = edge::public(
+        parameters,
+        &format!("http://nova-novncproxy:{NOVNC}/vnc_lite.html"),
+    );
+    config.derive("vnc", "novncproxy_base_url", &url, "exposure");
+    let why = "the port of its Service";
+    config.require("vnc", "novncproxy_host", "0.0.0.0", why);
+    config.require("vnc", "novncproxy_port", &NOVNC.to_string(), why);
+}
+
 const USER: &str = "nova";
+const METADATA_PORTS: &[(&str, u16)] = &[("http", 8775)];
+/// The port of the noVNC proxy.
+const NOVNC: u16 = 6080;
+const NOVNC_PORTS: &[(&str, u16)] = &[("http", NOVNC)];
 const PORTS: &[(&str, u16)] = &[("http", 8774)];
 /// URLs of a cell with the parts of Nova's own configuration in place of its account: no password is in the database,
 /// and a new one does not touch it.
@@ -52,7 +73,7 @@ exec nova-manage cell_v2 create_cell --name cell1 --database_connection \"$0\" -
 
 /// What Nova consists of.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
-    Definition {
+    let mut definition = Definition {
         name: "nova",
         databases: vec!["nova", "nova_api", "nova_cell0"],
         messaging: true,
@@ -62,20 +83,28 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
             name: "nova",
             url: "http://nova:8774/v2.1",
         }],
-        addresses: vec![Address {
-            name: "nova",
-            workload: "nova-api",
-            ports: PORTS,
-            replicas: false,
-        }],
+        addresses: vec![
+            address("nova", "nova-api", PORTS),
+            address("nova-metadata", "nova-metadata", METADATA_PORTS),
+            address("nova-novncproxy", "nova-novncproxy", NOVNC_PORTS),
+        ],
         volumes: vec![],
         tasks: tasks(cloud, held),
         workloads: vec![
             api(cloud, held),
             worker(cloud, held, "nova-conductor"),
             worker(cloud, held, "nova-scheduler"),
+            metadata(cloud, held),
+            novncproxy(cloud, held),
         ],
+        ..Definition::default()
+    };
+    if let Some(fake) = fake::of(&cloud.parameters) {
+        definition.addresses.push(fake::address());
+        definition.workloads.push(fake::computes(cloud, held, fake));
+        definition.tasks.extend(fake::tasks(cloud, held, fake));
     }
+    definition
 }
 
 /// The schemas of the API, of cell0, which has the servers that found no host, and of cell1.
@@ -131,6 +160,48 @@ fn api(cloud: &Cloud, held: &Held) -> Workload {
         ready: Probe::Http("http", "/"),
         alive: Some(Probe::Tcp("http")),
         needs: vec!["nova-schema", "broker-accounts", "identities"],
+    }
+}
+
+/// What servers learn about themselves, from the proxies of their networks.
+fn metadata(cloud: &Cloud, held: &Held) -> Workload {
+    let command = uwsgi("/usr/bin/nova-metadata-wsgi", 8775);
+    Workload {
+        name: "nova-metadata",
+        stateful: None,
+        run: run(cloud, held, "nova-metadata", command),
+        ports: METADATA_PORTS,
+        // The versions, which every client may read.
+        ready: Probe::Http("http", "/"),
+        alive: Some(Probe::Tcp("http")),
+        needs: vec!["nova-schema", "broker-accounts", "identities"],
+    }
+}
+
+/// Pages with the consoles of servers, and the connections to these.
+fn novncproxy(cloud: &Cloud, held: &Held) -> Workload {
+    let command = command(&["nova-novncproxy", "--web", "/usr/share/novnc"]);
+    Workload {
+        name: "nova-novncproxy",
+        stateful: None,
+        run: run(cloud, held, "nova-novncproxy", command),
+        ports: NOVNC_PORTS,
+        ready: Probe::Http("http", "/vnc_lite.html"),
+        alive: Some(Probe::Tcp("http")),
+        needs: vec!["nova-schema", "broker-accounts"],
+    }
+}
+
+fn address(
+    name: &'static str,
+    workload: &'static str,
+    ports: &'static [(&'static str, u16)],
+) -> Address {
+    Address {
+        name,
+        workload,
+        ports,
+        replicas: false,
     }
 }
 

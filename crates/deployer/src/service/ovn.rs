@@ -1,9 +1,13 @@
 //! OVN: the databases of networks, and northd between them.
 
-use super::definition::{Address, Definition, Probe, Run, Task, Volume, Workload, command};
+use super::definition::{
+    Address, Definition, Probe, Run, Stateful, Task, Volume, Workload, command,
+};
+use super::fake;
 use crate::cloud::Cloud;
 
-const USER: &str = "openvswitch";
+/// The user of all programs.
+pub(super) const USER: &str = "openvswitch";
 const NORTHBOUND: &[(&str, u16)] = &[("ovsdb", NB)];
 const SOUTHBOUND: &[(&str, u16)] = &[("ovsdb", SB)];
 /// The port of the northbound database.
@@ -38,7 +42,8 @@ pub(super) fn definition(cloud: &Cloud) -> Definition {
         replicas: false,
     };
     let volume = |name| Volume { name, size: "1Gi" };
-    Definition {
+    let chassis = fake::of(&cloud.parameters).map(|fake| fake::chassis(cloud, fake));
+    let mut definition = Definition {
         name: "ovn",
         addresses: vec![address("ovn-nb", NORTHBOUND), address("ovn-sb", SOUTHBOUND)],
         volumes: vec![volume("ovn-nb-data"), volume("ovn-sb-data")],
@@ -72,7 +77,9 @@ pub(super) fn definition(cloud: &Cloud) -> Definition {
             northd(&cloud.namespace),
         ],
         ..Definition::default()
-    }
+    };
+    definition.workloads.extend(chassis);
+    definition
 }
 
 /// A database with this schema on the volume, unless one is there.
@@ -104,7 +111,7 @@ fn database(
 ) -> Workload {
     Workload {
         name,
-        stateful: Some(name),
+        stateful: Some(Stateful::one(name)),
         run: Run {
             command: [
                 command(&["ovsdb-server", "/var/lib/ovn/ovn.db"]),

@@ -1,7 +1,7 @@
 //! RabbitMQ: messages between the processes of a service. One broker on one volume.
 
 use super::definition::{
-    Address, Definition, File, Probe, Run, Variable, Volume, Workload, command,
+    Address, Definition, File, Probe, Run, Stateful, Variable, Volume, Workload, command,
 };
 use crate::held::Held;
 
@@ -57,7 +57,7 @@ fn broker(held: &Held) -> Workload {
     );
     Workload {
         name: "rabbitmq",
-        stateful: Some("rabbitmq-nodes"),
+        stateful: Some(Stateful::one("rabbitmq-nodes")),
         run: Run {
             command: command(&["/usr/lib/rabbitmq/bin/rabbitmq-server"]),
             user: USER,

@@ -10,8 +10,20 @@ type Row = (Service, &'static str, &'static str, &'static [&'static str]);
 const ALL: &[&str] = &[];
 const SCHEDULER: &[&str] = &["nova-scheduler"];
 const CONDUCTOR: &[&str] = &["nova-conductor"];
+const COMPUTE: &[&str] = &["nova-compute"];
+/// What runs beside the hypervisors, as one host of Nova. Only these have the accounts of the databases.
+const CONTROL: &[&str] = &[
+    "nova-api",
+    "nova-conductor",
+    "nova-manage",
+    "nova-metadata",
+    "nova-novncproxy",
+    "nova-scheduler",
+];
+const METADATA: &[&str] = &["nova-metadata"];
+const CONSOLES: &[&str] = &["nova-compute", "nova-novncproxy"];
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 22] = [
     // nova/scheduler/utils.py and the client of the scheduler are part of other programs, too.
     (Service::Nova, "scheduler", "max_attempts", ALL),
     (Service::Nova, "scheduler", "max_placement_results", ALL),
@@ -29,6 +41,32 @@ const ROWS: [Row; 11] = [
     (Service::Nova, "metrics", "", SCHEDULER),
     (Service::Nova, "conductor", "", CONDUCTOR),
     (Service::Nova, "keystone_authtoken", "", &["nova-api"]),
+    (Service::Nova, "neutron", "service_metadata_proxy", METADATA),
+    (
+        Service::Nova,
+        "neutron",
+        "metadata_proxy_shared_secret",
+        METADATA,
+    ),
+    (Service::Nova, "vnc", "", CONSOLES),
+    (Service::Nova, "DEFAULT", "host", CONTROL),
+    (Service::Nova, "api_database", "", CONTROL),
+    (Service::Nova, "database", "", CONTROL),
+    (Service::Nova, "DEFAULT", "compute_driver", COMPUTE),
+    (Service::Nova, "DEFAULT", "vif_plugging_is_fatal", COMPUTE),
+    (Service::Nova, "DEFAULT", "vif_plugging_timeout", COMPUTE),
+    (
+        Service::Nova,
+        "DEFAULT",
+        "sync_power_state_interval",
+        COMPUTE,
+    ),
+    (
+        Service::Nova,
+        "DEFAULT",
+        "resume_guests_state_on_host_boot",
+        COMPUTE,
+    ),
 ];
 
 /// Whether a program reads an option.

@@ -1,5 +1,6 @@
 //! Sections that several services have.
 
+use super::edge;
 use crate::config::{Config, Source, Value};
 use crate::parameters::Parameters;
 
@@ -7,6 +8,8 @@ use crate::parameters::Parameters;
 const DATABASE: &str = "database";
 const MESSAGING: &str = "messaging";
 const IDENTITY: &str = "identity";
+/// The secret that Nova's metadata API shares with the proxies of networks.
+const METADATA: &str = "metadata";
 
 impl Config {
     /// Sets an option that the user cannot change.
@@ -95,17 +98,21 @@ impl Config {
         }
     }
 
+    /// How the metadata API knows which server asks: a proxy tells it, and signs with a secret that both have.
+    pub(super) fn metadata(&mut self) {
+        let why = "servers reach the metadata API through the proxies of their networks";
+        self.require("neutron", "service_metadata_proxy", "true", why);
+        let (section, name) = ("neutron", "metadata_proxy_shared_secret");
+        self.password(section, name, "{}".to_owned(), METADATA);
+    }
+
     /// How the service validates the tokens of its callers.
     pub(super) fn tokens(&mut self, user: &str, parameters: &Parameters) {
         let section = "keystone_authtoken";
         self.login(section, user, parameters);
-        let why = "the address of Keystone";
-        self.require(
-            section,
-            "www_authenticate_uri",
-            "http://keystone:5000/v3",
-            why,
-        );
+        let why = "the address of Keystone that callers without a token are told";
+        let keystone = edge::public(parameters, "http://keystone:5000/v3");
+        self.require(section, "www_authenticate_uri", &keystone, why);
         self.require(
             section,
             "memcached_servers",

@@ -17,6 +17,10 @@ pub(crate) enum OpenStack {
     Up(OpenStackUp),
     /// Print how far a cloud is, and what each step waits for.
     Status(OpenStackStatus),
+    /// Print the first cause why a cloud, or an object of it, is not ready.
+    Why(OpenStackWhy),
+    /// Print a clouds.yaml of the administrator of a cloud, with the password.
+    CloudsYaml(OpenStackCloudsYaml),
     /// Delete a cloud; its volumes, passwords and keys stay, unless --purge-data is given.
     Delete(OpenStackDelete),
     /// Check a file of parameters, and print the configuration files of the services.
@@ -26,6 +30,9 @@ pub(crate) enum OpenStack {
     /// Every object is sent to the API server as a dry run. The exit status is 0 when there is nothing to do, 2 when
     /// there is, and 1 after an error.
     Plan(OpenStackPlan),
+    /// Create or change the object of a cloud, if its plan is still the one that was looked at. The controller does the
+    /// rest.
+    Apply(OpenStackApply),
 }
 
 /// Where a cloud is.
@@ -84,6 +91,29 @@ pub(crate) struct OpenStackStatus {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct OpenStackWhy {
+    /// A step such as `nova-api`, an object such as `job/nova-schema-3f2a0b1c`, a Pod or a node [default: the whole
+    /// cloud].
+    pub(crate) object: Option<String>,
+    /// Name of the cloud.
+    #[arg(long, default_value = "cloud", value_name = "NAME")]
+    pub(crate) cloud: String,
+    /// Its namespace.
+    #[arg(short, long, default_value = "openstack")]
+    pub(crate) namespace: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackCloudsYaml {
+    #[command(flatten)]
+    pub(crate) cloud: CloudArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct OpenStackDelete {
     #[command(flatten)]
     pub(crate) cloud: CloudArgs,
@@ -95,11 +125,9 @@ pub(crate) struct OpenStackDelete {
     pub(crate) timeout: Duration,
 }
 
+/// The cluster of a plan.
 #[derive(Debug, Args)]
-pub(crate) struct OpenStackPlan {
-    /// File of parameters (`-` is standard input).
-    #[arg(short, long = "filename", value_name = "FILE")]
-    pub(crate) file: PathBuf,
+pub(crate) struct PlanServer {
     /// Kubeconfig of the cluster [default: KUBECONFIG, then that of the default data directory of `openstack up`].
     #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     pub(crate) kubeconfig: Option<PathBuf>,
@@ -109,6 +137,27 @@ pub(crate) struct OpenStackPlan {
     /// Directory of the simulated cluster of `openstack up`.
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackApply {
+    /// File of parameters (`-` is standard input).
+    #[arg(short, long = "filename", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The digest that `openstack plan` printed for it.
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) plan: String,
+    #[command(flatten)]
+    pub(crate) server: PlanServer,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackPlan {
+    /// File of parameters (`-` is standard input).
+    #[arg(short, long = "filename", value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) server: PlanServer,
     /// Plan for an empty namespace, and connect to no cluster.
     #[arg(long, conflicts_with_all = ["kubeconfig", "context", "data_dir"])]
     pub(crate) empty: bool,

@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 42] = [
+const ENTRIES: [Entry; 45] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -155,6 +155,36 @@ const ENTRIES: [Entry; 42] = [
         &[(
             "What each step waits for",
             "ferrostack openstack status --context mycluster",
+        )],
+    ),
+    entry(
+        "openstack why",
+        "openstack.md#why-it-is-not-ready",
+        &[
+            (
+                "Every first cause in a cloud",
+                "ferrostack openstack why --context mycluster",
+            ),
+            (
+                "What one program waits for in the end",
+                "ferrostack openstack why nova-api --context mycluster",
+            ),
+        ],
+    ),
+    entry(
+        "openstack clouds-yaml",
+        "openstack.md#logging-in",
+        &[(
+            "Log in to a cloud in a cluster",
+            "ferrostack openstack clouds-yaml --context mycluster > clouds.yaml",
+        )],
+    ),
+    entry(
+        "openstack apply",
+        "openstack.md#the-plan",
+        &[(
+            "What was looked at, and nothing else",
+            "ferrostack openstack apply --plan 3f2a0b1c9d8e7f60 -f cloud.yaml --context mycluster",
         )],
     ),
     entry(

@@ -31,6 +31,9 @@ pub(crate) enum Generate {
         /// Container image of ferrostack: adds a Deployment of two managers.
         #[arg(long, value_name = "IMAGE")]
         image: Option<String>,
+        /// Namespace of OpenStack clouds: adds it, and the permission to run their controller there.
+        #[arg(long, value_name = "NAMESPACE")]
+        openstack_namespace: Option<String>,
     },
     /// Print what a cluster needs to run `ferrostack cloud-controller-manager`: Secret, permissions, DaemonSet.
     CloudControllerManager(GenerateCcm),

@@ -20,6 +20,10 @@ pub(crate) struct Manager {
     /// Watch only this namespace (default: all namespaces).
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,
+    /// Also run the controller of `OpenStack` objects, for the clouds in this namespace. Its Role comes with `generate
+    /// manager --openstack-namespace`.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) openstack_namespace: Option<String>,
     #[command(flatten)]
     pub(crate) election: Election,
     /// Address of /healthz and /readyz; `0` for none.

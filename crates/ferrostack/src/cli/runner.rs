@@ -1,4 +1,4 @@
-//! The flags that run servers of the simulated cloud as machines.
+//! The flags that run servers as machines.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -9,15 +9,22 @@ use ipnet::Ipv4Net;
 /// How servers of the simulated cloud are run as machines.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunnerArgs {
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
+    /// Range of the floating IPs of a new simulated cloud, for a network namespace in which the whole range is local.
+    #[arg(long, value_name = "CIDR", value_parser = range, requires = "guest_runner")]
+    pub(crate) external_network: Option<Ipv4Net>,
+}
+
+/// The program that runs servers as machines.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ProgramArgs {
     /// Program that is started for each server and runs it as a machine, in place of simulated guests.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) guest_runner: Option<PathBuf>,
     /// Address of the metadata service for machines [default: a free port of 127.0.0.1].
     #[arg(long, value_name = "ADDRESS", value_parser = metadata, requires = "guest_runner")]
     pub(crate) metadata_address: Option<SocketAddr>,
-    /// Range of the floating IPs of a new simulated cloud, for a network namespace in which the whole range is local.
-    #[arg(long, value_name = "CIDR", value_parser = range, requires = "guest_runner")]
-    pub(crate) external_network: Option<Ipv4Net>,
 }
 
 /// A loopback or link-local address: the service gives secrets to whoever reaches it.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::RunnerArgs;
 use super::values::{LatencyArg, duration, latency, loopback};
+use super::{ProgramArgs, RunnerArgs};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -37,7 +37,8 @@ pub(crate) struct Simulate {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SimulateCommand {
-    /// Boot simulated Kubernetes nodes on the servers of a cloud whose hypervisors run nothing.
+    /// Boot simulated Kubernetes nodes, or machines of a guest runner, on the servers of a cloud whose hypervisors run
+    /// nothing.
     Guests(SimulateGuests),
 }
 
@@ -46,9 +47,12 @@ pub(crate) struct SimulateGuests {
     /// An administrator's entry of clouds.yaml. Its floating IPs must be loopback addresses, or inside a `--bind-range`.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: String,
-    /// Directory for the guests' state; without it the state is lost when this program ends.
+    /// Directory for the guests' state, without which it is lost when this program ends, or for the disks and consoles
+    /// of the machines of --guest-runner.
     #[arg(long, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
     /// Serve floating and fixed addresses in this range too, for a network namespace in which the whole range is local;
     /// may be given more than once.
     #[arg(long, value_name = "CIDR")]

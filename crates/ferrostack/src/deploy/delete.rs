@@ -11,6 +11,7 @@ use operator::metrics::Metrics;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
+use super::login;
 use super::place::{self, Place};
 use crate::cli::OpenStackDelete;
 use crate::data_dir;
@@ -33,7 +34,8 @@ pub(crate) async fn delete(
     let named = place.kubeconfig.is_some() || place.context.is_some();
     if !named && data_dir::holder(&directory)?.is_some() {
         let client = place::client(place, environment).await?;
-        return ended(args, &client, &shutdown, &say).await;
+        ended(args, &client, &shutdown, &say).await?;
+        return login::forget(&directory, args.purge_data);
     }
     if !named && !directory.join("management.db").exists() {
         bail!(
@@ -47,7 +49,11 @@ pub(crate) async fn delete(
     let outcome = ended(args, &place.client, &shutdown, &say).await;
     stop.cancel();
     place.stopped().await;
-    outcome
+    outcome?;
+    match named {
+        true => Ok(()),
+        false => login::forget(&directory, args.purge_data),
+    }
 }
 
 async fn ended(

@@ -9,6 +9,7 @@ use simulator::nodes;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::login;
 use crate::cli::{DataDirArg, PlaceArgs, ServerArgs};
 use crate::connect;
 use crate::data_dir::{self, DataDir};
@@ -18,11 +19,17 @@ use crate::up::{self, Management};
 /// Where a cloud is, with the controllers that run in this process.
 pub(super) struct Place {
     pub(super) client: Client,
-    /// Whether nothing real is started.
-    pub(super) is_simulated: bool,
+    /// What nothing real is started for.
+    pub(super) simulated: Option<Simulated>,
     management: Option<Management>,
     running: JoinSet<()>,
-    _data: Option<DataDir>,
+}
+
+/// What stands in this process for a cluster.
+pub(super) struct Simulated {
+    /// Where the APIs of the cloud are.
+    pub(super) openstack: String,
+    pub(super) data: DataDir,
 }
 
 /// The directory of the simulated cluster; always absolute.
@@ -59,7 +66,8 @@ pub(super) async fn client(args: &PlaceArgs, environment: &Environment) -> anyho
     connect::cluster(&server(args, Some(directory)), environment).await
 }
 
-fn is_simulated(args: &PlaceArgs) -> bool {
+/// Whether it is the simulated cluster of a directory.
+pub(super) fn is_simulated(args: &PlaceArgs) -> bool {
     args.kubeconfig.is_none() && args.context.is_none()
 }
 
@@ -85,28 +93,36 @@ impl Place {
             let client = connect::cluster(&server(args, None), environment).await?;
             return Ok(Self {
                 client,
-                is_simulated: false,
+                simulated: None,
                 management: None,
                 running: JoinSet::new(),
-                _data: None,
             });
         }
         let directory = directory(args.data_dir.as_deref(), environment);
         let data = DataDir::open_when_free(&directory).await?;
         let options = nodes::Options::default();
         let programs = nodes::Programs::new(&options.faults);
+        programs.keep_in(data.file(login::DIRECTORY));
         let nodes = up::Nodes::Simulated(Arc::new(programs.clone()));
         let management = up::serve(&data, metrics, nodes, stop).await?;
         let client = management.client.clone();
         programs.serve(client.clone());
         let mut running = JoinSet::new();
         running.spawn(nodes::run(client.clone(), options, stop.clone()));
+        let (listener, openstack) = up::listen_for_openstack(&data).await?;
+        let router = programs.gateway(&openstack);
+        let ended = stop.clone().cancelled_owned();
+        running.spawn(async move {
+            let serving = axum::serve(listener, router).with_graceful_shutdown(ended);
+            if let Err(error) = serving.await {
+                tracing::error!("the simulated OpenStack has stopped: {error}");
+            }
+        });
         Ok(Self {
             client,
-            is_simulated: true,
+            simulated: Some(Simulated { openstack, data }),
             management: Some(management),
             running,
-            _data: Some(data),
         })
     }
 
@@ -129,5 +145,7 @@ impl Place {
         if let Some(management) = self.management {
             management.stopped().await;
         }
+        // The directory is another's after all has ended.
+        drop(self.simulated);
     }
 }

@@ -1,19 +1,21 @@
-//! `openstack plan`: what would be done in a cluster.
+//! `openstack plan`: what would be done in a cluster; and `openstack apply`, which does it if it is still the same.
 
-mod cluster;
+pub(super) mod cluster;
 mod text;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use deployer::{Cloud, Graph, Held, Plan, Reference};
+use deployer::{Cloud, Held, Plan, Reference};
 use kube::Client;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::up::{self, parameters};
 use super::{place, read, warnings};
-use crate::cli::{DataDirArg, OpenStackPlan, Output, ServerArgs};
-use crate::connect;
+use crate::cli::{DataDirArg, OpenStackApply, OpenStackPlan, Output, PlanServer, ServerArgs};
+use crate::connect::{self, quoted};
 use crate::environment::Environment;
 
 /// The exit status when there is something to do.
@@ -31,6 +33,15 @@ struct Refusal {
 struct Outcome {
     plan: Plan,
     refusals: Vec<Refusal>,
+    /// What it was made from.
+    digest: String,
+}
+
+impl Outcome {
+    /// Whether there is nothing to do. What is not known may be to do.
+    fn is_empty(&self) -> bool {
+        self.plan.is_empty() && self.plan.steps.iter().all(|it| it.unknown.is_none())
+    }
 }
 
 /// Prints the plan. The exit status tells whether there is something to do.
@@ -40,30 +51,68 @@ pub(crate) async fn plan(
     print: impl Fn(&str) -> anyhow::Result<()>,
     warn: impl Fn(&str),
 ) -> anyhow::Result<ExitCode> {
-    let (parameters, file) = read(&args.file)?;
-    let found = deployer::check(&parameters);
-    for warning in warnings(&found, Some(&file))? {
-        warn(&warning);
-    }
-    let cloud = Cloud::of(&file.document, parameters);
-    let cloud = cloud.with_context(|| file.name.clone())?;
+    let cloud = cloud(&args.file, &warn)?;
     let client = match args.empty {
         true => None,
-        false => Some(connect::cluster(&connection(args, environment), environment).await?),
+        false => Some(client(&args.server, environment).await?),
     };
     let outcome = outcome(&cloud, client.as_ref()).await?;
     match args.output.output {
-        Output::Text => print(&text::of(&cloud, &outcome.plan))?,
+        Output::Text => print(&text::of(&cloud, &outcome.plan, &outcome.digest))?,
         Output::Json => print(&document(&cloud, &outcome)?)?,
     }
     rejected(&cloud, &outcome)?;
-    Ok(match outcome.plan.is_empty() {
+    Ok(match outcome.is_empty() {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(CHANGES),
     })
 }
 
-fn connection(args: &OpenStackPlan, environment: &Environment) -> ServerArgs {
+/// The cloud of a file.
+fn cloud(path: &Path, warn: &impl Fn(&str)) -> anyhow::Result<Cloud> {
+    let (parameters, file) = read(path)?;
+    let found = deployer::check(&parameters);
+    for warning in warnings(&found, Some(&file))? {
+        warn(&warning);
+    }
+    let cloud = Cloud::of(&file.document, parameters);
+    cloud.with_context(|| file.name.clone())
+}
+
+/// Creates or changes the object of a cloud, if its plan is still the one of this digest. The controller does the rest.
+pub(crate) async fn apply(
+    args: &OpenStackApply,
+    environment: &Environment,
+    say: impl Fn(&str),
+    warn: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let cloud = cloud(&args.file, &warn)?;
+    let client = client(&args.server, environment).await?;
+    let outcome = outcome(&cloud, Some(&client)).await?;
+    rejected(&cloud, &outcome)?;
+    if outcome.digest != args.plan {
+        bail!(
+            "nothing is written: the plan is not {} any more, but {}. Something else is there, or is asked for: look at `{} openstack plan -f {}` again",
+            args.plan,
+            outcome.digest,
+            environment.program,
+            quoted(&args.file)
+        );
+    }
+    let asked = parameters::read(Some(&args.file), &[])?;
+    say(up::apply(&client, &asked).await?);
+    let program = &environment.program;
+    say(&format!(
+        "its controller does the rest: `{program} openstack status`"
+    ));
+    Ok(())
+}
+
+async fn client(args: &PlanServer, environment: &Environment) -> anyhow::Result<Client> {
+    connect::cluster(&connection(args, environment), environment).await
+}
+
+fn connection(args: &PlanServer, environment: &Environment) -> ServerArgs {
     // KUBECONFIG comes before the default directory, not before a named one.
     let has_variable = environment.non_empty("KUBECONFIG").is_some();
     let simulated = args.kubeconfig.is_none() && !has_variable || args.data_dir.is_some();
@@ -82,23 +131,36 @@ async fn outcome(cloud: &Cloud, client: Option<&Client>) -> anyhow::Result<Outco
         Some(client) => cluster::objects(client, &cloud.namespace).await?,
         None => vec![],
     };
-    let graph = graph(cloud, &objects);
-    let plan = deployer::plan(&graph, &objects);
-    let refusals = match client {
-        Some(client) => cluster::refusals(client, &cloud.namespace, &graph, &plan).await?,
-        None => vec![],
-    };
-    Ok(Outcome { plan, refusals })
+    let held = held(cloud, &objects);
+    let graph = deployer::desired(cloud, &held);
+    let mut plan = deployer::plan(&graph, &objects);
+    let mut refusals = vec![];
+    if let Some(client) = client {
+        refusals = cluster::refusals(client, &cloud.namespace, &graph, &plan).await?;
+        let pods = cluster::pods(client, &cloud.namespace).await?;
+        let found = rollout::compared(client, cloud, &graph, &held, &pods).await;
+        for step in &graph.steps {
+            if let (Some(accounts), Some(found)) = (&step.accounts, found.get(&step.name)) {
+                let found = found.as_ref().map_err(String::as_str);
+                plan.compare(&step.name, accounts.store(), found);
+            }
+        }
+    }
+    let digest = deployer::digest(&graph, &held, &objects, &plan);
+    Ok(Outcome {
+        plan,
+        refusals,
+        digest,
+    })
 }
 
-/// What is desired. Passwords that do not exist yet are stand-ins: a plan is never applied, and two plans are the same.
-fn graph(cloud: &Cloud, objects: &[Value]) -> Graph {
+/// What is made once. Passwords that do not exist yet are stand-ins: a plan is never applied, and two plans are the same.
+fn held(cloud: &Cloud, objects: &[Value]) -> Held {
     let mut next = 0_u8;
-    let held = Held::complete(&cloud.name, objects, || {
+    Held::complete(&cloud.name, objects, || {
         next = next.wrapping_add(1);
         next
-    });
-    deployer::desired(cloud, &held)
+    })
 }
 
 fn rejected(cloud: &Cloud, outcome: &Outcome) -> anyhow::Result<()> {
@@ -126,6 +188,7 @@ fn document(cloud: &Cloud, outcome: &Outcome) -> anyhow::Result<String> {
         "namespace": cloud.namespace,
         "release": cloud.parameters.release.name(),
         "refusals": outcome.refusals,
+        "digest": outcome.digest,
     });
     if let (Some(into), Value::Object(plan)) = (
         document.as_object_mut(),

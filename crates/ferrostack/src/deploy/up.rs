@@ -1,7 +1,7 @@
 //! `openstack up`: makes or changes a cloud, and runs its controller.
 
 mod lines;
-mod parameters;
+pub(super) mod parameters;
 
 use std::time::{Duration, Instant};
 
@@ -20,11 +20,14 @@ use tokio_util::sync::CancellationToken;
 
 use self::lines::Lines;
 use self::parameters::Asked;
+use super::login;
 use super::place::Place;
 use crate::cli::{OpenStackUp, Output};
+use crate::connect::quoted_text;
 use crate::environment::Environment;
 
-const SIMULATED: &str = "simulated: nothing is started on this machine. For a real OpenStack name a cluster with --kubeconfig or --context";
+const SIMULATED: &str = "simulated: nothing is started on this machine. A real OpenStack: `images/build`, then `tests/kubernetes/node install` \
+     or a cluster of yours, which is named with --kubeconfig or --context";
 /// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -37,7 +40,7 @@ pub(crate) async fn up(
     warn: impl Fn(&str),
 ) -> anyhow::Result<()> {
     let started = Instant::now();
-    let asked = parameters::read(args)?;
+    let asked = parameters::read(args.file.as_deref(), &args.set)?;
     for warning in &asked.warnings {
         warn(warning);
     }
@@ -49,7 +52,7 @@ pub(crate) async fn up(
         json: args.output.output == Output::Json,
         say: &say,
     };
-    if place.is_simulated {
+    if place.simulated.is_some() {
         report.note(SIMULATED);
     }
     let work = async {
@@ -57,7 +60,7 @@ pub(crate) async fn up(
         let changed = apply(&client, &asked).await?;
         report.note(changed);
         place.control(&asked.namespace, metrics.clone(), &stop);
-        follow(args, &client, &asked, &report, started).await
+        follow(args, &place, &asked, &report, started).await
     };
     let outcome = tokio::select! {
         outcome = work => outcome,
@@ -121,7 +124,7 @@ impl Report<'_> {
 }
 
 /// Applies the kind, the namespace and the object where they differ. Returns what was done.
-async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'static str> {
+pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'static str> {
     install(client).await?;
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let namespace = asked.namespace.as_str();
@@ -214,12 +217,12 @@ async fn install(client: &Client) -> anyhow::Result<()> {
 /// Prints each step that changes, forever or until all are ready.
 async fn follow(
     args: &OpenStackUp,
-    client: &Client,
+    place: &Place,
     asked: &Asked,
     report: &Report<'_>,
     started: Instant,
 ) -> anyhow::Result<()> {
-    let api: Api<OpenStack> = Api::namespaced(client.clone(), &asked.namespace);
+    let api: Api<OpenStack> = Api::namespaced(place.client.clone(), &asked.namespace);
     let events = watcher::watch_object(api, &asked.name).default_backoff();
     let mut events = std::pin::pin!(events);
     let (mut lines, mut steps) = (Lines::default(), Vec::new());
@@ -269,11 +272,27 @@ async fn follow(
         let is_ready = ready.is_some_and(|it| it.status == "True");
         if is_ready && !was_ready {
             let seconds = started.elapsed().as_secs_f64();
-            let event = json!({"ready": {"name": asked.name, "namespace": asked.namespace, "seconds": seconds}});
+            let file = match &place.simulated {
+                Some(simulated) => {
+                    let (namespace, name) = (&asked.namespace, &asked.name);
+                    login::write(&place.client, simulated, namespace, name).await?
+                }
+                None => None,
+            };
+            let event = json!({"ready": {"name": asked.name, "namespace": asked.namespace,
+                "seconds": seconds, "cloudsYaml": file}});
+            let count = status.steps.len();
             report.event(
                 &event,
-                &format!("ready after {seconds:.1} s: {} steps", status.steps.len()),
+                &format!("ready after {seconds:.1} s: {count} steps"),
             );
+            if let Some(file) = file.filter(|_| !report.json) {
+                let file = quoted_text(&file);
+                let name = &asked.name;
+                report.note(&format!(
+                    "OS_CLIENT_CONFIG_FILE={file} openstack --os-cloud {name} catalog list"
+                ));
+            }
         } else if ready
             .is_some_and(|it| it.reason == "Conflict" || it.reason == "ConfigurationInvalid")
         {

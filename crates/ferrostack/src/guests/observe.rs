@@ -1,60 +1,90 @@
 //! Observes the cloud, over all projects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use futures::future::try_join_all;
 use openstack::compute::HostedServer;
-use openstack::image::ImageQuery;
+use openstack::image::{Image, ImageQuery};
 use openstack::loadbalancer::{Listener, LoadBalancer, Member};
-use openstack::network::{FloatingIp, Port};
+use openstack::network::{FloatingIp, Network, Port, SecurityGroup, Subnet};
 use openstack::session::Session;
-use openstack::{Result, Service};
+use openstack::volume::Volume;
+use openstack::{ErrorKind, Result, Service};
+
+use super::boots::Boots;
+
+/// The public keys of key pairs by user and name; `None` for one that is not there.
+pub(super) type Keys = BTreeMap<(String, String), Option<String>>;
 
 /// The responses of the services, unchanged.
 #[derive(Debug, Default)]
 pub(super) struct Observation {
     pub(super) servers: Vec<HostedServer>,
+    /// Numbers of boots by server.
+    pub(super) boots: BTreeMap<String, u64>,
     pub(super) ports: Vec<Port>,
     pub(super) floating_ips: Vec<FloatingIp>,
     pub(super) load_balancers: Vec<LoadBalancer>,
     pub(super) listeners: Vec<Listener>,
     pub(super) members: Vec<Member>,
-    /// Names of images by id.
-    pub(super) images: BTreeMap<String, String>,
+    /// Images by id; one that is deleted or not visible has no name.
+    pub(super) images: Arc<BTreeMap<String, Image>>,
+    /// Empty for guests, which have none.
+    pub(super) hardware: Hardware,
+}
+
+/// What only machines need.
+#[derive(Debug, Default)]
+pub(super) struct Hardware {
+    pub(super) networks: Vec<Network>,
+    pub(super) subnets: Vec<Subnet>,
+    pub(super) groups: Vec<SecurityGroup>,
+    pub(super) volumes: Vec<Volume>,
+    pub(super) keys: Arc<Keys>,
 }
 
 /// Polls the cloud.
 #[derive(Debug)]
 pub(super) struct Observer {
     session: Session,
-    images: BTreeMap<String, String>,
+    boots: Boots,
+    images: Arc<BTreeMap<String, Image>>,
+    /// The keys that are known, if machines need hardware.
+    keys: Option<Arc<Keys>>,
 }
 
 impl Observer {
-    pub(super) fn new(session: Session) -> Self {
+    /// Observes what guests need, and the hardware of machines if there are machines.
+    pub(super) fn new(session: &Session, hardware: bool) -> Self {
         Self {
             session: session.polling(),
-            images: BTreeMap::new(),
+            boots: Boots::default(),
+            images: Arc::default(),
+            keys: hardware.then(Arc::default),
         }
     }
 
-    /// Reads all resources that guests depend on.
+    /// Reads all resources that guests or machines depend on.
     ///
     /// # Errors
     /// Those of the requests; denied if the user is not an administrator.
     pub(super) async fn read(&mut self) -> Result<Observation> {
-        let (compute, network) = (self.session.compute(), self.session.network());
-        let (servers, ports, floating_ips) = futures::try_join!(
-            compute.servers_of_all_projects(),
-            network.ports(&[]),
-            network.floating_ips(&[]),
-        )?;
+        // Servers first: a server that is ACTIVE has its ports, and a machine reads them once.
+        let servers = self.session.compute().servers_of_all_projects().await?;
+        let boots = self.boots.read(&self.session, &servers).await?;
+        let network = self.session.network();
+        let (ports, floating_ips) =
+            futures::try_join!(network.ports(&[]), network.floating_ips(&[]))?;
         self.learn_images(&servers).await?;
+        let hardware = self.hardware(&servers).await?;
         let mut seen = Observation {
             servers,
+            boots,
             ports,
             floating_ips,
-            images: self.images.clone(),
+            images: Arc::clone(&self.images),
+            hardware,
             ..Observation::default()
         };
         if self.session.has(Service::LoadBalancer).await? {
@@ -85,7 +115,7 @@ impl Observer {
         let members = pools.iter().map(|pool| async {
             match balancing.members(pool).await {
                 // The pool was deleted after its listener was read.
-                Err(error) if error.kind() == openstack::ErrorKind::Absent => Ok(Vec::new()),
+                Err(error) if error.kind() == ErrorKind::Absent => Ok(Vec::new()),
                 other => other,
             }
         });
@@ -104,12 +134,60 @@ impl Observer {
             return Ok(());
         }
         let images = self.session.image().list(&ImageQuery::default()).await?;
-        self.images
-            .extend(images.into_iter().map(|image| (image.id, image.name)));
-        // An image that is deleted or not visible gets an empty name, so that it is not listed again.
+        let known = Arc::make_mut(&mut self.images);
+        known.extend(images.into_iter().map(|image| (image.id.clone(), image)));
+        // An image that is deleted or not visible gets an entry, so that it is not listed again.
         for id in servers.iter().filter_map(|hosted| hosted.server.image_id()) {
-            self.images.entry(id.to_owned()).or_default();
+            known.entry(id.to_owned()).or_default();
         }
         Ok(())
     }
+
+    async fn hardware(&mut self, servers: &[HostedServer]) -> Result<Hardware> {
+        let Some(keys) = &self.keys else {
+            return Ok(Hardware::default());
+        };
+        let keys = learned_keys(&self.session, Arc::clone(keys), servers).await?;
+        self.keys = Some(Arc::clone(&keys));
+        let network = self.session.network();
+        let (networks, subnets, groups) = futures::try_join!(
+            network.networks(&[]),
+            network.subnets(&[]),
+            network.security_groups(&[]),
+        )?;
+        let attached = |hosted: &HostedServer| !hosted.server.volumes.is_empty();
+        let volumes = match servers.iter().any(attached) {
+            true => self.session.volume().list_of_all_projects().await?,
+            false => Vec::new(),
+        };
+        Ok(Hardware {
+            networks,
+            subnets,
+            groups,
+            volumes,
+            keys,
+        })
+    }
+}
+
+/// The keys with those of new servers. One that is not there, or not shown, is not asked for again.
+async fn learned_keys(
+    session: &Session,
+    mut keys: Arc<Keys>,
+    servers: &[HostedServer],
+) -> Result<Arc<Keys>> {
+    for hosted in servers.iter().filter(|it| !it.server.key_name.is_empty()) {
+        let (user, name) = (&hosted.user_id, &hosted.server.key_name);
+        let entry = (user.clone(), name.clone());
+        if keys.contains_key(&entry) {
+            continue;
+        }
+        let found = match session.compute().keypair_of_user(user, name).await {
+            Ok(key) => Some(key.public_key),
+            Err(error) if matches!(error.kind(), ErrorKind::Absent | ErrorKind::Denied) => None,
+            Err(error) => return Err(error),
+        };
+        Arc::make_mut(&mut keys).insert(entry, found);
+    }
+    Ok(keys)
 }

@@ -3,8 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use openstack::compute::HostedServer;
 use simulator::guest::Outside;
 use simulator::world::{Instance, World};
+
+use super::observe::Observation;
+
+/// Lines of the console of a machine that is a node: those of the bootstrap data, and of kubeadm.
+const SUCCESS: [&str; 3] = [
+    "bootstrap-success.complete",
+    "This node has joined the cluster",
+    "Your Kubernetes control-plane has initialized successfully",
+];
+/// Lines of a console on which kubeadm failed: those of simulated guests, and of cloud-init.
+const FAILURE: [&str; 3] = [
+    "bootstrap failed",
+    "Failed to run module scripts-user",
+    "Failed to run module scripts_user",
+];
 
 /// The differences between the worlds: created and deleted servers, and targets of addresses.
 pub(super) fn changes(before: &World, after: &World, outside: &Outside) -> Vec<String> {
@@ -35,6 +51,34 @@ pub(super) fn changes(before: &World, after: &World, outside: &Outside) -> Vec<S
         lines.push(format!("{from} no longer leads anywhere"));
     }
     lines
+}
+
+/// The servers on which nothing runs, since they have no user data.
+#[derive(Debug, Default)]
+pub(super) struct Idle {
+    reported: BTreeSet<String>,
+}
+
+impl Idle {
+    /// The servers that are ACTIVE without user data, once each.
+    pub(super) fn lines(&mut self, seen: &Observation) -> Vec<String> {
+        let idle = seen
+            .servers
+            .iter()
+            .filter(|it| it.user_data.is_none() && it.server.status == "ACTIVE");
+        let mut lines = Vec::new();
+        for HostedServer { server, .. } in idle {
+            if self.reported.insert(server.id.clone()) {
+                lines.push(format!(
+                    "{}: nothing runs on it, as this user sees no user data (server {})",
+                    server.name, server.id
+                ));
+            }
+        }
+        let there = |id: &String| seen.servers.iter().any(|it| it.server.id == *id);
+        self.reported.retain(there);
+        lines
+    }
 }
 
 /// The guests whose first boot has been reported.
@@ -68,19 +112,26 @@ impl Consoles {
 
 /// The result of the first boot, if the console shows its end.
 fn outcome(console: &str) -> Option<String> {
-    if console.contains("bootstrap-success.complete") {
+    let shows = |words: &[&str]| words.iter().any(|words| console.contains(words));
+    if shows(&SUCCESS) {
         return Some("is a node".to_owned());
     }
-    if !console.contains("bootstrap failed") {
+    if !shows(&FAILURE) {
+        let finished = |line: &str| {
+            line.contains("Cloud-init v.")
+                && line.contains(" finished")
+                && line.contains("Datasource")
+        };
         return console
-            .contains("finished. Datasource")
+            .lines()
+            .any(finished)
             .then(|| "booted; its user data does not make it a node".to_owned());
     }
     let why = console
         .lines()
         .rfind(|line| line.contains("error") || line.contains("Failed loading"))
-        .and_then(|line| line.split_once("]: "))
-        .map_or("its console shows no error", |(_, text)| text);
+        .map(|line| line.split_once("]: ").map_or(line, |(_, text)| text))
+        .unwrap_or("its console shows no error");
     Some(format!("bootstrap failed: {why}"))
 }
 

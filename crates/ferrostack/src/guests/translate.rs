@@ -12,10 +12,7 @@ use super::observe::Observation;
 
 /// The world of the guests. Servers without user data are omitted: they would run nothing.
 pub(super) fn world(seen: &Observation) -> World {
-    let mut ports: HashMap<&str, Vec<&Port>> = HashMap::new();
-    for port in &seen.ports {
-        ports.entry(&port.device_id).or_default().push(port);
-    }
+    let ports = ports_by_server(&seen.ports);
     let mut instances: Vec<Instance> = seen
         .servers
         .iter()
@@ -49,6 +46,25 @@ pub(super) fn world(seen: &Observation) -> World {
     }
 }
 
+/// The ports of each server, by its id.
+pub(super) fn ports_by_server(all: &[Port]) -> HashMap<&str, Vec<&Port>> {
+    let mut ports: HashMap<&str, Vec<&Port>> = HashMap::new();
+    for port in all {
+        ports.entry(&port.device_id).or_default().push(port);
+    }
+    ports
+}
+
+/// The places of addresses in the list that Nova has of the server's.
+pub(super) fn places(hosted: &HostedServer) -> impl Fn(&str) -> usize {
+    let networks = hosted.server.addresses.values();
+    let addresses: Vec<&str> = networks.flatten().map(|it| it.addr.as_str()).collect();
+    move |address| {
+        let place = addresses.iter().position(|it| *it == address);
+        place.unwrap_or(usize::MAX)
+    }
+}
+
 /// Whether the server is scheduled, and not deleted.
 fn exists(hosted: &HostedServer) -> bool {
     let server = &hosted.server;
@@ -68,33 +84,25 @@ fn instance(hosted: &HostedServer, ports: &[&Port], seen: &Observation) -> Insta
         availability_zone: server.availability_zone.clone(),
         metadata: server.metadata.clone(),
         hostname: hosted.hostname.clone(),
-        // A reboot appears as a stop and a start, if a poll falls into it.
         running: server.status == "ACTIVE" && !server.is_deleting(),
-        boot: 0,
+        boot: seen.boots.get(&server.id).copied().unwrap_or_default(),
         vcpus: u32::try_from(server.flavor.vcpus).unwrap_or(1).max(1),
         memory_mib: count(server.flavor.ram),
         disk_gib: count(server.flavor.disk),
-        image: image.cloned().unwrap_or_default(),
+        image: image.map_or_else(String::new, |image| image.name.clone()),
     }
 }
 
 /// The addresses of the ports. Neutron lists ports in an arbitrary order, so they are sorted as in the addresses that
 /// Nova lists for the server.
 fn fixed_ips(hosted: &HostedServer, ports: &[&Port]) -> Vec<IpAddr> {
-    let addresses: Vec<&str> = hosted
-        .server
-        .addresses
-        .values()
-        .flatten()
-        .map(|address| address.addr.as_str())
-        .collect();
-    let place = |address: &str| addresses.iter().position(|it| *it == address);
+    let place = places(hosted);
     let mut fixed: Vec<&str> = ports
         .iter()
         .flat_map(|port| &port.fixed_ips)
         .map(|fixed| fixed.ip_address.as_str())
         .collect();
-    fixed.sort_by_key(|address| (place(address).unwrap_or(usize::MAX), *address));
+    fixed.sort_by_key(|address| (place(address), *address));
     fixed
         .iter()
         .filter_map(|address| address.parse().ok())

@@ -23,18 +23,43 @@ const DEPLOYMENT: &str = include_str!("../../../../config/manager/deployment.yam
 /// The image in the Deployment.
 const IMAGE: &str = "ferrostack:latest";
 
-/// The manifests, as one YAML stream; with a Deployment if `image` is given.
-pub(crate) fn render(namespace: &str, image: Option<&str>) -> anyhow::Result<String> {
+/// The permissions of the controller of clouds, in their namespace.
+const CLOUDS: &str = include_str!("../../../../config/rbac/openstack.yaml");
+/// The namespace of clouds there, in a line of its own.
+const OF_CLOUDS: &str = "namespace: openstack\n";
+/// The last argument in the Deployment.
+const LAST: &str = "        - --webhook-addr=:9443\n";
+
+/// The manifests, as one YAML stream; with a Deployment if `image` is given, and with the permission to run clouds in a
+/// namespace.
+pub(crate) fn render(
+    namespace: &str,
+    image: Option<&str>,
+    clouds: Option<&str>,
+) -> anyhow::Result<String> {
     let mut documents = vec![NAMESPACE_FILE.to_owned()];
     for definition in api::crds::all() {
         documents.push(definition_text(definition, namespace)?);
     }
     documents.extend(FILES.map(str::to_owned));
     if let Some(image) = image {
-        documents.push(DEPLOYMENT.replace(IMAGE, image));
+        let deployment = DEPLOYMENT.replace(IMAGE, image);
+        documents.push(match clouds {
+            Some(clouds) => {
+                let flag = format!("{LAST}        - --openstack-namespace={clouds}\n");
+                deployment.replace(LAST, &flag)
+            }
+            None => deployment,
+        });
     }
-    let text = documents.join("---\n");
-    Ok(text.replace(NAMESPACE, namespace))
+    let text = documents.join("---\n").replace(NAMESPACE, namespace);
+    let Some(clouds) = clouds else {
+        return Ok(text);
+    };
+    let role = CLOUDS.replace(NAMESPACE, namespace);
+    let role = role.replace(OF_CLOUDS, &format!("namespace: {clouds}\n"));
+    let role = role.replace("name: openstack\n", &format!("name: {clouds}\n"));
+    Ok(format!("{text}---\n{role}"))
 }
 
 /// A definition with conversion by the manager, which adds its certificate authority.

@@ -1,8 +1,12 @@
 use super::*;
 
 fn args(program: &str) -> RunnerArgs {
-    RunnerArgs {
+    let program = ProgramArgs {
         guest_runner: Some(PathBuf::from(program)),
+        ..ProgramArgs::default()
+    };
+    RunnerArgs {
+        program,
         ..RunnerArgs::default()
     }
 }

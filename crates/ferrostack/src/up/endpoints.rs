@@ -93,7 +93,7 @@ impl Endpoints {
         path: &impl std::fmt::Display,
         start: &str,
     ) -> anyhow::Result<()> {
-        match (&args.runner.guest_runner, &self.guest_runner) {
+        match (&args.runner.program.guest_runner, &self.guest_runner) {
             (None, Some(before)) => bail!(
                 "the servers of the data directory {path} are machines of a guest runner: start it with `{start} \
                  --guest-runner {}`, or choose another with --data-dir",
@@ -115,6 +115,11 @@ impl Endpoints {
 /// The entry of clouds.yaml that the `up` of a data directory uses; `None` for the simulated cloud.
 pub(crate) fn openstack(data: &Path) -> anyhow::Result<Option<String>> {
     Ok(stored(data)?.openstack)
+}
+
+/// The address of the simulated cloud of a data directory.
+pub(super) fn simulated(data: &Path) -> anyhow::Result<Option<SocketAddr>> {
+    Ok(stored(data)?.cloud)
 }
 
 fn stored(data: &Path) -> anyhow::Result<Endpoints> {

@@ -51,14 +51,15 @@ impl Management {
         let address = listener.local_addr()?;
         let authority = Authority::open(data)?;
         let controllers = metrics.clone();
-        let (not_run, kubelet) = match nodes {
-            Nodes::None(not_run) => (not_run, None),
-            Nodes::Simulated(kubelet) => (None, Some(kubelet)),
+        let (not_run, kubelet, synchronous) = match nodes {
+            Nodes::None(not_run) => (not_run, None, Synchronous::Full),
+            // What is lost with the power is done again: nothing outside depends on it.
+            Nodes::Simulated(kubelet) => (None, Some(kubelet), Synchronous::Normal),
         };
         let server = ApiServer::open(Options {
             store: Store::Sqlite {
                 path: data.file("management.db"),
-                synchronous: Synchronous::Full,
+                synchronous,
             },
             hooks: Arc::new(::management::Rules),
             client_ca: Some(authority.certificate.clone()),

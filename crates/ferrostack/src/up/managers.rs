@@ -1,8 +1,9 @@
 //! A cloud controller manager for each workload cluster on the simulated cloud, in this process.
 //!
 //! The connections that the controllers of Cluster API keep decide which managers run: one for each connected cluster,
-//! none for a cluster that is gone. All managers share sessions and lists of the cloud. The manager of a cluster steps
-//! aside while another process holds the Lease of cloud controller managers (docs/adr/0033).
+//! none for a cluster that is gone. All managers share sessions and lists of the cloud with the infrastructure
+//! provider. The manager of a cluster steps aside while another process holds the Lease of cloud controller managers
+//! (docs/adr/0033).
 
 mod lease;
 

@@ -1,11 +1,16 @@
-//! Servers of all projects with their user data, for administrators.
+//! Servers of all projects with their user data, and what becomes of them, for administrators.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 
 use super::server::{Server, UserData};
+use super::{Compute, Keypair, SERVERS};
+use crate::call::Call;
+use crate::error::Result;
+use crate::service::Service;
 
 /// A server of any project, with the attributes that Nova returns to administrators only (microversion 2.3).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -17,13 +22,94 @@ pub struct HostedServer {
     /// The host name that Nova derived from the server's name.
     #[serde(rename = "OS-EXT-SRV-ATTR:hostname")]
     pub hostname: String,
+    /// The user that created it, to whom its key pair belongs.
+    pub user_id: String,
+    /// `True` if it has a config drive, else empty.
+    pub config_drive: String,
     /// The user data of the guest. `None` if there is none, or if the credential may not read it.
     #[serde(rename = "OS-EXT-SRV-ATTR:user_data", deserialize_with = "user_data")]
     pub user_data: Option<UserData>,
 }
 
+impl HostedServer {
+    /// Whether the server has a config drive.
+    pub fn has_config_drive(&self) -> bool {
+        self.config_drive.eq_ignore_ascii_case("true")
+    }
+}
+
+/// An action on a server, as Nova recorded it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct InstanceAction {
+    /// `create`, `start`, `stop`, `reboot`, `rebuild`, ...
+    pub action: String,
+    /// When it was asked for: a time in UTC without a zone, such as `2026-01-02T03:04:05.000000`.
+    pub start_time: String,
+}
+
+impl Compute {
+    /// The servers of all projects with their user data, for administrators.
+    ///
+    /// # Errors
+    /// Those of the request; [`crate::ErrorKind::Denied`] for everyone else.
+    pub async fn servers_of_all_projects(&self) -> Result<Vec<HostedServer>> {
+        let call = Call::list(Service::Compute, "/servers/detail", &[])
+            .microversion(SERVERS)
+            .query("all_tenants", "true");
+        self.session.list(call, "servers").await
+    }
+
+    /// The latest actions on a server, up to a thousand, the newest first.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn actions_of_server(&self, id: &str) -> Result<Vec<InstanceAction>> {
+        let route = "/servers/{id}/os-instance-actions";
+        let call = Call::list(Service::Compute, route, &[id]).microversion(SERVERS);
+        self.session.one(call, "instanceActions").await
+    }
+
+    /// Stops a server.
+    ///
+    /// # Errors
+    /// Those of the request; [`crate::ErrorKind::Conflict`] if it is not running, or another action is not finished.
+    pub async fn stop_server(&self, id: &str) -> Result<()> {
+        self.act(id, "os-stop", &Value::Null).await
+    }
+
+    /// Sets a server to ERROR, for administrators. Its fault stays empty: no request can set it.
+    ///
+    /// # Errors
+    /// Those of the request; [`crate::ErrorKind::Denied`] for everyone else.
+    pub async fn set_server_to_error(&self, id: &str) -> Result<()> {
+        self.act(id, "os-resetState", &json!({"state": "error"}))
+            .await
+    }
+
+    async fn act(&self, id: &str, action: &str, argument: &Value) -> Result<()> {
+        let call = Call::post(Service::Compute, "/servers/{id}/action", &[id])
+            .microversion(SERVERS)
+            .body(action, argument);
+        self.session.done(call).await
+    }
+
+    /// A key pair of any user, for administrators.
+    ///
+    /// # Errors
+    /// Those of the request; [`crate::ErrorKind::Denied`] for everyone else.
+    pub async fn keypair_of_user(&self, user: &str, name: &str) -> Result<Keypair> {
+        let call = Call::get(Service::Compute, "/os-keypairs/{name}", &[name])
+            .microversion(SERVERS)
+            .query("user_id", user);
+        self.session.one(call, "keypair").await
+    }
+}
+
 /// Nova returns the base64 as it was sent, possibly with line breaks.
-fn user_data<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<UserData>, D::Error> {
+fn user_data<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Option<UserData>, D::Error> {
     let text: String = Option::deserialize(deserializer)?.unwrap_or_default();
     let text: String = text.split_ascii_whitespace().collect();
     let data = STANDARD

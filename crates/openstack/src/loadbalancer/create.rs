@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::resource::SessionPersistence;
+use super::resource::{AdditionalVip, SessionPersistence};
 
 /// A new load balancer, with its parts if set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -23,6 +23,12 @@ pub struct LoadBalancerCreate {
     /// Network of the virtual address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_network_id: Option<String>,
+    /// An existing port with the virtual address, in place of subnet and network.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vip_port_id: Option<String>,
+    /// Further virtual addresses in the network of the first one (API 2.26).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub additional_vips: Vec<AdditionalVip>,
     /// Driver; the cloud's default if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -90,6 +96,9 @@ pub struct ListenerCreate {
     /// Headers that are added to requests; of `HTTP` and `TERMINATED_HTTPS` alone.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub insert_headers: BTreeMap<String, String>,
+    /// The certificate, as the URL of a secret or container of the key manager; of `TERMINATED_HTTPS` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_tls_container_ref: Option<String>,
     /// Tags.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -119,6 +128,9 @@ pub struct ListenerUpdate {
     /// Headers that are added to requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insert_headers: Option<BTreeMap<String, String>>,
+    /// The certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_tls_container_ref: Option<String>,
     /// The pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pool_id: Option<String>,

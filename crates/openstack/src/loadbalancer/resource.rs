@@ -33,6 +33,8 @@ pub struct LoadBalancer {
     pub vip_subnet_id: String,
     /// Network of that address.
     pub vip_network_id: String,
+    /// Its other addresses, on the same port (API 2.26).
+    pub additional_vips: Vec<AdditionalVip>,
     /// Driver, for example `amphora` or `ovn`.
     pub provider: String,
     /// Flavor.
@@ -60,6 +62,7 @@ impl LoadBalancer {
         "vip_port_id",
         "vip_subnet_id",
         "vip_network_id",
+        "additional_vips",
         "provider",
         "flavor_id",
         "availability_zone",
@@ -73,6 +76,17 @@ impl LoadBalancer {
     pub fn is_pending(&self) -> bool {
         self.provisioning_status.starts_with("PENDING_")
     }
+}
+
+/// A further virtual address of a load balancer, in the network of the first one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AdditionalVip {
+    /// Subnet of the address.
+    pub subnet_id: String,
+    /// The address; in a request, Octavia chooses one if it is absent.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub ip_address: String,
 }
 
 /// A listener: one open port of a load balancer.
@@ -105,6 +119,8 @@ pub struct Listener {
     pub timeout_tcp_inspect: Option<i64>,
     /// Headers that are added to requests.
     pub insert_headers: Map<String, Value>,
+    /// The certificate in the key manager; of `TERMINATED_HTTPS` alone.
+    pub default_tls_container_ref: Option<String>,
     /// The load balancer, as a list of one.
     pub loadbalancers: Vec<Reference>,
     /// As for load balancers.
@@ -130,6 +146,7 @@ impl Listener {
         "timeout_member_data",
         "timeout_tcp_inspect",
         "insert_headers",
+        "default_tls_container_ref",
         "loadbalancers",
         "provisioning_status",
         "operating_status",

@@ -310,6 +310,8 @@ pub struct SecurityGroupRule {
     pub remote_ip_prefix: Option<String>,
     /// The remote side as a group.
     pub remote_group_id: Option<String>,
+    /// The remote side as a group of addresses.
+    pub remote_address_group_id: Option<String>,
     /// Free text.
     pub description: String,
 }

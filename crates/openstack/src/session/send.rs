@@ -263,7 +263,9 @@ fn root_of(endpoint: &str, service: Service, identity: &str) -> String {
             Some(start) => endpoint.get(..start + 3).unwrap_or(endpoint).to_owned(),
             None => endpoint.to_owned(),
         },
-        Service::Network | Service::Image | Service::LoadBalancer => up(endpoint),
+        Service::Network | Service::Image | Service::LoadBalancer | Service::KeyManager => {
+            up(endpoint)
+        }
     }
 }
 

@@ -31,3 +31,26 @@ fn what_only_a_change_can_mend_is_not_tried_again() {
     assert_eq!(failures.pause("a", When::OnChange), None);
     assert_eq!(failures.pause("a", When::After(LONGEST)), Some(LONGEST));
 }
+
+#[test]
+fn a_conflict_is_recognised_under_any_action_and_a_taken_name_is_none() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("{action}")]
+    struct Doing {
+        action: &'static str,
+        source: Box<kube::Error>,
+    }
+    let answer = |reason: &str| {
+        let status = kube::core::Status::failure("no", reason).with_code(409);
+        kube::Error::Api(Box::new(status))
+    };
+    let under = |source| Doing {
+        action: "changing MachineSet a",
+        source: Box::new(source),
+    };
+    assert!(is_conflict(&answer("Conflict")));
+    assert!(is_conflict(&under(answer("Conflict"))));
+    assert!(!is_conflict(&answer("AlreadyExists")));
+    assert!(!is_conflict(&under(answer("AlreadyExists"))));
+    assert!(!is_conflict(&std::io::Error::other("Conflict")));
+}

@@ -659,6 +659,7 @@ fn balancer(
             .iter()
             .map(|port| listener(wanted, desired, observed, *port))
             .collect(),
+        ..LoadBalancerCreate::default()
     })
 }
 

@@ -13,19 +13,25 @@ const CHECK: &str = "[ERROR ";
 const TELLING: &[&str] = &[
     "error execution phase",
     "couldn't validate the identity of the API Server",
+    // Of the shell, where the image has no kubeadm.
+    "kubeadm: not found",
+    "kubeadm: command not found",
     "Failed to run module scripts-user",
     "Failed to run module scripts_user",
     "kubeadm: error",
     "level=error",
     "error:",
+    UNKNOWN_DATA,
 ];
+/// What cloud-init prints of user data in no format that it knows, followed by their beginning, which may be secret.
+const UNKNOWN_DATA: &str = "Unhandled non-multipart (text/x-not-multipart) userdata";
 
 /// Why the server did not become a Node: the failed preflight checks, or one line of the console.
 pub(crate) fn failure(console: &str) -> Option<String> {
     let telling = checks(console).or_else(|| {
         let lines = || console.lines().rev().filter(|line| !is_warning(line));
         let line = |words: &&str| lines().find(|line| line.contains(words));
-        TELLING.iter().find_map(line).map(str::to_owned)
+        TELLING.iter().find_map(line).map(without_data)
     })?;
     Some(
         telling
@@ -35,6 +41,14 @@ pub(crate) fn failure(console: &str) -> Option<String> {
             .take(LONGEST)
             .collect(),
     )
+}
+
+/// The line without the beginning of the user data.
+fn without_data(line: &str) -> String {
+    match line.split_once(UNKNOWN_DATA) {
+        Some((before, _)) => format!("{before}{UNKNOWN_DATA}"),
+        None => line.to_owned(),
+    }
 }
 
 /// Whether the line is a warning of etcd's client in kubeadm: it retries while a learner is not in sync, for as long as a

@@ -78,7 +78,13 @@ async fn a_changed_option_restarts_the_programs_that_read_it() {
     })
     .await;
     let last = world.serving().await;
-    let all = ["nova-api", "nova-conductor", "nova-scheduler"];
+    let all = [
+        "nova-api",
+        "nova-conductor",
+        "nova-metadata",
+        "nova-novncproxy",
+        "nova-scheduler",
+    ];
     assert_eq!(restarted(&after, &last), all);
     world.assert_at_rest().await;
 }

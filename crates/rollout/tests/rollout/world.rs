@@ -173,6 +173,26 @@ impl World {
 
     /// What a plan for the cloud as it is finds to do.
     pub(crate) async fn plan(&self) -> deployer::Plan {
+        let (_, _, graph, objects) = self.desired().await;
+        deployer::plan(&graph, &objects)
+    }
+
+    /// The same, compared with what RabbitMQ and Keystone have.
+    pub(crate) async fn compared(&self) -> deployer::Plan {
+        let (cloud, held, graph, objects) = self.desired().await;
+        let mut plan = deployer::plan(&graph, &objects);
+        let pods = self.list("", "Pod").await;
+        let client = &self.management.client;
+        let found = rollout::compared(client, &cloud, &graph, &held, &pods).await;
+        for step in graph.steps.iter().filter(|it| it.accounts.is_some()) {
+            let found = found[&step.name].as_ref().map_err(String::as_str);
+            let store = step.accounts.as_ref().unwrap().store();
+            plan.compare(&step.name, store, found);
+        }
+        plan
+    }
+
+    async fn desired(&self) -> (deployer::Cloud, deployer::Held, deployer::Graph, Vec<Value>) {
         let document = serde_json::to_value(self.cloud().await).unwrap();
         let (parameters, _) = deployer::Parameters::read(&document).unwrap();
         let cloud = deployer::Cloud::of(&document, parameters).unwrap();
@@ -185,7 +205,8 @@ impl World {
             }
         }
         let held = deployer::Held::complete(&cloud.name, &objects, || 0);
-        deployer::plan(&deployer::desired(&cloud, &held), &objects)
+        let graph = deployer::desired(&cloud, &held);
+        (cloud, held, graph, objects)
     }
 
     /// Asserts that nothing is to be done, and that no container has ever been started again.
@@ -196,6 +217,35 @@ impl World {
             let restarts = &pod["status"]["containerStatuses"][0]["restartCount"];
             assert_eq!(*restarts, 0, "{pod:#}");
         }
+    }
+
+    /// Removes a label that the controller has set on one of the cloud's objects of a kind, and waits until it is back.
+    pub(crate) async fn drift(&self, group: &str, kind: &str) {
+        let label = deployer::PART_OF;
+        let ours = |it: &Value| !it["metadata"]["labels"][deployer::UID].is_null();
+        let mut all = self.list(group, kind).await;
+        all.retain(ours);
+        let name = all.last().unwrap()["metadata"]["name"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+        let client = self.management.client.clone();
+        let api: Api<DynamicObject> = Api::namespaced_with(client, NAMESPACE, &resource);
+        let patch = json!({"metadata": {"labels": {label: "other"}}});
+        let params = kube::api::PatchParams::default();
+        let patched = api
+            .patch(&name, &params, &kube::api::Patch::Merge(patch))
+            .await;
+        patched.unwrap();
+        eventually(&format!("the label of {kind} {name}"), || async {
+            let object = api.get(&name).await.unwrap();
+            let found = object.labels().get(label).cloned();
+            (found.as_deref() == Some(CLOUD))
+                .then_some(())
+                .ok_or(format!("{found:?}"))
+        })
+        .await;
     }
 
     /// Deletes the cloud, with its data or without.

@@ -11,6 +11,7 @@ mod policies;
 mod pools;
 mod profiles;
 mod status;
+mod tls;
 mod tree;
 mod vip;
 

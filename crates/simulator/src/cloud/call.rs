@@ -5,6 +5,7 @@ use http::HeaderMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::base::Base;
 use super::document::{Doc, Fields};
 use super::fault::Fault;
 use super::kind::Kind;
@@ -19,8 +20,8 @@ pub(crate) struct Call<'a> {
     pub(crate) state: &'a mut State,
     pub(crate) settings: &'a Settings,
     pub(crate) service: Service,
-    /// The base URL of the whole cloud, without a slash at the end.
-    pub(crate) base: &'a str,
+    /// Where the services are.
+    pub(crate) base: &'a Base,
     /// The path after the service's segment, with a leading slash.
     pub(crate) path: &'a str,
     pub(crate) parameters: Parameters,
@@ -78,7 +79,7 @@ impl Call<'_> {
 
     /// The URL of this service's root, without a slash at the end.
     pub(crate) fn root(&self) -> String {
-        format!("{}/{}", self.base, self.service.segment())
+        self.base.root(self.service)
     }
 
     /// The object in the field `name` of the body.

@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
+use super::base::Base;
 use super::call::{Answer, Call, Reply, Who};
 use super::fault::{Fault, webob};
 use super::injection::Action;
@@ -38,16 +39,27 @@ pub(crate) fn routes() -> Routes {
 }
 
 /// Answers one request.
-pub(crate) async fn answer(cloud: &Cloud, base: &str, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let full = parts.uri.path();
+pub(crate) async fn answer(cloud: &Cloud, base: &Base, request: Request) -> Response {
+    let full = request.uri().path().to_owned();
     let (segment, path) = match full.trim_start_matches('/').split_once('/') {
         Some((segment, rest)) => (segment, format!("/{rest}")),
         None => (full.trim_start_matches('/'), "/".to_owned()),
     };
-    let Some(service) = Service::of_segment(segment) else {
-        return roots(base, segment);
-    };
+    match Service::of_segment(segment) {
+        Some(service) => answer_of(cloud, base, service, &path, request).await,
+        None => roots(base.url(), segment),
+    }
+}
+
+/// Answers one request for a service, with the path relative to it.
+pub(crate) async fn answer_of(
+    cloud: &Cloud,
+    base: &Base,
+    service: Service,
+    path: &str,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
     let raw_query = parts.uri.query().unwrap_or_default();
     let incoming = Incoming {
         service,
@@ -70,6 +82,58 @@ pub(crate) async fn answer(cloud: &Cloud, base: &str, request: Request) -> Respo
     openstack(cloud, base, &incoming, body).await
 }
 
+/// Answers a request to Keystone of its first administrator. See [`Cloud::asked`].
+pub(crate) fn asked(cloud: &Cloud, method: &Method, path: &str, body: &Value) -> (u16, Value) {
+    let token = uuid::Uuid::new_v4().to_string();
+    {
+        let mut core = cloud.inner.core.lock();
+        core.state.begin(cloud.inner.clock.now());
+        let _ = identity::operator(&mut core.state, &token);
+        core.state.commit();
+    }
+    let (path, raw_query) = path.split_once('?').unwrap_or((path, ""));
+    let mut headers = HeaderMap::new();
+    if let Ok(token) = HeaderValue::from_str(&token) {
+        headers.insert("x-auth-token", token);
+    }
+    let incoming = Incoming {
+        service: Service::Identity,
+        method: method.clone(),
+        path: path.to_owned(),
+        query: Query::parse(raw_query),
+        raw_query,
+        headers: &headers,
+    };
+    let base = Base::one("http://keystone:5000");
+    let bytes = match body {
+        Value::Null => Bytes::new(),
+        body => Bytes::from(body.to_string()),
+    };
+    let reply = match cloud
+        .inner
+        .routes
+        .find(Service::Identity, method, &incoming.path)
+    {
+        Found::Route(route, parameters) => {
+            transact(cloud, &base, &incoming, route, parameters, bytes).reply
+        }
+        Found::OtherMethod | Found::Nothing => no_route(cloud, &incoming),
+    };
+    let mut core = cloud.inner.core.lock();
+    core.state.begin(cloud.inner.clock.now());
+    core.state
+        .remove(super::kind::Kind::Token, &identity::hashed(&token));
+    core.state.commit();
+    match reply {
+        Ok(reply) => (reply.status, reply.body.unwrap_or_default()),
+        Err(fault) => {
+            let (status, request_id) = (fault.status, request_id());
+            let (_, text) = fault.render(Service::Identity, &request_id, true);
+            (status, serde_json::from_slice(&text).unwrap_or_default())
+        }
+    }
+}
+
 /// A request with the path relative to the service.
 pub(crate) struct Incoming<'a> {
     pub(crate) service: Service,
@@ -80,7 +144,7 @@ pub(crate) struct Incoming<'a> {
     pub(crate) headers: &'a HeaderMap,
 }
 
-async fn openstack(cloud: &Cloud, base: &str, incoming: &Incoming<'_>, body: Body) -> Response {
+async fn openstack(cloud: &Cloud, base: &Base, incoming: &Incoming<'_>, body: Body) -> Response {
     let started = Instant::now();
     let inner = &cloud.inner;
     let service = incoming.service;
@@ -210,7 +274,7 @@ impl Outcome {
 /// Runs an operation in its transaction, between the write hooks.
 fn run(
     cloud: &Cloud,
-    base: &str,
+    base: &Base,
     incoming: &Incoming<'_>,
     route: &Route,
     parameters: Parameters,
@@ -243,7 +307,7 @@ fn run(
     if let Err(fault) = &mut outcome.reply
         && fault.status == 401
     {
-        let keystone = format!("Keystone uri=\"{base}/identity\"");
+        let keystone = format!("Keystone uri=\"{}\"", base.root(Service::Identity));
         outcome.headers.push(("www-authenticate", keystone));
     }
     outcome
@@ -251,7 +315,7 @@ fn run(
 
 fn transact(
     cloud: &Cloud,
-    base: &str,
+    base: &Base,
     incoming: &Incoming<'_>,
     route: &Route,
     parameters: Parameters,

@@ -1,5 +1,7 @@
 //! Keystone v3.
 
+mod bootstrap;
+mod catalog;
 mod credentials;
 mod directory;
 mod tokens;
@@ -10,7 +12,10 @@ use http::Method;
 use super::route::{Access, Routes};
 use super::service::Service;
 
-pub(crate) use self::directory::{assignment_doc, project_doc, user_doc};
+pub(crate) use self::bootstrap::Bootstrap;
+pub(crate) use self::bootstrap::{bootstrap, operator};
+pub(crate) use self::catalog::seed as seed_catalog;
+pub(crate) use self::directory::{assignment_doc, project_doc, role_doc, user_doc};
 pub(crate) use self::tokens::{authenticate, hashed, project_of};
 
 /// The route of tokens, which does not count as a write.
@@ -27,7 +32,7 @@ pub(crate) fn routes(routes: &mut Routes) {
             Method::GET,
             "/v3/auth/catalog",
             Access::Token,
-            tokens::catalog,
+            tokens::show_catalog,
         )
         .on(
             Method::GET,
@@ -46,24 +51,6 @@ pub(crate) fn routes(routes: &mut Routes) {
             "/v3/users/{user_id}/projects",
             Access::Token,
             directory::projects_of_user,
-        )
-        .on(
-            Method::GET,
-            "/v3/services",
-            Access::Admin,
-            directory::services,
-        )
-        .on(
-            Method::GET,
-            "/v3/endpoints",
-            Access::Admin,
-            directory::endpoints,
-        )
-        .on(
-            Method::GET,
-            "/v3/regions",
-            Access::Token,
-            directory::regions,
         )
         .on(
             Method::GET,
@@ -121,12 +108,30 @@ pub(crate) fn routes(routes: &mut Routes) {
             directory::user,
         )
         .on(
+            Method::PATCH,
+            "/v3/users/{id}",
+            Access::Admin,
+            directory::update_user,
+        )
+        .on(
             Method::DELETE,
             "/v3/users/{id}",
             Access::Admin,
             directory::delete_user,
         )
         .on(Method::GET, "/v3/roles", Access::Token, directory::roles)
+        .on(
+            Method::POST,
+            "/v3/roles",
+            Access::Admin,
+            directory::create_role,
+        )
+        .on(
+            Method::DELETE,
+            "/v3/roles/{id}",
+            Access::Admin,
+            directory::delete_role,
+        )
         .on(
             Method::GET,
             "/v3/roles/{id}",
@@ -158,5 +163,6 @@ pub(crate) fn routes(routes: &mut Routes) {
         .on(Method::POST, many, Access::Token, credentials::create)
         .on(Method::GET, one, Access::Token, credentials::show)
         .on(Method::DELETE, one, Access::Token, credentials::delete);
+    catalog::routes(&mut table);
     trusts::routes(&mut table);
 }

@@ -32,6 +32,9 @@ kinds! {
     Credential "application_credential" ["user_id", "project_id", "name"],
     Trust "trust" ["trustor_user_id", "trustee_user_id"],
     Token "token" ["user_id"],
+    Region "region" [],
+    CatalogService "service" ["type"],
+    Endpoint "endpoint" ["service_id"],
     Flavor "flavor" ["name"],
     Keypair "keypair" ["user_id", "name"],
     ServerGroup "server_group" ["project_id", "name"],
@@ -74,11 +77,17 @@ impl Kind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether it is a resource of a project, rather than internal state of the cloud.
+    /// Whether it is a resource of a project, rather than the catalog or internal state of the cloud.
     pub(crate) fn counted(self) -> bool {
         !matches!(
             self,
-            Self::Token | Self::DeletedServer | Self::Quota | Self::Pending
+            Self::Token
+                | Self::Region
+                | Self::CatalogService
+                | Self::Endpoint
+                | Self::DeletedServer
+                | Self::Quota
+                | Self::Pending
         )
     }
 

@@ -13,7 +13,9 @@ use super::document::{Doc, Fields};
 use super::kind::Kind;
 use super::network;
 use super::state::State;
-use crate::machine::{Address, Image, Key, Machine, Member, Port, Route, Servers, Volume};
+use crate::machine::{
+    Address, Image, Key, Machine, Member, Port, Route, Servers, Volume, is_everywhere,
+};
 
 impl Servers for Cloud {
     fn machine(&self, server: &str) -> Option<Machine> {
@@ -22,13 +24,19 @@ impl Servers for Cloud {
         (doc.text("status") != "DELETED").then(|| machine(&core.state, &doc))
     }
 
-    fn ended(&self, server: &str) {
-        self.change(|state| compute::switched_off(state, server));
+    fn ended(&self, server: &str, boot: u64) {
+        self.change(|state| {
+            if boots(state, server) == Some(boot) {
+                compute::switched_off(state, server);
+            }
+        });
     }
 
-    fn failed(&self, server: &str, fault: &str) {
+    fn failed(&self, server: &str, boot: u64, fault: &str) {
         self.change(|state| {
-            compute::fail(state, server, 500, fault);
+            if boots(state, server) == Some(boot) {
+                compute::fail(state, server, 500, fault);
+            }
         });
     }
 
@@ -56,6 +64,12 @@ impl Cloud {
     }
 }
 
+/// How often a server has booted; the same number as in its [`Instance`](crate::world::Instance).
+fn boots(state: &State, server: &str) -> Option<u64> {
+    let doc = state.get(Kind::Server, server)?;
+    Some(doc.number("_boot").unsigned_abs())
+}
+
 fn machine(state: &State, server: &Doc) -> Machine {
     let id = server.text("id");
     Machine {
@@ -79,7 +93,7 @@ fn machine(state: &State, server: &Doc) -> Machine {
 fn image(state: &State, server: &Doc) -> Image {
     let id = server.text("_image");
     let properties = state.get(Kind::Image, id).map(|doc| {
-        let custom = doc.iter().filter(|(name, _)| !is_base_property(name));
+        let custom = doc.iter().filter(|(name, _)| is_property(name));
         custom
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect::<Map<String, Value>>()
@@ -91,35 +105,8 @@ fn image(state: &State, server: &Doc) -> Image {
     }
 }
 
-/// Whether Glance itself defines the field; all others are properties that users set.
-fn is_base_property(name: &str) -> bool {
-    const BASE: [&str; 24] = [
-        "id",
-        "name",
-        "owner",
-        "status",
-        "visibility",
-        "disk_format",
-        "container_format",
-        "min_disk",
-        "min_ram",
-        "size",
-        "virtual_size",
-        "checksum",
-        "os_hash_algo",
-        "os_hash_value",
-        "protected",
-        "os_hidden",
-        "tags",
-        "created_at",
-        "updated_at",
-        "file",
-        "schema",
-        "self",
-        "locations",
-        "direct_url",
-    ];
-    name.starts_with('_') || BASE.contains(&name)
+fn is_property(field: &str) -> bool {
+    !field.starts_with('_') && Image::is_property(field)
 }
 
 fn volume(state: &State, attached: &Doc) -> Volume {
@@ -197,6 +184,7 @@ fn open(state: &State, port: &Doc) -> Vec<RangeInclusive<u16>> {
                 && matches!(rule.text("protocol"), "tcp" | "6")
                 && !rule.given("remote_group_id")
                 && !rule.given("remote_address_group_id")
+                && is_everywhere(rule.text("remote_ip_prefix"))
         })
         .filter_map(|rule| {
             let number = |name: &str| u16::try_from(rule.number(name)).ok().filter(|it| *it > 0);

@@ -2,6 +2,7 @@
 //!
 //! Payloads are stored as they were sent; a real Barbican encrypts them. The log contains paths, never bodies.
 
+mod certificate;
 mod containers;
 mod payload;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+pub(crate) use self::certificate::{Certificate, certificate};
 use self::payload::Payload;
 use super::attribute::python_list;
 use super::call::{Answer, Call, Reply};

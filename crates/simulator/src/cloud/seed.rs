@@ -6,7 +6,7 @@ use ipnet::Ipv4Net;
 use serde_json::json;
 
 use super::document::Fields;
-use super::identity::{assignment_doc, project_doc, user_doc};
+use super::identity::{assignment_doc, project_doc, role_doc, seed_catalog, user_doc};
 use super::kind::Kind;
 use super::settings::{REGION, Settings};
 use super::state::State;
@@ -29,6 +29,7 @@ const IMAGES: [&str; 7] = [
 /// Creates the initial content.
 pub(crate) fn fill(state: &mut State, settings: &Settings, images: &[String]) {
     let admin = people(state);
+    seed_catalog(state);
     for (id, name, vcpus, ram, disk) in [
         ("1", "m1.tiny", 1, 512, 1),
         ("2", "m1.small", 1, 2048, 20),
@@ -77,10 +78,7 @@ fn people(state: &mut State) -> String {
     let mut roles = Vec::new();
     for name in ["admin", "member", "reader"] {
         let id = state.new_hex_id();
-        state.put(
-            Kind::Role,
-            document::doc(json!({"id": id, "name": name, "domain_id": null, "description": null, "options": {"immutable": true}})),
-        );
+        state.put(Kind::Role, role_doc(&id, name, None, true));
         roles.push(id);
     }
     let mut admin = String::new();

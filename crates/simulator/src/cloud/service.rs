@@ -68,6 +68,28 @@ impl Service {
         }
     }
 
+    /// The port on which OpenStack's documentation has the service.
+    pub(crate) fn port(self) -> Option<u16> {
+        match self {
+            Self::Identity => Some(5000),
+            Self::Compute => Some(8774),
+            Self::Network => Some(9696),
+            Self::Image => Some(9292),
+            Self::Volume => Some(8776),
+            Self::LoadBalancer => Some(9876),
+            Self::Placement => Some(8778),
+            Self::Secrets => Some(9311),
+            Self::Control => None,
+        }
+    }
+
+    /// The service of a standard port.
+    pub(crate) fn of_port(port: u16) -> Option<Self> {
+        Self::OPENSTACK
+            .into_iter()
+            .find(|service| service.port() == Some(port))
+    }
+
     /// The service of a path segment.
     pub(crate) fn of_segment(segment: &str) -> Option<Self> {
         Self::OPENSTACK

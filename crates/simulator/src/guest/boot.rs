@@ -57,6 +57,9 @@ pub(crate) enum Event {
     },
 }
 
+/// Images of the distributions that the clouds of the tests have: there is no kubeadm in them.
+const WITHOUT_KUBEADM: [&str; 2] = ["ubuntu-24.04", "cirros"];
+
 /// The result of a first boot.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -104,13 +107,16 @@ impl Boot {
     }
 
     async fn run_user_data(&self, console: &Console) -> Result<Option<Membership>, String> {
-        let config = self.cloud_config()?;
+        let config = self.cloud_config(console)?;
         if config.script {
             console.cloud_init("the user data is a script; scripts are not run in the simulation");
         }
         let run = kubeadm::command(&config.commands).map_err(|error| error.to_string())?;
         match run {
             None => Ok(None),
+            Some(_) if WITHOUT_KUBEADM.contains(&self.instance.image.as_str()) => {
+                Err("/var/lib/cloud/instance/scripts/runcmd: 1: kubeadm: not found".to_owned())
+            }
             Some(Run::Init(path)) => self.init(&config, &path, console).await.map(Some),
             Some(Run::Join(path)) => self.join(&config, &path, console).await.map(Some),
         }
@@ -120,10 +126,20 @@ impl Boot {
         self.shared.consoles.of(&self.instance.id)
     }
 
-    fn cloud_config(&self) -> Result<CloudConfig, String> {
+    fn cloud_config(&self, console: &Console) -> Result<CloudConfig, String> {
         let raw = self.instance.user_data.as_deref().unwrap_or_default();
-        user_data::parse(raw, &user_data::facts(&self.instance))
-            .map_err(|error| format!("util.py[WARNING]: Failed loading user data: {error}"))
+        match user_data::parse(raw, &user_data::facts(&self.instance)) {
+            // As in cloud-init, a warning: the machine boots, and no part of its user data is applied. The real one
+            // prints the beginning of the data.
+            Err(user_data::Error::Unknown | user_data::Error::NotText) => {
+                console.cloud_init(
+                    "__init__.py[WARNING]: Unhandled non-multipart (text/x-not-multipart) userdata: '...'",
+                );
+                Ok(CloudConfig::default())
+            }
+            parsed => parsed
+                .map_err(|error| format!("util.py[WARNING]: Failed loading user data: {error}")),
+        }
     }
 
     /// The node's name: that of the NodeRegistration, or the host name.

@@ -580,6 +580,12 @@ async fn an_endpoint_that_leads_elsewhere_or_broken_user_data_fails_the_boot_for
     let mut plain = Machine::init(&cloud, "plain");
     plain.user_data = String::new();
     cloud.add(plain);
+    let mut prose = Machine::init(&cloud, "prose");
+    prose.user_data = "no cloud-config at all\n".to_owned();
+    cloud.add(prose);
+    let mut bare = Machine::init(&cloud, "bare");
+    bare.image = "ubuntu-24.04".to_owned();
+    cloud.add(bare);
     let console = |name: &str| cloud.guests.console(&format!("{name}-id"));
     eventually(&cloud, "lost", async || {
         console("lost").contains("bootstrap failed")
@@ -599,6 +605,29 @@ async fn an_endpoint_that_leads_elsewhere_or_broken_user_data_fails_the_boot_for
     })
     .await;
     assert!(!console("plain").contains("failed"));
+    // cloud-init only warns, and boots.
+    eventually(&cloud, "prose", async || {
+        console("prose").contains("finished")
+    })
+    .await;
+    let prose = console("prose");
+    assert!(
+        prose.contains("[WARNING]: Unhandled non-multipart"),
+        "{prose}"
+    );
+    assert!(
+        !prose.contains("failed") && !prose.contains("no cloud-config"),
+        "{prose}"
+    );
+    eventually(&cloud, "bare", async || {
+        console("bare").contains("bootstrap failed")
+    })
+    .await;
+    assert!(
+        console("bare").contains("kubeadm: not found"),
+        "{}",
+        console("bare")
+    );
     cloud.stop().await;
 }
 

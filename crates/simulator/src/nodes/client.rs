@@ -1,16 +1,16 @@
 //! The writes of simulated nodes.
 
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::object::Write;
 use crate::json::{Error, Json};
 
 impl Json {
-    /// Sends a write.
-    pub(super) async fn write(&self, write: &Write) -> Result<(), Error> {
+    /// Sends a write, and returns the answer.
+    pub(super) async fn write(&self, write: &Write) -> Result<Value, Error> {
         let (json, merge) = ("application/json", "application/merge-patch+json");
-        let sent = match write {
+        match write {
             Write::Create { collection, body } => {
                 self.send(Method::POST, collection, Some(body), json).await
             }
@@ -24,7 +24,6 @@ impl Json {
                 }
                 self.send(Method::DELETE, path, Some(&options), json).await
             }
-        };
-        sent.map(drop)
+        }
     }
 }

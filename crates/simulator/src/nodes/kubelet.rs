@@ -113,14 +113,14 @@ fn obstacle(
         let (what, name, found) = match (&volume["secret"], &volume["configMap"]) {
             (Value::Object(_), _) => {
                 let name = &volume["secret"]["secretName"];
-                ("secret", name, world.secrets.contains_key(&key(name)))
+                ("secret", name, world.secrets.get(&key(name)).is_some())
             }
             (_, Value::Object(_)) => {
                 let name = &volume["configMap"]["name"];
                 (
                     "configmap",
                     name,
-                    world.config_maps.contains_key(&key(name)),
+                    world.config_maps.get(&key(name)).is_some(),
                 )
             }
             _ => continue,
@@ -156,7 +156,7 @@ fn obstacle(
         let (name, field) = (text(&from["name"]), text(&from["key"]));
         let problem = match world.secrets.get(&key(&from["name"])) {
             None => format!("secret \"{name}\" not found"),
-            Some(keys) if !keys.contains(field) => {
+            Some(secret) if secret["data"][field].is_null() => {
                 format!("couldn't find key {field} in Secret {namespace}/{name}")
             }
             Some(_) => continue,

@@ -48,11 +48,6 @@ const fn kind(api_version: &'static str, name: &'static str, plural: &'static st
 }
 
 impl Kind {
-    /// The path of all objects.
-    pub(super) fn everywhere(self) -> String {
-        format!("{}/{}", self.root(), self.plural)
-    }
-
     fn root(self) -> String {
         match self.api_version {
             "v1" => "/api/v1".to_owned(),

@@ -3,12 +3,14 @@
 //! No program runs; of those that are known here, what they answer is simulated, and it stays as long as their volume.
 
 mod broker;
-mod identity;
+mod deployed;
+mod gateway;
 mod namespace;
 
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use apiserver::{Connection, Kubelet, Log};
@@ -26,20 +28,26 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 
 use self::broker::Broker;
-use self::identity::Keystone;
+use self::deployed::Deployed;
 use self::namespace::Namespace;
 use super::Faults;
 use super::object::{holds, text};
+use crate::cloud::Service;
 use crate::json::Json;
 
 /// The buffer of a connection, in each direction, in bytes.
 const BUFFER: usize = 64 << 10;
 /// The container of RabbitMQ, and the port of its management API.
 const BROKER: (&str, u16) = ("rabbitmq", 15672);
-/// The container of Keystone, and its port.
-const KEYSTONE: (&str, u16) = ("keystone-api", 5000);
-const PROGRAMS: [(&str, u16); 2] = [BROKER, KEYSTONE];
-/// The container whose volume has what Keystone has.
+/// The containers of the APIs of OpenStack. Each is on the standard port of its service.
+const APIS: [(&str, Service); 5] = [
+    ("keystone-api", Service::Identity),
+    ("glance-api", Service::Image),
+    ("placement-api", Service::Placement),
+    ("nova-api", Service::Compute),
+    ("neutron-api", Service::Network),
+];
+/// The container whose volume has what these have.
 const DATABASE: &str = "mariadb";
 
 /// An answer; `None` closes the connection without one.
@@ -61,7 +69,10 @@ struct Inner {
     faults: Faults,
     /// By the uid of the volume.
     brokers: Mutex<HashMap<String, Broker>>,
-    keystones: Mutex<HashMap<String, Keystone>>,
+    clouds: Mutex<HashMap<String, Deployed>>,
+    /// Where clouds are kept; in memory without it.
+    directory: OnceLock<PathBuf>,
+    opening: tokio::sync::Mutex<()>,
     gate: Mutex<Option<Gate>>,
     /// Where real ones are, by container.
     real: Mutex<HashMap<String, SocketAddr>>,
@@ -71,7 +82,7 @@ struct Inner {
 #[derive(Clone)]
 enum Program {
     Broker(Broker),
-    Keystone(Keystone),
+    Api(Service, Deployed),
 }
 
 impl Programs {
@@ -90,6 +101,12 @@ impl Programs {
     pub fn serve(&self, client: Client) {
         // A second client is of the same server.
         let _ = self.inner.client.set(client);
+    }
+
+    /// Keeps what clouds have in this directory, which is created with the first one. Without it they are in memory.
+    pub fn keep_in(&self, directory: PathBuf) {
+        // A second directory would be without what is in the first one.
+        let _ = self.inner.directory.set(directory);
     }
 
     /// Sets what stands before the programs.
@@ -112,9 +129,8 @@ impl Programs {
 
     /// The same with the only Keystone that there is.
     pub fn identity(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
-        let keystones = self.inner.keystones.lock();
-        let keystone = keystones.values().next()?;
-        Some(keystone.asked(method, path, body))
+        let cloud = self.inner.clouds.lock().values().next()?.clone();
+        Some(cloud.asked(method, path, body))
     }
 
     /// Empties the volumes of RabbitMQ.
@@ -150,7 +166,7 @@ impl Kubelet for Programs {
         async move {
             let container = text(&pod["spec"]["containers"][0]["name"]);
             let real = self.inner.real.lock().get(container).copied();
-            if let Some(address) = real.filter(|_| PROGRAMS.contains(&(container, port))) {
+            if let Some(address) = real.filter(|_| is_known(container, port)) {
                 let stream = TcpStream::connect(address).await;
                 let stream = stream.map_err(|error| error.to_string())?;
                 return Ok(Box::new(stream) as Box<dyn Connection>);
@@ -170,7 +186,7 @@ impl Programs {
     async fn of(&self, pod: &Value, port: u16) -> Result<Program, String> {
         let container = text(&pod["spec"]["containers"][0]["name"]);
         let running = &pod["status"]["containerStatuses"][0]["state"]["running"];
-        let known = PROGRAMS.contains(&(container, port)) && running.is_object();
+        let known = is_known(container, port) && running.is_object();
         let Some(client) = self.inner.client.get().filter(|_| known) else {
             return Err(refused(pod, port));
         };
@@ -183,28 +199,50 @@ impl Programs {
             let broker = broker.or_insert_with(|| Broker::new(&namespace.options(pod)));
             return Ok(Program::Broker(broker.clone()));
         }
-        // What it has is in the database.
+        let Some(service) = api(container, port) else {
+            return Err(refused(pod, port));
+        };
+        // What they have is in the database.
         let volume = namespace.volume(namespace.pod_of(DATABASE).unwrap_or(pod));
-        let mut all = self.inner.keystones.lock();
-        let keystone = all.entry(volume).or_default();
-        if let Some(bootstrap) = namespace.bootstrap() {
-            keystone.bootstrap(&bootstrap);
+        let cloud = self.cloud(volume).await?;
+        if let Some((job, bootstrap)) = namespace.bootstrap() {
+            cloud.bootstrap(&job, &bootstrap)?;
         }
-        Ok(Program::Keystone(keystone.clone()))
+        Ok(Program::Api(service, cloud))
+    }
+
+    /// The cloud on a volume; a new one on a new volume.
+    async fn cloud(&self, volume: String) -> Result<Deployed, String> {
+        // One store is opened once, so one request after the other asks for it.
+        let _opening = self.inner.opening.lock().await;
+        if let Some(cloud) = self.inner.clouds.lock().get(&volume) {
+            return Ok(cloud.clone());
+        }
+        let directory = self.inner.directory.get();
+        let store = directory.map(|it| it.join(format!("{volume}.db")));
+        let opened = Deployed::open(store).await?;
+        let mut clouds = self.inner.clouds.lock();
+        clouds.insert(volume, opened.clone());
+        Ok(opened)
     }
 }
 
+/// The service that a container has on a port.
+fn api(container: &str, port: u16) -> Option<Service> {
+    let mut apis = APIS.into_iter();
+    let found = apis.find(|(name, it)| *name == container && it.port() == Some(port));
+    found.map(|(_, service)| service)
+}
+
+fn is_known(container: &str, port: u16) -> bool {
+    (container, port) == BROKER || api(container, port).is_some()
+}
+
 impl Program {
-    fn answer(&self, request: &Request<Bytes>) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Bytes>) -> Response<Full<Bytes>> {
         match self {
-            Self::Broker(broker) => broker.answer(request),
-            Self::Keystone(keystone) => {
-                let mut answer = keystone.answer(request);
-                // As uWSGI does behind an HTTP socket.
-                let close = HeaderValue::from_static("close");
-                answer.headers_mut().insert(http::header::CONNECTION, close);
-                answer
-            }
+            Self::Broker(broker) => broker.answer(&request),
+            Self::Api(service, cloud) => cloud.answer(*service, request).await,
         }
     }
 }
@@ -224,7 +262,7 @@ async fn served(stream: tokio::io::DuplexStream, program: Program, gate: Option<
             let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
             let request = Request::from_parts(head, body);
             let (asked, lost) = (request.clone(), || io::Error::other("closed"));
-            let answering: Answering = async move { Some(program.answer(&asked)) }.boxed();
+            let answering: Answering = async move { Some(program.answer(asked).await) }.boxed();
             let answer = match gate {
                 Some(gate) => gate(request, answering).await,
                 None => answering.await,

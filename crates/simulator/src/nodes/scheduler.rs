@@ -204,7 +204,7 @@ fn place<'a>(
     let best = load.iter().filter(|(name, _)| fits(name));
     let best = best.min_by_key(|(_, count)| **count);
     best.map(|(name, _)| *name).ok_or_else(|| {
-        let all = world.nodes.len();
+        let all = world.nodes.iter().count();
         format!("0/{all} nodes are available: no ready node matches the Pod's node selector, affinity and volumes")
     })
 }

@@ -1,4 +1,4 @@
-//! StatefulSets with the policy `OrderedReady`: Pod by Pod, each after the one before it is ready.
+//! StatefulSets: Pod by Pod, each after the one before it is ready; with the policy `Parallel` new ones at once.
 
 use serde_json::{Value, json};
 
@@ -32,6 +32,7 @@ fn ordinal(pod: &Value) -> Option<usize> {
 fn next(set: &Value, pods: &[&Value], revision: &str) -> Option<Write> {
     let name = text(&set["metadata"]["name"]);
     let wanted = number(&set["spec"]["replicas"], 1);
+    let parallel = set["spec"]["podManagementPolicy"] == "Parallel";
     for number in 0..wanted {
         let Some(pod) = pods.iter().find(|it| ordinal(it) == Some(number)) else {
             let name = format!("{name}-{number}");
@@ -53,9 +54,14 @@ fn next(set: &Value, pods: &[&Value], revision: &str) -> Option<Write> {
             return Some(POD.delete(pod, None));
         }
         // One that never becomes ready stops the rollout: it has to be deleted by hand.
-        if !holds(pod, "Ready") {
+        if !holds(pod, "Ready") && !parallel {
             return None;
         }
+    }
+    // Of Pods that are replaced, there is one at a time with either policy.
+    let kept = pods.iter().filter(|it| ordinal(it) < Some(wanted));
+    if kept.into_iter().any(|it| !holds(it, "Ready")) {
+        return None;
     }
     let surplus = pods.iter().filter(|it| ordinal(it) >= Some(wanted));
     let last = surplus.max_by_key(|it| ordinal(it));

@@ -182,6 +182,26 @@ async fn a_stateful_set_is_made_pod_by_pod() {
 }
 
 #[tokio::test]
+async fn pods_of_a_parallel_stateful_set_do_not_wait_for_each_other() {
+    let cluster = Cluster::start(&["a"]).await;
+    let crash = Ending {
+        status: 1,
+        log: String::new(),
+    };
+    cluster.faults.container_ends("web", Some(crash));
+    let mut object = workload("apps/v1", "StatefulSet", 2, pod());
+    object["spec"]["serviceName"] = "web".into();
+    object["spec"]["podManagementPolicy"] = "Parallel".into();
+    cluster.create(STATEFUL_SETS, object).await;
+    cluster
+        .until("both Pods", async || {
+            let pods = cluster.pods().await;
+            (pods.len() == 2).then_some(()).ok_or(format!("{pods:?}"))
+        })
+        .await;
+}
+
+#[tokio::test]
 async fn what_a_pod_mounts_has_to_exist() {
     let cluster = Cluster::start(&["a"]).await;
     let mut spec = pod();

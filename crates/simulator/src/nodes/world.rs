@@ -1,16 +1,15 @@
 //! What is in the API server, and what time it is.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::btree_map::Values;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use kube::api::DynamicObject;
+use kube::runtime::watcher;
 use serde_json::Value;
 
-use super::object::{
-    self, CLAIM, DAEMON_SET, DEPLOYMENT, JOB, POD, REPLICA_SET, STATEFUL_SET, is_controlled_by,
-    text, uid,
-};
+use super::object::{Write, is_controlled_by, text, uid};
 use super::{Faults, Options};
-use crate::json::{Error, Json};
 
 /// The kinds whose changes matter.
 pub(super) const WATCHED: [(&str, &str); 10] = [
@@ -26,62 +25,171 @@ pub(super) const WATCHED: [(&str, &str); 10] = [
     ("batch", "Job"),
 ];
 
-/// Namespace and name of a Secret or ConfigMap, with its keys.
-type Keys = BTreeMap<(String, String), BTreeSet<String>>;
+/// Namespace and name.
+type Name = (String, String);
 
-/// What is in the API server, by kind.
+/// What a watch reports of a kind.
+pub(super) type Seen = (&'static str, watcher::Event<DynamicObject>);
+
+/// The objects of a kind, in the order of their namespaces and names.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    all: BTreeMap<Name, Value>,
+    /// What a list has so far that is not complete.
+    listed: BTreeMap<Name, Value>,
+    is_complete: bool,
+}
+
+impl Objects {
+    pub(super) fn iter(&self) -> Values<'_, Name, Value> {
+        self.all.values()
+    }
+
+    pub(super) fn get(&self, name: &Name) -> Option<&Value> {
+        self.all.get(name)
+    }
+
+    /// The object as it was read or written last: what is older than that is dropped.
+    fn put(&mut self, object: Value) {
+        let name = name(&object["metadata"]);
+        let newer = |there: &Value| version(&object) > version(there);
+        if self.all.get(&name).is_none_or(newer) {
+            self.all.insert(name, object);
+        }
+    }
+
+    fn remove(&mut self, uid: &str) {
+        self.all.retain(|_, it| it["metadata"]["uid"] != uid);
+    }
+
+    fn report(&mut self, event: watcher::Event<DynamicObject>) {
+        let value = |object: DynamicObject| serde_json::to_value(object).unwrap_or_default();
+        match event {
+            watcher::Event::Apply(object) => self.put(value(object)),
+            watcher::Event::Delete(object) => {
+                self.remove(object.metadata.uid.as_deref().unwrap_or_default());
+            }
+            watcher::Event::Init => self.listed.clear(),
+            watcher::Event::InitApply(object) => {
+                let object = value(object);
+                self.listed.insert(name(&object["metadata"]), object);
+            }
+            watcher::Event::InitDone => {
+                self.all = std::mem::take(&mut self.listed);
+                self.is_complete = true;
+            }
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Objects {
+    type Item = &'a Value;
+    type IntoIter = Values<'a, Name, Value>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+fn name(metadata: &Value) -> Name {
+    [&metadata["namespace"], &metadata["name"]]
+        .map(|it| text(it).to_owned())
+        .into()
+}
+
+/// The revision of an object, which the embedded API server counts.
+fn version(object: &Value) -> u64 {
+    let version = text(&object["metadata"]["resourceVersion"]);
+    version.parse().unwrap_or_default()
+}
+
+/// What is in the API server, by kind, as watches report it and as it was written since.
 #[derive(Debug, Default)]
 pub(super) struct World {
-    pub(super) nodes: Vec<Value>,
-    pub(super) pods: Vec<Value>,
-    pub(super) claims: Vec<Value>,
-    pub(super) deployments: Vec<Value>,
-    pub(super) replica_sets: Vec<Value>,
-    pub(super) stateful_sets: Vec<Value>,
-    pub(super) daemon_sets: Vec<Value>,
-    pub(super) jobs: Vec<Value>,
-    pub(super) secrets: Keys,
-    pub(super) config_maps: Keys,
+    pub(super) nodes: Objects,
+    pub(super) pods: Objects,
+    pub(super) claims: Objects,
+    pub(super) deployments: Objects,
+    pub(super) replica_sets: Objects,
+    pub(super) stateful_sets: Objects,
+    pub(super) daemon_sets: Objects,
+    pub(super) jobs: Objects,
+    pub(super) secrets: Objects,
+    pub(super) config_maps: Objects,
 }
 
 impl World {
-    pub(super) async fn read(client: &Json) -> Result<Self, Error> {
-        let list = |kind: object::Kind| async move { client.list(&kind.everywhere()).await };
-        Ok(Self {
-            nodes: client.list("/api/v1/nodes").await?,
-            // The owners first: a Pod whose owner is not in the lists is none of ours.
-            deployments: list(DEPLOYMENT).await?,
-            replica_sets: list(REPLICA_SET).await?,
-            stateful_sets: list(STATEFUL_SET).await?,
-            daemon_sets: list(DAEMON_SET).await?,
-            jobs: list(JOB).await?,
-            pods: list(POD).await?,
-            claims: list(CLAIM).await?,
-            secrets: keys(&client.list("/api/v1/secrets").await?),
-            config_maps: keys(&client.list("/api/v1/configmaps").await?),
+    fn of_kind(&mut self, kind: &str) -> Option<&mut Objects> {
+        Some(match kind {
+            "Node" => &mut self.nodes,
+            "Pod" => &mut self.pods,
+            "PersistentVolumeClaim" => &mut self.claims,
+            "Deployment" => &mut self.deployments,
+            "ReplicaSet" => &mut self.replica_sets,
+            "StatefulSet" => &mut self.stateful_sets,
+            "DaemonSet" => &mut self.daemon_sets,
+            "Job" => &mut self.jobs,
+            "Secret" => &mut self.secrets,
+            "ConfigMap" => &mut self.config_maps,
+            _ => return None,
         })
+    }
+
+    /// Takes up what a watch reports.
+    pub(super) fn report(&mut self, (kind, event): Seen) {
+        if let Some(objects) = self.of_kind(kind) {
+            objects.report(event);
+        }
+    }
+
+    /// Whether every kind has been listed.
+    pub(super) fn is_complete(&mut self) -> bool {
+        let mut kinds = WATCHED.into_iter();
+        kinds.all(|(_, kind)| self.of_kind(kind).is_some_and(|it| it.is_complete))
+    }
+
+    /// Takes up the answer to a write, before a watch reports it: nothing is written twice.
+    pub(super) fn written(&mut self, write: &Write, answer: Value) {
+        match write {
+            Write::Create { collection, body } if collection.ends_with("/binding") => {
+                if let Some(pod) = self.pods.all.get_mut(&name(&body["metadata"])) {
+                    pod["spec"]["nodeName"] = body["target"]["name"].clone();
+                }
+            }
+            Write::Delete { uid, grace, .. } => {
+                let ends = answer["metadata"]["deletionTimestamp"].is_string();
+                if ends && *grace != Some(0) {
+                    if let Some(objects) = self.of_kind(text(&answer["kind"])) {
+                        objects.put(answer);
+                    }
+                    return;
+                }
+                for (_, kind) in WATCHED {
+                    if let Some(objects) = self.of_kind(kind) {
+                        objects.remove(uid);
+                    }
+                }
+            }
+            Write::Create { .. } | Write::Patch { .. } => {
+                if let Some(objects) = self.of_kind(text(&answer["kind"])) {
+                    objects.put(answer);
+                }
+            }
+        }
     }
 
     /// Whether there is an object with this uid of which times are kept.
     pub(super) fn has(&self, of: &str) -> bool {
-        self.pods.iter().chain(&self.jobs).any(|it| uid(it) == of)
+        self.pods
+            .iter()
+            .chain(self.jobs.iter())
+            .any(|it| uid(it) == of)
     }
 
     /// The Pods of a controller.
     pub(super) fn pods_of<'a>(&'a self, owner: &'a Value) -> impl Iterator<Item = &'a Value> {
         self.pods.iter().filter(|pod| is_controlled_by(pod, owner))
     }
-}
-
-fn keys(objects: &[Value]) -> Keys {
-    let keys = |object: &Value| {
-        let data = ["data", "binaryData"].map(|field| object[field].as_object());
-        let names = data.into_iter().flatten().flat_map(|data| data.keys());
-        let metadata = &object["metadata"];
-        let name = [&metadata["namespace"], &metadata["name"]].map(|it| text(it).to_owned());
-        (name.into(), names.cloned().collect())
-    };
-    objects.iter().map(keys).collect()
 }
 
 /// The time, and since when what is the case.

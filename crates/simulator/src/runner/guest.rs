@@ -175,7 +175,7 @@ impl Guest {
         self.spent = Some(instance.boot);
         self.shared.consoles.note(&self.id, fault);
         warn!(instance = self.id, "a machine cannot be started: {fault}");
-        self.shared.servers.failed(&self.id, fault);
+        self.shared.servers.failed(&self.id, instance.boot, fault);
     }
 
     fn ended(&mut self, instance: &Instance, ended: io::Result<ExitStatus>) {
@@ -183,7 +183,7 @@ impl Guest {
         let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
         let line = format!("the guest runner ended: {how}");
         self.shared.consoles.note(&self.id, &line);
-        self.shared.servers.ended(&self.id);
+        self.shared.servers.ended(&self.id, instance.boot);
     }
 
     fn remove(&self) {

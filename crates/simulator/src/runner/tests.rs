@@ -27,11 +27,12 @@ impl Servers for Recorder {
         self.machine.lock().clone()
     }
 
-    fn ended(&self, server: &str) {
-        self.events.lock().push(format!("{server} ended"));
+    fn ended(&self, server: &str, boot: u64) {
+        let event = format!("{server} ended in boot {boot}");
+        self.events.lock().push(event);
     }
 
-    fn failed(&self, server: &str, fault: &str) {
+    fn failed(&self, server: &str, _: u64, fault: &str) {
         self.events.lock().push(format!("{server} failed: {fault}"));
     }
 
@@ -228,14 +229,15 @@ async fn a_machine_runs_as_long_as_its_server_and_keeps_its_disk_over_a_reboot()
 #[tokio::test]
 async fn a_machine_that_ends_is_switched_off_and_not_started_again() {
     let bed = bed("ends-at-once").await;
-    bed.reports(&format!("{ID} ended")).await;
+    bed.reports(&format!("{ID} ended in boot 1")).await;
     bed.shows("nothing to do\nthe guest runner ended: exit status: 3\n")
         .await;
     // The server is still ACTIVE while the cloud has not handled the report: no second start.
     bed.change(|server| server.metadata.clear());
     bed.change(|server| server.running = false);
     bed.change(|server| server.boot = 2);
-    eventually("the second start", || bed.recorder.events.lock().len() == 2).await;
+    bed.reports(&format!("{ID} ended in boot 2")).await;
+    assert_eq!(bed.recorder.events.lock().len(), 2);
 }
 
 #[tokio::test]

@@ -18,20 +18,20 @@ use tokio_rustls::client::TlsStream;
 
 /// The address of a server, and the credentials of its administrator.
 #[derive(Clone)]
-pub(super) struct Access {
-    pub(super) address: SocketAddr,
-    pub(super) tls: Arc<rustls::ClientConfig>,
+pub(in crate::bench) struct Access {
+    pub(in crate::bench) address: SocketAddr,
+    pub(in crate::bench) tls: Arc<rustls::ClientConfig>,
 }
 
 /// One connection.
-pub(super) struct Client {
+pub(in crate::bench) struct Client {
     sender: SendRequest<Full<Bytes>>,
     host: String,
 }
 
 impl Access {
     /// Opens a connection without HTTP.
-    pub(super) async fn stream(&self) -> anyhow::Result<TlsStream<TcpStream>> {
+    pub(in crate::bench) async fn stream(&self) -> anyhow::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
         let name = ServerName::IpAddress(self.address.ip().into());
@@ -39,7 +39,7 @@ impl Access {
         Ok(connector.connect(name, stream).await?)
     }
 
-    pub(super) async fn connect(&self) -> anyhow::Result<Client> {
+    pub(in crate::bench) async fn connect(&self) -> anyhow::Result<Client> {
         let stream = self.stream().await?;
         let (sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
@@ -53,7 +53,7 @@ impl Access {
 
 impl Client {
     /// Sends a request, and returns the response when its head has arrived.
-    pub(super) async fn send(
+    pub(in crate::bench) async fn send(
         &mut self,
         method: Method,
         path: &str,
@@ -71,7 +71,7 @@ impl Client {
     }
 
     /// Sends a request, and returns the body of a successful answer.
-    pub(super) async fn call(
+    pub(in crate::bench) async fn call(
         &mut self,
         method: Method,
         path: &str,
@@ -87,13 +87,17 @@ impl Client {
         Ok(bytes)
     }
 
-    pub(super) async fn post(&mut self, path: &str, body: &Value) -> anyhow::Result<Bytes> {
+    pub(in crate::bench) async fn post(
+        &mut self,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<Bytes> {
         self.call(Method::POST, path, body.to_string())
             .await
             .with_context(|| path.to_owned())
     }
 
-    pub(super) async fn get(&mut self, path: &str) -> anyhow::Result<Bytes> {
+    pub(in crate::bench) async fn get(&mut self, path: &str) -> anyhow::Result<Bytes> {
         self.call(Method::GET, path, Bytes::new()).await
     }
 }

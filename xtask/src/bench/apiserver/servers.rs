@@ -139,7 +139,7 @@ impl Drop for Server {
 }
 
 /// Resident memory of a process now, in megabytes.
-pub(super) fn rss(pid: u32) -> anyhow::Result<f64> {
+pub(in crate::bench) fn rss(pid: u32) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kibibytes: f64 = line
@@ -276,8 +276,8 @@ fn free() -> anyhow::Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
-/// Writes ca.crt, server.crt and server.key, and returns the TLS settings of an administrator.
-fn certificates(directory: &Path) -> anyhow::Result<rustls::ClientConfig> {
+/// Writes ca.crt, and certificate and key of the server and of an administrator; returns the TLS settings of the latter.
+pub(in crate::bench) fn certificates(directory: &Path) -> anyhow::Result<rustls::ClientConfig> {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name.push(DnType::CommonName, "bench");
@@ -300,6 +300,8 @@ fn certificates(directory: &Path) -> anyhow::Result<rustls::ClientConfig> {
         ("server.crt", server.pem()),
         ("server.key", server_key.serialize_pem()),
         ("server.pub", server_key.public_key_pem()),
+        ("admin.crt", admin.pem()),
+        ("admin.key", admin_key.serialize_pem()),
     ] {
         std::fs::write(directory.join(name), text)?;
     }

@@ -10,21 +10,21 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 /// A running `ferrostack simulate`. Dropping it ends the process.
-pub(super) struct Simulator {
+pub(in crate::bench) struct Simulator {
     child: Child,
     address: String,
     token: String,
 }
 
 /// One connection as the user demo.
-pub(super) struct Client {
+pub(in crate::bench) struct Client {
     stream: BufReader<TcpStream>,
     address: String,
     token: String,
 }
 
 impl Simulator {
-    pub(super) fn start(binary: &Path) -> anyhow::Result<Self> {
+    pub(in crate::bench) fn start(binary: &Path) -> anyhow::Result<Self> {
         let mut child = Command::new(binary)
             .args(["simulate", "--listen", "127.0.0.1:0"])
             .stdin(Stdio::null())
@@ -48,8 +48,13 @@ impl Simulator {
         Ok(simulator)
     }
 
+    /// `http://HOST:PORT`.
+    pub(in crate::bench) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// A new connection.
-    pub(super) fn client(&self) -> anyhow::Result<Client> {
+    pub(in crate::bench) fn client(&self) -> anyhow::Result<Client> {
         let stream = TcpStream::connect(&self.address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(30)))?;
@@ -61,7 +66,7 @@ impl Simulator {
     }
 
     /// Resident memory now.
-    pub(super) fn rss_megabytes(&self) -> anyhow::Result<f64> {
+    pub(in crate::bench) fn rss_megabytes(&self) -> anyhow::Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kibibytes: f64 = line
@@ -72,7 +77,7 @@ impl Simulator {
     }
 
     /// Asks the process to end, and waits for it.
-    pub(super) fn stop(mut self) -> anyhow::Result<()> {
+    pub(in crate::bench) fn stop(mut self) -> anyhow::Result<()> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
         self.child.wait()?;
@@ -88,12 +93,17 @@ impl Drop for Simulator {
 }
 
 impl Client {
-    pub(super) fn get(&mut self, path: &str) -> anyhow::Result<Vec<u8>> {
+    pub(in crate::bench) fn get(&mut self, path: &str) -> anyhow::Result<Vec<u8>> {
         self.call("GET", path, None)
     }
 
     /// A POST or PUT whose answer is an object under one key.
-    pub(super) fn make(&mut self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
+    pub(in crate::bench) fn make(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<Value> {
         let reply: Value = serde_json::from_slice(&self.call(method, path, Some(body))?)?;
         let Value::Object(map) = reply else {
             bail!("{method} {path}: the reply is no object");
@@ -106,7 +116,7 @@ impl Client {
     }
 
     /// Any request; returns the body of a successful answer.
-    pub(super) fn call(
+    pub(in crate::bench) fn call(
         &mut self,
         method: &str,
         path: &str,

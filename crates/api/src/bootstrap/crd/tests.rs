@@ -3,7 +3,8 @@ use serde_json::Value;
 use crate::crds;
 
 /// Kinds of other groups whose schemas are compared as well.
-const COMPARED: [&str; 6] = [
+const COMPARED: [&str; 7] = [
+    "ClusterClass",
     "MachineHealthCheck",
     "MachineDrainRule",
     "ClusterResourceSet",

@@ -43,7 +43,7 @@ fn each(fields: &mut Fields, name: &str, turn: fn(&mut Fields) -> Done) -> Done 
     Ok(())
 }
 
-fn part_up(fields: &mut Fields) -> Done {
+pub(super) fn part_up(fields: &mut Fields) -> Done {
     timeouts_up(fields)?;
     if let Some(Value::Object(variables)) = fields.get_mut("variables") {
         undefined(variables, "overrides");
@@ -51,13 +51,13 @@ fn part_up(fields: &mut Fields) -> Done {
     health_up(fields)
 }
 
-fn part_down(fields: &mut Fields) -> Done {
+pub(super) fn part_down(fields: &mut Fields) -> Done {
     timeouts_down(fields);
     health_down(fields);
     Ok(())
 }
 
-fn deployment_up(fields: &mut Fields) -> Done {
+pub(super) fn deployment_up(fields: &mut Fields) -> Done {
     part_up(fields)?;
     strategy_up(fields);
     if let Some(most) = take(fields, &["remediation", "maxInFlight"]) {
@@ -68,7 +68,7 @@ fn deployment_up(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-fn deployment_down(fields: &mut Fields) -> Done {
+pub(super) fn deployment_down(fields: &mut Fields) -> Done {
     if let Some(most) = take(fields, &["healthCheck", "remediation", "maxInFlight"]) {
         nested(fields, &["remediation"]).insert("maxInFlight".to_owned(), most);
     }

@@ -2,6 +2,10 @@
 
 use serde_json::{Value, json};
 
+mod class;
+
+pub(super) use class::cluster_class;
+
 use crate::bootstrap::crd::older::{
     conditions, duration, old_conditions, property, remove, set, text,
 };

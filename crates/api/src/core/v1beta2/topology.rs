@@ -395,6 +395,7 @@ pub struct Variable {
     pub value: Value,
 }
 
-fn anything(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+/// Any value.
+pub(super) fn anything(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "x-kubernetes-preserve-unknown-fields": true })
 }

@@ -3,13 +3,23 @@ use super::*;
 const MARK: &str = "ferrostack-cloud-0123";
 
 fn identity() -> Identity {
-    let url = |name: &str| (name.to_owned(), format!("http://{name}:1"));
+    let url = |name: &str| {
+        let urls = Urls {
+            public: format!("http://{name}:1"),
+            internal: format!("http://{name}:1"),
+        };
+        (name.to_owned(), urls)
+    };
     Identity {
         uid: "0123".to_owned(),
         admin: Password::new("adminpw"),
         region: "One".to_owned(),
         users: [("nova".to_owned(), Password::new("secretpw"))].into(),
         catalogue: [("compute".to_owned(), url("nova"))].into(),
+        keystone: Some(Urls {
+            public: "http://keystone:5000/v3".to_owned(),
+            internal: "http://keystone:5000/v3".to_owned(),
+        }),
     }
 }
 
@@ -269,4 +279,48 @@ fn a_login_names_user_domain_and_project() {
     assert_eq!(body["auth"]["scope"]["project"]["name"], "admin");
     let trial: Json = serde_json::from_str(identity().trial("nova").unwrap().expose()).unwrap();
     assert_eq!(trial["auth"]["scope"], Json::Null);
+}
+
+#[test]
+fn public_endpoints_follow_the_exposure_and_no_others() {
+    let mut identity = identity();
+    let outside = |port: &str| Urls {
+        public: format!("https://cloud.test:{port}"),
+        internal: "http://keystone:5000/v3".to_owned(),
+    };
+    identity.keystone = Some(outside("5000/v3"));
+    let nova = identity.catalogue.get_mut("compute").unwrap();
+    nova.1.public = "https://cloud.test:1".to_owned();
+    let plan = identity.plan(&seen(complete()));
+    let written: Vec<(&str, &str, &str)> = plan
+        .writes
+        .iter()
+        .map(|it| (it.method, it.path.as_str(), it.doing.as_str()))
+        .collect();
+    assert_eq!(
+        written,
+        [
+            (
+                "PATCH",
+                "/v3/endpoints/e-public",
+                "changing endpoint public of compute: enabled, url"
+            ),
+            (
+                "PATCH",
+                "/v3/endpoints/e0",
+                "changing endpoint public of identity: url"
+            ),
+        ]
+    );
+    // An endpoint that somebody has described is theirs.
+    let (mut lists, roles) = complete();
+    let endpoints = lists[4]["endpoints"].as_array_mut().unwrap();
+    let endpoint = endpoints.iter_mut().find(|it| it["id"] == "e0").unwrap();
+    endpoint["description"] = "by hand".into();
+    identity.catalogue.clear();
+    let plan = identity.plan(&seen((lists, roles)));
+    assert!(
+        !doing(&plan).iter().any(|it| it.contains("identity")),
+        "{plan:?}"
+    );
 }

@@ -22,7 +22,10 @@ fn api(client: &Client, namespace: &str, kind: ObjectKind) -> Api<DynamicObject>
 }
 
 /// Every object in the namespace of the kinds that a cloud has.
-pub(super) async fn objects(client: &Client, namespace: &str) -> anyhow::Result<Vec<Value>> {
+pub(in crate::deploy) async fn objects(
+    client: &Client,
+    namespace: &str,
+) -> anyhow::Result<Vec<Value>> {
     let namespaces: Api<DynamicObject> = Api::all_with(
         client.clone(),
         &ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", "Namespace")),
@@ -47,18 +50,34 @@ pub(super) async fn objects(client: &Client, namespace: &str) -> anyhow::Result<
     Ok(all)
 }
 
+/// Every Pod in the namespace.
+pub(in crate::deploy) async fn pods(
+    client: &Client,
+    namespace: &str,
+) -> anyhow::Result<Vec<Value>> {
+    let kind = GroupVersionKind::gvk("", "v1", "Pod");
+    let api = Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind));
+    let all = pages(&api).await;
+    all.with_context(|| format!("cannot list Pods in namespace {namespace}"))
+}
+
 async fn of_kind(client: &Client, namespace: &str, kind: ObjectKind) -> anyhow::Result<Vec<Value>> {
-    let api = api(client, namespace, kind);
+    let mut all = pages(&api(client, namespace, kind)).await?;
+    for object in &mut all {
+        // The items of a list do not have them.
+        object["kind"] = kind.name().into();
+        object["apiVersion"] = kind.api_version().into();
+    }
+    Ok(all)
+}
+
+async fn pages(api: &Api<DynamicObject>) -> anyhow::Result<Vec<Value>> {
     let mut params = ListParams::default().limit(PAGE);
     let mut all = Vec::new();
     loop {
         let page = api.list(&params).await.map_err(in_words)?;
         for object in page.items {
-            let mut object = serde_json::to_value(object)?;
-            // The items of a list do not have them.
-            object["kind"] = kind.name().into();
-            object["apiVersion"] = kind.api_version().into();
-            all.push(object);
+            all.push(serde_json::to_value(object)?);
         }
         match page.metadata.continue_.filter(|it| !it.is_empty()) {
             Some(token) => params = params.continue_token(&token),

@@ -9,22 +9,36 @@ use serde_json::Value;
 const LONGEST: usize = 60;
 
 /// The plan: steps in order, what is deleted, what restarts, and the sum.
-pub(super) fn of(cloud: &Cloud, plan: &Plan) -> String {
+pub(super) fn of(cloud: &Cloud, plan: &Plan, digest: &str) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = write(&mut text, cloud, plan);
+    let _ = write(&mut text, cloud, plan, digest);
     text
 }
 
-fn write(text: &mut String, cloud: &Cloud, plan: &Plan) -> std::fmt::Result {
+fn write(text: &mut String, cloud: &Cloud, plan: &Plan, digest: &str) -> std::fmt::Result {
     let (name, namespace) = (&cloud.name, &cloud.namespace);
     let release = cloud.parameters.release;
     writeln!(
         text,
         "Cloud {name} in namespace {namespace}, release {release}"
     )?;
+    let unknown: Vec<&PlannedStep> = plan
+        .steps
+        .iter()
+        .filter(|it| it.unknown.is_some())
+        .collect();
     if plan.is_empty() {
-        return writeln!(text, "Nothing to do. {NOT_COMPARED}");
+        writeln!(
+            text,
+            "Nothing to do{}",
+            if unknown.is_empty() {
+                "."
+            } else {
+                " but, perhaps:"
+            }
+        )?;
+        return unknown.iter().try_for_each(|it| not_known(text, it));
     }
     for planned in &plan.steps {
         if !planned.actions.is_empty() || !planned.writes.is_empty() {
@@ -55,16 +69,29 @@ fn write(text: &mut String, cloud: &Cloud, plan: &Plan) -> std::fmt::Result {
     let count = |verb| plan.actions().filter(|it| it.verb == verb).count();
     writeln!(
         text,
-        "\n{} to create, {} to change, {} to replace, {} to delete, {} to restart. {NOT_COMPARED}",
+        "\n{} to create, {} to change, {} to replace, {} to delete, {} to restart; {} to write to RabbitMQ and Keystone",
         count(Verb::Create),
         count(Verb::Change),
         count(Verb::Replace),
         plan.deletions.len(),
-        plan.restarts.len()
+        plan.restarts.len(),
+        plan.steps.iter().map(|it| it.writes.len()).sum::<usize>(),
+    )?;
+    unknown.iter().try_for_each(|it| not_known(text, it))?;
+    writeln!(
+        text,
+        "digest {digest}: `openstack apply --plan {digest}` does this, unless something has changed"
     )
 }
 
-const NOT_COMPARED: &str = "What RabbitMQ and Keystone hold is not compared.";
+fn not_known(text: &mut String, step: &PlannedStep) -> std::fmt::Result {
+    let why = step.unknown.as_deref().unwrap_or_default();
+    writeln!(
+        text,
+        "What {} would write is not compared with what is there: {why}",
+        step.name
+    )
+}
 
 fn step(text: &mut String, step: &PlannedStep) -> std::fmt::Result {
     match step.needs.as_slice() {
@@ -77,8 +104,9 @@ fn step(text: &mut String, step: &PlannedStep) -> std::fmt::Result {
     for done in &step.actions {
         action(text, done)?;
     }
+    let sign = if step.unknown.is_some() { "?" } else { "*" };
     for write in &step.writes {
-        writeln!(text, "  ? {write}")?;
+        writeln!(text, "  {sign} {write}")?;
     }
     Ok(())
 }

@@ -1,18 +1,19 @@
 //! The object of a cloud from a file and `--set`, checked before anything is started.
 
+use std::path::Path;
+
 use anyhow::{Context as _, bail};
 use deployer::{Cloud, Parameters};
 use serde_json::{Value, json};
 
 use super::super::{File, warnings};
-use crate::cli::OpenStackUp;
 use crate::manifest::{self, Lines};
 
 /// Fields that are texts, whatever they look like.
 const TEXTS: [&str; 2] = ["release", "region"];
 
 /// What is asked for.
-pub(super) struct Asked {
+pub(in crate::deploy) struct Asked {
     pub(super) name: String,
     pub(super) namespace: String,
     /// The object.
@@ -25,16 +26,17 @@ pub(super) struct Asked {
 }
 
 /// Reads the file and the fields above it.
-pub(super) fn read(args: &OpenStackUp) -> anyhow::Result<Asked> {
-    let (mut document, place) = match &args.file {
+pub(in crate::deploy) fn read(file: Option<&Path>, fields: &[String]) -> anyhow::Result<Asked> {
+    let (mut document, place) = match file {
         Some(path) => {
             let document = manifest::read_one(path)?;
             (document.value, Some((document.file, document.lines)))
         }
         None => (json!({"release": "2025.1"}), None),
     };
+    let file_is_given = file.is_some();
     let is_object = document.get("kind").is_some() || document.get("apiVersion").is_some();
-    for field in &args.set {
+    for field in fields {
         let (path, value) = field.split_once('=').with_context(|| {
             format!("--set {field}: write it as FIELD=VALUE, such as network.mtu=9000")
         })?;
@@ -46,7 +48,7 @@ pub(super) fn read(args: &OpenStackUp) -> anyhow::Result<Asked> {
         set(spec, path, value).with_context(|| format!("--set {field}"))?;
     }
     let located = |path: &str| match &place {
-        Some((file, lines)) if args.set.is_empty() => format!("{file}:{}: ", lines.of(path)),
+        Some((file, lines)) if fields.is_empty() => format!("{file}:{}: ", lines.of(path)),
         Some((file, _)) => format!("{file} and --set: "),
         None => String::new(),
     };
@@ -63,7 +65,7 @@ pub(super) fn read(args: &OpenStackUp) -> anyhow::Result<Asked> {
         lines,
         prefix,
     });
-    let of_file = file.as_ref().filter(|_| args.set.is_empty());
+    let of_file = file.as_ref().filter(|_| fields.is_empty());
     let warnings = warnings(&findings, of_file)?;
     let spec = if is_object {
         document["spec"].clone()
@@ -78,8 +80,8 @@ pub(super) fn read(args: &OpenStackUp) -> anyhow::Result<Asked> {
         }),
         name,
         namespace,
-        has_file: args.file.is_some(),
-        is_default: args.file.is_none() && args.set.is_empty(),
+        has_file: file_is_given,
+        is_default: !file_is_given && fields.is_empty(),
         warnings,
     })
 }

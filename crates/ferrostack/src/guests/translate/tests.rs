@@ -1,4 +1,7 @@
+use std::sync::Arc;
+
 use openstack::compute::{Address, Server, UserData};
+use openstack::image::Image;
 use openstack::loadbalancer::Reference;
 use openstack::network::FixedIp;
 
@@ -15,6 +18,7 @@ fn server(id: &str, status: &str) -> HostedServer {
         },
         hostname: "host".to_owned(),
         user_data: Some(UserData::new("#cloud-config")),
+        ..HostedServer::default()
     }
 }
 
@@ -69,6 +73,10 @@ fn only_servers_that_exist_and_have_user_data_are_guests() {
     without.user_data = None;
     let mut deleting = server("e", "ACTIVE");
     deleting.server.task_state = Some("deleting".to_owned());
+    let image = Image {
+        name: "ubuntu".to_owned(),
+        ..Image::default()
+    };
     let seen = Observation {
         servers: vec![
             server("g", "DELETED"),
@@ -79,7 +87,8 @@ fn only_servers_that_exist_and_have_user_data_are_guests() {
             server("b", "BUILD"),
             server("a", "ACTIVE"),
         ],
-        images: [("i1".to_owned(), "ubuntu".to_owned())].into(),
+        images: Arc::new([("i1".to_owned(), image)].into()),
+        boots: [("a".to_owned(), 7)].into(),
         ..Observation::default()
     };
     let world = world(&seen);
@@ -90,6 +99,7 @@ fn only_servers_that_exist_and_have_user_data_are_guests() {
         .collect();
     assert_eq!(found, [("a", true), ("d", false), ("e", false)]);
     assert_eq!(world.instances[0].image, "ubuntu");
+    assert_eq!(world.instances[0].boot, 7);
     assert_eq!(world.instances[0].hostname, "host");
 }
 

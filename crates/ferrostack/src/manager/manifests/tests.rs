@@ -92,7 +92,7 @@ fn every_kind_with_rules_of_its_own_is_validated() {
 
 #[test]
 fn everything_is_in_the_requested_namespace() {
-    let text = render("elsewhere", Some("registry.example/ferrostack:1")).unwrap();
+    let text = render("elsewhere", Some("registry.example/ferrostack:1"), None).unwrap();
     assert!(text.starts_with("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: elsewhere\n"));
     assert!(!text.contains(NAMESPACE));
     let definitions = text.matches("\nkind: CustomResourceDefinition\n").count();
@@ -110,4 +110,44 @@ fn everything_is_in_the_requested_namespace() {
     assert!(
         DEPLOYMENT.contains("kind: Deployment") && of_kind(&documents(), "Deployment").is_empty()
     );
+}
+
+#[test]
+fn the_controller_of_clouds_may_act_in_their_namespace_alone() {
+    let text = render(
+        "elsewhere",
+        Some("registry.example/ferrostack:1"),
+        Some("clouds"),
+    )
+    .unwrap();
+    assert!(
+        text.contains("        - --webhook-addr=:9443\n        - --openstack-namespace=clouds\n")
+    );
+    let (_, rest) = text
+        .rsplit_once("kind: CustomResourceDefinition\n")
+        .unwrap();
+    let rest = rest.split_once("\n---\n").unwrap().1;
+    let all: Vec<Value> = serde_saphyr::from_multiple(rest).unwrap();
+    let named = |kind: &str, name: &str| {
+        let mut found = of_kind(&all, kind).into_iter();
+        found.find(|it| it["metadata"]["name"] == name).unwrap()
+    };
+    named("Namespace", "clouds");
+    let role = named("Role", "ferrostack-openstack");
+    let binding = named("RoleBinding", "ferrostack-openstack");
+    for object in [role, binding] {
+        assert_eq!(object["metadata"]["namespace"], "clouds");
+    }
+    assert_eq!(binding["subjects"][0]["namespace"], "elsewhere");
+    // In all namespaces it may do no more than without clouds.
+    let before = documents();
+    assert_eq!(
+        of_kind(&all, "ClusterRole"),
+        of_kind(&before, "ClusterRole")
+    );
+    for rule in role["rules"].as_array().unwrap() {
+        let verbs = texts(&rule["verbs"]);
+        let wide = ["*", "deletecollection", "update", "escalate", "bind"];
+        assert!(wide.iter().all(|it| !verbs.contains(*it)), "{rule}");
+    }
 }

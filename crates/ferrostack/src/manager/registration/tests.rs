@@ -13,7 +13,7 @@ const NAMESPACE: &str = manifests::NAMESPACE;
 
 /// Applies the definitions and webhook configurations of the manifests as `kubectl apply --server-side` does.
 async fn apply(client: &Client) {
-    let text = manifests::render(NAMESPACE, None).unwrap();
+    let text = manifests::render(NAMESPACE, None, None).unwrap();
     let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
     for document in documents {
         let kind = document["kind"].as_str().unwrap();

@@ -45,3 +45,23 @@ fn a_member_that_is_not_in_sync_yet_is_no_failure() {
     let failed = failure(&failed).unwrap();
     assert!(failed.ends_with("error: no such host"), "{failed}");
 }
+
+#[test]
+fn an_image_without_kubeadm_is_named_before_what_cloud_init_makes_of_it() {
+    let console = "[ 9.0] cloud-init[239]: /var/lib/cloud/instance/scripts/runcmd: 3: kubeadm: not found\n\
+        [ 9.1] cloud-init[239]: 2026-11-23 11:00:00,000 - cc_scripts_user.py[WARNING]: Failed to run module scripts-user (scripts in /var/lib/cloud/instance/scripts)\n\
+        [ 9.1] cloud-init[239]: 2026-11-23 11:00:00,001 - util.py[WARNING]: Running module scripts-user (<module 'cloudinit.config.cc_scripts_user' from '/usr/lib/python3/dist-packages/cloudinit/config/cc_scripts_user.py'>) failed";
+    let line = failure(console).unwrap();
+    assert!(line.ends_with("kubeadm: not found"), "{line}");
+}
+
+#[test]
+fn user_data_in_no_known_format_are_named_and_not_shown() {
+    let console = "[ 2.0] cloud-init[98]: 2026-11-23 11:00:00,000 - __init__.py[WARNING]: Unhandled non-multipart (text/x-not-multipart) userdata: 'b'password: secret'...'\n\
+        [ 9.0] cloud-init[239]: Cloud-init v. 22.4.2 finished at Mon, 23 Nov 2026 11:00:00 +0000. Datasource DataSourceOpenStackLocal [net,ver=2].  Up 9.00 seconds";
+    let line = failure(console).unwrap();
+    assert!(
+        line.ends_with("Unhandled non-multipart (text/x-not-multipart) userdata"),
+        "{line}"
+    );
+}

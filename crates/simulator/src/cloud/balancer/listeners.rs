@@ -6,8 +6,8 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::part::{self, fresh, owner_only, references};
-use super::{pools, status};
-use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
+use super::{pools, status, tls};
+use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed, python_list};
 use crate::cloud::call::{Answer, Call, Reply, Who};
 use crate::cloud::collection::Collection;
 use crate::cloud::document::{Doc, Fields};
@@ -138,15 +138,6 @@ pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Res
         doc.set("project_id", project.text("project_id"));
     }
     doc.remove("l7policies");
-    if doc.text("protocol") == "TERMINATED_HTTPS"
-        && !doc.given("default_tls_container_ref")
-        && doc.list("sni_container_refs").is_empty()
-    {
-        return Err(Fault::bad(
-            "Validation failure: An SNI or default certificate container reference must be provided \
-             with TERMINATED_HTTPS protocol.",
-        ));
-    }
     let inserts = doc.get("insert_headers").and_then(Value::as_object);
     if inserts.is_some_and(|headers| !headers.is_empty())
         && !matches!(doc.text("protocol"), "HTTP" | "TERMINATED_HTTPS")
@@ -156,6 +147,7 @@ pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Res
             doc.text("protocol")
         )));
     }
+    tls::check_new(call, &doc)?;
     check_cidrs(call, balancer, &doc)?;
     let datagram = |doc: &Doc| matches!(doc.text("protocol"), "UDP" | "SCTP");
     let port = doc.number("protocol_port");
@@ -219,6 +211,7 @@ fn update(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
     let old = LISTENER.find_writable(call, &id)?;
     let given = call.wrapped("listener")?;
+    tls::check(call, old.text("protocol"), &given)?;
     check_cidrs(call, old.text("loadbalancer_id"), &given)?;
     if given.given("default_pool_id") {
         known_pool(
@@ -238,12 +231,15 @@ fn known_pool(call: &Call<'_>, id: &str, balancer: &str) -> Result<(), Fault> {
         .ok_or_else(|| Fault::missing(format!("Pool {id} not found.")))
 }
 
-/// Each entry is a CIDR, of the family of the load balancer's address.
+/// Each entry is a CIDR, of the family of an address of the load balancer's.
 fn check_cidrs(call: &Call<'_>, balancer: &str, doc: &Doc) -> Result<(), Fault> {
     let balancer = call.state.get(Kind::LoadBalancer, balancer);
-    let vip = balancer
-        .as_ref()
-        .map_or("", |balancer| balancer.text("vip_address"));
+    let mut vips = Vec::new();
+    if let Some(balancer) = &balancer {
+        vips.push(balancer.text("vip_address"));
+        let further = balancer.list("additional_vips").iter();
+        vips.extend(further.filter_map(|vip| vip["ip_address"].as_str()));
+    }
     for cidr in doc.texts("allowed_cidrs") {
         let address = |_| cidr.parse::<IpAddr>().map(IpNet::from);
         let Ok(network) = cidr.parse::<IpNet>().or_else(address) else {
@@ -252,10 +248,14 @@ fn check_cidrs(call: &Call<'_>, balancer: &str, doc: &Doc) -> Result<(), Fault> 
                  IPv4 or IPv6 CIDR format"
             )));
         };
-        let fits = |vip: IpAddr| vip.is_ipv4() == network.addr().is_ipv4();
-        if !vip.parse().is_ok_and(fits) {
+        let fits = |vip: &&str| {
+            let vip = vip.parse::<IpAddr>();
+            vip.is_ok_and(|vip| vip.is_ipv4() == network.addr().is_ipv4())
+        };
+        if !vips.iter().any(fits) {
             return Err(Fault::bad(format!(
-                "Validation failure: CIDR {cidr} IP version incompatible with VIP {vip} IP version."
+                "Validation failure: CIDR {cidr} IP version incompatible with all VIPs {} IP version.",
+                python_list(&vips)
             )));
         }
     }

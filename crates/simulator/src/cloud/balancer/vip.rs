@@ -53,15 +53,16 @@ pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault>
         wanted["ip_address"] = json!(balancer.text("vip_address"));
     }
     let network_id = subnet.text("network_id").to_owned();
-    let fixed = network::allocate(call.state, &network_id, Some(&json!([wanted])), &[]).map_err(
-        |fault| {
+    let mut all = vec![wanted];
+    all.extend(additional(call, balancer, &network_id)?);
+    let fixed =
+        network::allocate(call.state, &network_id, Some(&json!(all)), &[]).map_err(|fault| {
             Fault::new(
                 if fault.status == 409 { 409 } else { 400 },
                 fault.kind,
                 fault.message,
             )
-        },
-    )?;
+        })?;
     let id = balancer.text("id").to_owned();
     let port = network::create_port(
         call.state,
@@ -74,6 +75,12 @@ pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault>
         .iter()
         .find(|fixed| fixed["subnet_id"] == subnet.text("id"))
         .map_or(Value::Null, |fixed| fixed["ip_address"].clone());
+    let further = port
+        .list("fixed_ips")
+        .iter()
+        .filter(|fixed| fixed["ip_address"] != address);
+    let further: Vec<Value> = further.cloned().collect();
+    balancer.set("additional_vips", further);
     balancer.set("vip_address", address);
     balancer.set("vip_port_id", port.text("id"));
     balancer.set("vip_subnet_id", subnet.text("id"));
@@ -82,16 +89,58 @@ pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault>
     Ok(())
 }
 
+/// The further addresses of the request, whose subnets are in the network of the first one.
+fn additional(call: &Call<'_>, balancer: &Doc, network: &str) -> Result<Vec<Value>, Fault> {
+    let mut wanted = Vec::new();
+    for vip in balancer.list("additional_vips") {
+        let id = vip["subnet_id"].as_str().unwrap_or_default();
+        let found = call.state.get(Kind::Subnet, id);
+        let found = found.ok_or_else(|| Fault::bad(format!("Subnet {id} not found.")))?;
+        if found.text("network_id") != network {
+            return Err(Fault::bad(
+                "Validation failure: All additional VIP subnets must belong to the same network as the primary VIP.",
+            ));
+        }
+        let mut one = json!({"subnet_id": id});
+        if let Some(address) = vip["ip_address"].as_str() {
+            one["ip_address"] = json!(address);
+        }
+        wanted.push(one);
+    }
+    Ok(wanted)
+}
+
+/// The address of a given port: the requested one, that of the requested subnet, or the only one.
+fn of_port(balancer: &Doc, port: &Doc) -> Result<Value, Fault> {
+    let fixed = port.list("fixed_ips");
+    let (address, subnet) = (balancer.text("vip_address"), balancer.text("vip_subnet_id"));
+    let found = match (address, subnet) {
+        ("", "") if fixed.len() == 1 => fixed.first(),
+        ("", "") => {
+            return Err(Fault::bad(
+                "Validation failure: VIP port's subnet could not be determined. Please specify either a VIP subnet or \
+                 address.",
+            ));
+        }
+        ("", subnet) => fixed.iter().find(|fixed| fixed["subnet_id"] == subnet),
+        (address, _) => fixed.iter().find(|fixed| fixed["ip_address"] == address),
+    };
+    found.cloned().ok_or_else(|| {
+        Fault::bad("Validation failure: Specified VIP address not found on the specified VIP port.")
+    })
+}
+
 fn given_port(call: &mut Call<'_>, balancer: &mut Doc, id: &str) -> Result<(), Fault> {
     let port = call
         .accessible(Kind::Port, id)
         .ok_or_else(|| Fault::bad(format!("Port {id} not found.")))?;
     if !port.text("device_id").is_empty() {
-        return Err(Fault::conflict(format!(
-            "VIP port {id} is already used by another device."
+        return Err(Fault::bad(format!(
+            "Validation failure: Port {id} is already used by another device {}",
+            port.text("device_id")
         )));
     }
-    let fixed = port.list("fixed_ips").first().cloned().unwrap_or_default();
+    let fixed = of_port(balancer, &port)?;
     balancer.set("vip_address", fixed["ip_address"].clone());
     balancer.set("vip_subnet_id", fixed["subnet_id"].clone());
     balancer.set("vip_network_id", port.text("network_id"));

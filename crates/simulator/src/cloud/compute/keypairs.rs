@@ -46,26 +46,35 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             Ok(Reply::ok(body))
         })
         .get("/v2.1/os-keypairs/{name}", |call| {
-            let doc = find(call)?;
+            let owner = owner(call)?;
+            let doc = find(call, &owner)?;
             Ok(Reply::ok(json!({"keypair": view(call, &doc, true)})))
         })
         .post("/v2.1/os-keypairs", create)
         .delete("/v2.1/os-keypairs/{name}", |call| {
-            let doc = find(call)?;
+            let doc = find(call, &call.who.user_id)?;
             call.state.remove(Kind::Keypair, doc.text("_key"));
             Ok(Reply::empty(if call.version >= 2 { 204 } else { 202 }))
         });
 }
 
-fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
+/// The user whose keypair is asked for: the caller, or from microversion 2.10 on any, if the caller is an administrator.
+fn owner(call: &Call<'_>) -> Result<String, Fault> {
+    let asked = call.query.get("user_id").filter(|_| call.version >= 10);
+    match asked {
+        Some(user) if user != call.who.user_id && !call.who.admin() => Err(Fault::forbidden(
+            "Policy doesn't allow os_compute_api:os-keypairs:show to be performed.",
+        )),
+        Some(user) => Ok(user.to_owned()),
+        None => Ok(call.who.user_id.clone()),
+    }
+}
+
+fn find(call: &Call<'_>, user: &str) -> Result<std::sync::Arc<Doc>, Fault> {
     let name = call.parameter("name");
-    let key = format!("{}/{name}", call.who.user_id);
-    call.state.get(Kind::Keypair, &key).ok_or_else(|| {
-        Fault::missing(format!(
-            "Keypair {name} not found for user {}",
-            call.who.user_id
-        ))
-    })
+    let key = format!("{user}/{name}");
+    let missing = || Fault::missing(format!("Keypair {name} not found for user {user}"));
+    call.state.get(Kind::Keypair, &key).ok_or_else(missing)
 }
 
 fn create(call: &mut Call<'_>) -> Answer {

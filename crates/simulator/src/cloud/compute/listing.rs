@@ -71,7 +71,7 @@ fn details(call: &mut Call<'_>, page: &[Arc<Doc>]) -> Result<String, Fault> {
     let variant = call.state.rendered.variant(&Variant {
         version: call.version,
         admin: call.who.admin(),
-        base: call.base.to_owned(),
+        base: call.base.url().to_owned(),
     });
     let mut out = String::with_capacity(page.len() * 2048);
     out.push('[');

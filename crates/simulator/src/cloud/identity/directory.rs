@@ -4,14 +4,25 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::tokens::{entries, hashed};
+use super::tokens::hashed;
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::network;
 use crate::cloud::query;
-use crate::cloud::settings::REGION;
+
+/// The fields by which lists can be filtered.
+const FILTERS: [&str; 8] = [
+    "name",
+    "domain_id",
+    "enabled",
+    "parent_id",
+    "type",
+    "service_id",
+    "interface",
+    "region_id",
+];
 
 /// GET /v3/domains
 pub(crate) fn domains(call: &mut Call<'_>) -> Answer {
@@ -150,14 +161,45 @@ pub(crate) fn create_user(call: &mut Call<'_>) -> Answer {
         given.text("password"),
         given.text("default_project_id"),
     );
-    if let Some(enabled) = given.get("enabled").and_then(Value::as_bool) {
-        doc.set("enabled", enabled);
-    }
+    // Keystone keeps whatever else is given.
+    let known = ["id", "password", "default_project_id"];
+    let more = given.iter().filter(|(name, value)| {
+        !name.starts_with('_') && !known.contains(&name.as_str()) && !value.is_null()
+    });
+    doc.extend(more.map(|(name, value)| (name.clone(), value.clone())));
     call.state.put(Kind::User, doc.clone());
     Ok(Reply::with(
         201,
         json!({"user": with_link(call, "users", public_fields(&doc))}),
     ))
+}
+
+/// PATCH /v3/users/{id}
+pub(crate) fn update_user(call: &mut Call<'_>) -> Answer {
+    let id = call.parameter("id").to_owned();
+    let given = call.wrapped("user")?;
+    if given.contains_key("domain_id") || given.contains_key("id") {
+        return Err(Fault::bad("Cannot change Domain ID or user ID"));
+    }
+    let known = call.state.edit(Kind::User, &id, |doc| {
+        for (name, value) in &given {
+            match (name.as_str(), value) {
+                ("password", Value::String(password)) => doc.set("_password", hashed(password)),
+                (name, _) if name.starts_with('_') => {}
+                (name, value) => doc.set(name, value.clone()),
+            }
+        }
+    });
+    if !known {
+        return Err(missing("user", &id));
+    }
+    // As Keystone does: a changed password and a disabled user end what was given to the former.
+    if given.contains_key("password") || given.get("enabled") == Some(&json!(false)) {
+        for token in call.state.by(Kind::Token, "user_id", &id) {
+            call.state.remove(Kind::Token, token.text("id"));
+        }
+    }
+    one(call, Kind::User, "user")
 }
 
 /// DELETE /v3/users/{id}
@@ -185,6 +227,46 @@ pub(crate) fn roles(call: &mut Call<'_>) -> Answer {
 pub(crate) fn role(call: &mut Call<'_>) -> Answer {
     admin_only(call, "get_role")?;
     one(call, Kind::Role, "role")
+}
+
+/// POST /v3/roles
+pub(crate) fn create_role(call: &mut Call<'_>) -> Answer {
+    let given = call.wrapped("role")?;
+    let name = required(&given, "role", "name")?;
+    if !call.state.by(Kind::Role, "name", &name).is_empty() {
+        return Err(Fault::conflict(format!(
+            "Conflict occurred attempting to store role - Duplicate entry found with name {name}."
+        )));
+    }
+    let doc = role_doc(
+        &call.state.new_hex_id(),
+        &name,
+        given.get("description"),
+        false,
+    );
+    call.state.put(Kind::Role, doc.clone());
+    Ok(Reply::with(
+        201,
+        json!({"role": with_link(call, "roles", doc)}),
+    ))
+}
+
+/// DELETE /v3/roles/{id}
+pub(crate) fn delete_role(call: &mut Call<'_>) -> Answer {
+    let id = call.parameter("id").to_owned();
+    let role = call.state.get(Kind::Role, &id);
+    let role = role.ok_or_else(|| missing("role", &id))?;
+    if role.object("options").flag("immutable") {
+        return Err(Fault::forbidden(format!(
+            "Cannot delete immutable resource: role {id}: the immutable option must first be removed."
+        )));
+    }
+    call.state.remove(Kind::Role, &id);
+    let all: Vec<Arc<Doc>> = call.state.all(Kind::Assignment).cloned().collect();
+    for assignment in all.iter().filter(|it| it.text("role_id") == id) {
+        call.state.remove(Kind::Assignment, assignment.text("id"));
+    }
+    Ok(Reply::empty(204))
 }
 
 /// GET /v3/role_assignments
@@ -261,50 +343,6 @@ pub(crate) fn withdraw(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// GET /v3/services
-pub(crate) fn services(call: &mut Call<'_>) -> Answer {
-    let services: Vec<Value> = catalog(call)
-        .iter()
-        .filter(|entry| call.query.get("type").is_none_or(|wanted| entry["type"] == wanted))
-        .map(|entry| {
-            let id = entry["id"].as_str().unwrap_or_default();
-            let url = format!("{}/v3/services/{id}", call.root());
-            json!({"id": id, "type": entry["type"], "name": entry["name"], "enabled": true, "links": {"self": url}})
-        })
-        .collect();
-    Ok(Reply::ok(
-        json!({"services": services, "links": links(call)}),
-    ))
-}
-
-/// GET /v3/endpoints
-pub(crate) fn endpoints(call: &mut Call<'_>) -> Answer {
-    let mut endpoints = Vec::new();
-    for entry in catalog(call) {
-        for endpoint in entry["endpoints"].as_array().into_iter().flatten() {
-            let mut endpoint = endpoint.clone();
-            endpoint["service_id"] = entry["id"].clone();
-            endpoint["enabled"] = json!(true);
-            let id = endpoint["id"].as_str().unwrap_or_default();
-            let url = format!("{}/v3/endpoints/{id}", call.root());
-            endpoint["links"] = json!({"self": url});
-            endpoints.push(endpoint);
-        }
-    }
-    Ok(Reply::ok(
-        json!({"endpoints": endpoints, "links": links(call)}),
-    ))
-}
-
-/// GET /v3/regions
-pub(crate) fn regions(call: &mut Call<'_>) -> Answer {
-    let region = json!({"id": REGION, "description": "", "parent_region_id": null,
-        "links": {"self": format!("{}/v3/regions/{REGION}", call.root())}});
-    Ok(Reply::ok(
-        json!({"regions": [region], "links": links(call)}),
-    ))
-}
-
 /// A project.
 pub(crate) fn project_doc(id: &str, name: &str, domain: &str, description: &str) -> Doc {
     crate::cloud::document::doc(json!({"id": id, "name": name, "domain_id": domain,
@@ -324,6 +362,17 @@ pub(crate) fn user_doc(id: &str, name: &str, password: &str, default_project: &s
     doc
 }
 
+/// A role.
+pub(crate) fn role_doc(id: &str, name: &str, description: Option<&Value>, fixed: bool) -> Doc {
+    let options = if fixed {
+        json!({"immutable": true})
+    } else {
+        json!({})
+    };
+    crate::cloud::document::doc(json!({"id": id, "name": name, "domain_id": null,
+        "description": description, "options": options}))
+}
+
 /// A role of a user in a project.
 pub(crate) fn assignment_doc(user: &str, project: &str, role: &str) -> Doc {
     crate::cloud::document::doc(
@@ -332,19 +381,12 @@ pub(crate) fn assignment_doc(user: &str, project: &str, role: &str) -> Doc {
     )
 }
 
-fn catalog(call: &Call<'_>) -> Vec<Value> {
-    entries(call.base, &call.who.project_id)
-        .as_array()
-        .cloned()
-        .unwrap_or_default()
-}
-
-fn listing(call: &Call<'_>, many: &'static str, found: Vec<Arc<Doc>>) -> Reply {
+pub(super) fn listing(call: &Call<'_>, many: &'static str, found: Vec<Arc<Doc>>) -> Reply {
     let filters: Vec<&str> = call
         .query
         .names()
         .into_iter()
-        .filter(|name| matches!(*name, "name" | "domain_id" | "enabled" | "parent_id"))
+        .filter(|name| FILTERS.contains(name))
         .collect();
     let docs: Vec<Value> = found
         .iter()
@@ -362,7 +404,7 @@ fn listing(call: &Call<'_>, many: &'static str, found: Vec<Arc<Doc>>) -> Reply {
     Reply::ok(Value::Object(body))
 }
 
-fn one(call: &Call<'_>, kind: Kind, name: &str) -> Answer {
+pub(super) fn one(call: &Call<'_>, kind: Kind, name: &str) -> Answer {
     let id = call.parameter("id");
     let doc = call.state.get(kind, id).ok_or_else(|| missing(name, id))?;
     Ok(Reply::ok(
@@ -370,14 +412,14 @@ fn one(call: &Call<'_>, kind: Kind, name: &str) -> Answer {
     ))
 }
 
-fn with_link(call: &Call<'_>, many: &str, mut doc: Doc) -> Doc {
+pub(super) fn with_link(call: &Call<'_>, many: &str, mut doc: Doc) -> Doc {
     doc.retain(|name, _| !name.starts_with('_'));
     let url = format!("{}/v3/{many}/{}", call.root(), doc.text("id"));
     doc.set("links", json!({"self": url}));
     doc
 }
 
-fn links(call: &Call<'_>) -> Value {
+pub(super) fn links(call: &Call<'_>) -> Value {
     json!({"next": null, "self": format!("{}{}", call.root(), call.path), "previous": null})
 }
 
@@ -395,11 +437,11 @@ fn denied(action: &str) -> Fault {
     ))
 }
 
-fn missing(what: &str, id: &str) -> Fault {
+pub(super) fn missing(what: &str, id: &str) -> Fault {
     Fault::missing(format!("Could not find {what}: {id}."))
 }
 
-fn required(given: &Doc, what: &str, field: &str) -> Result<String, Fault> {
+pub(super) fn required(given: &Doc, what: &str, field: &str) -> Result<String, Fault> {
     match given.text(field) {
         "" => Err(Fault::bad(format!(
             "'{field}' is a required property of {what}"

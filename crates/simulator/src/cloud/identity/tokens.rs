@@ -9,14 +9,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::trusts;
+use super::{catalog, trusts};
 use crate::cloud::call::{Answer, Call, Reply, Who};
 use crate::cloud::clock::zulu_micros;
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
-use crate::cloud::service::Service;
-use crate::cloud::settings::REGION;
 use crate::cloud::state::State;
 
 /// POST /v3/auth/tokens
@@ -108,10 +106,10 @@ pub(crate) fn revoke(call: &mut Call<'_>) -> Answer {
 }
 
 /// GET /v3/auth/catalog
-pub(crate) fn catalog(call: &mut Call<'_>) -> Answer {
+pub(crate) fn show_catalog(call: &mut Call<'_>) -> Answer {
     let links = json!({"self": format!("{}/v3/auth/catalog", call.root())});
     Ok(Reply::ok(
-        json!({"catalog": entries(call.base, &call.who.project_id), "links": links}),
+        json!({"catalog": catalog::entries(call, &call.who.project_id), "links": links}),
     ))
 }
 
@@ -455,7 +453,7 @@ fn describe(call: &Call<'_>, doc: &Doc, with_catalog: bool) -> Value {
             .map(|role| json!({"id": role.text("id"), "name": role.text("name")}))
             .collect();
         if with_catalog {
-            token["catalog"] = entries(call.base, doc.text("project_id"));
+            token["catalog"] = catalog::entries(call, doc.text("project_id"));
         }
     }
     if let Some(trust) = state.get(Kind::Trust, doc.text("trust_id")) {
@@ -470,30 +468,6 @@ fn describe(call: &Call<'_>, doc: &Doc, with_catalog: bool) -> Value {
         token["application_credential"] = credential;
     }
     json!({"token": token})
-}
-
-/// The service catalog of a project.
-pub(crate) fn entries(base: &str, project: &str) -> Value {
-    let id = |text: &str| hashed(text)[..32].to_owned();
-    Service::OPENSTACK
-        .iter()
-        .map(|service| {
-            let (kind, name) = service.catalog();
-            let url = format!(
-                "{base}/{}{}",
-                service.segment(),
-                service.endpoint_suffix(project)
-            );
-            let endpoints: Vec<Value> = ["public", "internal", "admin"]
-                .iter()
-                .map(|interface| {
-                    json!({"id": id(&format!("{kind}/{interface}")), "interface": interface,
-                        "region": REGION, "region_id": REGION, "url": url})
-                })
-                .collect();
-            json!({"id": id(kind), "type": kind, "name": name, "endpoints": endpoints})
-        })
-        .collect()
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

@@ -70,6 +70,11 @@ impl Payload {
         Self::of_size(bytes, content_type)
     }
 
+    /// The first byte.
+    pub(super) fn first(&self) -> Option<u8> {
+        self.bytes.first().copied()
+    }
+
     /// Stores the payload in the secret.
     pub(super) fn keep(&self, doc: &mut Doc) {
         doc.set("_payload", STANDARD.encode(&self.bytes));

@@ -134,7 +134,7 @@ async fn refusals_are_octavias() {
             json!({"listener": {"loadbalancer_id": lb, "protocol": "TCP", "protocol_port": 81,
                 "allowed_cidrs": ["10.0.0.0/8", "2001:db8::/32"]}}),
             400,
-            "CIDR 2001:db8::/32 IP version incompatible with VIP 10.",
+            "CIDR 2001:db8::/32 IP version incompatible with all VIPs ['10.",
         ),
         (
             "listeners",
@@ -277,4 +277,125 @@ async fn what_a_provider_does_not_know_is_not_put_into_a_profile() {
         let got = admin.post(&format!("{LBAAS}/flavorprofiles"), body).await;
         assert_eq!(got.status, status, "{provider} {data}: {}", got.text);
     }
+}
+
+#[tokio::test]
+async fn a_listener_of_tls_needs_a_certificate_that_the_key_manager_has() {
+    let (cloud, client) = demo().await;
+    let net = net(&client, "10.6.0.0/24").await;
+    let reference = |got: &Got, name: &str| got.body[name].as_str().unwrap().to_owned();
+    let secrets = "/key-manager/v1/secrets";
+    let bundle = json!({"payload": "MIIB", "payload_content_type": "application/octet-stream",
+        "payload_content_encoding": "base64"});
+    let bundle = reference(&client.post(secrets, bundle).await, "secret_ref");
+    let text = client.post(secrets, json!({"payload": "pem"})).await;
+    let text = reference(&text, "secret_ref");
+    let container = |kind: &str| json!({"type": kind, "secret_refs": [{"name": "certificate", "secret_ref": text}]});
+    let containers = "/key-manager/v1/containers";
+    let of = async |kind: &str| {
+        reference(
+            &client.post(containers, container(kind)).await,
+            "container_ref",
+        )
+    };
+    let (whole, generic) = (of("certificate").await, of("generic").await);
+    let admin = Client::login(&cloud, "admin").await;
+    let foreign = admin.post(secrets, json!({"payload": "pem"})).await;
+    let foreign = reference(&foreign, "secret_ref");
+    let balancer = client
+        .make(
+            &format!("{LBAAS}/loadbalancers"),
+            json!({"loadbalancer": {"vip_subnet_id": net.subnet}}),
+        )
+        .await;
+    let unknown = "Could not retrieve certificate: ['";
+    for (protocol, given, words) in [
+        (
+            "TERMINATED_HTTPS",
+            json!({}),
+            "must be provided for TERMINATED_HTTPS",
+        ),
+        (
+            "TERMINATED_HTTPS",
+            json!({"default_tls_container_ref": generic}),
+            unknown,
+        ),
+        (
+            "TERMINATED_HTTPS",
+            json!({"default_tls_container_ref": foreign}),
+            unknown,
+        ),
+        (
+            "TERMINATED_HTTPS",
+            json!({"default_tls_container_ref": "nothing"}),
+            unknown,
+        ),
+        (
+            "TERMINATED_HTTPS",
+            json!({"default_tls_container_ref": text}),
+            "PKCS12 bundle is unreadable",
+        ),
+        (
+            "TERMINATED_HTTPS",
+            json!({"sni_container_refs": [whole, generic]}),
+            unknown,
+        ),
+        (
+            "TCP",
+            json!({"default_tls_container_ref": whole}),
+            "only allowed on TERMINATED_HTTPS",
+        ),
+        (
+            "UDP",
+            json!({"default_tls_container_ref": whole}),
+            "UDP protocol listener",
+        ),
+        (
+            "TERMINATED_HTTPS",
+            json!({"default_tls_container_ref": bundle}),
+            "",
+        ),
+        (
+            "TERMINATED_HTTPS",
+            json!({"default_tls_container_ref": whole}),
+            "",
+        ),
+    ] {
+        let mut listener = given.clone();
+        listener["protocol"] = json!(protocol);
+        listener["protocol_port"] =
+            json!(if given["default_tls_container_ref"] == bundle.as_str() {
+                443
+            } else {
+                444
+            });
+        listener["loadbalancer_id"] = balancer["id"].clone();
+        let got = client
+            .post(&format!("{LBAAS}/listeners"), json!({"listener": listener}))
+            .await;
+        let expected = if words.is_empty() { 201 } else { 400 };
+        assert_eq!(got.status, expected, "{protocol} {given}: {}", got.text);
+        assert!(got.text.contains(words), "{protocol} {given}: {}", got.text);
+    }
+    let all = client.fetch(&format!("{LBAAS}/listeners")).await;
+    let path = format!("{LBAAS}/listeners/{}", id(&all[0]));
+    for (wanted, status) in [(&generic, 400), (&whole, 200)] {
+        let change = json!({"listener": {"default_tls_container_ref": wanted}});
+        let got = client.put(&path, change).await;
+        assert_eq!(got.status, status, "{}", got.text);
+    }
+    // The same is asked of the listeners of a tree, and nothing of it is created then.
+    let tree = json!({"loadbalancer": {"vip_subnet_id": net.subnet, "listeners": [
+        {"protocol": "TERMINATED_HTTPS", "protocol_port": 443, "default_tls_container_ref": "nothing"}]}});
+    let got = client.post(&format!("{LBAAS}/loadbalancers"), tree).await;
+    assert_eq!(got.status, 400, "{}", got.text);
+    assert_eq!(
+        client
+            .fetch(&format!("{LBAAS}/loadbalancers"))
+            .await
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
 }

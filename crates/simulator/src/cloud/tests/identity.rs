@@ -234,3 +234,73 @@ async fn version_documents_are_served_without_a_token() {
         );
     }
 }
+
+#[tokio::test]
+async fn what_is_written_to_the_catalog_is_in_tokens_until_it_is_gone() {
+    let cloud = cloud().await;
+    let admin = Client::login(&cloud, "admin").await;
+    let service = json!({"service": {"type": "dns", "name": "designate", "description": "ours"}});
+    let service = admin.make("/identity/v3/services", service).await;
+    let body = |interface: &str| {
+        json!({"endpoint": {"service_id": service["id"], "interface": interface,
+            "url": "http://dns:9001/%(project_id)s", "region_id": "RegionOne"}})
+    };
+    for interface in ["admin", "public"] {
+        admin.make("/identity/v3/endpoints", body(interface)).await;
+    }
+    let demo = Client::login(&cloud, "demo").await;
+    let urls = async || {
+        let catalog = demo.fetch("/identity/v3/auth/catalog").await;
+        let all = catalog.as_array().unwrap().iter();
+        let found = all.filter(|it| it["type"] == "dns").flat_map(|it| {
+            let endpoints = it["endpoints"].as_array().unwrap().iter();
+            endpoints.map(|it| it["url"].as_str().unwrap().to_owned())
+        });
+        found.collect::<Vec<String>>()
+    };
+    let url = format!("http://dns:9001/{}", demo.project);
+    assert_eq!(urls().await, [url.clone(), url]);
+    let all = admin.fetch("/identity/v3/endpoints").await;
+    let mut all = all.as_array().unwrap().iter();
+    // The list has what was written.
+    assert!(all.any(|it| it["url"] == "http://dns:9001/%(project_id)s"));
+
+    let path = format!("/identity/v3/services/{}", id(&service));
+    let off = json!({"service": {"enabled": false}});
+    let got = admin.send(Method::PATCH, &path, &[], &off).await;
+    assert_eq!(
+        (got.status, &got.body["service"]["description"]),
+        (200, &json!("ours"))
+    );
+    assert_eq!(urls().await, Vec::<String>::new());
+    assert_eq!(demo.delete(&path).await.status, 403);
+    assert_eq!(admin.delete(&path).await.status, 204);
+    let left = admin.fetch("/identity/v3/endpoints").await;
+    assert_eq!(left.as_array().unwrap().len(), 24);
+}
+
+#[tokio::test]
+async fn a_store_without_a_catalog_gets_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        store: Some(directory.path().join("cloud.db")),
+        ..Options::default()
+    };
+    let cloud = Cloud::open(options.clone()).await.unwrap();
+    let admin = Client::login(&cloud, "admin").await;
+    let catalog = admin.fetch("/identity/v3/auth/catalog").await;
+    drop((cloud, admin));
+    let file = directory.path().join("cloud.db");
+    let store = rusqlite::Connection::open(file).unwrap();
+    // The task of the cloud may have it for a moment.
+    store
+        .busy_timeout(std::time::Duration::from_secs(60))
+        .unwrap();
+    let kinds = "'service', 'endpoint', 'region'";
+    let delete = format!("DELETE FROM resource WHERE kind IN ({kinds})");
+    assert_eq!(store.execute(&delete, []).unwrap(), 33);
+    drop(store);
+    let cloud = Cloud::open(options).await.unwrap();
+    let admin = Client::login(&cloud, "admin").await;
+    assert_eq!(admin.fetch("/identity/v3/auth/catalog").await, catalog);
+}

@@ -17,14 +17,21 @@ async fn a_machine_that_ends_makes_its_server_shutoff_and_one_that_cannot_start_
     let server = client.make("/compute/v2.1/servers", json!({"server": {"name": "a", "flavorRef": "2", "imageRef": image(&client).await, "networks": "none"}})).await;
     let path = format!("/compute/v2.1/servers/{}", id(&server));
     assert_eq!(client.fetch(&path).await["status"], "ACTIVE");
-    cloud.ended(&id(&server));
+    cloud.ended(&id(&server), 1);
     assert_eq!(client.fetch(&path).await["status"], "SHUTOFF");
-    cloud.ended("nobody");
+    cloud.ended("nobody", 1);
     client
         .post(&format!("{path}/action"), json!({"os-start": null}))
         .await;
     assert_eq!(client.fetch(&path).await["status"], "ACTIVE");
-    cloud.failed(&id(&server), "there is no such program");
+    cloud.ended(&id(&server), 1);
+    cloud.failed(&id(&server), 1, "too late");
+    assert_eq!(
+        client.fetch(&path).await["status"],
+        "ACTIVE",
+        "what the machine of an earlier boot reports is late"
+    );
+    cloud.failed(&id(&server), 2, "there is no such program");
     let server = client.fetch(&path).await;
     assert_eq!(server["status"], "ERROR");
     assert_eq!(server["fault"]["message"], "there is no such program");
@@ -61,7 +68,11 @@ async fn a_machine_knows_its_hardware() {
         .await;
     client
         .make("/network/v2.0/security-group-rules", json!({"security_group_rule": {"security_group_id": group(&client).await,
-            "direction": "ingress", "protocol": "tcp", "port_range_min": 22, "port_range_max": 23}}))
+            "direction": "ingress", "protocol": "tcp", "port_range_min": 22, "port_range_max": 23, "remote_ip_prefix": "0.0.0.0/0"}}))
+        .await;
+    client
+        .make("/network/v2.0/security-group-rules", json!({"security_group_rule": {"security_group_id": group(&client).await,
+            "direction": "ingress", "protocol": "tcp", "port_range_min": 80, "port_range_max": 80, "remote_ip_prefix": "198.51.100.0/24"}}))
         .await;
     let server = client
         .make(
@@ -91,7 +102,7 @@ async fn a_machine_knows_its_hardware() {
     assert_eq!(
         port.open,
         [22..=23],
-        "what groups let in from groups is not open to all"
+        "what groups let in from groups, or from a range, is not open to all"
     );
 }
 

@@ -17,7 +17,7 @@ impl Boot {
         let Some(port) = node.bind_port else {
             return Ok(());
         };
-        let config = self.cloud_config()?;
+        let config = self.cloud_config(&self.console())?;
         let (endpoint_host, external_etcd) = written(&config)?;
         let pki = Pki::load(&config.files, external_etcd, Timestamp::now().as_second())
             .map_err(|error| error.to_string())?;

@@ -39,6 +39,8 @@ pub(super) struct Machine {
     pub(super) boot: u64,
     /// Whether it is a member of the load balancer.
     pub(super) balanced: bool,
+    /// The name of its image.
+    pub(super) image: String,
     address: IpAddr,
 }
 
@@ -372,6 +374,7 @@ impl Machine {
             running: true,
             boot: 1,
             balanced: true,
+            image: "ubuntu".to_owned(),
             address: Ipv4Addr::new(10, 6, 0, number).into(),
         }
     }
@@ -395,7 +398,7 @@ impl Machine {
             vcpus: 2,
             memory_mib: 4096,
             disk_gib: 20,
-            image: "ubuntu".to_owned(),
+            image: self.image.clone(),
         }
     }
 }

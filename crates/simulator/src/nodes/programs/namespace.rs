@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::cloud::Bootstrap;
 use crate::json::{Error, Json};
 use crate::nodes::object::{holds, items, text};
 
@@ -15,17 +16,6 @@ pub(super) struct Namespace {
     jobs: Vec<Value>,
     claims: Vec<Value>,
     secrets: Vec<Value>,
-}
-
-/// A completed bootstrap of Keystone.
-pub(super) struct Bootstrap {
-    /// The uid of its Job.
-    pub(super) job: String,
-    pub(super) password: String,
-    pub(super) region: String,
-    pub(super) url: String,
-    /// Whether it makes the role `service`, as Keystone does from 2023.2 on.
-    pub(super) service_role: bool,
 }
 
 impl Namespace {
@@ -73,8 +63,8 @@ impl Namespace {
         options.collect()
     }
 
-    /// The last bootstrap of Keystone that has completed.
-    pub(super) fn bootstrap(&self) -> Option<Bootstrap> {
+    /// The last bootstrap of Keystone that has completed, with the uid of its Job.
+    pub(super) fn bootstrap(&self) -> Option<(String, Bootstrap)> {
         let jobs = self.jobs.iter().filter(|job| holds(job, "Complete"));
         let mut found = jobs.filter_map(|job| {
             let container = &job["spec"]["template"]["spec"]["containers"][0];
@@ -87,13 +77,13 @@ impl Namespace {
                 let at = words.iter().position(|word| *word == name)?;
                 words.get(at + 1).map(|it| (*it).to_owned())
             };
-            Some(Bootstrap {
-                job: text(&job["metadata"]["uid"]).to_owned(),
+            let bootstrap = Bootstrap {
                 password: decoded(secret, text(&from["key"]))?,
                 region: option("--bootstrap-region-id")?,
                 url: option("--bootstrap-public-url")?,
                 service_role: !text(&container["image"]).ends_with(":zed"),
-            })
+            };
+            Some((text(&job["metadata"]["uid"]).to_owned(), bootstrap))
         });
         found.next_back()
     }

@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use super::broker::Broker;
-use super::identity::Keystone;
-use super::namespace::Bootstrap;
+use super::deployed::Deployed;
 use super::*;
+use crate::cloud::Bootstrap;
 use crate::nodes::object::items;
 
 #[test]
@@ -111,22 +111,26 @@ async fn the_first_user_is_that_of_the_files_and_others_are_rejected() {
     assert_eq!(broker.answer(&without).status(), 401);
 }
 
-fn keystone() -> Keystone {
-    let keystone = Keystone::default();
-    let bootstrap = |job: &str, password: &str| Bootstrap {
-        job: job.to_owned(),
-        password: password.to_owned(),
-        region: "One".to_owned(),
-        url: "http://keystone:5000/v3".to_owned(),
-        service_role: true,
+async fn keystone() -> Deployed {
+    let keystone = Deployed::open(None).await.unwrap();
+    let bootstrap = |job: &str, password: &str| {
+        let given = Bootstrap {
+            password: password.to_owned(),
+            region: "One".to_owned(),
+            url: "http://keystone:5000/v3".to_owned(),
+            service_role: true,
+        };
+        keystone.bootstrap(job, &given).unwrap();
     };
-    keystone.bootstrap(&bootstrap("first", "other"));
+    let (status, _) = keystone.asked("GET", "/v3/users", &Value::Null);
+    assert_eq!(status, 401, "before the bootstrap");
+    bootstrap("first", "other");
     // Once more after the password was lost: nothing is made twice.
-    keystone.bootstrap(&bootstrap("second", "secret"));
+    bootstrap("second", "secret");
     keystone
 }
 
-fn id(keystone: &Keystone, kind: &str, name: &str) -> String {
+fn id(keystone: &Deployed, kind: &str, name: &str) -> String {
     let (_, answer) = keystone.asked("GET", &format!("/v3/{kind}?name={name}"), &Value::Null);
     text(&answer[kind][0]["id"]).to_owned()
 }
@@ -134,102 +138,139 @@ fn id(keystone: &Keystone, kind: &str, name: &str) -> String {
 fn login(name: &str, password: &str, project: Option<&str>) -> Value {
     let domain = json!({"id": "default"});
     let user = json!({"name": name, "domain": domain, "password": password});
-    let mut body = json!({"auth": {"identity": {"password": {"user": user}}}});
+    let identity = json!({"methods": ["password"], "password": {"user": user}});
+    let mut body = json!({"auth": {"identity": identity}});
     if let Some(name) = project {
         body["auth"]["scope"] = json!({"project": {"name": name, "domain": domain}});
     }
     body
 }
 
-#[test]
-fn the_simulated_keystone_answers_writes_with_the_statuses_of_the_real_one() {
-    let keystone = keystone();
-    let [admin, project, role] = [
+#[tokio::test]
+async fn the_simulated_keystone_answers_writes_with_the_statuses_of_the_real_one() {
+    let keystone = keystone().await;
+    let [admin, project, role, own] = [
         ("users", "admin"),
         ("projects", "admin"),
         ("roles", "member"),
+        ("services", "keystone"),
     ]
     .map(|(kind, name)| id(&keystone, kind, name));
     let grant = format!("/v3/projects/{project}/users/{admin}/roles/{role}");
+    let fixed = format!("/v3/roles/{role}");
+    let endpoint = |service: &str, interface: &str, region: &str| {
+        let url = "http://x:1/%(project_id)s";
+        json!({"endpoint": {"service_id": service, "interface": interface, "url": url,
+            "region_id": region}})
+    };
     let none = || Value::Null;
     let user = json!({"user": {"name": "nova", "domain_id": "default", "password": "x"}});
+    let service = json!({"service": {"type": "x", "name": "x"}});
+    let role = json!({"role": {"name": "x"}});
+    let off = json!({"user": {"enabled": false}});
     for (method, path, body, status) in [
         ("POST", "/v3/users", user.clone(), 201),
         ("POST", "/v3/users", user, 409),
         ("POST", "/v3/users", json!({"user": {}}), 400),
+        ("POST", "/v3/services", service.clone(), 201),
+        ("POST", "/v3/services", service, 201),
+        ("POST", "/v3/services", json!({"service": {}}), 400),
         (
             "POST",
-            "/v3/services",
-            json!({"service": {"type": "x", "name": "x"}}),
+            "/v3/endpoints",
+            endpoint(&own, "public", "One"),
             201,
         ),
         (
             "POST",
-            "/v3/services",
-            json!({"service": {"type": "x", "name": "x"}}),
-            201,
-        ),
-        (
-            "POST",
-            "/v3/services",
-            json!({"service": {"name": "x"}}),
+            "/v3/endpoints",
+            endpoint(&own, "public", "Two"),
             400,
         ),
+        ("POST", "/v3/endpoints", endpoint(&own, "other", "One"), 400),
+        ("POST", "/v3/endpoints", endpoint("x", "admin", "One"), 400),
+        ("POST", "/v3/roles", role.clone(), 201),
+        ("POST", "/v3/roles", role, 409),
+        ("DELETE", fixed.as_str(), none(), 403),
         ("PUT", grant.as_str(), none(), 204),
         ("PUT", grant.as_str(), none(), 204),
         ("DELETE", grant.as_str(), none(), 204),
         ("DELETE", grant.as_str(), none(), 404),
-        (
-            "PATCH",
-            "/v3/users/none",
-            json!({"user": {"enabled": false}}),
-            404,
-        ),
+        ("PATCH", "/v3/users/none", off, 404),
         ("DELETE", "/v3/users/none", none(), 404),
+        ("DELETE", "/v3/services/none", none(), 404),
+        ("DELETE", "/v3/endpoints/none", none(), 404),
     ] {
         let (found, answer) = keystone.asked(method, path, &body);
         assert_eq!(found, status, "{method} {path} {answer}");
-        assert!(!answer.to_string().contains("password"), "{answer}");
+        assert!(!answer.to_string().contains("password\""), "{answer}");
     }
     let (_, endpoints) = keystone.asked("GET", "/v3/endpoints", &Value::Null);
-    assert_eq!(items(&endpoints["endpoints"]).count(), 3);
+    assert_eq!(items(&endpoints["endpoints"]).count(), 4);
+    // Its endpoints go with a service.
+    let path = format!("/v3/services/{own}");
+    assert_eq!(keystone.asked("DELETE", &path, &Value::Null).0, 204);
+    let (_, endpoints) = keystone.asked("GET", "/v3/endpoints", &Value::Null);
+    assert_eq!(items(&endpoints["endpoints"]).count(), 0);
 }
 
-#[test]
-fn who_is_no_administrator_neither_reads_nor_writes_and_a_disabled_user_does_not_log_in() {
-    let keystone = keystone();
+/// Status, token and body of an answer on the port of Keystone.
+async fn ask(
+    keystone: &Deployed,
+    (method, path): (&str, &str),
+    token: &str,
+    body: &Value,
+) -> (u16, String, Value) {
+    let request = Request::builder().method(method).uri(path);
+    let request = request.header("x-auth-token", token);
+    let request = request.header("host", "keystone:5000");
+    let request = request.body(body.to_string().into()).unwrap();
+    let answer = keystone.answer(Service::Identity, request).await;
+    let token = answer.headers().get("x-subject-token");
+    let token = token.map(|it| it.to_str().unwrap().to_owned());
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let body = serde_json::from_slice(&body).unwrap_or_default();
+    (status, token.unwrap_or_default(), body)
+}
+
+#[tokio::test]
+async fn who_is_no_administrator_neither_reads_nor_writes_and_a_disabled_user_does_not_log_in() {
+    let keystone = keystone().await;
     let user = json!({"user": {"name": "nova", "domain_id": "default", "password": "x"}});
     keystone.asked("POST", "/v3/users", &user);
-    let ask = |method: &str, path: &str, token: &str, body: Value| {
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header("x-auth-token", token);
-        let answer = keystone.answer(&request.body(body.to_string().into()).unwrap());
-        let token = answer.headers().get("x-subject-token");
-        let token = token.map(|it| it.to_str().unwrap().to_owned());
-        (answer.status().as_u16(), token.unwrap_or_default())
-    };
-    let tokens = "/v3/auth/tokens";
-    let (status, admin) = ask("POST", tokens, "", login("admin", "secret", Some("admin")));
-    assert_eq!(
-        (status, ask("GET", "/v3/users", &admin, Value::Null).0),
-        (201, 200)
-    );
-    let (status, nova) = ask("POST", tokens, "", login("nova", "x", None));
-    assert_eq!(
-        (status, ask("GET", "/v3/users", &nova, Value::Null).0),
-        (201, 403)
-    );
-    assert_eq!(ask("GET", "/v3/users", "", Value::Null).0, 401);
+    let tokens = ("POST", "/v3/auth/tokens");
+    let users = ("GET", "/v3/users");
+    let none = Value::Null;
+    let log_in = login("admin", "secret", Some("admin"));
+    let (status, admin, answer) = ask(&keystone, tokens, "", &log_in).await;
+    assert_eq!(status, 201);
+    // In the cluster, the catalog is as it was written.
+    let url = &answer["token"]["catalog"][0]["endpoints"][0]["url"];
+    assert_eq!(*url, "http://keystone:5000/v3");
+    let (status, _, all) = ask(&keystone, users, &admin, &none).await;
+    assert_eq!(status, 200);
+    let link = text(&all["users"][0]["links"]["self"]);
+    assert!(link.starts_with("http://keystone:5000/v3/users/"), "{link}");
+    let (status, nova, _) = ask(&keystone, tokens, "", &login("nova", "x", None)).await;
+    let (denied, ..) = ask(&keystone, users, &nova, &none).await;
+    assert_eq!((status, denied), (201, 403));
+    assert_eq!(ask(&keystone, users, "", &none).await.0, 401);
     for (name, password, project) in [
         ("admin", "other", Some("admin")),
         ("nova", "x", Some("admin")),
         ("nova", "y", None),
         ("none", "x", None),
     ] {
-        let (status, _) = ask("POST", tokens, "", login(name, password, project));
+        let log_in = login(name, password, project);
+        let (status, ..) = ask(&keystone, tokens, "", &log_in).await;
         assert_eq!(status, 401, "{name} {password}");
     }
     let path = format!("/v3/users/{}", id(&keystone, "users", "nova"));
+    keystone.asked("PATCH", &path, &json!({"user": {"password": "z"}}));
+    assert_eq!(ask(&keystone, users, &nova, &none).await.0, 401);
+    let log_in = login("nova", "z", None);
+    assert_eq!(ask(&keystone, tokens, "", &log_in).await.0, 201);
     keystone.asked("PATCH", &path, &json!({"user": {"enabled": false}}));
-    assert_eq!(ask("POST", tokens, "", login("nova", "x", None)).0, 401);
+    assert_eq!(ask(&keystone, tokens, "", &log_in).await.0, 401);
 }

@@ -111,8 +111,8 @@ impl Servers for Cloud {
     fn machine(&self, id: &str) -> Option<Machine> {
         self.machines.lock().get(id).cloned()
     }
-    fn ended(&self, _: &str) {}
-    fn failed(&self, _: &str, _: &str) {}
+    fn ended(&self, _: &str, _: u64) {}
+    fn failed(&self, _: &str, _: u64, _: &str) {}
     fn answering(&self, members: &[Member]) {
         self.reports.lock().extend(members.iter().cloned());
     }

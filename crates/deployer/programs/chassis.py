@@ -1,7 +1,8 @@
-"""Stands in for ovn-controller on imaginary hypervisors: chassis.py SOUTHBOUND SCHEMA HOST:ZONE ...
+"""Stands in for ovn-controller on imaginary hypervisors: chassis.py SOUTHBOUND SCHEMA MAPPINGS HOST:ZONE ...
 
 Registers a chassis for every host, answers northd's "are you there", and claims a port where northd says it belongs, so
 that ports become ACTIVE by Neutron's own way: OVN's databases and its events. No packet ever flows.
+MAPPINGS: physical networks with bridges, such as public:br-ex; may be empty. ZONE may be empty, too.
 """
 import sys
 import time
@@ -28,11 +29,12 @@ COLUMNS = {
 
 
 class Chassis:
-    def __init__(self, remote, schema, hosts):
+    def __init__(self, remote, schema, mappings, hosts):
         helper = ovs_idl.SchemaHelper(location=schema)
         for table, columns in COLUMNS.items():
             helper.register_columns(table, columns)
         self.idl = ovs_idl.Idl(remote, helper)
+        self.mappings = mappings
         self.hosts = hosts
         self.first_seen = {}  # port binding -> when a chassis was first requested for it
 
@@ -59,6 +61,7 @@ class Chassis:
         # transaction.
         registered = self.register(transaction)
         if not registered:
+            self.describe()
             self.answer()
             due = self.claim()
         status = transaction.commit_block()
@@ -80,15 +83,10 @@ class Chassis:
             tunnel = transaction.insert(self.idl.tables['Encap'])
             tunnel.type, tunnel.ip, tunnel.chassis_name = 'geneve', f'127.0.1.{number}', name
             tunnel.options = {'csum': 'true'}
-            settings = {'ovn-bridge-mappings': 'public:br-ex,physnet1:br-phy', 'datapath-type': 'system',
-                        'iface-types': 'geneve,internal,system,tap,vxlan',
-                        'ovn-cms-options': f'enable-chassis-as-gw,availability-zones={zone}'}
             row = transaction.insert(self.idl.tables['Chassis'])
             row.name = row.hostname = name
             row.encaps = [tunnel]
-            # Neutron of this release reads external_ids; OVN 23.03's own ovn-controller writes other_config.
-            row.external_ids = settings
-            row.other_config = {**settings, 'port-up-notif': 'true'}
+            row.external_ids, row.other_config = self.settings(zone)
             own = private.get(name)
             if own is None:
                 own = transaction.insert(self.idl.tables['Chassis_Private'])
@@ -96,6 +94,22 @@ class Chassis:
             own.chassis = [row]
             print('registering', name, 'in', zone, flush=True)
         return bool(missing)
+
+    def settings(self, zone):
+        """external_ids and other_config. Neutron of zed reads the first; OVN's own ovn-controller writes the second."""
+        options = f'enable-chassis-as-gw,availability-zones={zone}' if zone else 'enable-chassis-as-gw'
+        settings = {'ovn-bridge-mappings': self.mappings, 'datapath-type': 'system',
+                    'iface-types': 'geneve,internal,system,tap,vxlan', 'ovn-cms-options': options}
+        return settings, {**settings, 'port-up-notif': 'true'}
+
+    def describe(self):
+        """Passes on physical networks that have come or gone."""
+        zones = dict(self.hosts)
+        for row in self.rows('Chassis'):
+            if row.name in zones:
+                wanted = self.settings(zones[row.name])
+                if (row.external_ids, row.other_config) != wanted:
+                    row.external_ids, row.other_config = wanted
 
     def answer(self):
         """Echoes nb_cfg, by which Neutron knows a chassis to be alive."""
@@ -151,4 +165,4 @@ def uuid(row):
 
 
 if __name__ == '__main__':
-    Chassis(sys.argv[1], sys.argv[2], [tuple(host.split(':')) for host in sys.argv[3:]]).run()
+    Chassis(*sys.argv[1:4], [tuple(host.split(':')) for host in sys.argv[4:]]).run()

@@ -1,0 +1,129 @@
+//! The floating IP of a load balancer. Pure functions.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use openstack::View;
+use openstack::network::{FloatingIp, Subnet};
+
+use super::Rejection;
+use super::annotations::{FloatingSubnet, Wishes};
+use super::desired::Facts;
+use super::identity::Identity;
+
+/// The desired floating IP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Floating {
+    pub(crate) network: String,
+    /// The subnets that are tried in this order; any subnet of the network if empty.
+    pub(crate) subnets: Vec<String>,
+    /// The address that the Service requests.
+    pub(crate) address: Option<String>,
+    /// An existing floating IP of the project to use.
+    pub(crate) existing: Option<String>,
+}
+
+/// The floating IP that a Service asks for; `None` if the cloud has no external network.
+///
+/// # Errors
+/// The requested address is in use, or no subnet is as requested.
+pub(super) fn wanted(
+    wishes: &Wishes,
+    asked: Option<&str>,
+    identity: &Identity,
+    facts: &Facts<'_>,
+) -> Result<Option<Floating>, Rejection> {
+    let view = facts.view;
+    let network = match wishes.placement.floating_network_id.as_str() {
+        "" => match external_network(view) {
+            Some(network) => network,
+            None => return Ok(None),
+        },
+        id => id.to_owned(),
+    };
+    let known = asked.and_then(|ip| view.floating_ips.named(ip).first());
+    if let Some(known) = known {
+        check_free(known, identity, view)?;
+    }
+    let tagged = view
+        .floating_ips
+        .iter()
+        .find(|ip| ip.port_id.is_none() && identity.owns_floating_ip(&ip.description));
+    let existing = known.or(tagged.filter(|_| asked.is_none()));
+    let existing = existing.map(|ip| ip.id.clone());
+    let subnets = match existing.is_some() || facts.has_floating_ip {
+        // The subnet matters at the creation alone.
+        true => Vec::new(),
+        false => subnets(&wishes.floating_subnet, &network, asked, view)?,
+    };
+    Ok(Some(Floating {
+        network,
+        subnets,
+        address: asked.map(str::to_owned),
+        existing,
+    }))
+}
+
+/// The first external network that has a subnet of IPv4, or subnets that the project does not see.
+fn external_network(view: &View) -> Option<String> {
+    let fits = |id: &str| {
+        let subnets = view.subnets.of_parent(id);
+        subnets.is_empty() || subnets.iter().any(|subnet| subnet.ip_version == 4)
+    };
+    let found = view.external_networks().find(|network| fits(&network.id));
+    found.map(|network| network.id.clone())
+}
+
+/// Rejects a floating IP that is on another port than that of our load balancer.
+fn check_free(known: &FloatingIp, identity: &Identity, view: &View) -> Result<(), Rejection> {
+    let Some(port) = &known.port_id else {
+        return Ok(());
+    };
+    let is_ours = view.load_balancers.iter().any(|lb| {
+        lb.vip_port_id == *port
+            && (identity.owns(&lb.tags) || identity.is_legacy(&lb.name, &lb.tags))
+    });
+    match is_ours {
+        true => Ok(()),
+        false => Err(Rejection::new(format!(
+            "spec.loadBalancerIP: the floating IP {} is on port {port} already: choose another, or take it off",
+            known.floating_ip_address
+        ))),
+    }
+}
+
+/// The subnets of the network that are as requested, in the order of their names.
+fn subnets(
+    wanted: &FloatingSubnet,
+    network: &str,
+    asked: Option<&str>,
+    view: &View,
+) -> Result<Vec<String>, Rejection> {
+    let (name, tags, source) = match wanted {
+        FloatingSubnet::Any => return Ok(Vec::new()),
+        FloatingSubnet::Id(id) => return Ok(vec![id.clone()]),
+        FloatingSubnet::Matching { name, tags, source } => (name, tags, source),
+    };
+    let asked: Option<IpAddr> = asked.and_then(|ip| ip.parse().ok());
+    let has_asked = |subnet: &Subnet| {
+        let range = subnet.cidr.parse::<IpNet>();
+        asked.is_none_or(|ip| range.is_ok_and(|range| range.contains(&ip)))
+    };
+    let fits = |subnet: &Subnet| {
+        subnet.ip_version == 4
+            && name.as_ref().is_none_or(|name| name.fits(&subnet.name))
+            && tags.as_ref().is_none_or(|tags| tags.fits(&subnet.tags))
+            && has_asked(subnet)
+    };
+    let all = view.subnets.of_parent(network);
+    let mut found: Vec<_> = all.iter().filter(|subnet| fits(subnet)).collect();
+    found.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
+    if found.is_empty() {
+        return Err(Rejection::new(format!(
+            "{source}: no subnet of the external network {network} that the project sees is as requested ({} are seen): \
+             `openstack subnet list --network {network} --long` shows their names and tags",
+            all.len()
+        )));
+    }
+    Ok(found.iter().map(|subnet| subnet.id.clone()).collect())
+}

@@ -1,0 +1,74 @@
+//! Settings that count when a load balancer is created, and that were changed afterwards. Pure functions.
+
+use api::k8s_openapi::api::core::v1::Service;
+use kube::ResourceExt;
+
+use super::Notice;
+use super::annotations::Given;
+use super::observed::{Observed, Role};
+
+/// The annotations that a load balancer does not have, and that Octavia cannot give it later.
+pub(super) fn notices(service: &Service, observed: &Observed) -> Vec<Notice> {
+    // The load balancer of another Service, or of a user, was created for other annotations.
+    if observed.role != Role::Owner {
+        return Vec::new();
+    }
+    let balancer = &observed.balancer;
+    let flavor = balancer.flavor_id.as_deref().unwrap_or_default();
+    let zone = balancer.availability_zone.as_deref().unwrap_or_default();
+    let given = Given::of(service.annotations());
+    let created = [
+        ("subnet-id", balancer.vip_subnet_id.as_str()),
+        ("network-id", &balancer.vip_network_id),
+        ("port-id", &balancer.vip_port_id),
+        ("flavor-id", flavor),
+        ("availability-zone", zone),
+    ];
+    let mut notices = Vec::new();
+    for (name, known) in created {
+        let Some(asked) = given.text(name).filter(|asked| *asked != known) else {
+            continue;
+        };
+        notices.push(Notice {
+            reason: "LoadBalancerImmutable",
+            message: format!(
+                "annotation loadbalancer.openstack.org/{name}: `{asked}` has no effect: load balancer {} was created with \
+                 `{known}`, which Octavia does not change: write that, or delete the Service and create it again",
+                balancer.id
+            ),
+        });
+    }
+    notices.extend(address(service, observed));
+    notices
+}
+
+/// The notice of another address than the one that was asked for.
+fn address(service: &Service, observed: &Observed) -> Option<Notice> {
+    let spec = service.spec.as_ref()?;
+    let asked = spec
+        .load_balancer_ip
+        .as_deref()
+        .filter(|ip| !ip.is_empty())?;
+    let balancer = &observed.balancer;
+    let mut known: Vec<&str> = vec![&balancer.vip_address];
+    known.extend(
+        balancer
+            .additional_vips
+            .iter()
+            .map(|vip| vip.ip_address.as_str()),
+    );
+    let floating = observed.floating_ip.as_ref();
+    known.extend(floating.map(|ip| ip.floating_ip_address.as_str()));
+    // Before it has a floating IP, the requested one is still to come.
+    if floating.is_none() && !observed.is_published || known.contains(&asked) {
+        return None;
+    }
+    Some(Notice {
+        reason: "LoadBalancerImmutable",
+        message: format!(
+            "spec.loadBalancerIP: `{asked}` has no effect: the Service has {}: write that, or delete the Service and create \
+             it again",
+            known.last().copied().unwrap_or_default()
+        ),
+    })
+}

@@ -1,0 +1,269 @@
+//! Where the virtual addresses of a load balancer are. Pure functions.
+
+use std::net::IpAddr;
+
+use api::k8s_openapi::api::core::v1::{Node, ServiceSpec};
+use kube::ResourceExt;
+use openstack::View;
+use openstack::loadbalancer::{AdditionalVip, LoadBalancer};
+
+use super::annotations::Wishes;
+use super::desired::Facts;
+use super::{Notice, Rejection, members};
+
+/// An address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    /// The families of a Service, the first one first.
+    pub(crate) fn of(spec: &ServiceSpec) -> (Self, Option<Self>) {
+        let named = |name: &String| match name.as_str() {
+            "IPv6" => Self::V6,
+            _ => Self::V4,
+        };
+        let mut families = spec.ip_families.iter().flatten().map(named);
+        let first = families.next().unwrap_or(Self::V4);
+        (first, families.next().filter(|second| *second != first))
+    }
+
+    pub(crate) fn is_6(self) -> bool {
+        self == Self::V6
+    }
+
+    /// All addresses.
+    pub(crate) const fn everyone(self) -> &'static str {
+        match self {
+            Self::V4 => "0.0.0.0/0",
+            Self::V6 => "::/0",
+        }
+    }
+
+    /// Whether an address is of the family.
+    pub(crate) fn has(self, address: &str) -> bool {
+        let parsed = address.parse::<IpAddr>();
+        parsed.is_ok_and(|address| address.is_ipv6() == self.is_6())
+    }
+
+    const fn version(self) -> u8 {
+        match self {
+            Self::V4 => 4,
+            Self::V6 => 6,
+        }
+    }
+}
+
+/// The virtual addresses of a load balancer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Vip {
+    /// An existing port.
+    pub(crate) port: Option<String>,
+    /// The network, if the subnet is not known.
+    pub(crate) network: Option<String>,
+    /// The subnet of the first address.
+    pub(crate) subnet: Option<String>,
+    /// Whether the creation names the subnet.
+    pub(crate) names_subnet: bool,
+    /// The address of the second family.
+    pub(crate) second: Option<AdditionalVip>,
+    /// Why there is none although the Service asks for it.
+    pub(crate) notice: Option<Notice>,
+}
+
+/// The virtual addresses for a Service; `asked` is the address that it requests, if that is not a floating IP.
+///
+/// # Errors
+/// A port, network or node that does not fit, or dual stack that is required and not possible.
+pub(super) fn of(
+    spec: &ServiceSpec,
+    wishes: &Wishes,
+    asked: Option<&str>,
+    nodes: &[&Node],
+    facts: &Facts<'_>,
+) -> Result<Vip, Rejection> {
+    let (first, second) = Family::of(spec);
+    let mut vip = match facts.existing {
+        Some(balancer) => existing(balancer),
+        None if !wishes.port_id.is_empty() => on_port(wishes, first, asked, facts.view)?,
+        None => fresh(wishes, first, nodes, facts.view)?,
+    };
+    let Some(second) = second else {
+        return Ok(vip);
+    };
+    let is_required = spec.ip_family_policy.as_deref() == Some("RequireDualStack");
+    match additional(&vip, second, asked, nodes, facts) {
+        Ok(found) => vip.second = Some(found),
+        Err(reason) if is_required && facts.existing.is_none() => {
+            return Err(Rejection::new(format!(
+                "spec.ipFamilyPolicy: RequireDualStack: {reason}"
+            )));
+        }
+        Err(reason) => {
+            let message = format!("spec.ipFamilies: only the first family is served: {reason}");
+            vip.notice = Some(Notice {
+                reason: "LoadBalancerDualStackIgnored",
+                message,
+            });
+        }
+    }
+    Ok(vip)
+}
+
+fn existing(balancer: &LoadBalancer) -> Vip {
+    Vip {
+        subnet: Some(balancer.vip_subnet_id.clone()).filter(|id| !id.is_empty()),
+        ..Vip::default()
+    }
+}
+
+/// The subnet that the settings name, or that of the port of a node.
+fn fresh(wishes: &Wishes, family: Family, nodes: &[&Node], view: &View) -> Result<Vip, Rejection> {
+    let placement = &wishes.placement;
+    let filled = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let (subnet, network) = (filled(&placement.subnet_id), filled(&placement.network_id));
+    let subnet = match (subnet, &network) {
+        (None, None) => Some(subnet_of_nodes(nodes, family, view)?),
+        (subnet, _) => subnet,
+    };
+    Ok(Vip {
+        network: network.filter(|_| subnet.is_none()),
+        names_subnet: subnet.is_some(),
+        subnet,
+        ..Vip::default()
+    })
+}
+
+/// The subnet of the port with the address of the first node.
+fn subnet_of_nodes(nodes: &[&Node], family: Family, view: &View) -> Result<String, Rejection> {
+    let (node, address) = match nodes.first() {
+        Some(node) => (node.name_any(), members::address(node, family.is_6())),
+        None => (String::new(), None),
+    };
+    let address = address.unwrap_or_default();
+    let subnet = subnet_with(address, view).map(str::to_owned);
+    subnet.ok_or_else(|| {
+        Rejection::new(format!(
+            "no port of this project has the address {address} of node {node}: set subnet-id in [LoadBalancer] of \
+             cloud.conf"
+        ))
+    })
+}
+
+fn subnet_with<'a>(address: &str, view: &'a View) -> Option<&'a str> {
+    let mut fixed = view.ports.iter().flat_map(|port| &port.fixed_ips);
+    let found = fixed.find(|fixed| fixed.ip_address == address);
+    found.map(|fixed| fixed.subnet_id.as_str())
+}
+
+/// The port of the annotation `port-id`.
+fn on_port(
+    wishes: &Wishes,
+    family: Family,
+    asked: Option<&str>,
+    view: &View,
+) -> Result<Vip, Rejection> {
+    let id = &wishes.port_id;
+    let wrong = |problem: String| {
+        Rejection::new(format!(
+            "annotation loadbalancer.openstack.org/port-id: `{id}`: {problem}"
+        ))
+    };
+    let Some(port) = view.ports.get(id) else {
+        return Err(wrong("the project has no port with this id".to_owned()));
+    };
+    if !port.device_id.is_empty() {
+        return Err(wrong(format!(
+            "the port is in use by {} {}: choose another",
+            port.device_owner, port.device_id
+        )));
+    }
+    let fits = |address: &str| asked.is_none_or(|asked| asked == address) && family.has(address);
+    let fixed = port.fixed_ips.iter().find(|fixed| fits(&fixed.ip_address));
+    let Some(fixed) = fixed else {
+        let asked = asked.map_or(String::new(), |asked| {
+            format!(" that is {asked}, as spec.loadBalancerIP asks")
+        });
+        return Err(wrong(format!(
+            "the port has no IPv{} address{asked}",
+            family.version()
+        )));
+    };
+    Ok(Vip {
+        port: Some(id.clone()),
+        // Octavia needs a choice between several addresses.
+        names_subnet: port.fixed_ips.len() > 1,
+        subnet: Some(fixed.subnet_id.clone()),
+        ..Vip::default()
+    })
+}
+
+/// The address of the second family, or why there is none.
+fn additional(
+    vip: &Vip,
+    family: Family,
+    asked: Option<&str>,
+    nodes: &[&Node],
+    facts: &Facts<'_>,
+) -> Result<AdditionalVip, String> {
+    if let Some(balancer) = facts.existing {
+        let mut known = balancer.additional_vips.iter();
+        let known = known.find(|known| family.has(&known.ip_address));
+        return known.cloned().ok_or_else(|| {
+            format!(
+                "load balancer {} was created without an IPv{} address, and Octavia adds none later: delete the Service \
+                 and create it again",
+                balancer.id,
+                family.version()
+            )
+        });
+    }
+    if vip.port.is_some() {
+        return Err("the annotation port-id is for one address: remove it".to_owned());
+    }
+    if !facts.has_additional_vips {
+        return Err(
+            "the Octavia of this cloud gives a load balancer one address (a second one needs API 2.26)".to_owned(),
+        );
+    }
+    let view = facts.view;
+    let of_subnet = |id: &str| {
+        view.subnets
+            .get(id)
+            .map(|subnet| subnet.network_id.as_str())
+    };
+    let network = match &vip.subnet {
+        Some(subnet) => of_subnet(subnet).unwrap_or_default(),
+        None => vip.network.as_deref().unwrap_or_default(),
+    };
+    let all = view.subnets.of_parent(network);
+    let fits = |id: &str| {
+        let mut all = all.iter();
+        all.any(|subnet| subnet.id == id && subnet.ip_version == family.version())
+    };
+    let addresses = nodes
+        .iter()
+        .filter_map(|node| members::address(node, family.is_6()));
+    let mut of_nodes = addresses.filter_map(|address| subnet_with(address, view));
+    let first = all
+        .iter()
+        .find(|subnet| subnet.ip_version == family.version());
+    let subnet = of_nodes
+        .find(|id| fits(id))
+        .or(first.map(|subnet| subnet.id.as_str()));
+    let Some(subnet) = subnet else {
+        return Err(format!(
+            "the network `{network}` of the load balancer has no subnet of IPv{}, and both addresses are on one port",
+            family.version()
+        ));
+    };
+    Ok(AdditionalVip {
+        subnet_id: subnet.to_owned(),
+        ip_address: asked
+            .filter(|ip| family.has(ip))
+            .unwrap_or_default()
+            .to_owned(),
+    })
+}

@@ -1,0 +1,184 @@
+//! The certificate of the edge, issued by an authority of the cloud.
+//!
+//! Both keys are made from a secret of the cloud, and signatures depend on nothing else: the same cloud with the same
+//! names has the same bytes, so that a certificate is desired as every other file, and follows its names.
+
+use std::net::IpAddr;
+
+use p256::SecretKey;
+use p256::ecdsa::signature::Signer as _;
+use p256::ecdsa::{Signature, SigningKey};
+use p256::elliptic_curve::sec1::ToEncodedPoint as _;
+use p256::pkcs8::{EncodePrivateKey as _, LineEnding};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::cloud::Cloud;
+use crate::held::Held;
+use crate::object::Password;
+use crate::parameters::Exposure;
+
+/// A certificate with its key, and the authority that has issued it, as PEM.
+#[derive(Clone, Debug)]
+pub(crate) struct Issued {
+    /// The certificate of the authority, which clients have to trust.
+    pub(crate) authority: String,
+    /// The certificate.
+    pub(crate) certificate: String,
+    /// Its key.
+    pub(crate) key: Password,
+}
+
+/// The certificate for the names of the edge. It does not expire; what is to expire comes from a Secret that is given.
+///
+/// # Errors
+/// Which names no certificate can have.
+pub(crate) fn issued(cloud: &Cloud, held: &Held, exposure: &Exposure) -> Result<Issued, String> {
+    let failed = |error: &dyn std::fmt::Display| {
+        format!(
+            "exposure: there is no certificate for {}: {error}",
+            exposure.host
+        )
+    };
+    let mut names = vec![exposure.host.clone()];
+    names.extend(exposure.nodes());
+    names.dedup();
+    let authority_key = Key::of(held, "authority")?;
+    let mut authority = CertificateParams::default();
+    let name = format!("ferrostack {} {}", cloud.name, held.uid());
+    authority.distinguished_name.push(DnType::CommonName, name);
+    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let root = authority.self_signed(&authority_key);
+    let root = root.map_err(|error| failed(&error))?;
+    // Another key for other names: serial numbers are made from it, and two certificates must not have the same.
+    let key = Key::of(held, &names.join(","))?;
+    let mut leaf = CertificateParams::new(names).map_err(|error| failed(&error))?;
+    if exposure.host.parse::<IpAddr>().is_err() {
+        let host = exposure.host.as_str();
+        leaf.distinguished_name.push(DnType::CommonName, host);
+    }
+    leaf.is_ca = IsCa::ExplicitNoCa;
+    leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    leaf.use_authority_key_identifier_extension = true;
+    let issuer = Issuer::from_params(&authority, &authority_key);
+    let certificate = leaf.signed_by(&key, &issuer);
+    let certificate = certificate.map_err(|error| failed(&error))?;
+    Ok(Issued {
+        authority: root.pem(),
+        certificate: certificate.pem(),
+        key: key.pem()?,
+    })
+}
+
+/// A key on the curve P-256, whose signatures are those of RFC 6979: without chance.
+struct Key {
+    secret: SecretKey,
+    point: Vec<u8>,
+}
+
+impl Key {
+    /// The key for a use.
+    fn of(held: &Held, r#use: &str) -> Result<Self, String> {
+        let seed = held.password("edge-authority");
+        // One hash in 2^32 is no key.
+        let secret = (0..8_u8).find_map(|attempt| {
+            let mut hash = Sha256::new();
+            for part in [seed.expose(), held.uid(), r#use] {
+                hash.update((part.len() as u64).to_be_bytes());
+                hash.update(part);
+            }
+            hash.update([attempt]);
+            SecretKey::from_slice(&hash.finalize()).ok()
+        });
+        let secret = secret.ok_or("edge-authority gives no key")?;
+        let point = secret.public_key().to_encoded_point(false);
+        Ok(Self {
+            point: point.as_bytes().to_vec(),
+            secret,
+        })
+    }
+
+    fn pem(&self) -> Result<Password, String> {
+        let pem = self.secret.to_pkcs8_pem(LineEnding::LF);
+        let pem = pem.map_err(|error| format!("the key of the edge: {error}"))?;
+        Ok(Password::new(pem.as_str()))
+    }
+}
+
+impl PublicKeyData for Key {
+    fn der_bytes(&self) -> &[u8] {
+        &self.point
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &PKCS_ECDSA_P256_SHA256
+    }
+}
+
+impl rcgen::SigningKey for Key {
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
+        let signature: Signature = SigningKey::from(&self.secret).sign(message);
+        Ok(signature.to_der().as_bytes().to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::desired::tests::{cloud, held};
+
+    fn at(host: &str) -> Issued {
+        let addresses = json!(["192.0.2.7", "192.0.2.8"]);
+        let exposure = json!({"mode": "Edge", "host": host, "addresses": addresses});
+        let cloud = cloud(&json!({"release": "zed", "exposure": exposure}));
+        let exposure = cloud.parameters.exposure.clone().unwrap();
+        issued(&cloud, &held(), &exposure).unwrap()
+    }
+
+    #[test]
+    fn the_same_names_have_the_same_bytes_and_other_names_another_key() {
+        let (one, same, other) = (at("cloud.test"), at("cloud.test"), at("other.test"));
+        assert_eq!(one.certificate, same.certificate);
+        assert_eq!(one.authority, other.authority);
+        assert_ne!(one.certificate, other.certificate);
+        assert_ne!(one.key, other.key);
+        assert!(!format!("{one:?}").contains("PRIVATE"));
+    }
+
+    #[test]
+    fn the_certificate_is_for_its_names_and_is_signed_by_the_authority() {
+        use x509_parser::extensions::GeneralName;
+        use x509_parser::pem::parse_x509_pem;
+
+        let issued = at("cloud.test");
+        let (_, root) = parse_x509_pem(issued.authority.as_bytes()).unwrap();
+        let root = root.parse_x509().unwrap();
+        assert!(root.is_ca());
+        root.verify_signature(None).unwrap();
+        let (_, leaf) = parse_x509_pem(issued.certificate.as_bytes()).unwrap();
+        let leaf = leaf.parse_x509().unwrap();
+        assert!(!leaf.is_ca());
+        leaf.verify_signature(Some(root.public_key())).unwrap();
+        assert_eq!(leaf.issuer(), root.subject());
+        assert_ne!(leaf.raw_serial(), root.raw_serial());
+        let names = leaf.subject_alternative_name().unwrap().unwrap();
+        let names: Vec<String> = names
+            .value
+            .general_names
+            .iter()
+            .map(|name| match name {
+                GeneralName::DNSName(name) => (*name).to_owned(),
+                GeneralName::IPAddress(bytes) => format!("{bytes:?}"),
+                other => panic!("{other}"),
+            })
+            .collect();
+        assert_eq!(names, ["cloud.test", "[192, 0, 2, 7]", "[192, 0, 2, 8]"]);
+    }
+}

@@ -1,0 +1,78 @@
+//! The Secret with the administrator's clouds.yaml. Mounted at `/etc/openstack`, clients find it there.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{IDENTITIES, Names, Step};
+use crate::certificate;
+use crate::object::{Object, ObjectKind, Password};
+use crate::service::edge;
+
+/// The step.
+const STEP: &str = "credentials";
+/// The name of the edge's step.
+const EDGE: &str = "edge";
+/// Where clients have the authority of the edge's certificate.
+const AUTHORITY: &str = "/etc/openstack/ca.crt";
+
+/// The Secret `NAME-admin`, with `clouds.yaml` and, if the certificate is not one that clients trust anyway, `ca.crt`.
+///
+/// # Errors
+/// Why there is no certificate.
+pub(super) fn step(names: &Names<'_>) -> Result<Step, String> {
+    let parameters = &names.cloud.parameters;
+    let mut needs = vec![IDENTITIES.to_owned()];
+    let mut authority = None;
+    if let Some(exposure) = edge::of(parameters) {
+        needs.push(EDGE.to_owned());
+        authority = match exposure.given() {
+            Some(_) => names.held.authority(exposure).map(str::to_owned),
+            None => Some(certificate::issued(names.cloud, names.held, exposure)?.authority),
+        };
+    }
+    let mut content = BTreeMap::new();
+    content.insert("clouds.yaml".to_owned(), clouds(names, authority.is_some()));
+    content.extend(authority.map(|it| ("ca.crt".to_owned(), Password::new(it))));
+    let name = format!("{}-admin", names.cloud.name);
+    let fields = json!({"type": "Opaque"});
+    let object = Object::new(ObjectKind::Secret, &name, names.metadata(STEP), fields);
+    Ok(Step {
+        name: STEP.to_owned(),
+        needs,
+        objects: vec![object.with_secret(content)],
+        ..Step::default()
+    })
+}
+
+/// The file. Texts are in the form of JSON, which YAML has, too.
+fn clouds(names: &Names<'_>, has_authority: bool) -> Password {
+    let parameters = &names.cloud.parameters;
+    let password = names.held.password("identity-admin");
+    let [name, url, region, password] = [
+        names.cloud.name.as_str(),
+        &edge::public(parameters, "http://keystone:5000/v3"),
+        &parameters.region,
+        password.expose(),
+    ]
+    .map(|text| json!(text).to_string());
+    let mut text = format!(
+        "clouds:
+  {name}:
+    auth:
+      auth_url: {url}
+      username: admin
+      password: {password}
+      project_name: admin
+      user_domain_name: Default
+      project_domain_name: Default
+    region_name: {region}
+    identity_api_version: 3
+    interface: public
+"
+    );
+    if has_authority {
+        text += &format!("    cacert: {AUTHORITY}\n");
+    }
+    Password::new(text)
+}

@@ -1,0 +1,54 @@
+//! What a plan was made from, in sixteen hexadecimal digits: with another one, the world has moved.
+
+use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
+
+use super::{Observed, Plan, label};
+use crate::desired::Graph;
+use crate::held::{Held, UID};
+
+/// The digest of what is desired, of what is there (but for what controllers write about it), and of the plan. It is
+/// mixed with a password of the cloud, so that nobody can try contents of Secrets by it.
+pub fn digest(graph: &Graph, held: &Held, objects: &[Json], plan: &Plan) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |text: &str| {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text.as_bytes());
+    };
+    add(held.password("names").expose());
+    for (step, object) in graph.objects() {
+        add(&step.name);
+        add(&object.exposed().to_string());
+    }
+    let observed = Observed::of(objects);
+    let wanted: Vec<_> = graph.objects().map(|(_, it)| it.reference()).collect();
+    for (reference, object) in &observed.objects {
+        if label(object, UID) == Some(&graph.uid) || wanted.contains(&reference) {
+            add(&reference.to_string());
+            add(&settled(object).to_string());
+        }
+    }
+    // With what is written to RabbitMQ and Keystone.
+    add(&serde_json::to_string(plan).unwrap_or_default());
+    let bytes = hash.finalize();
+    bytes.iter().take(8).map(|it| format!("{it:02x}")).collect()
+}
+
+/// An object without what changes by itself.
+fn settled(object: &Json) -> Json {
+    let mut settled = object.clone();
+    if let Some(fields) = settled.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = settled.get_mut("metadata").and_then(Json::as_object_mut) {
+        for field in [
+            "managedFields",
+            "resourceVersion",
+            "generation",
+            "annotations",
+        ] {
+            metadata.remove(field);
+        }
+    }
+    settled
+}

@@ -1,0 +1,222 @@
+//! The edge: nginx, which ends TLS and passes each request on to the API of its port. It has the standard port of every
+//! API on the addresses of the control nodes, by a Service with these as external IPs: Pods need no rights on their nodes.
+
+use super::definition::{Address, Definition, File, Probe, Run, Workload, command};
+use crate::certificate;
+use crate::cloud::Cloud;
+use crate::held::Held;
+use crate::parameters::{Exposure, Mode, Parameters};
+
+const USER: &str = "edge";
+/// The ports, which are those of the Services behind them.
+const PORTS: &[(&str, u16)] = &[
+    ("identity", 5000),
+    ("consoles", 6080),
+    ("compute", 8774),
+    ("placement", 8778),
+    ("image", 9292),
+    ("network", 9696),
+];
+/// The Service behind each port, in the same order.
+const BEHIND: [&str; 6] = [
+    "keystone",
+    "nova-novncproxy",
+    "nova",
+    "placement",
+    "glance",
+    "neutron",
+];
+/// The directory of the certificate and its key.
+const TLS: &str = "/etc/edge/tls";
+const CONFIGURATION: &str = "/etc/edge/nginx.conf";
+/// nginx answers what it has begun when it is told to quit; on SIGTERM it would cut it off.
+const RUN: &str = "nginx -e stderr -c /etc/edge/nginx.conf & child=$!
+trap 'kill -QUIT $child' TERM
+wait $child
+wait $child";
+
+/// What is the same for every port. A path with a variable is read for each connection: a certificate that is renewed
+/// needs no restart. There is no log of requests: URLs of consoles have their tokens.
+const COMMON: &str = "daemon off;
+worker_processes 2;
+pid /tmp/nginx.pid;
+error_log stderr warn;
+events {
+    worker_connections 4096;
+}
+http {
+    access_log off;
+    server_tokens off;
+    client_body_temp_path /tmp/body;
+    proxy_temp_path /tmp/proxy;
+    fastcgi_temp_path /tmp/fastcgi;
+    uwsgi_temp_path /tmp/uwsgi;
+    scgi_temp_path /tmp/scgi;
+    map $ssl_server_name $certificate {
+        default /etc/edge/tls/tls.crt;
+    }
+    map $ssl_server_name $key {
+        default /etc/edge/tls/tls.key;
+    }
+    map $http_upgrade $connection_upgrade {
+        default upgrade;
+        '' close;
+    }
+    ssl_certificate $certificate;
+    ssl_certificate_key $key;
+    ssl_protocols TLSv1.2 TLSv1.3;
+    client_max_body_size 0;
+    proxy_http_version 1.1;
+    proxy_connect_timeout 10s;
+    proxy_read_timeout 600s;
+    proxy_send_timeout 600s;
+    proxy_set_header Host $http_host;
+    proxy_set_header Upgrade $http_upgrade;
+    proxy_set_header Connection $connection_upgrade;
+    proxy_set_header X-Forwarded-Proto https;
+    proxy_set_header X-Forwarded-For $remote_addr;
+    proxy_set_header X-Forwarded-Host '';
+    proxy_set_header X-Forwarded-Port '';
+    proxy_set_header X-Forwarded-Prefix '';
+    proxy_set_header Forwarded '';
+";
+/// Images pass through, and are not kept here until they are complete.
+const STREAMED: &str = "        proxy_buffering off;
+        proxy_request_buffering off;
+";
+/// A console is a connection of hours.
+const LONG: &str = "        proxy_read_timeout 12h;
+        proxy_send_timeout 12h;
+";
+
+/// The exposure of a cloud with an edge.
+pub(crate) fn of(parameters: &Parameters) -> Option<&Exposure> {
+    let exposure = parameters.exposure.as_ref()?;
+    (exposure.mode == Mode::Edge).then_some(exposure)
+}
+
+/// The URL that users find for one inside the cluster.
+pub(crate) fn public(parameters: &Parameters, internal: &str) -> String {
+    let outside = of(parameters).and_then(|exposure| {
+        let (_, rest) = internal.strip_prefix("http://")?.split_once(':')?;
+        Some(format!("https://{}:{rest}", exposure.host))
+    });
+    outside.unwrap_or_else(|| internal.to_owned())
+}
+
+/// What the edge consists of.
+///
+/// # Errors
+/// Why there is no certificate.
+pub(super) fn definition(
+    cloud: &Cloud,
+    held: &Held,
+    exposure: &Exposure,
+) -> Result<Definition, String> {
+    let mut run = Run {
+        command: command(&["/bin/sh", "-c", RUN]),
+        user: USER,
+        files: vec![File::public("edge", CONFIGURATION, configuration())],
+        scratch: vec!["/tmp"],
+        ..Run::default()
+    };
+    match exposure.given() {
+        Some(secret) => run.keys.push((secret.to_owned(), TLS)),
+        None => {
+            let issued = certificate::issued(cloud, held, exposure)?;
+            let path = |name: &str| format!("{TLS}/{name}");
+            run.files.extend([
+                File::public("edge-certificate", path("tls.crt"), issued.certificate),
+                File::secret("edge-key", path("tls.key"), issued.key.expose().to_owned()),
+            ]);
+        }
+    }
+    Ok(Definition {
+        name: "edge",
+        addresses: vec![Address {
+            name: "edge",
+            workload: "edge",
+            ports: PORTS,
+            replicas: false,
+        }],
+        external: exposure.nodes(),
+        workloads: vec![Workload {
+            name: "edge",
+            stateful: None,
+            run,
+            ports: PORTS,
+            ready: Probe::Tcp("identity"),
+            alive: Some(Probe::Tcp("identity")),
+            needs: vec![
+                "keystone-api",
+                "glance-api",
+                "placement-api",
+                "neutron-api",
+                "nova-api",
+                "nova-novncproxy",
+            ],
+        }],
+        ..Definition::default()
+    })
+}
+
+fn configuration() -> String {
+    let mut text = COMMON.to_owned();
+    for ((name, port), behind) in PORTS.iter().zip(BEHIND) {
+        let more = match *name {
+            "image" => STREAMED,
+            "consoles" => LONG,
+            _ => "",
+        };
+        text += &format!(
+            "    server {{
+        listen {port} ssl;
+{more}        location / {{
+            proxy_pass http://{behind}:{port};
+        }}
+    }}
+"
+        );
+    }
+    text + "}\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::desired::tests::{cloud, full, held};
+    use crate::release::Release;
+    use crate::service::definitions;
+
+    #[test]
+    fn every_service_of_the_catalogue_has_its_port_at_the_edge() {
+        for release in Release::ALL {
+            let cloud = cloud(&full(release));
+            let text = configuration();
+            let (definitions, problems) = definitions(&cloud, &held());
+            assert_eq!(problems, Vec::<String>::new());
+            for entry in definitions.iter().flat_map(|it| &it.catalogue) {
+                let behind = entry.url.strip_prefix("http://").unwrap();
+                let behind = behind.split('/').next().unwrap();
+                let (_, port) = behind.split_once(':').unwrap();
+                let server = format!("        listen {port} ssl;\n");
+                let pass = format!("proxy_pass http://{behind};\n");
+                let (_, rest) = text.split_once(&server).unwrap();
+                let server = rest.split("    server {").next().unwrap();
+                assert!(server.contains(&pass), "{}: {server}", entry.kind);
+            }
+        }
+    }
+
+    #[test]
+    fn urls_follow_the_exposure() {
+        let with = |exposure| cloud(&json!({"release": "zed", "exposure": exposure})).parameters;
+        let edge = with(json!({"mode": "Edge", "host": "192.0.2.7"}));
+        let url = "http://nova:8774/v2.1";
+        assert_eq!(public(&edge, url), "https://192.0.2.7:8774/v2.1");
+        assert_eq!(public(&with(json!({"mode": "None"})), url), url);
+        assert_eq!(public(&Parameters::of(Release::Zed), url), url);
+    }
+}

@@ -1,0 +1,193 @@
+//! Imaginary hypervisors (`compute.driver: Fake`): real nova-compute services whose guests are entries in memory, and a
+//! stand-in for their ovn-controllers, by which ports become ACTIVE. No packet flows.
+
+use super::Service;
+use super::definition::{Address, File, Probe, Run, Stateful, Task, Variable, Workload, command};
+use super::{ovn, rabbitmq};
+use crate::accounts::mark;
+use crate::cloud::Cloud;
+use crate::config::Config;
+use crate::held::Held;
+use crate::parameters::{Fake, Parameters};
+use crate::release::Release;
+
+/// The name of the StatefulSet, and with a number that of each hypervisor.
+const COMPUTE: &str = "nova-compute";
+/// Where programs of ours are in a container.
+const COMPUTE_PROGRAM: &str = "/opt/ferrostack/compute.py";
+const CHASSIS_PROGRAM: &str = "/opt/ferrostack/chassis.py";
+const ZONES_PROGRAM: &str = "/opt/ferrostack/zones.py";
+/// The file that says that a nova-compute has its records.
+const STARTED: &str = "/var/lib/nova/started";
+/// The schema of the southbound database, which the stand-in needs.
+const SCHEMA: &str = "/usr/share/ovn/ovn-sb.ovsschema";
+/// A host that is not mapped to a cell gets no servers.
+const DISCOVER: &str = "nova-manage cell_v2 discover_hosts || exit
+nova-manage cell_v2 list_hosts >/tmp/hosts || exit
+for host; do
+grep -Eq \"\\| $host +\\|\" /tmp/hosts || { echo \"$host has no record in the cell\" >&2; exit 1; }
+done";
+
+/// What Nova needs for such hypervisors.
+pub(super) fn compute_options(config: &mut Config) {
+    config.derive(
+        "DEFAULT",
+        "compute_driver",
+        "fake.Hypervisor",
+        "compute.driver",
+    );
+    let plug =
+        "the stand-in for ovn-controller plugs ports after a moment, for which no server waits";
+    config.preset("DEFAULT", "vif_plugging_is_fatal", "false", plug);
+    config.preset("DEFAULT", "vif_plugging_timeout", "0", plug);
+    let why = "the driver forgets its guests with the Pod, which is no power failure";
+    config.preset("DEFAULT", "sync_power_state_interval", "-1", why);
+    config.require("DEFAULT", "resume_guests_state_on_host_boot", "true", why);
+    let why = "many of them share a machine, and a late report is no outage";
+    config.preset("DEFAULT", "report_interval", "20", why);
+    config.preset("DEFAULT", "service_down_time", "120", why);
+}
+
+/// What Neutron needs for them.
+pub(super) fn network_options(config: &mut Config) {
+    let why = "the stand-ins for ovn-controller report only when northd asks";
+    config.preset("DEFAULT", "agent_down_time", "3600", why);
+}
+
+/// Each hypervisor with its zone. The zones take turns.
+fn hosts(fake: &Fake) -> impl Iterator<Item = (String, &str)> {
+    (0..fake.hypervisors.0).map(|number| {
+        let zones = fake.zones.iter().map(String::as_str);
+        let zone = zones.cycle().nth(number as usize).unwrap_or_default();
+        (format!("{COMPUTE}-{number}"), zone)
+    })
+}
+
+/// The name by which the replicas are found.
+pub(super) fn address() -> Address {
+    Address {
+        name: COMPUTE,
+        workload: COMPUTE,
+        ports: &[],
+        replicas: true,
+    }
+}
+
+/// The hypervisors.
+pub(super) fn computes(cloud: &Cloud, held: &Held, fake: &Fake) -> Workload {
+    let mut files = Service::Nova.files(cloud, held, Some(COMPUTE));
+    let program = include_str!("../../programs/compute.py");
+    files.push(File::public(
+        "nova-compute-program",
+        COMPUTE_PROGRAM,
+        program.to_owned(),
+    ));
+    Workload {
+        name: COMPUTE,
+        stateful: Some(Stateful {
+            address: COMPUTE,
+            replicas: fake.hypervisors.0,
+            parallel: true,
+        }),
+        run: Run {
+            command: command(&["python3", COMPUTE_PROGRAM, held.uid()]),
+            user: "nova",
+            files,
+            scratch: vec!["/tmp", "/var/lib/nova"],
+            ..Run::default()
+        },
+        ports: &[],
+        ready: Probe::Announced(STARTED, &[rabbitmq::PORT]),
+        // Without a broker it reconnects by itself.
+        alive: None,
+        // It ends without a conductor, and reports to Placement.
+        needs: vec!["nova-conductor", "placement-api"],
+    }
+}
+
+/// What has to be done with the hypervisors when they have reported: the map of cells, then the zones.
+pub(super) fn tasks(cloud: &Cloud, held: &Held, fake: &Fake) -> Vec<Task> {
+    let mut discover = command(&["/bin/sh", "-c", DISCOVER, "discover"]);
+    discover.extend(hosts(fake).map(|(host, _)| host));
+    let mut tasks = vec![Task {
+        name: "nova-hosts",
+        run: Run {
+            command: discover,
+            user: "nova",
+            files: Service::Nova.files(cloud, held, Some("nova-manage")),
+            scratch: vec!["/tmp", "/var/lib/nova"],
+            ..Run::default()
+        },
+        needs: vec![COMPUTE],
+        repeat: false,
+    }];
+    if !fake.zones.is_empty() {
+        tasks.push(zones(cloud, held, fake));
+    }
+    tasks
+}
+
+fn zones(cloud: &Cloud, held: &Held, fake: &Fake) -> Task {
+    let region = &cloud.parameters.region;
+    let mut words = command(&["python3", ZONES_PROGRAM, &mark(held.uid()), region]);
+    words.extend(hosts(fake).map(|(host, zone)| format!("{host}:{zone}")));
+    let program = include_str!("../../programs/zones.py");
+    Task {
+        name: "nova-zones",
+        run: Run {
+            command: words,
+            user: "nova",
+            files: vec![File::public(
+                "nova-zones-program",
+                ZONES_PROGRAM,
+                program.to_owned(),
+            )],
+            scratch: vec!["/tmp"],
+            environment: vec![("OS_PASSWORD", Variable::Account("identity-nova"))],
+            ..Run::default()
+        },
+        needs: vec!["nova-hosts", "nova-api"],
+        repeat: false,
+    }
+}
+
+/// The stand-in for the ovn-controllers of all hypervisors.
+pub(super) fn chassis(cloud: &Cloud, fake: &Fake) -> Workload {
+    let physical = cloud.parameters.network.physical.iter();
+    let mappings: Vec<String> = physical.map(|it| format!("{0}:br-{0}", it.name)).collect();
+    let southbound = match cloud.parameters.release {
+        // Before 3.3 the Python library of Open vSwitch takes no names.
+        Release::Zed => Variable::Database("ovn-sb", ovn::SB),
+        Release::Epoxy => Variable::Text(ovn::southbound(&cloud.namespace)),
+    };
+    // A word of the command can refer to a variable, and is no word of a shell.
+    let mut words = command(&["python3", "-u", CHASSIS_PROGRAM, "$(SOUTHBOUND)", SCHEMA]);
+    words.push(mappings.join(","));
+    words.extend(hosts(fake).map(|(host, zone)| format!("{host}:{zone}")));
+    let program = include_str!("../../programs/chassis.py");
+    Workload {
+        name: "ovn-chassis",
+        stateful: None,
+        run: Run {
+            command: words,
+            user: ovn::USER,
+            files: vec![File::public(
+                "ovn-chassis-program",
+                CHASSIS_PROGRAM,
+                program.to_owned(),
+            )],
+            scratch: vec!["/tmp"],
+            environment: vec![("SOUTHBOUND", southbound)],
+            ..Run::default()
+        },
+        ports: &[],
+        ready: Probe::Connected(&[ovn::SB]),
+        alive: None,
+        needs: vec!["ovn-sb"],
+    }
+}
+
+/// The imaginary hypervisors of a cloud, if it has some.
+pub(super) fn of(parameters: &Parameters) -> Option<&Fake> {
+    Some(&parameters.compute.as_ref()?.fake)
+}

@@ -1,0 +1,193 @@
+//! `openstack why`: the first cause.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, bail};
+use api::conditions;
+use api::openstack::v1alpha1::{OpenStack, OpenStackStatus, Phase};
+use deployer::{Cause, Cloud, Held, Parameters, Reported, Situation, Why, Written};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use kube::Client;
+use kube::api::{Api, ListParams};
+use serde_json::Value;
+
+use super::place;
+use super::plan::cluster;
+use crate::cli::{OpenStackWhy, Output};
+use crate::environment::Environment;
+
+/// Why a cloud, or an object in it, is not ready, as text or JSON.
+pub(crate) async fn why(args: &OpenStackWhy, environment: &Environment) -> anyhow::Result<String> {
+    let client = place::client(&args.place, environment).await?;
+    let (name, namespace) = (&args.cloud, &args.namespace);
+    let api: Api<OpenStack> = Api::namespaced(client.clone(), namespace);
+    let found = api.get_opt(name).await;
+    let Some(object) =
+        found.with_context(|| format!("cannot read OpenStack {namespace}/{name}"))?
+    else {
+        bail!(
+            "there is no cloud {name} in namespace {namespace}: make one with `{} openstack up`",
+            environment.program
+        );
+    };
+    let found = of(&client, &object, args.object.as_deref()).await?;
+    match args.output.output {
+        Output::Text => Ok(text(&found, Timestamp::now())),
+        Output::Json => Ok(format!("{}\n", serde_json::to_string_pretty(&found)?)),
+    }
+}
+
+/// The first cause, without a password in it.
+async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow::Result<Why> {
+    let document = serde_json::to_value(object)?;
+    let (parameters, _) = Parameters::read(&document).or_else(|error| {
+        // The controller says it, too; here it is the cause.
+        match document["spec"]["release"]
+            .as_str()
+            .and_then(deployer::Release::named)
+        {
+            Some(release) => Ok((Parameters::of(release), "spec")),
+            None => Err(anyhow::Error::new(error)),
+        }
+    })?;
+    let cloud = Cloud::of(&document, parameters)?;
+    let objects = cluster::objects(client, &cloud.namespace).await?;
+    let pods = cluster::pods(client, &cloud.namespace).await?;
+    let nodes: Api<Node> = Api::all(client.clone());
+    // Who may not read nodes still learns all the rest.
+    let nodes = nodes.list(&ListParams::default()).await.map(|it| it.items);
+    let nodes = nodes.unwrap_or_default();
+    let nodes: Vec<Value> = nodes
+        .iter()
+        .filter_map(|it| serde_json::to_value(it).ok())
+        .collect();
+    let held = Held::complete(&cloud.name, &objects, || 0);
+    let graph = deployer::desired(&cloud, &held);
+    let plan = deployer::plan(&graph, &objects);
+    let status = object.status.clone().unwrap_or_default();
+    let situation = Situation {
+        graph: &graph,
+        plan: &plan,
+        objects: &objects,
+        pods: &pods,
+        nodes: &nodes,
+        reported: &reported(object, &status, &graph),
+    };
+    let mut why = deployer::why(&situation, asked).map_err(anyhow::Error::msg)?;
+    for cause in &mut why.causes {
+        cause.detail = cause.detail.take().map(|it| held.masked(&it));
+    }
+    Ok(why)
+}
+
+/// What the status of a cloud reports.
+fn reported(object: &OpenStack, status: &OpenStackStatus, graph: &deployer::Graph) -> Reported {
+    let condition = |name: &str| conditions::find(&status.conditions, name);
+    let is = |name: &str, value: &str| condition(name).filter(|it| it.status == value);
+    let invalid = is(rollout::CONFIGURATION_VALID, "False").map(|it| it.message.clone());
+    let ready = is(rollout::READY, "False");
+    let with = |reason: &str| {
+        let found = ready.filter(|it| it.reason == reason);
+        found.map(|it| it.message.clone())
+    };
+    let unseen = status.observed_generation != object.metadata.generation;
+    let stopped = if object.metadata.deletion_timestamp.is_some() {
+        Some(format!(
+            "it is being deleted: {}",
+            with("Deleting").unwrap_or_default()
+        ))
+    } else if unseen {
+        Some("no controller has looked at its parameters: `openstack up` runs one".to_owned())
+    } else if object.spec.paused {
+        Some("it is paused; `paused: false` lets it go on".to_owned())
+    } else {
+        invalid.or_else(|| with("Conflict"))
+    };
+    let accounts = graph.steps.iter().filter(|it| it.accounts.is_some());
+    let accounts: BTreeMap<String, Written> = accounts
+        .filter_map(|step| {
+            let found = status.steps.iter().find(|it| it.name == step.name)?;
+            let written = match found.phase {
+                Phase::Ready => Written::All,
+                Phase::Progressing => Written::Not(found.message.clone()),
+                Phase::Failed => Written::Conflict(found.message.clone()),
+                Phase::Waiting => return None,
+            };
+            Some((step.name.clone(), written))
+        })
+        .collect();
+    Reported {
+        stopped,
+        rejection: with("WriteRejected"),
+        accounts,
+    }
+}
+
+/// The causes for people, each with what waits for it.
+fn text(why: &Why, now: Timestamp) -> String {
+    let object = &why.object;
+    if why.causes.is_empty() {
+        return format!("{object} is ready\n");
+    }
+    let lines = why.causes.iter().map(|cause| match object.as_str() {
+        "the cloud" => whole(cause, now),
+        object if is_cause_itself(object, cause) => format!("{}\n", sentence(cause, " ", now)),
+        object => format!("{object} waits for {}\n", sentence(cause, ", which ", now)),
+    });
+    lines.collect()
+}
+
+/// Whether a cause is in the object itself.
+fn is_cause_itself(object: &str, cause: &Cause) -> bool {
+    cause.of == object
+        || cause.waiting.first().is_some_and(|it| it == object) && cause.of.starts_with("task ")
+}
+
+fn whole(cause: &Cause, now: Timestamp) -> String {
+    let first = sentence(cause, " ", now);
+    let others: Vec<&str> = cause.waiting.iter().map(String::as_str).collect();
+    let others: Vec<&str> = others.into_iter().filter(|it| *it != cause.of).collect();
+    match others.as_slice() {
+        [] => format!("{first}\n"),
+        [one] => format!("{first}\n    {one} waits for it\n"),
+        [all @ .., last] if all.len() < 5 => {
+            format!("{first}\n    {} and {last} wait for it\n", all.join(", "))
+        }
+        [one, two, ..] => {
+            let more = others.len() - 2;
+            format!("{first}\n    {one}, {two} and {more} more steps wait for it\n")
+        }
+    }
+}
+
+/// `nova-api crashes since 40 s: exit status 1: no such option`.
+fn sentence(cause: &Cause, joint: &str, now: Timestamp) -> String {
+    let since = cause
+        .since
+        .as_deref()
+        .and_then(|it| it.parse::<Timestamp>().ok());
+    let since = since.map(|it| format!(" since {}", span(now.duration_since(it).as_secs())));
+    let detail = cause.detail.as_deref().filter(|it| !it.is_empty());
+    let detail = detail.map(|it| format!(": {it}"));
+    let advice = cause.advice.as_ref().map(|it| format!(" ({it})"));
+    format!(
+        "{}{joint}{}{}{}{}",
+        cause.of,
+        cause.problem,
+        since.unwrap_or_default(),
+        detail.unwrap_or_default(),
+        advice.unwrap_or_default()
+    )
+}
+
+fn span(seconds: i64) -> String {
+    match seconds.max(0) {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7199 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! What runs on the servers: simulated guests, or machines of a guest runner.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use openstack::session::Session;
+use simulator::guest::{self, Guests, Outside};
+use simulator::runner::Runners;
+use simulator::world::World;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::consoles::ConsoleFiles;
+use super::machines::Machines;
+use super::observe::Observation;
+use crate::cli::SimulateGuests;
+use crate::simulated;
+
+/// The default of kubeadm, since the load balancers of a real cloud become ready slowly.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(300);
+/// Why machines need a directory.
+const HOMELESS: &str =
+    "--guest-runner needs --state-dir, where the disks and consoles of the machines are kept";
+
+/// What runs on the servers.
+pub(super) enum Body {
+    Guests(Guests),
+    Machines(Runners, Arc<Machines>, ConsoleFiles),
+}
+
+impl Body {
+    /// Rejects arguments with which nothing can be started, before the cloud is asked.
+    pub(super) fn check(args: &SimulateGuests) -> anyhow::Result<()> {
+        match &args.program.guest_runner {
+            Some(program) => {
+                simulated::check_program(program)?;
+                args.state_dir.as_ref().map(drop).context(HOMELESS)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Starts what runs on the servers of `world`, which is that of `seen`.
+    pub(super) async fn start(
+        args: &SimulateGuests,
+        world: watch::Receiver<Arc<World>>,
+        outside: &Outside,
+        seen: &Observation,
+        shutdown: CancellationToken,
+    ) -> anyhow::Result<Self> {
+        if args.program.guest_runner.is_none() {
+            let options = guest::Options {
+                state_dir: args.state_dir.clone(),
+                join_timeout: JOIN_TIMEOUT,
+                outside: outside.clone(),
+                ..guest::Options::default()
+            };
+            return Ok(Self::Guests(Guests::start(world, options, shutdown)));
+        }
+        let state_dir = args.state_dir.clone().context(HOMELESS)?;
+        let consoles = ConsoleFiles::new(&state_dir);
+        let machines = Arc::new(Machines::default());
+        machines.observe(seen);
+        let servers = Arc::clone(&machines);
+        let outside = outside.clone();
+        let runners =
+            simulated::machines(world, servers, &args.program, state_dir, outside, shutdown)
+                .await?;
+        Ok(Self::Machines(runners, machines, consoles))
+    }
+
+    /// What the servers are.
+    pub(super) fn plural(&self) -> &'static str {
+        match self {
+            Self::Guests(_) => "guests",
+            Self::Machines(..) => "machines",
+        }
+    }
+
+    /// Where the consoles are.
+    pub(super) fn welcome(&self) -> Option<String> {
+        match self {
+            Self::Guests(_) => None,
+            Self::Machines(_, _, consoles) => Some(consoles.place()),
+        }
+    }
+
+    /// Takes over what was read. Before its world is published, since a machine that starts reads its hardware.
+    pub(super) fn observe(&self, seen: &Observation) {
+        if let Self::Machines(_, machines, _) = self {
+            machines.observe(seen);
+        }
+    }
+
+    /// Writes to the cloud what machines reported.
+    pub(super) async fn write(&self, session: &Session, seen: &Observation) {
+        if let Self::Machines(_, machines, _) = self {
+            machines.write(session, seen).await;
+        }
+    }
+
+    /// The console log of a server.
+    pub(super) fn console(&self, server: &str) -> String {
+        match self {
+            Self::Guests(guests) => guests.console(server),
+            Self::Machines(runners, ..) => runners.console(server),
+        }
+    }
+
+    /// What machines reported since the last call.
+    pub(super) fn lines(&self) -> Vec<String> {
+        match self {
+            Self::Guests(_) => Vec::new(),
+            Self::Machines(_, machines, _) => machines.lines(),
+        }
+    }
+
+    /// Writes the consoles of machines to their files.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub(super) fn keep_consoles(&mut self) -> anyhow::Result<()> {
+        match self {
+            Self::Guests(_) => Ok(()),
+            Self::Machines(runners, machines, consoles) => {
+                consoles.follow(&machines.ids(), |server| runners.console(server))
+            }
+        }
+    }
+
+    /// Waits for the end of all that runs, after `shutdown`.
+    pub(super) async fn stopped(&self) {
+        match self {
+            Self::Guests(guests) => guests.stopped().await,
+            Self::Machines(runners, ..) => runners.stopped().await,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The requests of the controller to the API server.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use kube::Client;
+use kube::client::Body;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::world::{World, start};
+
+/// A request as RBAC sees it: group, resource with its subresource, verb.
+pub(crate) type Asked = (String, String, String);
+
+/// What was asked, and how often.
+#[derive(Clone, Default)]
+pub(crate) struct Counter {
+    asked: Arc<Mutex<BTreeMap<Asked, usize>>>,
+}
+
+impl Counter {
+    /// A client that counts.
+    pub(crate) fn of(&self, client: &Client) -> Client {
+        let (counter, inner) = (self.clone(), client.clone());
+        let counted = tower::service_fn(move |request: http::Request<Body>| {
+            let client = inner.clone();
+            *counter.asked.lock().entry(asked(&request)).or_default() += 1;
+            async move { client.send(request).await }
+        });
+        Client::new(counted, testbed::NAMESPACE)
+    }
+
+    pub(crate) fn all(&self) -> BTreeMap<Asked, usize> {
+        self.asked.lock().clone()
+    }
+
+    pub(crate) fn total(&self) -> usize {
+        self.asked.lock().values().sum()
+    }
+
+    /// Forwarded ports: Keystone closes each connection, so that each request to it is one.
+    fn forwarded(&self) -> usize {
+        let asked = self.asked.lock();
+        let forwarded = asked.iter().filter(|(it, _)| it.1 == "pods/portforward");
+        forwarded.map(|(_, count)| count).sum()
+    }
+
+    /// Writes of objects and statuses.
+    fn writes(&self) -> usize {
+        let asked = self.asked.lock();
+        let writes = asked.iter().filter(|((_, resource, verb), _)| {
+            resource != "pods/portforward" && !["get", "list", "watch"].contains(&verb.as_str())
+        });
+        writes.map(|(_, count)| count).sum()
+    }
+}
+
+fn asked(request: &http::Request<Body>) -> Asked {
+    let path = request.uri().path().trim_start_matches('/');
+    let parts: Vec<&str> = path.split('/').collect();
+    let (group, rest) = match parts.as_slice() {
+        ["api", _, rest @ ..] => ("", rest),
+        ["apis", group, _, rest @ ..] => (*group, rest),
+        _ => ("", parts.as_slice()),
+    };
+    let rest = match rest {
+        ["namespaces", _, rest @ ..] if !rest.is_empty() => rest,
+        rest => rest,
+    };
+    let resource = match rest {
+        [resource, _, sub] => format!("{resource}/{sub}"),
+        [resource, ..] => (*resource).to_owned(),
+        [] => path.to_owned(),
+    };
+    let watches = request
+        .uri()
+        .query()
+        .is_some_and(|it| it.contains("watch=true"));
+    let verb = match (request.method(), rest.len()) {
+        (&Method::GET, 1) if watches => "watch",
+        (&Method::GET, 1) => "list",
+        (&Method::GET, _) => "get",
+        (&Method::POST, _) => "create",
+        (&Method::PUT, _) => "update",
+        (&Method::PATCH, _) => "patch",
+        (&Method::DELETE, _) => "delete",
+        (other, _) => other.as_str(),
+    };
+    (group.to_owned(), resource, verb.to_owned())
+}
+
+#[tokio::test]
+async fn a_cloud_takes_two_requests_for_each_object_beside_those_for_accounts_and_no_write_again() {
+    let world = World::open().await;
+    let counter = Counter::default();
+    let controller = start(counter.of(&world.management.client));
+    world.create(json!({"release": "2025.1"})).await;
+    world.ready().await;
+    let objects = world.owned().await.len();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let (total, forwarded) = (counter.total(), counter.forwarded());
+    assert!(
+        total - forwarded <= 2 * objects && forwarded <= 70,
+        "{total} requests for {objects} objects: {:#?}",
+        counter.all()
+    );
+    drop(controller);
+
+    // Another controller finds everything as it should be.
+    let counter = Counter::default();
+    let _controller = start(counter.of(&world.management.client));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(counter.total() > 10, "it has looked");
+    assert_eq!(counter.writes(), 0, "{:#?}", counter.all());
+}

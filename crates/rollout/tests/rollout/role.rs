@@ -1,0 +1,69 @@
+//! The permissions in config/rbac/openstack.yaml are those that the controller asks for.
+
+use std::collections::BTreeSet;
+
+use api::openstack::v1alpha1::OpenStack;
+use serde_json::{Value, json};
+
+use crate::requests::{Asked, Counter};
+use crate::world::{CLOUD, World, start};
+
+const MANIFESTS: &str = include_str!("../../../../config/rbac/openstack.yaml");
+
+/// What the Role allows.
+fn allowed() -> BTreeSet<Asked> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(MANIFESTS).unwrap();
+    let role = documents.iter().find(|it| it["kind"] == "Role").unwrap();
+    let texts = |value: &Value| {
+        let items = value.as_array().unwrap().iter();
+        items
+            .map(|it| it.as_str().unwrap().to_owned())
+            .collect::<Vec<String>>()
+    };
+    let mut allowed = BTreeSet::new();
+    for rule in role["rules"].as_array().unwrap() {
+        for group in texts(&rule["apiGroups"]) {
+            for resource in texts(&rule["resources"]) {
+                for verb in texts(&rule["verbs"]) {
+                    allowed.insert((group.clone(), resource.clone(), verb));
+                }
+            }
+        }
+    }
+    allowed
+}
+
+#[tokio::test]
+async fn the_role_allows_what_the_controller_asks_for_in_the_life_of_a_cloud_and_no_more() {
+    let world = World::open().await;
+    let counter = Counter::default();
+    let _controller = start(counter.of(&world.management.client));
+    world.create(json!({"release": "2025.1"})).await;
+    world.ready().await;
+    // Every kind of object changes: those that an option restarts, and what somebody has changed.
+    let config = json!({"DEFAULT": {"debug": true}});
+    world
+        .changed(json!({"spec": {"services": {"nova": {"config": config}}}}))
+        .await;
+    world.ready().await;
+    for (group, kind) in [
+        ("", "ConfigMap"),
+        ("", "Secret"),
+        ("", "Service"),
+        ("", "PersistentVolumeClaim"),
+        ("apps", "StatefulSet"),
+    ] {
+        world.drift(group, kind).await;
+    }
+    world.ready().await;
+    world.delete(true).await;
+    world.management.gone::<OpenStack>(CLOUD).await;
+    let asked: BTreeSet<Asked> = counter.all().into_keys().collect();
+    let allowed = allowed();
+    let forbidden: Vec<&Asked> = asked.difference(&allowed).collect();
+    assert!(forbidden.is_empty(), "{forbidden:#?}");
+    // An object that cannot be decoded is an event; which verb a forwarded port needs depends on the API server.
+    let rare = |it: &&Asked| it.1 == "events" || it.1 == "pods/portforward" && it.2 == "create";
+    let unused: Vec<&Asked> = allowed.difference(&asked).filter(|it| !rare(it)).collect();
+    assert!(unused.is_empty(), "{unused:#?}");
+}

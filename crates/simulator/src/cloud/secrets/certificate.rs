@@ -1,0 +1,36 @@
+//! What Octavia reads for a listener: a secret with a PKCS12 bundle, or a container of type `certificate`.
+
+use super::payload;
+use crate::cloud::call::Call;
+use crate::cloud::document::Fields;
+use crate::cloud::kind::Kind;
+
+/// The first byte of a PKCS12 bundle, which is a sequence in DER.
+const SEQUENCE: u8 = 0x30;
+
+/// What a reference leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Certificate {
+    Readable,
+    /// The secret is not a PKCS12 bundle.
+    Malformed,
+    /// Nothing, nothing that the caller may read, or a container of another type.
+    Unknown,
+}
+
+/// Follows a reference as Octavia's client does: by the id at its end, first among secrets, then among containers.
+pub(crate) fn certificate(call: &Call<'_>, reference: &str) -> Certificate {
+    let id = reference.rsplit('/').next().unwrap_or_default();
+    if let Some(secret) = call.accessible(Kind::Secret, id)
+        && let Ok(payload) = payload::of(&secret)
+    {
+        return match payload.first() {
+            Some(SEQUENCE) => Certificate::Readable,
+            _ => Certificate::Malformed,
+        };
+    }
+    match call.accessible(Kind::Container, id) {
+        Some(container) if container.text("type") == "certificate" => Certificate::Readable,
+        _ => Certificate::Unknown,
+    }
+}

@@ -1,0 +1,304 @@
+//! Variables of a ClusterClass.
+//!
+//! A definition is a structural schema, with CEL rules, as those of CustomResourceDefinitions: it is compiled, and values
+//! are defaulted and validated, by the code that does so for custom resources.
+
+use std::collections::BTreeMap;
+
+use api::admission::FieldError;
+use api::core::v1beta2::{ClassVariable, Variable};
+use apiserver::schema::Schema;
+use serde_json::{Map, Value, json};
+
+/// The name of the variable that has the builtin variables as fields.
+pub const BUILTIN: &str = "builtin";
+/// The only field of the object that a schema of a variable is compiled into: the root of a schema must be an object.
+const FIELD: &str = "value";
+/// Keywords of a variable's schema that say nothing about values, and that schemas of custom resources may not have.
+const COMMENTS: [&str; 2] = ["example", "x-metadata"];
+
+/// A compiled definition.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Name of the variable.
+    pub name: String,
+    /// Whether a Cluster must have a value.
+    pub required: bool,
+    schema: Schema,
+}
+
+/// The compiled definitions of a class.
+///
+/// # Errors
+/// Every definition that is no valid schema, with paths below `spec.variables`.
+pub fn definitions(variables: &[ClassVariable]) -> Result<Vec<Definition>, Vec<FieldError>> {
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    for (at, variable) in variables.iter().enumerate() {
+        match compile(variable) {
+            Ok(schema) => found.push(Definition {
+                name: variable.name.clone(),
+                required: variable.required,
+                schema,
+            }),
+            Err(problems) => errors.extend(problems.into_iter().map(|(path, message)| {
+                let path = if path.is_empty() {
+                    path
+                } else {
+                    format!(".{path}")
+                };
+                let path = format!("spec.variables[{at}].schema.openAPIV3Schema{path}");
+                FieldError::new(path, message)
+            })),
+        }
+    }
+    if errors.is_empty() {
+        Ok(found)
+    } else {
+        Err(errors)
+    }
+}
+
+/// Compiles the schema of a variable.
+fn compile(variable: &ClassVariable) -> Result<Schema, Vec<(String, String)>> {
+    let mut schema = variable.schema.open_api_v3_schema.clone();
+    uncomment(&mut schema);
+    let kinds = [
+        "type",
+        "x-kubernetes-int-or-string",
+        "x-kubernetes-preserve-unknown-fields",
+    ];
+    if !kinds.iter().any(|name| schema.get(name).is_some()) {
+        return Err(vec![("type".to_owned(), "must be specified".to_owned())]);
+    }
+    let mut changes = Vec::new();
+    about_changes(&schema, "", &mut changes);
+    if !changes.is_empty() {
+        return Err(changes);
+    }
+    let root = json!({ "type": "object", "properties": { FIELD: schema } });
+    Schema::compile(&root).map_err(|errors| {
+        let prefix = format!("properties[{FIELD}]");
+        let inner = |path: &str| {
+            let path = path.strip_prefix(&prefix).unwrap_or(path);
+            path.trim_start_matches('.').to_owned()
+        };
+        errors
+            .into_iter()
+            .map(|error| (inner(&error.path), error.message))
+            .collect()
+    })
+}
+
+/// Rules that compare a value with the one before: there is none when a topology is reconciled.
+fn about_changes(schema: &Value, path: &str, found: &mut Vec<(String, String)>) {
+    let rules = schema
+        .get("x-kubernetes-validations")
+        .and_then(Value::as_array);
+    for (at, rule) in rules.into_iter().flatten().enumerate() {
+        let text = rule["rule"].as_str().unwrap_or_default();
+        if text.contains("oldSelf") {
+            let path = format!("{path}x-kubernetes-validations[{at}].rule");
+            found.push((
+                path,
+                "rules about changes of variables (oldSelf) are not built".to_owned(),
+            ));
+        }
+    }
+    for name in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get(name) {
+            about_changes(inner, &format!("{path}{name}."), found);
+        }
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, inner) in properties.into_iter().flatten() {
+        about_changes(inner, &format!("{path}properties[{name}]."), found);
+    }
+}
+
+/// Removes comments, in nested schemas as well.
+fn uncomment(schema: &mut Value) {
+    let Value::Object(fields) = schema else {
+        return;
+    };
+    fields.retain(|name, _| !COMMENTS.contains(&name.as_str()));
+    for name in ["items", "additionalProperties"] {
+        if let Some(inner) = fields.get_mut(name) {
+            uncomment(inner);
+        }
+    }
+    if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+        properties.values_mut().for_each(uncomment);
+    }
+}
+
+/// The values of a Cluster with defaults: in those that it has, and of those that it does not have.
+pub fn defaulted(definitions: &[Definition], values: &[Variable]) -> Vec<Variable> {
+    let mut all = overridden(definitions, values);
+    for definition in definitions {
+        if values.iter().any(|value| value.name == definition.name) {
+            continue;
+        }
+        let mut object = json!({});
+        definition.schema.default(&mut object);
+        if let Some(value) = object.get_mut(FIELD) {
+            all.push(Variable {
+                name: definition.name.clone(),
+                value: value.take(),
+            });
+        }
+    }
+    all
+}
+
+/// Values with defaults in them: overrides get none for values that they do not have.
+pub fn overridden(definitions: &[Definition], values: &[Variable]) -> Vec<Variable> {
+    let with_defaults = |variable: &Variable| {
+        let known = definitions.iter().find(|known| known.name == variable.name);
+        let Some(definition) = known else {
+            return variable.clone();
+        };
+        let mut object = json!({ FIELD: variable.value });
+        definition.schema.default(&mut object);
+        let value = object.get_mut(FIELD).map(Value::take);
+        Variable {
+            name: variable.name.clone(),
+            value: value.unwrap_or_default(),
+        }
+    };
+    values.iter().map(with_defaults).collect()
+}
+
+/// Values at `path` of a Cluster, such as `spec.topology.variables`.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a> {
+    /// The path of the list.
+    pub path: &'a str,
+    /// The values.
+    pub values: &'a [Variable],
+    /// Whether these are all values: overrides need no required ones.
+    pub complete: bool,
+}
+
+/// Every error of values.
+pub fn validate(definitions: &[Definition], all: Values<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let Values {
+        path,
+        values,
+        complete,
+    } = all;
+    for (at, variable) in values.iter().enumerate() {
+        let path = format!("{path}[{at}]");
+        let known = definitions.iter().find(|known| known.name == variable.name);
+        let Some(definition) = known else {
+            let names: Vec<_> = definitions
+                .iter()
+                .map(|known| known.name.as_str())
+                .collect();
+            let message = format!(
+                "the ClusterClass has no variable {}; it has: {}",
+                variable.name,
+                names.join(", ")
+            );
+            errors.push(FieldError::new(format!("{path}.name"), message));
+            continue;
+        };
+        errors.extend(definition.problems(&path, variable));
+    }
+    if complete {
+        for definition in definitions.iter().filter(|definition| definition.required) {
+            if !values.iter().any(|value| value.name == definition.name) {
+                let message = format!("the ClusterClass requires a value of {}", definition.name);
+                errors.push(FieldError::new(path, message));
+            }
+        }
+    }
+    errors
+}
+
+impl Definition {
+    fn problems(&self, path: &str, variable: &Variable) -> Vec<FieldError> {
+        let object = json!({ FIELD: variable.value });
+        let at = |inner: &str| {
+            let inner = inner.strip_prefix(FIELD).unwrap_or(inner);
+            format!("{path}.value{inner}")
+        };
+        let mut pruned = object.clone();
+        let unknown = self.schema.prune(&mut pruned);
+        let mut errors: Vec<_> = unknown
+            .iter()
+            .map(|inner| FieldError::new(at(inner), "the schema of the variable has no such field"))
+            .collect();
+        let found = self.schema.validate(&object, None);
+        errors.extend(
+            found
+                .into_iter()
+                .map(|error| FieldError::new(at(&error.path), error.message)),
+        );
+        errors
+    }
+}
+
+/// Values by the name of their variable.
+pub type Named = BTreeMap<String, Value>;
+
+/// The values by name; those in `overrides` take precedence.
+pub fn merged(values: &[Variable], overrides: &[Variable]) -> Named {
+    let all = values.iter().chain(overrides);
+    all.map(|variable| (variable.name.clone(), variable.value.clone()))
+        .collect()
+}
+
+/// The value at a path such as `builtin.cluster.name` or `list[0].field`.
+///
+/// # Errors
+/// A sentence that names the part of the path that has no value.
+pub fn value<'a>(values: &'a Named, path: &str) -> Result<&'a Value, String> {
+    let mut steps = path.split('.');
+    let first = steps.next().unwrap_or_default();
+    let (name, indices) = indexed(first)?;
+    let root = values
+        .get(name)
+        .ok_or_else(|| format!("variable {name} has no value"))?;
+    let mut at = step(root, &indices, path)?;
+    for part in steps {
+        let (name, indices) = indexed(part)?;
+        let field = at.get(name).filter(|_| at.is_object());
+        let field =
+            field.ok_or_else(|| format!("variable {path} has no value: there is no {name}"))?;
+        at = step(field, &indices, path)?;
+    }
+    Ok(at)
+}
+
+fn step<'a>(value: &'a Value, indices: &[usize], path: &str) -> Result<&'a Value, String> {
+    let mut at = value;
+    for index in indices {
+        let item = at.get(index);
+        at = item
+            .ok_or_else(|| format!("variable {path} has no value: there is no element {index}"))?;
+    }
+    Ok(at)
+}
+
+/// `name[0][1]` as its name and indices.
+fn indexed(part: &str) -> Result<(&str, Vec<usize>), String> {
+    let Some((name, rest)) = part.split_once('[') else {
+        return Ok((part, Vec::new()));
+    };
+    let problem = || format!("{part} is not a name with an index such as list[0]");
+    let inner = rest.strip_suffix(']').ok_or_else(problem)?;
+    let indices = inner
+        .split("][")
+        .map(|index| index.parse().map_err(|_| problem()));
+    Ok((name, indices.collect::<Result<_, _>>()?))
+}
+
+/// What templates of a patch compute with.
+pub fn data(values: &Named) -> crate::template::Value {
+    let fields: Map<String, Value> = values.clone().into_iter().collect();
+    crate::template::Value::from(&Value::Object(fields))
+}
+
+#[cfg(test)]
+mod tests;
