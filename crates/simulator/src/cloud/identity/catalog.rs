@@ -28,6 +28,7 @@ pub(super) const INTERFACES: [&str; 3] = ["public", "internal", "admin"];
 pub(super) fn routes(table: &mut Table<'_>) {
     const ONE_SERVICE: &str = "/v3/services/{id}";
     const ONE_ENDPOINT: &str = "/v3/endpoints/{id}";
+    const ONE_REGION: &str = "/v3/regions/{id}";
     let admin = Access::Admin;
     table
         .on(Method::GET, "/v3/services", admin, services)
@@ -47,7 +48,11 @@ pub(super) fn routes(table: &mut Table<'_>) {
         })
         .on(Method::DELETE, ONE_ENDPOINT, admin, delete_endpoint)
         .on(Method::GET, "/v3/regions", Access::Token, regions)
-        .on(Method::POST, "/v3/regions", admin, create_region);
+        .on(Method::POST, "/v3/regions", admin, create_region)
+        .on(Method::GET, ONE_REGION, Access::Token, |call| {
+            one(call, Kind::Region, "region")
+        })
+        .on(Method::DELETE, ONE_REGION, admin, delete_region);
 }
 
 /// The catalog of a project, as a client here has to use it.
@@ -278,8 +283,43 @@ fn create_region(call: &mut Call<'_>) -> Answer {
             "Conflict occurred attempting to store region - Duplicate ID, {id}.."
         )));
     }
-    let region = region_doc(&id, given.text("description"));
+    let mut region = region_doc(&id, given.text("description"));
+    let parent = given.text("parent_region_id");
+    if !parent.is_empty() {
+        let known = call.state.get(Kind::Region, parent);
+        known.ok_or_else(|| missing("region", parent))?;
+        region.set("parent_region_id", parent);
+    }
     call.state.put(Kind::Region, region.clone());
     let rendered = with_link(call, "regions", region);
     Ok(Reply::with(201, json!({"region": rendered})))
+}
+
+/// DELETE /v3/regions/{id}. The regions below it go with it, unless one of them has an endpoint.
+fn delete_region(call: &mut Call<'_>) -> Answer {
+    let id = call.parameter("id").to_owned();
+    let known = call.state.get(Kind::Region, &id);
+    known.ok_or_else(|| missing("region", &id))?;
+    let mut leaving = vec![id.clone()];
+    let mut at = 0;
+    while let Some(parent) = leaving.get(at) {
+        let below = call.state.all(Kind::Region);
+        let below = below.filter(|it| it.text("parent_region_id") == *parent);
+        let below: Vec<String> = below.map(|it| it.text("id").to_owned()).collect();
+        leaving.extend(below);
+        at += 1;
+    }
+    let used = |id: &String| {
+        let mut endpoints = call.state.all(Kind::Endpoint);
+        endpoints.any(|it| it.text("region_id") == *id)
+    };
+    if leaving.iter().any(used) {
+        return Err(Fault::forbidden(format!(
+            "Unable to delete region {id} because it or its child regions have associated endpoints."
+        )));
+    }
+    for id in &leaving {
+        call.state.remove(Kind::Region, id);
+    }
+    Ok(Reply::empty(204))
 }
