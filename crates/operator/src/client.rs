@@ -3,10 +3,20 @@
 use std::io;
 use std::time::Duration;
 
-use http::header::{HeaderValue, USER_AGENT};
+use futures::future::Either;
+use http::header::{HeaderValue, UPGRADE, USER_AGENT};
 use http::{Method, Request, Uri};
-use kube::Client;
-use kube::client::Body;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::{Body, ClientBuilder, ConfigExt};
+use kube::{Client, Config};
+use tower::ServiceBuilder;
+
+/// The longest silence of a connection with open requests before the peer is asked for a sign of life, and how long it
+/// may take (those of Go's clients of Kubernetes).
+const SILENCE: Duration = Duration::from_secs(30);
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 /// A client like `client` whose requests have `name` as User-Agent, and as field manager of writes.
 ///
@@ -25,6 +35,51 @@ pub fn named(client: &Client, name: &str) -> Client {
         async move { client.send(request).await }
     });
     Client::new(service, client.default_namespace()).with_valid_until(*client.valid_until())
+}
+
+/// A client that sends all its requests, watches among them, over one connection, if the API server speaks HTTP/2.
+///
+/// One of HTTP/1.1 needs a connection with TLS of its own for each watch, and each has its buffers at both ends. A request
+/// that upgrades its connection, such as that of a forwarded port, gets one of HTTP/1.1 of its own.
+///
+/// # Errors
+/// The certificates or the credentials of `config` cannot be used.
+pub fn multiplexed(config: Config) -> Result<Client, kube::Error> {
+    let own = Client::try_from(config.clone())?;
+    // What stands between decides which protocol is spoken.
+    if config.proxy_url.is_some() || config.tls_server_name.is_some() {
+        return Ok(own);
+    }
+    let mut tls = config.rustls_client_config()?;
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(config.connect_timeout);
+    tcp.set_keepalive(Some(SILENCE));
+    let shared = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .http2_keep_alive_interval(SILENCE)
+        .http2_keep_alive_timeout(SIGN_OF_LIFE)
+        .build::<_, Body>(HttpsConnector::from((tcp, tls)));
+    let shared = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .map_err(tower::BoxError::from)
+        .service(shared);
+    let shared = ClientBuilder::new(shared, config.default_namespace.clone()).build();
+    let namespace = own.default_namespace().to_owned();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        match request.headers().contains_key(UPGRADE) {
+            true => Either::Left(sent(own.clone(), request)),
+            false => Either::Right(sent(shared.clone(), request)),
+        }
+    });
+    Ok(Client::new(service, namespace))
+}
+
+async fn sent(client: Client, request: Request<Body>) -> kube::Result<http::Response<Body>> {
+    client.send(request).await
 }
 
 /// A client like `client` whose requests fail unless an answer begins within `limit`.

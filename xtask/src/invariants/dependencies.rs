@@ -65,7 +65,8 @@ const RULES: &[Rule] = &[
         name: "operator",
         uses: &["api"],
         tests_use: &[],
-        never: CLIENTS,
+        // The client of workload clusters speaks HTTP/2, which that of `kube` does not.
+        never: &["reqwest", "rusqlite"],
     },
     Rule {
         name: "provider",

@@ -1,9 +1,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use api::k8s_openapi::api::core::v1::Pod;
+use api::k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use api::kube;
-use api::kube::api::{Api, EvictParams};
+use api::kube::api::{Api, EvictParams, ListParams, WatchParams};
+use apiserver::{ApiServer, UserInfo};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures::StreamExt as _;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -58,4 +62,75 @@ async fn an_eviction_that_a_budget_forbids_is_reported_and_not_repeated() {
     };
     assert_eq!(status.code, 429);
     assert_eq!(requests.load(Ordering::SeqCst), 1);
+}
+
+/// An API server behind TLS: its kubeconfig, and the number of connections that it has accepted.
+async fn counting() -> (String, Arc<AtomicUsize>) {
+    let key = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let certificate = key.cert.pem();
+    let tls = apiserver::server_config(&certificate, &key.signing_key.serialize_pem(), None);
+    let tls = tls.unwrap();
+    let administrator = UserInfo {
+        groups: vec!["system:masters".to_owned()],
+        ..UserInfo::default()
+    };
+    let options = apiserver::Options {
+        tokens: vec![("t".into(), administrator)],
+        ..apiserver::Options::default()
+    };
+    let server = ApiServer::open(options).await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&accepted);
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            count.fetch_add(1, Ordering::SeqCst);
+            let (server, tls) = (server.clone(), Arc::clone(&tls));
+            tokio::spawn(async move { server.serve_stream(stream, tls, "v1.34.1".into()).await });
+        }
+    });
+    let kubeconfig = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+         clusters: [{{name: c, cluster: {{server: \"{url}\", certificate-authority-data: {}}}}}]\n\
+         users: [{{name: u, user: {{token: t}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n",
+        STANDARD.encode(certificate)
+    );
+    (kubeconfig, accepted)
+}
+
+#[tokio::test]
+async fn requests_and_watches_share_a_connection_and_a_forwarded_port_has_its_own() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (kubeconfig, accepted) = counting().await;
+    let key = ClusterKey::new("default", "demo");
+    let connected = KubeconfigConnector.connect(&key, &kubeconfig.into()).await;
+    let client = connected.unwrap();
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let mut watches = Vec::new();
+    for _ in 0..8 {
+        let watch = namespaces
+            .watch(&WatchParams::default(), "0")
+            .await
+            .unwrap();
+        let mut watch = Box::pin(watch);
+        assert!(watch.next().await.unwrap().is_ok());
+        watches.push(watch);
+    }
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+    let params = ListParams::default();
+    let lists = futures::future::join_all((0..20).map(|_| maps.list(&params))).await;
+    assert!(lists.iter().all(Result::is_ok));
+    assert_eq!(accepted.load(Ordering::SeqCst), 1);
+
+    // It is an upgrade, which HTTP/2 does not have: the answer is the API server's own.
+    let pods: Api<Pod> = Api::namespaced(client, "kube-system");
+    let refused = pods.portforward("etcd-nothing", &[2379]).await;
+    let Err(kube::Error::Api(status)) = refused else {
+        panic!("a port of no Pod was forwarded, or the request was not understood");
+    };
+    assert_eq!(status.code, 404);
+    assert_eq!(accepted.load(Ordering::SeqCst), 2);
 }
