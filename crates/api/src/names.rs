@@ -39,6 +39,9 @@ pub const DELETE_MACHINE_ANNOTATION: &str = "cluster.x-k8s.io/delete-machine";
 pub const REMEDIATE_MACHINE_ANNOTATION: &str = "cluster.x-k8s.io/remediate-machine";
 /// Annotation: no MachineHealthCheck checks this Machine.
 pub const SKIP_REMEDIATION_ANNOTATION: &str = "cluster.x-k8s.io/skip-remediation";
+/// Annotation of a control plane machine, set by users, and of its KubeadmConfig: when the certificate of its API server
+/// expires, as RFC 3339.
+pub const CERTIFICATES_EXPIRY_ANNOTATION: &str = "machine.cluster.x-k8s.io/certificates-expiry";
 /// Annotation: the identity of an OpenStackCluster, a UUID that marks all of its resources in the cloud.
 pub const CLUSTER_IDENTITY_ANNOTATION: &str =
     "infrastructure.cluster.x-k8s.io/ferrostack-cluster-id";

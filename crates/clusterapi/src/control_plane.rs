@@ -13,8 +13,10 @@
 //!
 //! Machines, the Cluster, and Nodes and static Pods of the workload cluster are watched. Two things are polled: the
 //! ConfigMap `kubeadm-config`, whose creation completes the initialization, every second while it is awaited; and etcd
-//! while it is not healthy, every second while machines are created or deleted, every five seconds otherwise.
+//! while it is not healthy, every second while machines are created or deleted, every five seconds otherwise. An API
+//! server whose certificate could not be read is asked again after half a minute.
 
+mod certificates;
 mod conditions;
 mod deletion;
 mod error;
@@ -79,6 +81,7 @@ struct Scope {
     /// The version that the kube-proxy of a cluster is known to have.
     kube_proxy: Memory<KubeadmControlPlane, String>,
     secrets: Memory<KubeadmControlPlane, secrets::InOrder>,
+    certificates: Memory<KubeadmControlPlane, certificates::Asked>,
 }
 
 /// One control plane and its Cluster.
@@ -125,6 +128,7 @@ pub async fn run(context: Arc<Context>, configs: Feed<KubeadmConfig>) {
         etcd,
         kube_proxy: planes.memory(),
         secrets: planes.memory(),
+        certificates: planes.memory(),
     };
     let scope = Arc::new(scope);
     operator::controller::run(
@@ -212,6 +216,7 @@ async fn act(
     seen: &Observation,
     step: &Step,
 ) -> Result<(), ControlPlaneError> {
+    certificates::record(scope, subject, seen).await?;
     conditions::write(scope, subject, seen).await?;
     inplace::synchronize(scope, subject, seen).await?;
     members::release(scope, subject, seen).await?;
@@ -242,10 +247,9 @@ fn requeue_after(seen: &Observation) -> Action {
         let changing = seen.is_changing();
         return Action::requeue(if changing { POLL } else { ETCD_POLL });
     }
-    let pause = seen
-        .facts
-        .rollout_after
-        .map_or(RESYNC, |after| after.min(RESYNC));
+    let unread = seen.machines.iter().any(|seen| seen.unread.is_some());
+    let longest = if unread { certificates::AGAIN } else { RESYNC };
+    let pause = seen.facts.rollout_after.unwrap_or(longest).min(longest);
     Action::requeue(pause.max(POLL))
 }
 

@@ -9,6 +9,9 @@ mod members;
 #[path = "kubeadm/served.rs"]
 mod served;
 
+#[path = "kubeadm/certificates.rs"]
+mod certificates;
+
 #[path = "kubeadm/world.rs"]
 mod world;
 

@@ -11,6 +11,9 @@ use crate::admission::{FieldError, Review};
 use crate::bootstrap::admission::{at, kind_of, spec_problems};
 use crate::version::Version;
 
+/// The validity of the certificates that kubeadm issues, in days, unless the configuration says otherwise.
+const VALIDITY_DAYS: i64 = 365;
+
 /// Sets the defaults of Cluster API's defaulting webhooks.
 pub(crate) fn default_object(object: &mut Value, _old: Option<&Value>) {
     match kind_of(object, GROUP) {
@@ -86,6 +89,7 @@ fn control_plane(review: Review<'_>, errors: &mut Vec<FieldError>) {
     version(spec, errors);
     surge(spec, "spec", errors);
     naming(spec, "spec", errors);
+    before_expiry(spec, "spec", errors);
     not_built(spec, "spec", errors);
     if let Some(config) = spec.get("kubeadmConfigSpec") {
         spec_problems(config, "spec.kubeadmConfigSpec", errors);
@@ -102,6 +106,7 @@ fn template(review: Review<'_>, errors: &mut Vec<FieldError>) {
     if let Some(spec) = at(review.object, path) {
         surge(spec, path, errors);
         naming(spec, path, errors);
+        before_expiry(spec, path, errors);
         not_built(spec, path, errors);
         if let Some(config) = spec.get("kubeadmConfigSpec") {
             spec_problems(config, &format!("{path}.kubeadmConfigSpec"), errors);
@@ -153,6 +158,23 @@ fn numbers(version: &str) -> Option<(u64, u64, u64)> {
         .map(|version: Version| version.numbers())
 }
 
+/// Rejects a rollout before the certificates of a new machine expire whose time has come when they are issued: machines
+/// would be replaced without end.
+fn before_expiry(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let days = |field: &str| at(spec, field).and_then(Value::as_i64);
+    let validity = days("kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays");
+    let validity = validity.unwrap_or(VALIDITY_DAYS);
+    let before = days("rollout.before.certificatesExpiryDays");
+    if before.is_some_and(|before| before >= validity) {
+        let message = format!(
+            "must be less than {validity}, the days for which the certificates of a new machine are valid \
+             (clusterConfiguration.certificateValidityPeriodDays): machines would be replaced without end"
+        );
+        let field = format!("{path}.rollout.before.certificatesExpiryDays");
+        errors.push(FieldError::new(field, message));
+    }
+}
+
 /// Rejects fields that are not implemented.
 fn not_built(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let is_set = |field: &str| match at(spec, field) {
@@ -161,16 +183,10 @@ fn not_built(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
         Some(Value::Object(fields)) => !fields.is_empty(),
         Some(_) => true,
     };
-    for (field, message) in [
-        (
-            "rollout.before",
-            "a rollout before certificates expire is not built: leave it out, and set rollout.after to a time before they do",
-        ),
-        (
-            "machineTemplate.spec.taints",
-            "taints that Cluster API keeps on Nodes are not built: set them in nodeRegistration.taints of kubeadmConfigSpec",
-        ),
-    ] {
+    for (field, message) in [(
+        "machineTemplate.spec.taints",
+        "taints that Cluster API keeps on Nodes are not built: set them in nodeRegistration.taints of kubeadmConfigSpec",
+    )] {
         if is_set(field) {
             errors.push(FieldError::new(format!("{path}.{field}"), message));
         }

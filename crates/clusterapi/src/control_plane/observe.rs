@@ -17,7 +17,7 @@ use operator::decode::{self, Decoded, NotDecoded};
 use super::etcd::{self, View};
 use super::health::Component;
 use super::plan::{Etcd, Facts, MachineFacts};
-use super::{ControlPlaneError, Scope, Subject, error, health, members, outdated};
+use super::{ControlPlaneError, Scope, Subject, certificates, error, health, members, outdated};
 use crate::owners;
 
 /// The age up to which a machine counts as new.
@@ -46,6 +46,8 @@ pub(super) struct Seen {
     pub(super) machine: Machine,
     /// The conditions that this controller writes on it.
     pub(super) verdicts: Vec<Verdict>,
+    /// Its API server, while the expiry of that one's certificate is not recorded.
+    pub(super) unread: Option<certificates::Unread>,
 }
 
 /// A workload cluster that is connected.
@@ -204,7 +206,12 @@ async fn observe_machine(
         etcd,
     });
     verdicts.extend(health::judge(machine.node_name(), view));
-    Ok(Seen { machine, verdicts })
+    let unread = certificates::unread(&machine, config.as_deref());
+    Ok(Seen {
+        machine,
+        verdicts,
+        unread,
+    })
 }
 
 fn up_to_date(reasons: &[String]) -> Verdict {

@@ -10,6 +10,7 @@ use api::k8s_openapi::api::core::v1::{Node, NodeSystemInfo};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
+use api::names::CERTIFICATES_EXPIRY_ANNOTATION;
 
 use super::facts::{Facts, Seen};
 use crate::external::{Referenced, absent, contract, deleted, mirrored};
@@ -17,8 +18,6 @@ use crate::pause;
 use crate::remote::Health;
 use crate::summary::{FIRST_NODE, INFRASTRUCTURE, Part, Reasons, summarize};
 
-/// Annotation: the expiry of the first certificate of a control plane machine that expires.
-const CERTIFICATES_EXPIRY: &str = "machine.cluster.x-k8s.io/certificates-expiry";
 /// How long the conditions stay unchanged after the last response of a workload cluster.
 const REMOTE_GRACE: Duration = Duration::from_secs(300);
 
@@ -164,12 +163,12 @@ fn initialization(status: &mut MachineStatus) -> &mut MachineInitialization {
 
 fn certificates_expiry(machine: &Machine, bootstrap: &Referenced) -> Option<Time> {
     let of_bootstrap = match bootstrap {
-        Referenced::There(object, _) => object.annotations().get(CERTIFICATES_EXPIRY),
+        Referenced::There(object, _) => object.annotations().get(CERTIFICATES_EXPIRY_ANNOTATION),
         _ => None,
     };
     let text = machine
         .annotations()
-        .get(CERTIFICATES_EXPIRY)
+        .get(CERTIFICATES_EXPIRY_ANNOTATION)
         .or(of_bootstrap)?;
     text.parse().ok().map(Time)
 }

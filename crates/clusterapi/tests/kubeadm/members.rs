@@ -1,7 +1,8 @@
-//! The machines of a workload cluster: etcd members behind forwarded ports.
+//! The machines of a workload cluster: etcd members and the certificates of API servers, behind forwarded ports.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use api::kube::Client;
 use apiserver::{Backend, Connection, Kubelet, Log};
@@ -14,13 +15,22 @@ use simulator::etcd::{Etcd, Listed, PORT, Place};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::served::{certificate, serve};
+use crate::served::{certificate, expiring, serve};
+
+/// The port of the API servers.
+const API_SERVER: u16 = 6443;
 
 /// The members; clones share them.
 #[derive(Clone)]
 pub(crate) struct Members {
     pub(crate) etcd: Arc<Etcd>,
     machines: Arc<Mutex<HashMap<String, Machine>>>,
+    /// The validity in days of the certificates of API servers that are switched on from now on.
+    validity: Arc<Mutex<u64>>,
+    /// How often a certificate of an API server was asked for.
+    handshakes: Arc<Mutex<usize>>,
+    /// Whether the ports of API servers are closed.
+    refused: Arc<AtomicBool>,
     /// Referenced by each open connection.
     connections: Arc<()>,
 }
@@ -28,6 +38,7 @@ pub(crate) struct Members {
 struct Machine {
     power: CancellationToken,
     tls: TlsAcceptor,
+    api_server: TlsAcceptor,
     /// Ends the forwarded connections; cancelled while the kubelet rejects port forwarding.
     forwarding: CancellationToken,
 }
@@ -47,6 +58,9 @@ impl Members {
         let members = Self {
             etcd: Arc::clone(&etcd),
             machines: Arc::default(),
+            validity: Arc::new(Mutex::new(365)),
+            handshakes: Arc::default(),
+            refused: Arc::default(),
             connections: Arc::default(),
         };
         let options = apiserver::Options {
@@ -104,6 +118,21 @@ impl Members {
         }
     }
 
+    /// Sets the validity of the certificates of API servers that are switched on from now on.
+    pub(crate) fn certificates_last(&self, days: u64) {
+        *self.validity.lock() = days;
+    }
+
+    /// Closes or opens the ports of all API servers.
+    pub(crate) fn refuse_handshakes(&self, refuse: bool) {
+        self.refused.store(refuse, Ordering::Relaxed);
+    }
+
+    /// How often a certificate of an API server was asked for.
+    pub(crate) fn handshakes(&self) -> usize {
+        *self.handshakes.lock()
+    }
+
     /// The names of all members, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<_> = self.etcd.members().into_iter().map(|it| it.name).collect();
@@ -124,27 +153,35 @@ impl Members {
 
     fn switch_on(&self, name: &str, (ca, key): &(String, String)) -> CancellationToken {
         let (certificate, member_key) = certificate(ca, key, name);
+        let (api_server, api_server_key) = expiring(ca, key, name, *self.validity.lock());
+        let api_server = apiserver::server_config(&api_server, &api_server_key, None).unwrap();
         let power = CancellationToken::new();
         let machine = Machine {
             power: power.clone(),
             tls: tls::server(ca, &certificate, &member_key.into()).unwrap(),
+            api_server: TlsAcceptor::from(api_server),
             forwarding: CancellationToken::new(),
         };
         self.machines.lock().insert(name.to_owned(), machine);
         power
     }
 
-    fn port(&self, node: &Value) -> Option<(TlsAcceptor, CancellationToken)> {
+    fn port(&self, node: &Value, port: u16) -> Option<(TlsAcceptor, CancellationToken)> {
         let machines = self.machines.lock();
         let machine = machines.get(node["metadata"]["name"].as_str()?)?;
         let open = !machine.forwarding.is_cancelled();
-        open.then(|| (machine.tls.clone(), machine.forwarding.clone()))
+        let tls = match port {
+            PORT => &machine.tls,
+            API_SERVER if !self.refused.load(Ordering::Relaxed) => &machine.api_server,
+            _ => return None,
+        };
+        open.then(|| (tls.clone(), machine.forwarding.clone()))
     }
 }
 
 impl Kubelet for Members {
     fn is_reachable(&self, node: &Value) -> bool {
-        self.port(node).is_some()
+        self.port(node, PORT).is_some()
     }
 
     fn log<'a>(
@@ -163,12 +200,18 @@ impl Kubelet for Members {
         _: &'a Value,
         port: u16,
     ) -> BoxFuture<'a, Result<Box<dyn Connection>, String>> {
-        let open = self.port(node).filter(|_| port == PORT);
+        let open = self.port(node, port);
         let name = node["metadata"]["name"].as_str().unwrap().to_owned();
         let (etcd, counted) = (Arc::clone(&self.etcd), Arc::clone(&self.connections));
+        let handshakes = Arc::clone(&self.handshakes);
         async move {
             let (tls, forwarding) = open.ok_or("connection refused")?;
             let (here, there) = tokio::io::duplex(1 << 16);
+            if port == API_SERVER {
+                *handshakes.lock() += 1;
+                tokio::spawn(async move { tls.accept(there).await.map(drop) });
+                return Ok(Box::new(here) as Box<dyn Connection>);
+            }
             tokio::spawn(forwarding.run_until_cancelled_owned(async move {
                 etcd.serve(&name, tls, there).await;
                 drop(counted);

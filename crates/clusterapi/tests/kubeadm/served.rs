@@ -1,5 +1,7 @@
 //! API servers behind TLS, as real ones, and their certificates.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use api::kube::{Client, Config};
 use apiserver::{ApiServer, Options, UserInfo, server_config};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
@@ -47,9 +49,22 @@ pub(crate) fn authority() -> (String, String) {
 
 /// A certificate for `name` and its key, in PEM.
 pub(crate) fn certificate(ca: &str, key: &str, name: &str) -> (String, String) {
+    let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    issue(ca, key, params)
+}
+
+/// A certificate for `name` that expires in this many days, and its key, in PEM.
+pub(crate) fn expiring(ca: &str, key: &str, name: &str, days: u64) -> (String, String) {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let left = Duration::from_secs(days * 86_400);
+    params.not_after = rcgen::date_time_ymd(1970, 1, 1) + now + left;
+    issue(ca, key, params)
+}
+
+fn issue(ca: &str, key: &str, params: CertificateParams) -> (String, String) {
     let issuer = Issuer::from_ca_cert_pem(ca, KeyPair::from_pem(key).unwrap()).unwrap();
     let serving_key = KeyPair::generate().unwrap();
-    let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
     (
         params.signed_by(&serving_key, &issuer).unwrap().pem(),
         serving_key.serialize_pem(),

@@ -89,8 +89,17 @@ fn what_makes_no_control_plane_is_refused() {
             &["spec.machineNaming.template"],
         ),
         (
-            json!({"rollout": {"before": {"certificatesExpiryDays": 10}}}),
-            &["spec.rollout.before"],
+            json!({"rollout": {"before": {"certificatesExpiryDays": 364}}}),
+            none,
+        ),
+        (
+            json!({"rollout": {"before": {"certificatesExpiryDays": 365}}}),
+            &["spec.rollout.before.certificatesExpiryDays"],
+        ),
+        (
+            json!({"rollout": {"before": {"certificatesExpiryDays": 30}},
+                "kubeadmConfigSpec": {"clusterConfiguration": {"certificateValidityPeriodDays": 30}}}),
+            &["spec.rollout.before.certificatesExpiryDays"],
         ),
         (
             json!({"machineTemplate": {"spec": {
