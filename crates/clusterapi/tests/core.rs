@@ -6,6 +6,9 @@
 #[path = "core/world.rs"]
 mod world;
 
+#[path = "core/taints.rs"]
+mod taints;
+
 #[path = "core/scaling.rs"]
 mod scaling;
 

@@ -27,6 +27,7 @@ use crate::upgrade::Decisions;
 
 mod health;
 mod plane;
+mod taints;
 mod workers;
 
 pub use workers::Deployment;

@@ -10,11 +10,7 @@ const MARKS: [&str; 4] = [
 ];
 
 /// The words in the list of README, for messages with these words.
-const ENTRIES: [(&str, &str); 25] = [
-    (
-        "taints that Cluster API keeps on Nodes are not built",
-        "`spec.taints`",
-    ),
+const ENTRIES: [(&str, &str); 24] = [
     (
         "ClusterClass is not built",
         "`spec.topology` of a Cluster (ClusterClass)",

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::GROUP;
 use crate::admission::{FieldError, Review};
 use crate::bootstrap::admission::{at, kind_of, spec_problems};
+use crate::core::admission::reserved_taints;
 use crate::version::Version;
 
 /// The validity of the certificates that kubeadm issues, in days, unless the configuration says otherwise.
@@ -90,7 +91,7 @@ fn control_plane(review: Review<'_>, errors: &mut Vec<FieldError>) {
     surge(spec, "spec", errors);
     naming(spec, "spec", errors);
     before_expiry(spec, "spec", errors);
-    not_built(spec, "spec", errors);
+    taints(spec, "spec", errors);
     if let Some(config) = spec.get("kubeadmConfigSpec") {
         spec_problems(config, "spec.kubeadmConfigSpec", errors);
         etcd(config, errors);
@@ -107,7 +108,7 @@ fn template(review: Review<'_>, errors: &mut Vec<FieldError>) {
         surge(spec, path, errors);
         naming(spec, path, errors);
         before_expiry(spec, path, errors);
-        not_built(spec, path, errors);
+        taints(spec, path, errors);
         if let Some(config) = spec.get("kubeadmConfigSpec") {
             spec_problems(config, &format!("{path}.kubeadmConfigSpec"), errors);
         }
@@ -175,22 +176,10 @@ fn before_expiry(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Rejects fields that are not implemented.
-fn not_built(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let is_set = |field: &str| match at(spec, field) {
-        None | Some(Value::Null) => false,
-        Some(Value::Array(items)) => !items.is_empty(),
-        Some(Value::Object(fields)) => !fields.is_empty(),
-        Some(_) => true,
-    };
-    for (field, message) in [(
-        "machineTemplate.spec.taints",
-        "taints that Cluster API keeps on Nodes are not built: set them in nodeRegistration.taints of kubeadmConfigSpec",
-    )] {
-        if is_set(field) {
-            errors.push(FieldError::new(format!("{path}.{field}"), message));
-        }
-    }
+/// Rejects taints that others set and remove on Nodes.
+fn taints(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    const FIELD: &str = "machineTemplate.spec.taints";
+    reserved_taints(at(spec, FIELD), &format!("{path}.{FIELD}"), errors);
 }
 
 /// kubeadm upgrades by one minor version at a time, and does not downgrade.

@@ -10,8 +10,10 @@ mod check;
 mod class;
 mod drain;
 mod health;
+mod taints;
 
 pub(crate) use health::expressions;
+pub(crate) use taints::reserved as reserved_taints;
 
 /// Annotations of the cluster autoscaler: the bounds of the size of a MachineSet or MachineDeployment.
 const AUTOSCALER_MIN: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";

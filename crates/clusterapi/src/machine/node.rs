@@ -1,5 +1,7 @@
 //! Labels, annotations and taints that a machine sets on its Node.
 
+mod taints;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::core::v1beta2::{Cluster, Machine};
@@ -13,8 +15,6 @@ use crate::error::Doing;
 use crate::remote::ClusterKey;
 use crate::{Context, Error, owners};
 
-/// Taint with which kubeadm registers workers until their labels are synchronized.
-const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
 /// Annotation: the labels that were copied from the machine, so that they can be removed again.
 const LABELS_FROM_MACHINE: &str = "cluster.x-k8s.io/labels-from-machine";
 
@@ -64,15 +64,7 @@ pub(super) fn change(node: &Node, machine: &Machine, cluster: &Cluster) -> Optio
         .iter()
         .filter(|(name, value)| node.annotations().get(**name) != Some(*value))
         .collect();
-    let taints = node
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.taints.clone())
-        .unwrap_or_default();
-    let kept: Vec<_> = taints
-        .iter()
-        .filter(|taint| taint.key != UNINITIALIZED)
-        .collect();
+    let taints = taints::synced(node, machine);
     let mut patch = json!({});
     if !label_patch.is_empty() {
         patch["metadata"]["labels"] = json!(label_patch);
@@ -80,8 +72,8 @@ pub(super) fn change(node: &Node, machine: &Machine, cluster: &Cluster) -> Optio
     if !annotation_patch.is_empty() {
         patch["metadata"]["annotations"] = json!(annotation_patch);
     }
-    if kept.len() != taints.len() {
-        patch["spec"]["taints"] = json!(kept);
+    if taints != taints::existing(node) {
+        patch["spec"]["taints"] = json!(taints);
     }
     if patch == json!({}) {
         return None;
@@ -125,6 +117,7 @@ fn annotations(
         ),
         ("cluster.x-k8s.io/machine", machine.name_any()),
         (LABELS_FROM_MACHINE, names.join(",")),
+        (taints::TAINTS_FROM_MACHINE, taints::recorded(machine)),
     ]);
     if let Some(owner) = owners::controller_of(&machine.metadata) {
         annotations.insert("cluster.x-k8s.io/owner-kind", owner.kind.clone());

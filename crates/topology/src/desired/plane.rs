@@ -5,7 +5,7 @@ use api::kube::ResourceExt;
 use api::names::CLUSTER_NAME_LABEL;
 use serde_json::{Value, json};
 
-use super::{DesiredError, Input, combined, merge, nested, of_object};
+use super::{DesiredError, Input, combined, merge, nested, of_object, taints};
 use crate::builtin::Metadata;
 use crate::names::OWNED_LABEL;
 
@@ -54,6 +54,10 @@ pub(super) fn object(
         .or(class.readiness_gates.as_ref());
     if let Some(gates) = gates {
         of_machines(&mut object, older).insert("readinessGates".to_owned(), json!(gates));
+    }
+    let taints = taints::combined(topology.taints.as_ref(), class.taints.as_ref());
+    if !taints.is_empty() {
+        of_machines(&mut object, older).insert("taints".to_owned(), json!(taints));
     }
     deletion(
         &mut object,

@@ -5,7 +5,7 @@ use api::kube::ResourceExt;
 use api::names::CLUSTER_NAME_LABEL;
 use serde_json::{Value, json};
 
-use super::{DesiredError, Input, combined, health, nested};
+use super::{DesiredError, Input, combined, health, nested, taints};
 use crate::builtin::{self, Metadata};
 use crate::class::named;
 use crate::cluster::overrides;
@@ -252,6 +252,10 @@ impl Plan<'_> {
             .or(class.readiness_gates.as_ref())
         {
             machine.insert("readinessGates".to_owned(), json!(gates));
+        }
+        let taints = taints::combined(topology.taints.as_ref(), class.taints.as_ref());
+        if !taints.is_empty() {
+            machine.insert("taints".to_owned(), json!(taints));
         }
         let timeouts = [
             (

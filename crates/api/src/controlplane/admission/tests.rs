@@ -106,7 +106,14 @@ fn what_makes_no_control_plane_is_refused() {
                 "infrastructureRef": {"apiGroup": "a.b", "kind": "K", "name": "n"},
                 "taints": [{"key": "k", "effect": "NoSchedule", "propagation": "Always"}],
             }}}),
-            &["spec.machineTemplate.spec.taints"],
+            none,
+        ),
+        (
+            json!({"machineTemplate": {"spec": {
+                "infrastructureRef": {"apiGroup": "a.b", "kind": "K", "name": "n"},
+                "taints": [{"key": "node.cluster.x-k8s.io/uninitialized", "effect": "NoSchedule", "propagation": "Always"}],
+            }}}),
+            &["spec.machineTemplate.spec.taints[0].key"],
         ),
         (
             json!({"machineNaming": {"template": "{{ .random }}-{{ .machine }}"}}),

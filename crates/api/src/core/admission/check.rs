@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde_json::Value;
 
+use super::taints::reserved;
 use crate::admission::{FieldError, Review};
 use crate::version::Version;
 
@@ -49,14 +50,6 @@ pub(super) fn cluster(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// Rejects taints, which are not implemented.
-fn taints(object: &Value, at: &str, field: &str, errors: &mut Vec<FieldError>) {
-    if is_set(object, &format!("{at}/taints")) {
-        let message = "taints that Cluster API keeps on Nodes are not built: set them in nodeRegistration.taints of the kubeadm configuration";
-        errors.push(FieldError::new(format!("{field}.taints"), message));
-    }
-}
-
 /// Whether a path has a value other than null.
 fn is_set(object: &Value, at: &str) -> bool {
     match object.pointer(at) {
@@ -70,7 +63,8 @@ pub(super) fn machine(review: Review<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     unchanged(review, &mut errors);
     bootstrap(review.object, "/spec", "spec", &mut errors);
-    taints(review.object, "/spec", "spec", &mut errors);
+    let taints = review.object.pointer("/spec/taints");
+    reserved(taints, "spec.taints", &mut errors);
     version(review.object, "/spec/version", "spec.version", &mut errors);
     errors
 }
@@ -111,7 +105,8 @@ pub(super) fn deployment(review: Review<'_>) -> Vec<FieldError> {
 
 fn group(review: Review<'_>, errors: &mut Vec<FieldError>) {
     let object = review.object;
-    taints(object, "/spec/template/spec", "spec.template.spec", errors);
+    let taints = object.pointer("/spec/template/spec/taints");
+    reserved(taints, "spec.template.spec.taints", errors);
     if object
         .pointer("/spec/replicas")
         .and_then(Value::as_i64)

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::check::text;
+use super::taints::reserved;
 use crate::admission::{FieldError, Review};
 
 /// The limit of values of labels.
@@ -29,12 +30,15 @@ pub(super) fn validate(review: Review<'_>) -> Vec<FieldError> {
             let path = format!("{path}.{part}.templateRef");
             template_in(class, part, &path, &mut errors);
         }
+        reserved(class.get("taints"), &format!("{path}.taints"), &mut errors);
         let name = text(class, "/class").unwrap_or_default();
         if !is_label(name) {
             let message = format!("{name} is not a valid value of a label");
             errors.push(FieldError::new(format!("{path}.class"), message));
         }
     }
+    let taints = review.object.pointer("/spec/controlPlane/taints");
+    reserved(taints, "spec.controlPlane.taints", &mut errors);
     versions(review.object, &mut errors);
     errors
 }
@@ -78,19 +82,6 @@ fn not_built(object: &Value, errors: &mut Vec<FieldError>) {
                     format!("{path}.definitions[{index}].selector.matchResources.machinePoolClass");
                 reject(path, "classes of MachinePools are not built");
             }
-        }
-    }
-    let message = "taints that Cluster API keeps on Nodes are not built: set them in nodeRegistration.taints of the kubeadm configuration";
-    if !list(object, "/spec/controlPlane/taints").is_empty() {
-        reject("spec.controlPlane.taints".to_owned(), message);
-    }
-    let classes = list(object, "/spec/workers/machineDeployments");
-    for (at, class) in classes.iter().enumerate() {
-        if !list(class, "/taints").is_empty() {
-            reject(
-                format!("spec.workers.machineDeployments[{at}].taints"),
-                message,
-            );
         }
     }
 }

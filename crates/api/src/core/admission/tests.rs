@@ -178,9 +178,13 @@ fn ranges_of_a_cluster_must_be_ranges() {
 
 #[test]
 fn what_would_have_no_effect_is_rejected_unless_it_is_stored_already() {
-    let taints = json!([{"key": "k", "effect": "NoSchedule", "propagation": "Always"}]);
+    let of_others = json!([
+        {"key": "k", "effect": "NoSchedule", "propagation": "Always"},
+        {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute", "propagation": "Always"},
+        {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule", "propagation": "Always"},
+    ]);
     let spec = json!({"clusterName": "demo", "bootstrap": {"dataSecretName": "s"},
-        "infrastructureRef": {"apiGroup": "a.b", "kind": "K", "name": "n"}, "taints": taints});
+        "infrastructureRef": {"apiGroup": "a.b", "kind": "K", "name": "n"}, "taints": of_others});
     let object = |kind: &str, spec: &Value| json!({"apiVersion": VERSION, "kind": kind, "metadata": {"name": "x"}, "spec": spec});
     let group = json!({"clusterName": "demo", "selector": {}, "template": {"spec": spec}});
     let topology = json!({"classRef": {"name": "c"}, "version": "v1.34.1"});
@@ -189,11 +193,14 @@ fn what_would_have_no_effect_is_rejected_unless_it_is_stored_already() {
             object("Cluster", &json!({"topology": topology})),
             "spec.topology",
         ),
-        (object("Machine", &spec), "spec.taints"),
-        (object("MachineSet", &group), "spec.template.spec.taints"),
+        (object("Machine", &spec), "spec.taints[2].key"),
+        (
+            object("MachineSet", &group),
+            "spec.template.spec.taints[2].key",
+        ),
         (
             object("MachineDeployment", &group),
-            "spec.template.spec.taints",
+            "spec.template.spec.taints[2].key",
         ),
     ] {
         default_object(&mut object, None);

@@ -1,5 +1,6 @@
 use api::k8s_openapi::api::core::v1::{NodeSpec, Taint};
 
+use super::taints::UNINITIALIZED;
 use super::*;
 
 fn strings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -80,6 +81,7 @@ fn a_label_that_the_machine_lost_is_taken_back_and_then_nothing_is_left_to_do() 
         ("cluster.x-k8s.io/cluster-namespace", "default"),
         ("cluster.x-k8s.io/machine", "m"),
         (LABELS_FROM_MACHINE, "node.cluster.x-k8s.io/a"),
+        (taints::TAINTS_FROM_MACHINE, ""),
     ]));
     let patch = change(&node, &machine(&[]), &cluster()).unwrap();
     assert_eq!(
