@@ -27,6 +27,21 @@ impl FieldError {
     }
 }
 
+/// An object besides which another one is judged, such as the class of a Cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// Group and version.
+    pub api_version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// Plural of the kind.
+    pub plural: &'static str,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
 /// A write to an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Review<'a> {
@@ -40,20 +55,20 @@ pub struct Review<'a> {
 
 impl<'a> Review<'a> {
     /// Whether the write does not change the spec: only metadata or status.
-    pub(crate) fn keeps_spec(&self) -> bool {
+    pub fn keeps_spec(&self) -> bool {
         let Some(old) = self.old else { return false };
         let same = |old: &Value| without_empty(&old["spec"]) == without_empty(&self.object["spec"]);
         same(old) || same(&defaulted(old))
     }
 
     /// Whether the object is being deleted: its spec no longer has any effect.
-    pub(crate) fn is_deleting(&self) -> bool {
+    pub fn is_deleting(&self) -> bool {
         let deleted = self.object.pointer("/metadata/deletionTimestamp");
         self.old.is_some() && deleted.is_some_and(|time| !time.is_null())
     }
 
     /// Whether the rules about the spec apply.
-    pub(crate) fn judges_spec(&self) -> bool {
+    pub fn judges_spec(&self) -> bool {
         !self.is_deleting() && !self.keeps_spec()
     }
 

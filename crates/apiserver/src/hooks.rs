@@ -45,6 +45,41 @@ pub trait Hooks: Send + Sync {
         old: Option<&Value>,
         dry_run: bool,
     ) -> Result<(), Vec<FieldError>>;
+
+    /// The object that further defaults and rules of `object` depend on, such as the class of a cluster.
+    fn beside(&self, _object: &Value) -> Option<Beside> {
+        None
+    }
+
+    /// Fills in the defaults that depend on the object of [`beside`](Self::beside), which is in the stored version.
+    fn default_beside(&self, _object: &mut Value, _beside: &Value) {}
+
+    /// Accepts or rejects an object besides the one of [`beside`](Self::beside), `None` if that does not exist; returns
+    /// warnings.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate).
+    fn validate_beside(
+        &self,
+        _object: &Value,
+        _old: Option<&Value>,
+        _beside: Option<&Value>,
+    ) -> Result<Vec<String>, Vec<FieldError>> {
+        Ok(Vec::new())
+    }
+}
+
+/// An object besides which another one is admitted, of a kind of CustomResourceDefinitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// API group.
+    pub group: String,
+    /// Plural of the kind.
+    pub plural: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// Hooks without conversion (only `apiVersion` changes), defaults and validation.

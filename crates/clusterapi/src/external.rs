@@ -237,6 +237,21 @@ impl External {
             .map_err(|source| refused("reading", reference, namespace, source))
     }
 
+    /// The objects of a kind that belong to the topology of a cluster, from the cache.
+    ///
+    /// # Errors
+    /// When the kind is not served, or the request fails.
+    pub async fn in_cluster(
+        &self,
+        group: &str,
+        kind: &str,
+        namespace: &str,
+        cluster: &str,
+    ) -> Result<Vec<Arc<DynamicObject>>, ExternalError> {
+        let Watched { kind, feed } = self.watched(group, kind).await?;
+        Ok(feed.of_topology(&kind.resource, namespace, cluster))
+    }
+
     /// All objects of a kind with the value `cluster` of the cluster-name label, read live.
     ///
     /// # Errors

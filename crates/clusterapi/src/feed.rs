@@ -14,7 +14,8 @@ use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
 use api::core::v1beta2::ContractReference;
-use api::kube::api::{Api, ObjectMeta};
+use api::kube::api::{Api, DynamicObject, ObjectMeta};
+use api::kube::discovery::ApiResource;
 use api::kube::runtime::reflector::{ObjectRef, Store, store::Writer};
 use api::kube::runtime::{Controller, WatchStreamExt, watcher};
 use api::kube::{Resource, ResourceExt};
@@ -205,6 +206,23 @@ where
     }
 }
 
+impl Feed<DynamicObject> {
+    /// The cached objects of `kind` that belong to the topology of a cluster, sorted by name.
+    pub fn of_topology(
+        &self,
+        kind: &ApiResource,
+        namespace: &str,
+        cluster: &str,
+    ) -> Vec<Arc<DynamicObject>> {
+        let index = self.index.read();
+        let names = index.names(namespace, Key::Cluster(cluster.to_owned()));
+        let key = |name| ObjectRef::new_with(name, kind.clone()).within(namespace);
+        names
+            .filter_map(|name| self.store.get(&key(name)))
+            .collect()
+    }
+}
+
 impl<K> Feed<K>
 where
     K: Resource<DynamicType = ()> + Indexed + Clone + DeserializeOwned + Debug,
@@ -212,8 +230,14 @@ where
 {
     /// A controller of this kind, triggered by its own changes.
     pub fn controller(&self) -> Controller<K> {
+        self.controller_of(|_| true)
+    }
+
+    /// A controller of those objects of this kind for which `predicate` holds, triggered by their changes.
+    pub fn controller_of(&self, predicate: impl Fn(&K) -> bool + Send + 'static) -> Controller<K> {
         let touched = self
             .touched()
+            .filter(move |object| std::future::ready(predicate(object)))
             .map(|object| ObjectRef::from_obj(object.as_ref()));
         Controller::for_stream(futures::stream::pending(), self.store.clone()).reconcile_on(touched)
     }

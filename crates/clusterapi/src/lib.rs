@@ -6,6 +6,7 @@
 //! ```text
 //!   cluster, machine, machineset, machinedeployment, machinehealthcheck   the controllers of cluster.x-k8s.io
 //!   clusterresourceset   manifests that are applied to workload clusters
+//!   clusterclass, managed   classes of clusters, and the clusters that have a topology
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes
 //!   inplace    labels and annotations that follow a template
@@ -20,12 +21,14 @@ use operator::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 
 mod cluster;
+mod clusterclass;
 mod clusterresourceset;
 mod counts;
 mod machine;
 mod machinedeployment;
 mod machinehealthcheck;
 mod machineset;
+mod managed;
 mod selector;
 
 pub mod cloudinit;
@@ -60,8 +63,10 @@ pub const MACHINE_SET_FINALIZER: &str = "cluster.x-k8s.io/machineset";
 pub const MACHINE_DEPLOYMENT_FINALIZER: &str = "cluster.x-k8s.io/machinedeployment";
 
 /// The names of the controllers, in [`Options::limits`], in logs and in metrics.
-pub const CONTROLLERS: [&str; 8] = [
+pub const CONTROLLERS: [&str; 10] = [
     "cluster",
+    "clusterclass",
+    "clustertopology",
     "machine",
     "machineset",
     "machinedeployment",
@@ -115,14 +120,17 @@ pub async fn run_in(context: Context) {
 /// The futures of the controllers.
 fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static, ()>> {
     let configs = context.feed();
+    let (classes, checks) = (context.feed(), context.feed());
     vec![
         // The controllers of cluster.x-k8s.io.
         cluster::run(context),
         machine::run(context),
         machineset::run(context),
         machinedeployment::run(context),
-        machinehealthcheck::run(context),
+        machinehealthcheck::run(context, &checks),
         clusterresourceset::run(context),
+        clusterclass::run(context, &classes),
+        managed::run(context, &classes, &checks),
         // Kubeadm bootstrap and control plane.
         Box::pin(kubeadm_config::run(Arc::clone(context), configs.clone())),
         Box::pin(control_plane::run(Arc::clone(context), configs)),

@@ -36,9 +36,11 @@ use verdict::{Seen, Target};
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// Runs the controller until shutdown.
-pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
-    let checks: Feed<MachineHealthCheck> = context.feed();
-    let controller = checks.controller().reconcile_on(triggers(context, &checks));
+pub(crate) fn run(
+    context: &Arc<Context>,
+    checks: &Feed<MachineHealthCheck>,
+) -> BoxFuture<'static, ()> {
+    let controller = checks.controller().reconcile_on(triggers(context, checks));
     let context = context.of("machinehealthcheck");
     let settings = context.settings();
     operator::controller::run(controller, reconcile, context, settings).boxed()

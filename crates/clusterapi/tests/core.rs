@@ -35,3 +35,6 @@ mod resources;
 
 #[path = "core/kubeconfig.rs"]
 mod kubeconfig;
+
+#[path = "core/topology.rs"]
+mod topology;

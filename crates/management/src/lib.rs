@@ -12,6 +12,7 @@ use apiserver::{FieldError, Hooks};
 use serde_json::Value;
 
 mod class;
+pub mod cluster;
 mod openstack;
 
 /// Conversion, defaults and validation of the suite's kinds.
@@ -38,11 +39,43 @@ impl Hooks for Rules {
             old,
             dry_run,
         };
-        let field = |error: Violation| FieldError {
-            path: error.path,
-            message: error.message,
-        };
         validate(review).map_err(|errors| errors.into_iter().map(field).collect())
+    }
+
+    fn beside(&self, object: &Value) -> Option<apiserver::Beside> {
+        let class = cluster::class_of(object)?;
+        Some(apiserver::Beside {
+            group: api::core::GROUP.to_owned(),
+            plural: class.plural.to_owned(),
+            namespace: class.namespace,
+            name: class.name,
+        })
+    }
+
+    fn default_beside(&self, object: &mut Value, beside: &Value) {
+        cluster::default_by(object, beside);
+    }
+
+    fn validate_beside(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        beside: Option<&Value>,
+    ) -> Result<Vec<String>, Vec<FieldError>> {
+        let review = Review {
+            object,
+            old,
+            dry_run: false,
+        };
+        cluster::validate_by(review, beside)
+            .map_err(|errors| errors.into_iter().map(field).collect())
+    }
+}
+
+fn field(error: Violation) -> FieldError {
+    FieldError {
+        path: error.path,
+        message: error.message,
     }
 }
 

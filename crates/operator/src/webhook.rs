@@ -4,7 +4,7 @@
 //! apiextensions.k8s.io/v1 (ConversionReview) and admission.k8s.io/v1 (AdmissionReview). Objects for admission are in
 //! the stored version: the configurations have `matchPolicy: Equivalent`.
 
-use api::admission::{self, FieldError, Review};
+use api::admission::{self, Beside, FieldError, Review};
 use axum::extract::DefaultBodyLimit;
 use axum::routing::post;
 use axum::{Json, Router};
@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use self::json_patch::difference;
 
+mod beside;
 mod json_patch;
 mod scale;
 
@@ -25,33 +26,55 @@ pub const MUTATE: &str = "/mutate";
 /// Path of the validating webhook.
 pub const VALIDATE: &str = "/validate";
 
-/// What judges a write: [`admission::validate`], or more than that.
-pub type Judge = fn(Review<'_>) -> Result<(), Vec<FieldError>>;
+/// What admits a write: [`admission::validate`] alone, or more than that.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge {
+    /// Accepts or rejects an object.
+    pub validate: fn(Review<'_>) -> Result<(), Vec<FieldError>>,
+    /// The object that further defaults and rules depend on, such as the class of a Cluster; it is read first.
+    pub beside: fn(&Value) -> Option<Beside>,
+    /// Fills in the defaults that depend on it.
+    pub default: fn(&mut Value, &Value),
+    /// Accepts or rejects an object besides it, `None` if it does not exist; returns warnings.
+    pub judge: fn(Review<'_>, Option<&Value>) -> Result<Vec<String>, Vec<FieldError>>,
+}
 
 /// The maximum size of a review in bytes: a conversion contains a whole page of a list.
 const LARGEST: usize = 64 << 20;
 
 /// The routes of all webhooks. A body that is not a review is answered with 400 or 422.
 ///
-/// `client` reads the objects whose scale is validated, since a Scale has no fields of them but the number of replicas.
-/// All other writes are judged by `judge`.
+/// `client` reads the objects whose scale is validated, since a Scale has no fields of them but the number of replicas,
+/// and those that other objects are judged by. All other writes are judged by `judge`.
 pub fn router(client: Client, judge: Judge) -> Router {
-    let answer = |review: fn(&Value) -> Value| {
-        post(move |Json(body): Json<Value>| async move { Json(review(&body)) })
-    };
+    let converted = post(move |Json(body): Json<Value>| async move { Json(convert(&body)) });
+    let reader = client.clone();
+    let mutated = post(move |Json(body): Json<Value>| {
+        let client = reader.clone();
+        async move {
+            let beside = beside::read(&client, judge, &body).await;
+            Json(match beside {
+                Ok(beside) => mutate_by(&body, judge, beside.flatten().as_ref()),
+                Err(source) => beside::unread(&body, &source),
+            })
+        }
+    });
     let validated = post(move |Json(body): Json<Value>| {
         let client = client.clone();
         async move {
-            Json(if scale::is_scale(&body) {
-                scale::validate(&client, &body).await
-            } else {
-                validate_by(&body, judge)
+            if scale::is_scale(&body) {
+                return Json(scale::validate(&client, &body).await);
+            }
+            let beside = beside::read(&client, judge, &body).await;
+            Json(match beside {
+                Ok(beside) => validate_by(&body, judge, beside.as_ref()),
+                Err(source) => beside::unread(&body, &source),
             })
         }
     });
     Router::new()
-        .route(CONVERT, answer(convert))
-        .route(MUTATE, answer(mutate))
+        .route(CONVERT, converted)
+        .route(MUTATE, mutated)
         .route(VALIDATE, validated)
         .layer(DefaultBodyLimit::max(LARGEST))
 }
@@ -88,9 +111,22 @@ pub fn convert(review: &Value) -> Value {
 
 /// Answers an AdmissionReview with the defaults that the object lacks.
 pub fn mutate(review: &Value) -> Value {
+    defaulted(review, |_| {})
+}
+
+fn mutate_by(review: &Value, judge: Judge, beside: Option<&Value>) -> Value {
+    defaulted(review, |object| {
+        if let Some(beside) = beside {
+            (judge.default)(object, beside);
+        }
+    })
+}
+
+fn defaulted(review: &Value, more: impl FnOnce(&mut Value)) -> Value {
     let request = &review["request"];
     let mut defaulted = request["object"].clone();
     admission::default_object(&mut defaulted, present(&request["oldObject"]));
+    more(&mut defaulted);
     let patch = difference(&request["object"], &defaulted);
     let mut response = json!({"uid": request["uid"], "allowed": true});
     if !patch.is_empty() {
@@ -102,10 +138,26 @@ pub fn mutate(review: &Value) -> Value {
 
 /// Answers an AdmissionReview with every violation of the object.
 pub fn validate(review: &Value) -> Value {
-    validate_by(review, admission::validate)
+    verdict(review, |review| {
+        admission::validate(review).map(|()| Vec::new())
+    })
 }
 
-fn validate_by(review: &Value, judge: Judge) -> Value {
+/// `beside`: not needed, not found, or found.
+fn validate_by(review: &Value, judge: Judge, beside: Option<&Option<Value>>) -> Value {
+    verdict(review, |review| {
+        (judge.validate)(review)?;
+        match beside {
+            Some(beside) => (judge.judge)(review, beside.as_ref()),
+            None => Ok(Vec::new()),
+        }
+    })
+}
+
+fn verdict(
+    review: &Value,
+    judge: impl FnOnce(Review<'_>) -> Result<Vec<String>, Vec<FieldError>>,
+) -> Value {
     let request = &review["request"];
     let verdict = judge(Review {
         object: &request["object"],
@@ -113,8 +165,10 @@ fn validate_by(review: &Value, judge: Judge) -> Value {
         dry_run: request["dryRun"].as_bool().unwrap_or_default(),
     });
     let mut response = json!({"uid": request["uid"], "allowed": verdict.is_ok()});
-    if let Err(errors) = verdict {
-        response["status"] = status(request, &errors);
+    match verdict {
+        Ok(warnings) if warnings.is_empty() => {}
+        Ok(warnings) => response["warnings"] = warnings.into(),
+        Err(errors) => response["status"] = status(request, &errors),
     }
     admission_review(response)
 }

@@ -37,4 +37,24 @@ impl apiserver::Hooks for Rules {
         }
         management::Rules.validate(object, old, dry_run)
     }
+
+    fn beside(&self, object: &Value) -> Option<apiserver::Beside> {
+        management::Rules.beside(object)
+    }
+
+    fn default_beside(&self, object: &mut Value, beside: &Value) {
+        management::Rules.default_beside(object, beside);
+    }
+
+    fn validate_beside(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        beside: Option<&Value>,
+    ) -> Result<Vec<String>, Vec<apiserver::FieldError>> {
+        if self.off.load(Ordering::SeqCst) {
+            return Ok(Vec::new());
+        }
+        management::Rules.validate_beside(object, old, beside)
+    }
 }

@@ -1,8 +1,9 @@
 //! Validation of the topology of a Cluster against its ClusterClass, and its defaults.
 
 use api::admission::FieldError;
-use api::core::v1beta2::{ClusterClass, Topology, Variable};
+use api::core::v1beta2::{ClusterClass, ClusterSpec, Topology, Variable};
 
+use crate::upgrade::reachable;
 use crate::variables::{self, Definition, Values};
 
 /// A topology with the defaults of the class's variables.
@@ -31,6 +32,40 @@ pub fn defaulted(topology: &Topology, definitions: &[Definition]) -> Topology {
         }
     }
     after
+}
+
+/// The references of a Cluster to objects of other kinds than those of the class: the objects cannot be replaced.
+pub fn incompatible(class: &ClusterClass, spec: &ClusterSpec) -> Vec<FieldError> {
+    let class = &class.spec;
+    let pairs = [
+        (
+            "infrastructureRef",
+            &spec.infrastructure_ref,
+            &class.infrastructure.template_ref,
+        ),
+        (
+            "controlPlaneRef",
+            &spec.control_plane_ref,
+            &class.control_plane.template_ref,
+        ),
+    ];
+    let mut errors = Vec::new();
+    for (field, known, template) in pairs {
+        let Some(known) = known else { continue };
+        let group = template.api_version.split('/').next().unwrap_or_default();
+        let kind = template
+            .kind
+            .strip_suffix("Template")
+            .unwrap_or(&template.kind);
+        if (known.api_group.as_str(), known.kind.as_str()) != (group, kind) {
+            let message = format!(
+                "the ClusterClass has a {kind} of {group}, and spec.{field} names a {} of {}: choose a class of the same kind",
+                known.kind, known.api_group,
+            );
+            errors.push(FieldError::new("spec.topology.classRef.name", message));
+        }
+    }
+    errors
 }
 
 /// The values of one part of a topology that override those of the cluster.
@@ -152,7 +187,13 @@ fn version(
     reached: Option<&str>,
     errors: &mut Vec<FieldError>,
 ) {
-    let Some(listed) = &class.spec.kubernetes_versions else {
+    let listed = class.spec.kubernetes_versions.as_deref();
+    let way = reached.map(|reached| reachable(reached, &topology.version, listed));
+    if let Some(Err(message)) = way {
+        errors.push(FieldError::new("spec.topology.version", message));
+        return;
+    }
+    let Some(listed) = listed else {
         return;
     };
     if reached != Some(&topology.version) && !listed.contains(&topology.version) {

@@ -196,6 +196,18 @@ fn plane_step(
     })
 }
 
+/// Checks that a cluster of version `current` can be upgraded to `wanted`, if need be through the versions of the class.
+///
+/// # Errors
+/// A sentence about the version that cannot be reached, or that has to be passed and is not known.
+pub fn reachable(current: &str, wanted: &str, listed: Option<&[String]>) -> Result<(), String> {
+    let mut at = current.to_owned();
+    while at != wanted {
+        at = next(&at, wanted, listed)?;
+    }
+    Ok(())
+}
+
 /// The version that follows `current` on the way to `wanted`.
 fn next(current: &str, wanted: &str, listed: Option<&[String]>) -> Result<String, String> {
     let (now, end) = (version(current)?, version(wanted)?);

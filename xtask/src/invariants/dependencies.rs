@@ -82,7 +82,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "clusterapi",
-        uses: &["api", "etcd", "operator"],
+        uses: &["api", "etcd", "operator", "topology"],
         tests_use: &["apiserver", "simulator", "skipped", "testbed"],
         never: CLIENTS,
     },

@@ -10,11 +10,7 @@ const MARKS: [&str; 4] = [
 ];
 
 /// The words in the list of README, for messages with these words.
-const ENTRIES: [(&str, &str); 24] = [
-    (
-        "ClusterClass is not built",
-        "`spec.topology` of a Cluster (ClusterClass)",
-    ),
+const ENTRIES: [(&str, &str); 23] = [
     ("MachinePools are not built", "classes of MachinePools"),
     (
         "MachinePools of a topology are not built",

@@ -11,6 +11,7 @@ mod class;
 mod drain;
 mod health;
 mod taints;
+mod topology;
 
 pub(crate) use health::expressions;
 pub(crate) use taints::reserved as reserved_taints;

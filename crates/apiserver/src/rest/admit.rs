@@ -161,12 +161,23 @@ pub(crate) async fn admit(
     // of the request and converted afterwards.
     let late = resource.is_custom() && !same && !call.core.options.hooks.converts();
     let mut ready = Value::Null;
+    // What another object says about this one: not found, or found.
+    let mut beside: Option<Option<Value>> = None;
     let mut requested = if late {
         new
     } else {
         ready = kind.converted(new, &resource.stored).await?;
         if hooked {
             call.core.options.hooks.default(&mut ready, stored);
+            beside = call.core.options.hooks.beside(&ready).map(|place| {
+                let collection = format!("{}/{}", place.group, place.plural);
+                let key = format!("{}/{}", place.namespace, place.name);
+                let found = call.core.store.get(&collection, &key);
+                found.map(|found| found.value())
+            });
+            if let Some(Some(beside)) = &beside {
+                call.core.options.hooks.default_beside(&mut ready, beside);
+            }
             if let Some(schema) = &resource.stored_version().schema {
                 schema.prune(&mut ready);
             }
@@ -219,11 +230,16 @@ pub(crate) async fn admit(
             .hooks
             .validate(&ready, stored, incoming.dry_run)
         {
-            errors.extend(found.into_iter().map(|error| FieldError {
-                path: error.path,
-                message: error.message,
-                reason: Reason::Invalid,
-            }));
+            errors.extend(found.into_iter().map(invalid));
+        }
+        if let Some(beside) = &beside
+            && errors.is_empty()
+        {
+            let hooks = &call.core.options.hooks;
+            match hooks.validate_beside(&ready, stored, beside.as_ref()) {
+                Ok(more) => warnings.0.extend(more),
+                Err(found) => errors.extend(found.into_iter().map(invalid)),
+            }
         }
     }
     if !errors.is_empty() {
@@ -299,6 +315,15 @@ pub(crate) async fn admit(
         shape.store(&mut ready);
     }
     Ok(ready)
+}
+
+/// An error that a hook reports.
+fn invalid(error: crate::FieldError) -> FieldError {
+    FieldError {
+        path: error.path,
+        message: error.message,
+        reason: Reason::Invalid,
+    }
 }
 
 /// The object as the decoder of custom objects of kube-apiserver leaves it: with defaults, and without nulls of fields

@@ -19,6 +19,9 @@ use crate::remote::Health;
 use crate::summary::{FIRST_NODE, INFRASTRUCTURE, Part, Reasons, aggregate, summarize};
 use crate::{counts, owners, pause};
 
+/// Why infrastructure and control plane of a Cluster with a topology do not exist yet, in the words of upstream.
+const TOPOLOGY: &str = "Waiting for cluster topology to be reconciled";
+
 /// The Cluster as it should be stored.
 pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Cluster {
     let mut after = cluster.clone();
@@ -77,7 +80,7 @@ pub(super) fn phase(cluster: &Cluster) -> ClusterPhase {
 
 fn infrastructure(cluster: &mut Cluster, status: &mut ClusterStatus, seen: &Referenced) {
     let provisioned = match seen {
-        // The objects of a topology are not created, so its infrastructure is never provisioned.
+        // The objects of a topology are created by its controller.
         Referenced::Nothing => cluster.spec.topology.is_none(),
         Referenced::There(object, version) if contract::provisioned(object, *version) => {
             take_endpoint(cluster, object);
@@ -200,8 +203,7 @@ fn infrastructure_ready(cluster: &Cluster, seen: &Referenced) -> Verdict {
         .map_or("", |reference| &reference.kind);
     match seen {
         Referenced::Nothing if cluster.spec.topology.is_some() => {
-            Verdict::new(type_, false, "TopologyNotBuilt")
-                .because("spec.topology is set: ClusterClass is not built")
+            Verdict::new(type_, false, "DoesNotExist").because(TOPOLOGY)
         }
         Referenced::Nothing => Verdict::new(type_, true, "NoInfrastructure")
             .because("spec.infrastructureRef is not set: the infrastructure is there already"),
@@ -238,6 +240,9 @@ fn control_plane_available(cluster: &Cluster, seen: &Referenced) -> Verdict {
         .as_ref()
         .map_or("", |reference| &reference.kind);
     match seen {
+        Referenced::Nothing if cluster.spec.topology.is_some() => {
+            Verdict::new(type_, false, "DoesNotExist").because(TOPOLOGY)
+        }
         Referenced::Nothing => match cluster.control_plane_initialized() {
             true => Verdict::new(type_, true, "Available"),
             false => Verdict::new(type_, false, "NotAvailable").because(

@@ -6,11 +6,13 @@ use api::addons::v1beta2::{ClusterResourceSet, ClusterResourceSetBinding};
 use api::bootstrap::v1beta2::KubeadmConfig;
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::{
-    Cluster, ContractReference, Machine, MachineDeployment, MachineHealthCheck, MachineSet,
+    Cluster, ClusterClass, ContractReference, Machine, MachineDeployment, MachineHealthCheck,
+    MachineSet,
 };
 use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
 use api::names::CLUSTER_NAME_LABEL;
+use topology::names::OWNED_LABEL;
 
 /// A key of the index, within a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -127,10 +129,20 @@ impl Indexed for KubeadmControlPlane {
     }
 }
 
-/// Objects of providers are looked up by name only.
-impl Indexed for DynamicObject {
+/// Classes are few, and looked up by name.
+impl Indexed for ClusterClass {
     fn keys(&self) -> Vec<Key> {
         Vec::new()
+    }
+}
+
+/// Objects of providers are looked up by name, and those of a topology by their Cluster as well.
+impl Indexed for DynamicObject {
+    fn keys(&self) -> Vec<Key> {
+        match self.labels().contains_key(OWNED_LABEL) {
+            true => by_label(self),
+            false => Vec::new(),
+        }
     }
 }
 

@@ -25,14 +25,19 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use testbed::{NAMESPACE as NS, eventually};
 
 /// The kinds of the provider, with their groups.
-const KINDS: [(&str, &str); 6] = [
+const KINDS: [(&str, &str); 8] = [
     ("infrastructure.cluster.x-k8s.io", "FakeCluster"),
+    ("infrastructure.cluster.x-k8s.io", "FakeClusterTemplate"),
     ("infrastructure.cluster.x-k8s.io", "FakeMachine"),
     ("infrastructure.cluster.x-k8s.io", "FakeMachineTemplate"),
     ("bootstrap.cluster.x-k8s.io", "FakeConfig"),
     ("bootstrap.cluster.x-k8s.io", "FakeConfigTemplate"),
     ("controlplane.cluster.x-k8s.io", "FakeControlPlane"),
+    ("controlplane.cluster.x-k8s.io", "FakeControlPlaneTemplate"),
 ];
+
+/// Annotation of a FakeControlPlane that is not upgraded.
+pub(crate) const HOLD: &str = "fake/hold";
 
 /// The environment of a test.
 pub(crate) struct World {
@@ -389,7 +394,7 @@ async fn step(
         return Ok(());
     }
     if object.data.pointer("/status/initialization").is_some() {
-        return Ok(());
+        return upgrade(api, kind, &object).await;
     }
     let done = match kind {
         "FakeCluster" => {
@@ -413,7 +418,7 @@ async fn step(
             json!({
                 "initialization": { "controlPlaneInitialized": true },
                 "replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "upToDateReplicas": 1,
-                "versions": [{ "version": "v1.34.1", "replicas": 1 }],
+                "versions": [{ "version": object.data["spec"]["version"], "replicas": 1 }],
                 "conditions": [{ "type": "Available", "status": "True", "reason": "Available" }],
             })
         }
@@ -445,6 +450,24 @@ async fn step(
     api.patch_status(&name, &params, &Patch::Merge(json!({ "status": done })))
         .await?;
     Ok(())
+}
+
+/// Upgrades a control plane at once, unless a test holds it.
+async fn upgrade(api: &Api<DynamicObject>, kind: &str, object: &DynamicObject) -> kube::Result<()> {
+    let (wanted, has) = (
+        &object.data["spec"]["version"],
+        &object.data["status"]["versions"],
+    );
+    let held = object.annotations().contains_key(HOLD);
+    if kind != "FakeControlPlane" || held || has[0]["version"] == *wanted {
+        return Ok(());
+    }
+    let status = json!({ "status": { "versions": [{ "version": wanted, "replicas": 1 }] } });
+    let params = PatchParams::default();
+    let name = object.name_any();
+    api.patch_status(&name, &params, &Patch::Merge(status))
+        .await
+        .map(drop)
 }
 
 /// Registers a Node, as a kubelet does.

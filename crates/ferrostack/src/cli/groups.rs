@@ -115,6 +115,8 @@ const GROUPS: [(&str, &[&str]); 12] = [
             "openstackcluster_concurrency",
             "openstackmachine_concurrency",
             "cluster_concurrency",
+            "clusterclass_concurrency",
+            "clustertopology_concurrency",
             "machine_concurrency",
             "machineset_concurrency",
             "machinedeployment_concurrency",
@@ -133,7 +135,7 @@ const GROUPS: [(&str, &[&str]); 12] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 28] = [
+const LONG_ONLY: [&str; 30] = [
     "switch_cloud",
     "simulated_listen",
     "guest_runner",
@@ -152,6 +154,8 @@ const LONG_ONLY: [&str; 28] = [
     "openstackcluster_concurrency",
     "openstackmachine_concurrency",
     "cluster_concurrency",
+    "clusterclass_concurrency",
+    "clustertopology_concurrency",
     "machine_concurrency",
     "machineset_concurrency",
     "machinedeployment_concurrency",

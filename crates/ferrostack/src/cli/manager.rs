@@ -58,6 +58,12 @@ pub(crate) struct CoreConcurrency {
     /// How many Clusters are worked on at a time.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) cluster_concurrency: u16,
+    /// How many ClusterClasses are worked on at a time.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) clusterclass_concurrency: u16,
+    /// How many Clusters that have a topology are worked on at a time.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) clustertopology_concurrency: u16,
     /// How many Machines are worked on at a time.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) machine_concurrency: u16,
@@ -86,6 +92,8 @@ impl CoreConcurrency {
     pub(crate) fn limits(&self) -> BTreeMap<&'static str, u16> {
         BTreeMap::from([
             ("cluster", self.cluster_concurrency),
+            ("clusterclass", self.clusterclass_concurrency),
+            ("clustertopology", self.clustertopology_concurrency),
             ("machine", self.machine_concurrency),
             ("machineset", self.machineset_concurrency),
             ("machinedeployment", self.machinedeployment_concurrency),

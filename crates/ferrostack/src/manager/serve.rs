@@ -53,7 +53,13 @@ pub(super) async fn webhooks(
     stop: &CancellationToken,
     say: &impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let router = operator::webhook::router(client.clone(), ::management::validate);
+    let judge = operator::webhook::Judge {
+        validate: ::management::validate,
+        beside: ::management::cluster::class_of,
+        default: ::management::cluster::default_by,
+        judge: ::management::cluster::validate_by,
+    };
+    let router = operator::webhook::router(client.clone(), judge);
     let pair = (certificate.certificate.as_str(), &certificate.key);
     tls("webhooks", address, pair, router, stop, say).await
 }

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 
 use super::taints::reserved;
+use super::topology;
 use crate::admission::{FieldError, Review};
 use crate::version::Version;
 
@@ -38,20 +39,20 @@ pub(super) fn cluster(review: Review<'_>) -> Vec<FieldError> {
         }
     }
     if is_set(review.object, "/spec/topology") {
-        let message = "ClusterClass is not built: leave it out, and refer to the parts of the cluster in spec.infrastructureRef and spec.controlPlaneRef";
+        topology::validate(review, &mut errors);
+    } else if review
+        .changed_from()
+        .is_some_and(|old| is_set(old, "/spec/topology"))
+    {
+        let message =
+            "cannot be removed: the objects of the cluster would have nobody to change them";
         errors.push(FieldError::new("spec.topology", message));
     }
-    version(
-        review.object,
-        "/spec/topology/version",
-        "spec.topology.version",
-        &mut errors,
-    );
     errors
 }
 
 /// Whether a path has a value other than null.
-fn is_set(object: &Value, at: &str) -> bool {
+pub(super) fn is_set(object: &Value, at: &str) -> bool {
     match object.pointer(at) {
         None | Some(Value::Null) => false,
         Some(Value::Array(items)) => !items.is_empty(),
@@ -198,7 +199,7 @@ fn bootstrap(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>)
 }
 
 /// Validates a semantic version with a leading `v`, which defaulting adds.
-fn version(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>) {
+pub(super) fn version(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>) {
     let Some(version) = text(object, at) else {
         return;
     };

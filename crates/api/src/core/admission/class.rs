@@ -43,7 +43,7 @@ pub(super) fn validate(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+pub(super) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
     let items = object.pointer(pointer).and_then(Value::as_array);
     items.map_or(&[], Vec::as_slice)
 }
@@ -132,7 +132,7 @@ fn unchanged(review: Review<'_>, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn is_label(name: &str) -> bool {
+pub(super) fn is_label(name: &str) -> bool {
     let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
     let mut bytes = name.bytes();
     name.len() <= LONGEST_LABEL

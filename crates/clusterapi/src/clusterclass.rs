@@ -1,0 +1,157 @@
+//! ClusterClass: its templates get it as an owner, and its status says whether Clusters can use it.
+//!
+//! Reconcile: look at the templates → own them → status (pure). Clusters wait for `status.observedGeneration`, which is
+//! written only when all templates exist and all variables can be compiled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::core::v1beta2::{ClusterClass, ContractReference, VersionedReference};
+use api::kube::ResourceExt;
+use api::kube::runtime::controller::Action;
+use api::kube::runtime::reflector::ObjectRef;
+use futures::future::BoxFuture;
+use futures::{FutureExt, Stream, StreamExt, stream};
+use operator::controller::RESYNC;
+use operator::patch;
+use operator::words::chain;
+
+use crate::error::{Doing, is_absent};
+use crate::external::Change;
+use crate::feed::Feed;
+use crate::{Context, Error, owners, pause};
+
+mod status;
+
+/// Runs the controller until shutdown.
+pub(crate) fn run(context: &Arc<Context>, classes: &Feed<ClusterClass>) -> BoxFuture<'static, ()> {
+    let controller = classes
+        .controller()
+        .reconcile_on(triggers(context, classes));
+    let context = context.of("clusterclass");
+    let settings = context.settings();
+    operator::controller::run(controller, reconcile, context, settings).boxed()
+}
+
+/// Triggers besides the class: its templates, also those that did not exist before.
+fn triggers(
+    context: &Arc<Context>,
+    classes: &Feed<ClusterClass>,
+) -> impl Stream<Item = ObjectRef<ClusterClass>> + Send + use<> {
+    let classes = classes.clone();
+    context.external.changes().flat_map(move |change| {
+        let concerned = |class: &Arc<ClusterClass>| refers(class, &change);
+        let all = classes.store().state().into_iter();
+        let found = match change.reference.kind.ends_with("Template") {
+            true => all
+                .filter(concerned)
+                .map(|class| ObjectRef::from_obj(class.as_ref()))
+                .collect(),
+            false => Vec::new(),
+        };
+        stream::iter(found)
+    })
+}
+
+/// Whether the class refers to the object that has changed.
+fn refers(class: &ClusterClass, change: &Change) -> bool {
+    let mut references = class.templates().into_iter();
+    class.namespace().as_ref() == Some(&change.namespace)
+        && references.any(|(_, reference)| contract(reference) == change.reference)
+}
+
+/// The reference without its version.
+pub(crate) fn contract(reference: &VersionedReference) -> ContractReference {
+    let group = reference
+        .api_version
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    ContractReference::new(group, &reference.kind, &reference.name)
+}
+
+async fn reconcile(class: Arc<ClusterClass>, ctx: Arc<Context>) -> Result<Action, Error> {
+    if class.metadata.deletion_timestamp.is_some() {
+        return Ok(Action::await_change());
+    }
+    let paused = pause::reason(None, class.as_ref());
+    let seen = match &paused {
+        Some(_) => Templates::default(),
+        None => look(&ctx, &class).await,
+    };
+    let after = match &paused {
+        Some(why) => status::paused(&class, why, ctx.now()),
+        None => status::desired(&class, &seen, ctx.now()),
+    };
+    store(&ctx, &class, &after).await?;
+    match seen.problem {
+        Some(problem) => Err(problem),
+        None => Ok(Action::requeue(RESYNC)),
+    }
+}
+
+/// What is known about the templates of a class.
+#[derive(Debug, Default)]
+pub(super) struct Templates {
+    /// References whose version is not the latest one of the contract, with that version.
+    pub(super) outdated: Vec<(VersionedReference, String)>,
+    /// What is wrong with templates, one sentence each.
+    pub(super) problems: Vec<String>,
+    /// The first error.
+    pub(super) problem: Option<Error>,
+}
+
+/// Looks at each template, and adds the class as its owner.
+async fn look(ctx: &Context, class: &ClusterClass) -> Templates {
+    let mut seen = Templates::default();
+    let mut known = BTreeSet::new();
+    for (_, reference) in class.templates() {
+        let key = (&reference.api_version, &reference.kind, &reference.name);
+        if !known.insert(key) {
+            continue;
+        }
+        if let Err(error) = look_at(ctx, class, reference, &mut seen).await {
+            seen.problems.push(chain(&error));
+            seen.problem.get_or_insert(error);
+        }
+    }
+    seen
+}
+
+async fn look_at(
+    ctx: &Context,
+    class: &ClusterClass,
+    reference: &VersionedReference,
+    seen: &mut Templates,
+) -> Result<(), Error> {
+    let (plain, namespace) = (contract(reference), class.namespace().unwrap_or_default());
+    let kind = ctx.external.kind(&plain.api_group, &plain.kind).await?;
+    if kind.resource.api_version != reference.api_version {
+        seen.outdated
+            .push((reference.clone(), kind.resource.api_version));
+    }
+    let Some(template) = ctx.external.get(&plain, &namespace).await? else {
+        // Its creation triggers the class.
+        let sentence = format!("{} {namespace}/{} does not exist", plain.kind, plain.name);
+        seen.problems.push(sentence);
+        return Ok(());
+    };
+    let owner = owners::owner(class);
+    ctx.external
+        .ensure_owner(&template, &owner, &BTreeMap::new())
+        .await?;
+    Ok(())
+}
+
+async fn store(ctx: &Context, class: &ClusterClass, after: &ClusterClass) -> Result<(), Error> {
+    let api = ctx.api::<ClusterClass>(&class.namespace().unwrap_or_default());
+    match patch::status(&api, class, after).await {
+        Err(error) if is_absent(&error) => Ok(()),
+        other => other.map(drop).doing(|| of("writing the status of", class)),
+    }
+}
+
+/// `action ClusterClass namespace/name`, for errors.
+fn of(action: &str, class: &ClusterClass) -> String {
+    let namespace = class.namespace().unwrap_or_default();
+    format!("{action} ClusterClass {namespace}/{}", class.name_any())
+}

@@ -1,0 +1,217 @@
+//! The steps towards a topology, in their order: references, infrastructure, control plane, workers, and what is not
+//! needed any more.
+
+use std::collections::BTreeSet;
+
+use api::core::v1beta2::{Cluster, ContractReference, Topology};
+use api::kube::ResourceExt;
+use api::names::CLUSTER_NAME_LABEL;
+use operator::patch;
+use serde_json::{Value, json};
+use topology::desired::{Deployment, Desired};
+use topology::names::OWNED_LABEL;
+use topology::upgrade::Decisions;
+
+use super::current::{Current, topology_name};
+use super::objects::Objects;
+use super::{Obstacle, Runner, plan};
+use crate::error::Doing;
+use crate::owners;
+
+/// Writes the references, the labels and the defaults of variables to the Cluster; returns whether anything was missing.
+///
+/// The objects have computed names and are created afterwards: whenever this is interrupted, the Cluster knows what
+/// belongs to it.
+pub(super) async fn refer(
+    runner: &Runner,
+    cluster: &Cluster,
+    topology: &Topology,
+    wanted: &Desired,
+) -> Result<bool, Obstacle> {
+    let mut after = cluster.clone();
+    let labels = after.metadata.labels.get_or_insert_default();
+    labels.insert(CLUSTER_NAME_LABEL.to_owned(), cluster.name_any());
+    labels.insert(OWNED_LABEL.to_owned(), String::new());
+    let spec = &mut after.spec;
+    spec.topology = Some(topology.clone());
+    let infrastructure = plan::reference(&wanted.infrastructure);
+    spec.infrastructure_ref.get_or_insert(infrastructure);
+    let control_plane = plan::reference(&wanted.control_plane);
+    spec.control_plane_ref.get_or_insert(control_plane);
+    let api = runner.api::<Cluster>(&cluster.namespace().unwrap_or_default());
+    let stored = patch::object(&api, cluster, &after).await;
+    let stored = stored.doing(|| format!("changing Cluster {}", cluster.name_any()))?;
+    Ok(stored.is_some())
+}
+
+/// Brings all objects of the topology nearer to what is wanted.
+pub(super) async fn run(
+    runner: &Runner,
+    cluster: &Cluster,
+    current: &Current,
+    wanted: &mut Desired,
+    decisions: &Decisions,
+) -> Result<(), Obstacle> {
+    let mut objects = Objects::new(runner, cluster);
+    let done = steps(&mut objects, cluster, current, wanted, decisions).await;
+    let done = match done {
+        Ok(()) => clean_up(&mut objects, runner, cluster, current, wanted).await,
+        failed => failed,
+    };
+    objects.remember();
+    done
+}
+
+async fn steps(
+    objects: &mut Objects<'_>,
+    cluster: &Cluster,
+    current: &Current,
+    wanted: &mut Desired,
+    decisions: &Decisions,
+) -> Result<(), Obstacle> {
+    let infrastructure = owned(&wanted.infrastructure, cluster);
+    objects.bring(&infrastructure, true).await?;
+    let exists = current.control_plane.is_some();
+    if !plan::leaves_plane(decisions, exists) {
+        let known = current.control_plane_machines();
+        if let Some(machines) = &mut wanted.control_plane_machines {
+            keep_name(objects, machines, known).await?;
+        }
+        wanted.refer();
+        if let Some(machines) = &wanted.control_plane_machines {
+            objects.bring(machines, false).await?;
+        }
+        let control_plane = owned(&wanted.control_plane, cluster);
+        objects.bring(&control_plane, true).await?;
+    }
+    if let Some(check) = &wanted.control_plane_check {
+        objects.bring(check, false).await?;
+    }
+    for at in 0..wanted.deployments.len() {
+        if plan::leaves(decisions, &wanted.deployments[at]) {
+            continue;
+        }
+        let deployment = &mut wanted.deployments[at];
+        keep_names(objects, deployment, current).await?;
+        wanted.refer();
+        let deployment = &wanted.deployments[at];
+        objects.bring(&deployment.bootstrap, false).await?;
+        objects.bring(&deployment.machines, false).await?;
+        objects.bring(&deployment.object, false).await?;
+        if let Some(check) = &deployment.check {
+            objects.bring(check, false).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The object with the Cluster as its owner from its creation on, so that none is left over when the Cluster goes
+/// meanwhile.
+fn owned(object: &Value, cluster: &Cluster) -> Value {
+    let mut object = object.clone();
+    object["metadata"]["ownerReferences"] = json!([owners::controller(cluster)]);
+    object
+}
+
+async fn keep_names(
+    objects: &mut Objects<'_>,
+    deployment: &mut Deployment,
+    current: &Current,
+) -> Result<(), Obstacle> {
+    let Some(known) = current.machines_of(&deployment.topology_name) else {
+        return Ok(());
+    };
+    let (bootstrap, machines) = (
+        known.bootstrap.config_ref.clone(),
+        known.infrastructure_ref.clone(),
+    );
+    keep_name(objects, &mut deployment.bootstrap, bootstrap).await?;
+    keep_name(objects, &mut deployment.machines, Some(machines)).await
+}
+
+/// Gives a template the name of the one in use, if its spec would not change: a new name would replace every machine.
+async fn keep_name(
+    objects: &mut Objects<'_>,
+    template: &mut Value,
+    known: Option<ContractReference>,
+) -> Result<(), Obstacle> {
+    let Some(known) = known else { return Ok(()) };
+    let wanted = plan::reference(template);
+    let same_kind = (&known.api_group, &known.kind) == (&wanted.api_group, &wanted.kind);
+    if !same_kind || known.name == wanted.name {
+        return Ok(());
+    }
+    let mut candidate = template.clone();
+    candidate["metadata"]["name"] = json!(known.name);
+    if !objects.differs(&candidate).await? {
+        *template = candidate;
+    }
+    Ok(())
+}
+
+/// Deletes MachineDeployments and health checks that left the topology, and templates that nothing refers to.
+async fn clean_up(
+    objects: &mut Objects<'_>,
+    runner: &Runner,
+    cluster: &Cluster,
+    current: &Current,
+    wanted: &Desired,
+) -> Result<(), Obstacle> {
+    let group = api::core::GROUP;
+    let checks = plan::checks(wanted);
+    for check in current.checks.iter().filter(|it| !it.is_deleting()) {
+        let name = check.name_any();
+        if !checks.contains(name.as_str()) {
+            let reference = ContractReference::new(group, "MachineHealthCheck", &name);
+            objects.delete(&reference, check.uid()).await?;
+        }
+    }
+    let names: BTreeSet<_> = wanted
+        .deployments
+        .iter()
+        .map(|it| it.topology_name.as_str())
+        .collect();
+    for deployment in current.deployments.iter().filter(|it| !it.is_deleting()) {
+        if !names.contains(topology_name(deployment)) {
+            let reference =
+                ContractReference::new(group, "MachineDeployment", &deployment.name_any());
+            objects.delete(&reference, deployment.uid()).await?;
+        }
+    }
+    templates(objects, runner, cluster, current, wanted).await
+}
+
+/// Deletes the templates of the topology that neither an object refers to nor the topology has. Those of a kind that
+/// neither the class nor any object has any more go with the Cluster.
+async fn templates(
+    objects: &mut Objects<'_>,
+    runner: &Runner,
+    cluster: &Cluster,
+    current: &Current,
+    wanted: &Desired,
+) -> Result<(), Obstacle> {
+    let mut needed = current.references();
+    let of_topology = plan::templates(wanted).into_iter();
+    needed.extend(of_topology.map(|it| (it.api_group, it.kind, it.name)));
+    let kinds: BTreeSet<_> = needed
+        .iter()
+        .map(|(group, kind, _)| (group, kind))
+        .collect();
+    let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
+    for (group, kind) in kinds {
+        for template in runner
+            .external
+            .in_cluster(group, kind, &namespace, &name)
+            .await?
+        {
+            let key = (group.clone(), kind.clone(), template.name_any());
+            let ours = template.labels().contains_key(OWNED_LABEL)
+                && owners::is_owned_by(&template.metadata, cluster);
+            if ours && !needed.contains(&key) && template.metadata.deletion_timestamp.is_none() {
+                let reference = ContractReference::new(group, kind, &key.2);
+                objects.delete(&reference, template.uid()).await?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! The condition `TopologyReconciled`, with upstream's reasons.
+
+use api::conditions::{self, Verdict};
+use api::core::v1beta2::Cluster;
+use api::kube::ResourceExt;
+use api::kube::runtime::controller::Action;
+use operator::controller::RESYNC;
+use operator::patch;
+
+use super::Runner;
+use crate::Error;
+use crate::error::{Doing, is_absent};
+
+/// The type of the condition.
+pub(super) const TYPE: &str = "TopologyReconciled";
+
+/// The condition of a Cluster that is being deleted.
+pub(super) fn deleting() -> Verdict {
+    Verdict::new(TYPE, false, "Deleting").because("Cluster is deleting")
+}
+
+/// The condition of a paused Cluster.
+pub(super) fn paused(why: &str) -> Verdict {
+    Verdict::new(TYPE, false, "Paused").because(why)
+}
+
+/// Writes the condition, if it differs.
+pub(super) async fn write(
+    runner: &Runner,
+    cluster: &Cluster,
+    verdict: Verdict,
+) -> Result<Action, Error> {
+    let mut after = cluster.clone();
+    let generation = cluster.metadata.generation;
+    let list = &mut after.status.get_or_insert_default().conditions;
+    conditions::set(list, verdict, generation, runner.now());
+    let api = runner.api::<Cluster>(&cluster.namespace().unwrap_or_default());
+    match patch::status(&api, cluster, &after).await {
+        Err(error) if is_absent(&error) => {}
+        other => {
+            let name = cluster.name_any();
+            other.doing(|| format!("writing the topology's condition of Cluster {name}"))?;
+        }
+    }
+    Ok(Action::requeue(RESYNC))
+}

@@ -1,0 +1,110 @@
+//! Upgrades of clusters that have a topology.
+
+use super::*;
+
+impl World {
+    /// Lets the control plane upgrade, or not.
+    async fn hold(&self, held: bool) {
+        let name = self.all("FakeControlPlane").await[0].name_any();
+        let value = if held { json!("") } else { Value::Null };
+        let change = Patch::Merge(json!({ "metadata": { "annotations": { HOLD: value } } }));
+        let planes = self.fake("FakeControlPlane");
+        planes
+            .patch(&name, &PatchParams::default(), &change)
+            .await
+            .unwrap();
+    }
+
+    /// Waits for words in the message of the condition.
+    async fn says(&self, words: &str) {
+        eventually(words, || async {
+            let (status, message) = condition(&self.demo().await, "TopologyReconciled");
+            let found = status == "False" && message.contains(words);
+            found.then_some(()).ok_or(message)
+        })
+        .await;
+    }
+
+    async fn versions(&self) -> Vec<String> {
+        let deployments = self.list::<MachineDeployment>().await;
+        let all = deployments
+            .iter()
+            .filter_map(|it| it.spec.template.spec.version.clone());
+        all.collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_are_upgraded_after_the_control_plane_one_deployment_after_the_other() {
+    let world = World::start().await;
+    world.topology(&[("md-0", 1), ("md-1", 1)]).await;
+    let old = workers(1, "v1.33.1", "small");
+    world
+        .built("v1.33.1", &[("md-0", old.clone()), ("md-1", old)])
+        .await;
+    world.hold(true).await;
+    world.change(json!({ "version": "v1.34.1" })).await;
+    world
+        .says("FakeControlPlane upgrading to version v1.34.1")
+        .await;
+    tokio::time::sleep(std::time::Duration::from_secs(30)).await;
+    assert_eq!(world.versions().await, ["v1.33.1", "v1.33.1"]);
+    world.hold(false).await;
+    // While the first one is replaced, the second one has its former version.
+    eventually("one of them", || async {
+        let versions = world.versions().await;
+        let new = versions
+            .iter()
+            .filter(|version| *version == "v1.34.1")
+            .count();
+        (new > 0)
+            .then_some(())
+            .ok_or_else(|| format!("{versions:?}"))
+    })
+    .await;
+    let new = workers(1, "v1.34.1", "small");
+    world
+        .built("v1.34.1", &[("md-0", new.clone()), ("md-1", new)])
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_over_several_minor_releases_passes_each_of_them() {
+    let world = World::start().await;
+    world.topology(&[("md-0", 1)]).await;
+    world
+        .built("v1.33.1", &[("md-0", workers(1, "v1.33.1", "small"))])
+        .await;
+    world.hold(true).await;
+    world.change(json!({ "version": "v1.35.0" })).await;
+    // The last version of the next minor release that the class lists.
+    world
+        .says("FakeControlPlane upgrading to version v1.34.2")
+        .await;
+    world.hold(false).await;
+    world
+        .built("v1.35.0", &[("md-0", workers(1, "v1.35.0", "small"))])
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deferred_upgrade_waits_for_its_annotation_to_go() {
+    let world = World::start().await;
+    world.topology(&[("md-0", 1)]).await;
+    world
+        .built("v1.33.1", &[("md-0", workers(1, "v1.33.1", "small"))])
+        .await;
+    let deployment = |annotations: Value| json!([{ "class": "worker", "name": "md-0", "replicas": 1, "metadata": { "annotations": annotations } }]);
+    let deferred = deployment(json!({ "topology.cluster.x-k8s.io/defer-upgrade": "" }));
+    world
+        .change(json!({ "version": "v1.34.1", "workers": { "machineDeployments": deferred } }))
+        .await;
+    world.says("upgrade to version v1.34.1 deferred").await;
+    assert_eq!(world.versions().await, ["v1.33.1"]);
+    world
+        .change(json!({ "workers": { "machineDeployments": deployment(Value::Null) } }))
+        .await;
+    world
+        .built("v1.34.1", &[("md-0", workers(1, "v1.34.1", "small"))])
+        .await;
+}
