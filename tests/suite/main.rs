@@ -7,6 +7,7 @@
 //!   bootstrap   a machine that kubeadm refuses says so
 //!   kill        the process is killed after every single OpenStack write, of a create and of a delete
 //!   templates   the cluster templates of released versions
+//!   topology    the published ClusterClass
 //!   addons      manifests that a cluster gets from a ClusterResourceSet
 //!   health      machines whose kubelet dies are replaced
 //!   guests      `simulate guests` on a cloud whose servers run nothing
@@ -62,4 +63,5 @@ mod secrets;
 mod services;
 mod templates;
 mod terminal;
+mod topology;
 mod words;

@@ -76,6 +76,12 @@ pages! {
             "stopped",
         ],
     };
+    commands_of_the_page_on_cluster_classes: Page {
+        name: "docs/clusterclass.md",
+        prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
+        ports: false,
+        prints: &["clusterclass.cluster.x-k8s.io/small created", "cluster.cluster.x-k8s.io/team condition met", "cluster team is gone"],
+    };
     commands_of_the_page_on_cluster_resource_sets: Page {
         name: "docs/cluster-resource-sets.md",
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig
@@ -391,6 +397,8 @@ async fn runs_as_it_is_written(page: Page) {
         let name = match language == "yaml" {
             true if kind("OpenStack") => "cloud.yaml",
             true if kind("ClusterResourceSet") => "cni.yaml",
+            true if kind("ClusterClass") => "class.yaml",
+            true if kind("Cluster") => "cluster.yaml",
             _ => continue,
         };
         std::fs::write(home.join(name), lines.join("\n")).unwrap();

@@ -6,7 +6,7 @@ use crate::cloud::TestCloud;
 use crate::process::{Up, ferrostack, texts};
 
 /// Beside the workspace, where it is present.
-fn released() -> Option<PathBuf> {
+pub(crate) fn released() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream/templates");
     if path.is_dir() {
         return Some(path);

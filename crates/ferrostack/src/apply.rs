@@ -80,7 +80,9 @@ fn rank(kind: &str) -> u8 {
         "CustomResourceDefinition" => 1,
         "Secret" | "ConfigMap" => 2,
         _ if kind.ends_with("Template") => 3,
-        _ => 4,
+        // Clusters are validated by their class.
+        "ClusterClass" => 4,
+        _ => 5,
     }
 }
 

@@ -47,7 +47,12 @@ pub(crate) fn pending(snapshot: &Snapshot) -> Vec<Pending> {
 /// What `item` itself waits for: the message of its first condition that is not true.
 pub(crate) fn waits_for(item: &Item) -> Option<String> {
     let order: &[&str] = match item.kind {
-        Kind::Cluster => &["InfrastructureReady", "ControlPlaneAvailable", "Available"],
+        Kind::Cluster => &[
+            "TopologyReconciled",
+            "InfrastructureReady",
+            "ControlPlaneAvailable",
+            "Available",
+        ],
         Kind::KubeadmControlPlane => &["CertificatesAvailable", "Initialized", "Available"],
         Kind::Machine => &[
             "BootstrapConfigReady",

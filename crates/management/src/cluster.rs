@@ -16,8 +16,8 @@ pub fn class_of(object: &Value) -> Option<Beside> {
         return None;
     }
     let class = object.pointer("/spec/topology/classRef")?;
-    let own = &object["metadata"]["namespace"];
-    let namespace = class.get("namespace").unwrap_or(own).as_str()?;
+    let of_cluster = &object["metadata"]["namespace"];
+    let namespace = class.get("namespace").unwrap_or(of_cluster).as_str()?;
     Some(Beside {
         api_version: API_VERSION,
         kind: "ClusterClass",

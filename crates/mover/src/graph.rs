@@ -85,10 +85,19 @@ impl Object {
 
     /// The status of a condition, in the place of either version.
     pub(crate) fn condition(&self, type_: &str) -> Option<&str> {
+        self.of_condition(type_)?["status"].as_str()
+    }
+
+    /// The reason of a condition.
+    pub(crate) fn reason(&self, type_: &str) -> Option<&str> {
+        self.of_condition(type_)?["reason"].as_str()
+    }
+
+    fn of_condition(&self, type_: &str) -> Option<&Value> {
         let lists = ["/status/conditions", "/status/v1beta2/conditions"];
         let lists = lists.iter().filter_map(|list| self.field(list).as_array());
         let mut conditions = lists.flatten();
-        conditions.find(|one| one["type"] == type_)?["status"].as_str()
+        conditions.find(|one| one["type"] == type_)
     }
 }
 

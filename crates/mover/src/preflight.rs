@@ -89,6 +89,14 @@ pub(crate) fn unquiet(selection: &Selection) -> Vec<String> {
                 object.label()
             ));
         }
+        // The controller of topologies reports the pause by its own condition.
+        let topology = object.reason("TopologyReconciled");
+        if topology.is_some_and(|reason| !reason.ends_with("Paused")) {
+            waits.push(format!(
+                "{}: the controller of its topology has not confirmed that it is paused",
+                object.label()
+            ));
+        }
         if object
             .object
             .annotations()

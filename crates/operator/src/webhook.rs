@@ -36,8 +36,11 @@ pub struct Judge {
     /// Fills in the defaults that depend on it.
     pub default: fn(&mut Value, &Value),
     /// Accepts or rejects an object besides it, `None` if it does not exist; returns warnings.
-    pub judge: fn(Review<'_>, Option<&Value>) -> Result<Vec<String>, Vec<FieldError>>,
+    pub judge: fn(Review<'_>, Option<&Value>) -> Verdict,
 }
+
+/// Warnings, or every violation.
+pub type Verdict = Result<Vec<String>, Vec<FieldError>>;
 
 /// The maximum size of a review in bytes: a conversion contains a whole page of a list.
 const LARGEST: usize = 64 << 20;
@@ -154,10 +157,7 @@ fn validate_by(review: &Value, judge: Judge, beside: Option<&Option<Value>>) -> 
     })
 }
 
-fn verdict(
-    review: &Value,
-    judge: impl FnOnce(Review<'_>) -> Result<Vec<String>, Vec<FieldError>>,
-) -> Value {
+fn verdict(review: &Value, judge: impl FnOnce(Review<'_>) -> Verdict) -> Value {
     let request = &review["request"];
     let verdict = judge(Review {
         object: &request["object"],

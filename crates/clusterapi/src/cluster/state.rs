@@ -22,6 +22,9 @@ use crate::{counts, owners, pause};
 /// Why infrastructure and control plane of a Cluster with a topology do not exist yet, in the words of upstream.
 const TOPOLOGY: &str = "Waiting for cluster topology to be reconciled";
 
+/// Reasons of `TopologyReconciled` that make a Cluster not available; the others say that it is being changed.
+const BROKEN: [&str; 2] = ["ReconcileFailed", "ClusterClassNotReconciled"];
+
 /// The Cluster as it should be stored.
 pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Cluster {
     let mut after = cluster.clone();
@@ -313,8 +316,12 @@ fn available(cluster: &Cluster, list: &[Condition]) -> Verdict {
         Part::positive("InfrastructureReady"),
         Part::positive("ControlPlaneAvailable"),
         Part::positive("WorkersAvailable"),
-        Part::positive("TopologyReconciled").optional(),
     ];
+    // As upstream: while it is upgraded, a cluster is available.
+    let topology = conditions::find(list, "TopologyReconciled");
+    if topology.is_none_or(|found| BROKEN.contains(&found.reason.as_str())) {
+        parts.push(Part::positive("TopologyReconciled").optional());
+    }
     parts.extend(
         cluster
             .spec

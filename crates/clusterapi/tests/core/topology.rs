@@ -10,7 +10,7 @@ use api::kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams
 use serde_json::{Value, json};
 use testbed::{eventually, written_at_rest};
 
-use crate::world::{HOLD, NS, World, condition};
+use crate::world::{NO_UPGRADE, NS, World, condition};
 
 #[path = "topology/changes.rs"]
 mod changes;
@@ -192,19 +192,19 @@ impl World {
             let status = deployment.status.clone().unwrap_or_default();
             let spec = &deployment.spec.template.spec;
             let wanted = deployment.spec.replicas;
-            let own = |labels: &BTreeMap<String, String>| {
+            let labelled = |labels: &BTreeMap<String, String>| {
                 labels.get("topology.cluster.x-k8s.io/deployment-name") == Some(&name)
             };
             let there = machines
                 .iter()
-                .filter(|it| own(it.labels()))
+                .filter(|it| labelled(it.labels()))
                 .collect::<Vec<_>>();
             let settled = status.observed_generation == deployment.metadata.generation
                 && status.available_replicas == wanted
                 && status.up_to_date_replicas == wanted
                 && status.replicas == wanted
                 && there.iter().all(|it| it.spec.version == spec.version)
-                && sets.iter().filter(|it| own(it.labels())).count() == 1;
+                && sets.iter().filter(|it| labelled(it.labels())).count() == 1;
             if !settled {
                 return Err(format!("{name}: {wanted:?} {status:?}"));
             }

@@ -37,7 +37,7 @@ const KINDS: [(&str, &str); 8] = [
 ];
 
 /// Annotation of a FakeControlPlane that is not upgraded.
-pub(crate) const HOLD: &str = "fake/hold";
+pub(crate) const NO_UPGRADE: &str = "fake/no-upgrade";
 
 /// The environment of a test.
 pub(crate) struct World {
@@ -458,8 +458,8 @@ async fn upgrade(api: &Api<DynamicObject>, kind: &str, object: &DynamicObject) -
         &object.data["spec"]["version"],
         &object.data["status"]["versions"],
     );
-    let held = object.annotations().contains_key(HOLD);
-    if kind != "FakeControlPlane" || held || has[0]["version"] == *wanted {
+    let stays = object.annotations().contains_key(NO_UPGRADE);
+    if kind != "FakeControlPlane" || stays || has[0]["version"] == *wanted {
         return Ok(());
     }
     let status = json!({ "status": { "versions": [{ "version": wanted, "replicas": 1 }] } });

@@ -58,6 +58,9 @@ fn the_source_is_quiet_when_all_who_report_it_are_paused_and_nobody_blocks() {
     let waits = |more: Value| unquiet(&select(vec![object("Cluster", "c", &[], more)])).len();
     assert_eq!(waits(reported("True")), 0);
     assert_eq!(waits(reported("False")), 1);
+    let topology = |reason: &str| json!({"status": {"conditions": [{"type": "TopologyReconciled", "status": "False", "reason": reason}]}});
+    assert_eq!(waits(topology("Paused")), 0);
+    assert_eq!(waits(topology("ClusterUpgrading")), 1);
     // A controller that reports nothing cannot confirm anything.
     assert_eq!(waits(json!({})), 0);
     assert_eq!(

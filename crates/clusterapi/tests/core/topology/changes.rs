@@ -89,7 +89,7 @@ async fn what_is_changed_by_hand_is_changed_back() {
     let scaled =
         json!({ "spec": { "replicas": 4 }, "metadata": { "labels": { "mine": "stays" } } });
     drop(world.merge::<MachineDeployment>(&name, scaled).await);
-    let check = json!({ "spec": { "checks": { "nodeStartupTimeoutSeconds": 5 } } });
+    let check = json!({ "spec": { "checks": { "nodeStartupTimeoutSeconds": 50 } } });
     drop(world.merge::<MachineHealthCheck>(&name, check).await);
     eventually("the former size", || async {
         let deployment = world.api::<MachineDeployment>().get(&name).await.unwrap();

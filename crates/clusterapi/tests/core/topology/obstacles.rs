@@ -16,10 +16,13 @@ async fn a_class_and_templates_may_come_after_their_cluster() {
     let world = World::start().await;
     world.apply([cluster("small", &[("md-0", 1)])]).await;
     says(&world, "ClusterClass default/small does not exist").await;
-    assert_eq!(
-        condition(&world.demo().await, "InfrastructureReady").1,
-        "Waiting for cluster topology to be reconciled"
-    );
+    eventually("the infrastructure's condition", || async {
+        let (_, message) = condition(&world.demo().await, "InfrastructureReady");
+        (message == "Waiting for cluster topology to be reconciled")
+            .then_some(())
+            .ok_or(message)
+    })
+    .await;
     world.apply([class("small")]).await;
     says(&world, "ClusterClass default/small is not reconciled").await;
     eventually("the condition of the class", || async {
@@ -67,7 +70,7 @@ async fn an_object_of_somebody_else_is_not_taken() {
         "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineHealthCheck",
         "metadata": { "name": "demo-md-0", "namespace": NS, "labels": { "mine": "yes" } },
         "spec": { "clusterName": "demo", "selector": { "matchLabels": { "a": "b" } },
-            "checks": { "nodeStartupTimeoutSeconds": 7 } },
+            "checks": { "nodeStartupTimeoutSeconds": 70 } },
     });
     world.apply(templates("small")).await;
     world
@@ -85,7 +88,7 @@ async fn an_object_of_somebody_else_is_not_taken() {
         .unwrap();
     assert_eq!(
         kept.spec.checks.unwrap().node_startup_timeout_seconds,
-        Some(7)
+        Some(70)
     );
     assert!(!kept.metadata.labels.unwrap().contains_key(OWNED));
     let checks = world.api::<MachineHealthCheck>();

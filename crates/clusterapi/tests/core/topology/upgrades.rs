@@ -3,11 +3,11 @@
 use super::*;
 
 impl World {
-    /// Lets the control plane upgrade, or not.
-    async fn hold(&self, held: bool) {
+    /// Lets the control plane be upgraded, or not.
+    async fn allow_upgrade(&self, allowed: bool) {
         let name = self.all("FakeControlPlane").await[0].name_any();
-        let value = if held { json!("") } else { Value::Null };
-        let change = Patch::Merge(json!({ "metadata": { "annotations": { HOLD: value } } }));
+        let value = if allowed { Value::Null } else { json!("") };
+        let change = Patch::Merge(json!({ "metadata": { "annotations": { NO_UPGRADE: value } } }));
         let planes = self.fake("FakeControlPlane");
         planes
             .patch(&name, &PatchParams::default(), &change)
@@ -42,14 +42,14 @@ async fn workers_are_upgraded_after_the_control_plane_one_deployment_after_the_o
     world
         .built("v1.33.1", &[("md-0", old.clone()), ("md-1", old)])
         .await;
-    world.hold(true).await;
+    world.allow_upgrade(false).await;
     world.change(json!({ "version": "v1.34.1" })).await;
     world
         .says("FakeControlPlane upgrading to version v1.34.1")
         .await;
     tokio::time::sleep(std::time::Duration::from_secs(30)).await;
     assert_eq!(world.versions().await, ["v1.33.1", "v1.33.1"]);
-    world.hold(false).await;
+    world.allow_upgrade(true).await;
     // While the first one is replaced, the second one has its former version.
     eventually("one of them", || async {
         let versions = world.versions().await;
@@ -75,13 +75,13 @@ async fn an_upgrade_over_several_minor_releases_passes_each_of_them() {
     world
         .built("v1.33.1", &[("md-0", workers(1, "v1.33.1", "small"))])
         .await;
-    world.hold(true).await;
+    world.allow_upgrade(false).await;
     world.change(json!({ "version": "v1.35.0" })).await;
     // The last version of the next minor release that the class lists.
     world
         .says("FakeControlPlane upgrading to version v1.34.2")
         .await;
-    world.hold(false).await;
+    world.allow_upgrade(true).await;
     world
         .built("v1.35.0", &[("md-0", workers(1, "v1.35.0", "small"))])
         .await;
