@@ -187,11 +187,11 @@ fn what_would_have_no_effect_is_rejected_unless_it_is_stored_already() {
         "infrastructureRef": {"apiGroup": "a.b", "kind": "K", "name": "n"}, "taints": of_others});
     let object = |kind: &str, spec: &Value| json!({"apiVersion": VERSION, "kind": kind, "metadata": {"name": "x"}, "spec": spec});
     let group = json!({"clusterName": "demo", "selector": {}, "template": {"spec": spec}});
-    let topology = json!({"classRef": {"name": "c"}, "version": "v1.34.1", "controlPlane": {"taints": taints}});
+    let topology = json!({"classRef": {"name": "c"}, "version": "v1.34.1", "controlPlane": {"taints": of_others}});
     for (mut object, path) in [
         (
             object("Cluster", &json!({"topology": topology})),
-            "spec.topology.controlPlane.taints",
+            "spec.topology.controlPlane.taints[2].key",
         ),
         (object("Machine", &spec), "spec.taints[2].key"),
         (
