@@ -45,10 +45,10 @@ pub fn named(client: &Client, name: &str) -> Client {
 /// # Errors
 /// The certificates or the credentials of `config` cannot be used.
 pub fn multiplexed(config: Config) -> Result<Client, kube::Error> {
-    let own = Client::try_from(config.clone())?;
+    let upgrading = Client::try_from(config.clone())?;
     // What stands between decides which protocol is spoken.
     if config.proxy_url.is_some() || config.tls_server_name.is_some() {
-        return Ok(own);
+        return Ok(upgrading);
     }
     let mut tls = config.rustls_client_config()?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -68,10 +68,10 @@ pub fn multiplexed(config: Config) -> Result<Client, kube::Error> {
         .map_err(tower::BoxError::from)
         .service(shared);
     let shared = ClientBuilder::new(shared, config.default_namespace.clone()).build();
-    let namespace = own.default_namespace().to_owned();
+    let namespace = upgrading.default_namespace().to_owned();
     let service = tower::service_fn(move |request: Request<Body>| {
         match request.headers().contains_key(UPGRADE) {
-            true => Either::Left(sent(own.clone(), request)),
+            true => Either::Left(sent(upgrading.clone(), request)),
             false => Either::Right(sent(shared.clone(), request)),
         }
     });

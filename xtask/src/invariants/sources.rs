@@ -136,6 +136,10 @@ const RULES: &[Rule] = &[
                 "the watch of a workload cluster is a task of its own, not a worker",
             ),
             (
+                "crates/operator/src/client.rs",
+                "the interval of a connection's signs of life, which hyper waits for",
+            ),
+            (
                 "crates/operator/src/election.rs",
                 "leader election is a task of its own, not a worker",
             ),

@@ -7,11 +7,11 @@ pub(super) fn combined(
     topology: Option<&Vec<MachineTaint>>,
     class: Option<&Vec<MachineTaint>>,
 ) -> Vec<MachineTaint> {
-    let own = topology.into_iter().flatten();
+    let of_topology = topology.into_iter().flatten();
     let same = |a: &MachineTaint, b: &MachineTaint| a.key == b.key && a.effect == b.effect;
-    let overridden = |taint: &MachineTaint| own.clone().any(|it| same(it, taint));
+    let overridden = |taint: &MachineTaint| of_topology.clone().any(|it| same(it, taint));
     let of_class = class.into_iter().flatten().filter(|it| !overridden(it));
-    of_class.chain(own.clone()).cloned().collect()
+    of_class.chain(of_topology.clone()).cloned().collect()
 }
 
 #[cfg(test)]

@@ -12,19 +12,19 @@ fn taints_of_the_topology_override_those_of_the_class() {
         taint("a", "class", "NoSchedule"),
         taint("b", "class", "NoSchedule")
     ]);
-    let own = json!([
-        taint("a", "own", "NoSchedule"),
-        taint("a", "own", "NoExecute")
+    let of_topology = json!([
+        taint("a", "topology", "NoSchedule"),
+        taint("a", "topology", "NoExecute")
     ]);
     let both = json!([
         taint("b", "class", "NoSchedule"),
-        taint("a", "own", "NoSchedule"),
-        taint("a", "own", "NoExecute"),
+        taint("a", "topology", "NoSchedule"),
+        taint("a", "topology", "NoExecute"),
     ]);
     let none = Value::Null;
     for (topology, of_class, expected) in [
-        (&own, &class, &both),
-        (&own, &none, &own),
+        (&of_topology, &class, &both),
+        (&of_topology, &none, &of_topology),
         (&none, &class, &class),
         (&none, &none, &json!([])),
     ] {
