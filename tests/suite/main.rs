@@ -22,6 +22,7 @@
 //!   pages       the commands of README.md and docs/, as they are written there
 //!   terminal    the picture of `up` in a window that changes its size
 //!   bad_input   one clear message for each mistake
+//!   why         the last cause, through Cluster API to the cloud's own words
 //!   words       no debug forms in what users read
 //!   secrets     a canary password is in no log, event, status or metric
 //! ```
@@ -64,4 +65,5 @@ mod services;
 mod templates;
 mod terminal;
 mod topology;
+mod why;
 mod words;

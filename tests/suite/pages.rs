@@ -168,6 +168,12 @@ pages! {
         ports: false,
         prints: &[],
     };
+    commands_of_the_page_on_why: Page {
+        name: "docs/why.md",
+        prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
+        ports: false,
+        prints: &["Cluster/demo is ready", "which fails since ", "next: raise the quota", "\"ready\": true"],
+    };
 }
 
 /// Commands that go on until they are interrupted, and how to know that they have begun.

@@ -23,7 +23,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use self::admin::{Admin, Backup, Restore};
 pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, GenerateCloudConf};
 pub(crate) use self::cluster::{
-    Delete, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig, Listing,
+    Delete, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig, Listing, Why,
 };
 pub(crate) use self::deploy::{
     CloudArgs, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
@@ -91,6 +91,8 @@ pub(crate) enum Command {
     /// Show clusters with all of their objects.
     #[command(subcommand)]
     Describe(Describe),
+    /// Print why an object is not ready: what it waits for, down to the last cause, and what to do.
+    Why(Why),
     /// List clusters, or print a cluster's kubeconfig.
     #[command(subcommand)]
     Get(Get),

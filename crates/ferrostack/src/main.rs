@@ -8,7 +8,7 @@
 //!   manager    the controllers against any Kubernetes cluster
 //!   up         management API, controllers and (simulated) cloud in one process
 //!   status, down                                 an `up` in the background
-//!   generate   templates to manifests            describe, get, apply, delete   the running API server
+//!   generate   templates to manifests            describe, why, get, apply, delete   the running API server
 //!   moving     clusters to another management cluster
 //!   deploy     OpenStack on Kubernetes
 //!   man, completion                              manual pages, and scripts for shells
@@ -38,6 +38,7 @@ mod manifest;
 mod moving;
 mod readiness;
 mod rolling;
+mod sentence;
 mod session;
 mod simulated;
 mod snapshot;
@@ -45,6 +46,7 @@ mod template;
 mod tree;
 mod up;
 mod version;
+mod why;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -133,6 +135,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         Command::Describe(Describe::Cluster(args)) => {
             describe::cluster(&args, &environment, stop_if(args.watch)?, print).await
         }
+        Command::Why(args) => print(&why::why(&args, &environment).await?),
         Command::Get(Get::Kubeconfig(args)) if args.merge => {
             say(&kubeconfig::merge(&args, &environment).await?);
             Ok(())

@@ -27,7 +27,9 @@ pub(crate) fn pending(snapshot: &Snapshot) -> Vec<Pending> {
             Kind::Cluster => cluster(item),
             Kind::KubeadmControlPlane | Kind::MachineDeployment => replicas(item),
             Kind::Machine => machine(item, snapshot),
-            Kind::OpenStackCluster | Kind::MachineSet | Kind::OpenStackMachine => None,
+            Kind::OpenStackCluster | Kind::MachineSet | Kind::OpenStackMachine | Kind::Other => {
+                None
+            }
         };
         if let Some(why) = why {
             // What fails somewhere below comes before what the object itself waits for.
@@ -62,6 +64,7 @@ pub(crate) fn waits_for(item: &Item) -> Option<String> {
         ],
         Kind::MachineDeployment | Kind::MachineSet => &["Available"],
         Kind::OpenStackCluster | Kind::OpenStackMachine => &["Ready"],
+        Kind::Other => &["Ready", "Available"],
     };
     order
         .iter()

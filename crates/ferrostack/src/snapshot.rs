@@ -1,8 +1,11 @@
 //! The objects of clusters in the management API at a point in time.
 
+pub(crate) mod follow;
+pub(crate) mod reference;
+
 use std::sync::Arc;
 
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
+use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, TypeMeta};
 use kube::{Client, ResourceExt};
 use serde_json::Value;
 
@@ -16,9 +19,12 @@ pub(crate) enum Kind {
     MachineSet,
     Machine,
     OpenStackMachine,
+    /// Of another provider, or one that only some commands show: the object itself says which.
+    Other,
 }
 
 impl Kind {
+    /// The kinds with names here.
     pub(crate) const ALL: [Kind; 7] = [
         Kind::Cluster,
         Kind::OpenStackCluster,
@@ -29,15 +35,32 @@ impl Kind {
         Kind::OpenStackMachine,
     ];
 
-    pub(crate) fn resource(self) -> ApiResource {
-        let group = match self {
+    /// The kind of this name in this group.
+    pub(crate) fn of(group: &str, name: &str) -> Self {
+        let known = Self::ALL.into_iter();
+        let mut known = known.filter(|kind| kind.as_str() == name && kind.group() == group);
+        known.next().unwrap_or(Kind::Other)
+    }
+
+    /// The API group; none for [`Kind::Other`].
+    pub(crate) fn group(self) -> &'static str {
+        match self {
             Kind::Cluster | Kind::MachineDeployment | Kind::MachineSet | Kind::Machine => {
                 "cluster.x-k8s.io"
             }
             Kind::OpenStackCluster | Kind::OpenStackMachine => "infrastructure.cluster.x-k8s.io",
             Kind::KubeadmControlPlane => "controlplane.cluster.x-k8s.io",
-        };
-        ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1beta2", self.as_str()))
+            Kind::Other => "",
+        }
+    }
+
+    /// How the objects are read. There is no resource of [`Kind::Other`]: discovery finds that of each object.
+    pub(crate) fn resource(self) -> ApiResource {
+        ApiResource::from_gvk(&GroupVersionKind::gvk(
+            self.group(),
+            "v1beta2",
+            self.as_str(),
+        ))
     }
 
     pub(crate) fn as_str(self) -> &'static str {
@@ -49,6 +72,7 @@ impl Kind {
             Kind::MachineSet => "MachineSet",
             Kind::Machine => "Machine",
             Kind::OpenStackMachine => "OpenStackMachine",
+            Kind::Other => "",
         }
     }
 }
@@ -75,6 +99,19 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    /// An object that was read as `resource`.
+    pub(crate) fn of(resource: &ApiResource, mut object: DynamicObject) -> Self {
+        // In lists of some servers objects do not say what they are.
+        object.types.get_or_insert_with(|| TypeMeta {
+            api_version: resource.api_version.clone(),
+            kind: resource.kind.clone(),
+        });
+        Self {
+            kind: Kind::of(&resource.group, &resource.kind),
+            object: Arc::new(object),
+        }
+    }
+
     pub(crate) fn namespace(&self) -> &str {
         self.object
             .metadata
@@ -87,9 +124,17 @@ impl Item {
         self.object.metadata.name.as_deref().unwrap_or_default()
     }
 
+    /// The name of the kind.
+    pub(crate) fn kind_name(&self) -> &str {
+        match (self.kind, &self.object.types) {
+            (Kind::Other, Some(types)) => &types.kind,
+            (kind, _) => kind.as_str(),
+        }
+    }
+
     /// `Kind/name`.
     pub(crate) fn label(&self) -> String {
-        format!("{}/{}", self.kind.as_str(), self.name())
+        format!("{}/{}", self.kind_name(), self.name())
     }
 
     pub(crate) fn field(&self, pointer: &str) -> &Value {
@@ -97,15 +142,21 @@ impl Item {
     }
 
     pub(crate) fn condition(&self, type_: &str) -> Option<Condition<'_>> {
-        let list = self.field("/status/conditions").as_array()?;
-        let found = list.iter().find(|c| c["type"] == type_)?;
-        let text = |field: &str| found[field].as_str().unwrap_or_default();
-        Some(Condition {
-            type_: text("type"),
-            status: text("status"),
-            reason: text("reason"),
-            message: text("message"),
-            since: text("lastTransitionTime"),
+        self.conditions().find(|found| found.type_ == type_)
+    }
+
+    /// The conditions, in the order in which the object has them.
+    pub(crate) fn conditions(&self) -> impl Iterator<Item = Condition<'_>> {
+        let list = self.field("/status/conditions").as_array();
+        list.into_iter().flatten().map(|found| {
+            let text = |field: &str| found[field].as_str().unwrap_or_default();
+            Condition {
+                type_: text("type"),
+                status: text("status"),
+                reason: text("reason"),
+                message: text("message"),
+                since: text("lastTransitionTime"),
+            }
         })
     }
 
@@ -140,20 +191,33 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     pub(crate) async fn read(client: &Client, namespace: Option<&str>) -> kube::Result<Self> {
-        let mut items = Vec::new();
+        let mut snapshot = Self::default();
         for kind in Kind::ALL {
-            let resource = kind.resource();
-            let api: Api<DynamicObject> = match namespace {
-                Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-                None => Api::all_with(client.clone(), &resource),
-            };
-            let list = api.list(&ListParams::default()).await?;
-            items.extend(list.items.into_iter().map(|object| Item {
-                kind,
-                object: Arc::new(object),
-            }));
+            let _served = snapshot.list(client, namespace, &kind.resource()).await?;
         }
-        Ok(Self { items })
+        Ok(snapshot)
+    }
+
+    /// Adds the objects of a kind. The result is whether the API server has the kind: with other providers it has none of
+    /// ours.
+    async fn list(
+        &mut self,
+        client: &Client,
+        namespace: Option<&str>,
+        resource: &ApiResource,
+    ) -> kube::Result<bool> {
+        let api: Api<DynamicObject> = match namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
+            None => Api::all_with(client.clone(), resource),
+        };
+        let list = match api.list(&ListParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(false),
+            listed => listed?,
+        };
+        let objects = list.items.into_iter();
+        self.items
+            .extend(objects.map(|object| Item::of(resource, object)));
+        Ok(true)
     }
 
     pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Item> {
@@ -194,6 +258,30 @@ pub(crate) mod tests {
         ] {
             assert_eq!(counted(count, kind), expected);
         }
+    }
+
+    /// An object of a kind without a name here, such as `infrastructure.cluster.x-k8s.io/v1beta1`, `DockerCluster`.
+    pub(crate) fn other(api_version: &str, kind: &str, mut object: Value) -> Item {
+        object["apiVersion"] = api_version.into();
+        object["kind"] = kind.into();
+        Item {
+            kind: Kind::Other,
+            object: Arc::new(serde_json::from_value(object).unwrap()),
+        }
+    }
+
+    #[test]
+    fn only_kinds_with_names_here_have_a_kind_of_their_own() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::of(kind.group(), kind.as_str()), kind);
+        }
+        assert_eq!(Kind::of("other.x-k8s.io", "Cluster"), Kind::Other);
+        let docker = other(
+            "infrastructure.cluster.x-k8s.io/v1beta1",
+            "DockerCluster",
+            serde_json::json!({"metadata": {"name": "a"}}),
+        );
+        assert_eq!(docker.label(), "DockerCluster/a");
     }
 
     /// An item of `kind` from its JSON.

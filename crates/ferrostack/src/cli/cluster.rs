@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::ConnectArgs;
 use super::values::duration;
+use super::{ConnectArgs, OutputArg};
 use crate::tree::conditions::Selector;
 
 #[derive(Debug, Subcommand)]
@@ -34,6 +34,18 @@ pub(crate) struct DescribeCluster {
     /// Output format.
     #[arg(short, long, value_enum, default_value_t = Listing::Text)]
     pub(crate) output: Listing,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// KIND/NAME or KIND NAME, as kubectl knows them, such as machine/demo-md-0-x or node/NAME, or the name of a cluster
+    /// [default: the only cluster of the namespace].
+    #[arg(num_args = 0..=2)]
+    pub(crate) object: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }

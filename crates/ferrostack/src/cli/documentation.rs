@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 45] = [
+const ENTRIES: [Entry; 46] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -298,6 +298,21 @@ const ENTRIES: [Entry; 45] = [
             (
                 "The conditions of all machines, until interrupted",
                 "ferrostack describe cluster demo --show-conditions Machine --watch",
+            ),
+        ],
+    ),
+    entry(
+        "why",
+        "why.md",
+        &[
+            ("What a cluster waits for", "ferrostack why demo"),
+            (
+                "The last cause of one machine, for a script",
+                "ferrostack why machine/demo-md-0-x7k2p -o json",
+            ),
+            (
+                "The machine of a Node",
+                "ferrostack why node demo-md-0-x7k2p",
             ),
         ],
     ),

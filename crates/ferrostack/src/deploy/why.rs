@@ -16,6 +16,7 @@ use super::place;
 use super::plan::cluster;
 use crate::cli::{OpenStackWhy, Output};
 use crate::environment::Environment;
+use crate::sentence::Sentence;
 
 /// Why a cloud, or an object in it, is not ready, as text or JSON.
 pub(crate) async fn why(args: &OpenStackWhy, environment: &Environment) -> anyhow::Result<String> {
@@ -161,32 +162,15 @@ fn whole(cause: &Cause, now: Timestamp) -> String {
     }
 }
 
-/// `nova-api crashes since 40 s: exit status 1: no such option`.
 fn sentence(cause: &Cause, joint: &str, now: Timestamp) -> String {
-    let since = cause
-        .since
-        .as_deref()
-        .and_then(|it| it.parse::<Timestamp>().ok());
-    let since = since.map(|it| format!(" since {}", span(now.duration_since(it).as_secs())));
-    let detail = cause.detail.as_deref().filter(|it| !it.is_empty());
-    let detail = detail.map(|it| format!(": {it}"));
-    let advice = cause.advice.as_ref().map(|it| format!(" ({it})"));
-    format!(
-        "{}{joint}{}{}{}{}",
-        cause.of,
-        cause.problem,
-        since.unwrap_or_default(),
-        detail.unwrap_or_default(),
-        advice.unwrap_or_default()
-    )
-}
-
-fn span(seconds: i64) -> String {
-    match seconds.max(0) {
-        seconds @ 0..=119 => format!("{seconds} s"),
-        seconds @ 120..=7199 => format!("{} min", seconds / 60),
-        seconds => format!("{} h", seconds / 3600),
-    }
+    let sentence = Sentence {
+        of: &cause.of,
+        problem: &cause.problem,
+        since: cause.since.as_deref(),
+        detail: cause.detail.as_deref(),
+        advice: cause.advice.as_deref(),
+    };
+    sentence.text(joint, now)
 }
 
 #[cfg(test)]

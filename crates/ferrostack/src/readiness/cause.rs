@@ -30,6 +30,7 @@ pub(crate) fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
     match item.kind {
         Kind::Cluster => of_cluster(snapshot, item),
         Kind::OpenStackCluster | Kind::OpenStackMachine => of_infrastructure(item),
+        Kind::Other => of_provider(item),
         Kind::KubeadmControlPlane => of_control_plane(snapshot, item),
         Kind::MachineDeployment => of_deployment(snapshot, item),
         Kind::MachineSet => blocked(item).or_else(|| of_conditions(item)),
@@ -54,16 +55,15 @@ fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
             Kind::Machine,
         ]);
     }
-    let first = |kind| snapshot.belonging(cluster, kind).next();
     if !is_true(cluster, "InfrastructureReady")
-        && let Some(infra) = first(Kind::OpenStackCluster)
-        && let Some(cause) = of_infrastructure(infra)
+        && let Some(infra) = snapshot.infrastructure(cluster)
+        && let Some(cause) = cause(snapshot, infra)
     {
         return Some(cause);
     }
     if !is_true(cluster, "ControlPlaneInitialized")
-        && let Some(plane) = first(Kind::KubeadmControlPlane)
-        && let Some(cause) = of_control_plane(snapshot, plane)
+        && let Some(plane) = snapshot.control_plane(cluster)
+        && let Some(cause) = cause(snapshot, plane)
     {
         return Some(cause);
     }
@@ -79,6 +79,20 @@ fn of_infrastructure(item: &Item) -> Option<Cause> {
         });
     };
     (ready.status != "True").then(|| of_condition(&ready))
+}
+
+/// An object of another provider: what the contract of Cluster API says of all of them.
+fn of_provider(item: &Item) -> Option<Cause> {
+    let summary = ["Ready", "Available"].into_iter();
+    let mut summary = summary.filter_map(|type_| item.condition(type_));
+    match summary.next() {
+        Some(summary) => (summary.status != "True").then(|| of_condition(&summary)),
+        None => {
+            let unready = item.field("/status/initialization/provisioned") == false
+                || item.field("/status/ready") == false;
+            unready.then(|| Cause::waiting("not ready")).flatten()
+        }
+    }
 }
 
 fn of_control_plane(snapshot: &Snapshot, plane: &Item) -> Option<Cause> {
@@ -160,7 +174,7 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
 }
 
 /// The reasons of an object that may not create or delete machines. They fail, unless they pass by themselves.
-fn blocked(item: &Item) -> Option<Cause> {
+pub(crate) fn blocked(item: &Item) -> Option<Cause> {
     let types = ["RollingOut", "ScalingUp"].into_iter();
     let mut conditions = types.filter_map(|type_| item.condition(type_));
     let (_, why) =
@@ -232,7 +246,7 @@ fn of_condition(condition: &Condition<'_>) -> Cause {
 }
 
 /// Whether a reason requires intervention.
-fn is_failure(reason: &str) -> bool {
+pub(crate) fn is_failure(reason: &str) -> bool {
     let words = ["Failed", "Error", "Deleted", "NotFound", "Unknown"];
     reason.starts_with("Invalid") || words.iter().any(|word| reason.ends_with(word))
 }

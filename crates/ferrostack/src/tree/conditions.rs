@@ -115,7 +115,7 @@ fn conditions(item: &Item, wanted: &[Selector]) -> Vec<Row> {
 }
 
 /// The status of a condition of this type when nothing is the matter.
-fn good(type_: &str) -> &'static str {
+pub(crate) fn good(type_: &str) -> &'static str {
     const NEGATIVE: [&str; 7] = [
         "Deleting",
         "Paused",

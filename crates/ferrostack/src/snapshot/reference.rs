@@ -1,0 +1,185 @@
+//! How objects of Cluster API refer to those of providers.
+
+use kube::ResourceExt;
+use serde_json::Value;
+
+use super::{Item, Kind, Snapshot};
+
+/// A reference of the contract between Cluster API and providers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    pub(crate) group: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+}
+
+impl Reference {
+    /// Reads `{apiGroup, kind, name}`, or the older `{apiVersion, kind, name}`.
+    pub(crate) fn of(value: &Value) -> Option<Self> {
+        let text = |field: &str| value[field].as_str().filter(|text| !text.is_empty());
+        let group = text("apiGroup").or_else(|| Some(text("apiVersion")?.split_once('/')?.0));
+        Some(Self {
+            group: group?.to_owned(),
+            kind: text("kind")?.to_owned(),
+            name: text("name")?.to_owned(),
+        })
+    }
+
+    /// `Kind/name`.
+    pub(crate) fn label(&self) -> String {
+        format!("{}/{}", self.kind, self.name)
+    }
+}
+
+/// What a field refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// `infrastructureRef` of a Cluster, Machine or MachinePool.
+    Infrastructure,
+    /// `controlPlaneRef` of a Cluster.
+    ControlPlane,
+    /// `bootstrap.configRef` of a Machine.
+    Bootstrap,
+    /// The template of machines' infrastructure, of whatever creates machines.
+    InfrastructureTemplate,
+    /// The template of machines' bootstrap configuration.
+    BootstrapTemplate,
+}
+
+impl Role {
+    /// The references that lead to objects with conditions.
+    pub(crate) const OBJECTS: [Role; 3] =
+        [Role::Infrastructure, Role::ControlPlane, Role::Bootstrap];
+    pub(crate) const TEMPLATES: [Role; 2] = [Role::InfrastructureTemplate, Role::BootstrapTemplate];
+
+    /// Where the reference stands; the older place of control planes second.
+    fn places(self) -> &'static [&'static str] {
+        match self {
+            Role::Infrastructure => &["/spec/infrastructureRef"],
+            Role::ControlPlane => &["/spec/controlPlaneRef"],
+            Role::Bootstrap => &["/spec/bootstrap/configRef"],
+            Role::InfrastructureTemplate => &[
+                "/spec/template/spec/infrastructureRef",
+                "/spec/machineTemplate/spec/infrastructureRef",
+                "/spec/machineTemplate/infrastructureRef",
+            ],
+            Role::BootstrapTemplate => &["/spec/template/spec/bootstrap/configRef"],
+        }
+    }
+}
+
+impl Item {
+    /// The reference of an object in this role, if it has one.
+    pub(crate) fn reference(&self, role: Role) -> Option<Reference> {
+        let mut places = role.places().iter();
+        places.find_map(|place| Reference::of(self.field(place)))
+    }
+
+    fn group(&self) -> &str {
+        let types = self.object.types.as_ref();
+        types
+            .and_then(|types| Some(types.api_version.split_once('/')?.0))
+            .unwrap_or_default()
+    }
+
+    fn is(&self, reference: &Reference) -> bool {
+        self.name() == reference.name
+            && self.kind_name() == reference.kind
+            && self.group() == reference.group
+    }
+
+    pub(crate) fn is_control_plane_machine(&self) -> bool {
+        let labels = self.object.labels();
+        labels.contains_key("cluster.x-k8s.io/control-plane")
+    }
+}
+
+impl Snapshot {
+    /// The object that `from` refers to in this role.
+    pub(crate) fn referred(&self, from: &Item, role: Role) -> Option<&Item> {
+        let reference = from.reference(role)?;
+        let mut items = self.items.iter();
+        items.find(|item| item.namespace() == from.namespace() && item.is(&reference))
+    }
+
+    /// The infrastructure of a Cluster. A Cluster that refers to none has that which is its own.
+    pub(crate) fn infrastructure<'a>(&'a self, cluster: &'a Item) -> Option<&'a Item> {
+        let fallback = || self.belonging(cluster, Kind::OpenStackCluster).next();
+        self.referred(cluster, Role::Infrastructure)
+            .or_else(fallback)
+    }
+
+    /// The control plane of a Cluster, in the same way.
+    pub(crate) fn control_plane<'a>(&'a self, cluster: &'a Item) -> Option<&'a Item> {
+        let fallback = || self.belonging(cluster, Kind::KubeadmControlPlane).next();
+        self.referred(cluster, Role::ControlPlane).or_else(fallback)
+    }
+
+    /// The objects of `kind` that `owner` owns.
+    pub(crate) fn owned<'a>(
+        &'a self,
+        owner: &'a Item,
+        kind: Kind,
+    ) -> impl Iterator<Item = &'a Item> {
+        self.of_kind(kind)
+            .filter(move |item| item.is_owned_by(owner))
+    }
+
+    /// The Cluster of an object.
+    pub(crate) fn cluster_of(&self, item: &Item) -> Option<&Item> {
+        let mut clusters = self.of_kind(Kind::Cluster);
+        clusters.find(|cluster| {
+            cluster.namespace() == item.namespace()
+                && (item.object.labels().get("cluster.x-k8s.io/cluster-name")
+                    == Some(&cluster.name().to_owned())
+                    || item.field("/spec/clusterName").as_str() == Some(cluster.name())
+                    || item.is_owned_by(cluster))
+        })
+    }
+
+    /// The Machine that refers to an object.
+    pub(crate) fn machine_of(&self, part: &Item) -> Option<&Item> {
+        let mut machines = self.of_kind(Kind::Machine);
+        machines.find(|machine| {
+            machine.namespace() == part.namespace()
+                && [Role::Infrastructure, Role::Bootstrap]
+                    .iter()
+                    .filter_map(|role| machine.reference(*role))
+                    .any(|reference| part.is(&reference))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn references_are_read_in_both_forms_and_only_when_they_are_whole() {
+        let expected = Some(Reference {
+            group: "infrastructure.cluster.x-k8s.io".to_owned(),
+            kind: "DockerMachine".to_owned(),
+            name: "a".to_owned(),
+        });
+        for (value, found) in [
+            (
+                json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "DockerMachine", "name": "a"}),
+                &expected,
+            ),
+            (
+                json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "DockerMachine", "name": "a"}),
+                &expected,
+            ),
+            (
+                json!({"apiVersion": "v1", "kind": "Secret", "name": "a"}),
+                &None,
+            ),
+            (json!({"apiGroup": "x", "kind": "DockerMachine"}), &None),
+            (json!(null), &None),
+        ] {
+            assert_eq!(&Reference::of(&value), found, "{value}");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! The chain of objects from one that is not ready to the last cause: each waits for the next.
+
+use kube::ResourceExt;
+
+use crate::readiness::cause::{blocked, cause, is_failure};
+use crate::readiness::summary;
+use crate::snapshot::reference::{Reference, Role};
+use crate::snapshot::{Condition, Item, Kind, Snapshot};
+use crate::tree::conditions::good;
+use crate::tree::without_conditions;
+
+/// Annotation that pauses one object.
+const PAUSED: &str = "cluster.x-k8s.io/paused";
+
+/// From an object to the last cause.
+#[derive(Debug)]
+pub(super) struct Chain<'a> {
+    /// The object that was asked about, and what it waits for; never empty.
+    pub(super) links: Vec<&'a Item>,
+    pub(super) end: End,
+}
+
+/// What is the matter with the last link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Its own conditions say it.
+    Itself,
+    /// Nothing is done for it until it is no longer paused.
+    Paused,
+    /// It refers to an object that does not exist.
+    Missing(Reference),
+}
+
+/// The last cause in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) of: String,
+    pub(super) problem: &'static str,
+    pub(super) since: Option<String>,
+    pub(super) detail: Option<String>,
+    /// The reason of the condition.
+    pub(super) reason: String,
+    pub(super) failing: bool,
+}
+
+/// What an object waits for.
+enum Step<'a> {
+    To(&'a Item),
+    Missing(Reference),
+}
+
+impl<'a> Chain<'a> {
+    /// The chain from `start`; `None` if it is ready.
+    pub(super) fn of(snapshot: &'a Snapshot, start: &'a Item) -> Option<Self> {
+        cause(snapshot, start)?;
+        let mut walk = Walk {
+            snapshot,
+            links: vec![start],
+        };
+        let end = walk.to_the_end();
+        Some(Self {
+            links: walk.links,
+            end,
+        })
+    }
+
+    pub(super) fn last(&self) -> Option<&'a Item> {
+        self.links.last().copied()
+    }
+
+    /// What is the matter with the last object.
+    pub(super) fn finding(&self) -> Finding {
+        let Some(last) = self.last() else {
+            return Finding::of(String::new(), "is not ready");
+        };
+        match &self.end {
+            End::Paused => Finding {
+                failing: true,
+                ..Finding::of(last.label(), "is paused")
+            },
+            End::Missing(reference) => Finding {
+                detail: Some(format!("{} refers to it", last.label())),
+                failing: true,
+                ..Finding::of(reference.label(), "does not exist")
+            },
+            End::Itself if last.is_deleting() => deleting(last),
+            End::Itself => by_condition(last),
+        }
+    }
+
+    /// How many other Machines of the cluster are not ready for the same reason as the last one.
+    pub(super) fn others(&self, snapshot: &Snapshot) -> usize {
+        let of_machine = |item: &&&Item| item.kind == Kind::Machine;
+        let Some(machine) = self.links.iter().rev().find(of_machine) else {
+            return 0;
+        };
+        let (Some(cluster), Some(why)) = (snapshot.cluster_of(machine), cause(snapshot, machine))
+        else {
+            return 0;
+        };
+        snapshot
+            .belonging(cluster, Kind::Machine)
+            .filter(|other| other.name() != machine.name())
+            .filter(|other| cause(snapshot, other).is_some_and(|other| other == why))
+            .count()
+    }
+}
+
+impl Finding {
+    fn of(of: String, problem: &'static str) -> Self {
+        Self {
+            of,
+            problem,
+            since: None,
+            detail: None,
+            reason: String::new(),
+            failing: false,
+        }
+    }
+}
+
+struct Walk<'a> {
+    snapshot: &'a Snapshot,
+    links: Vec<&'a Item>,
+}
+
+impl<'a> Walk<'a> {
+    fn to_the_end(&mut self) -> End {
+        while let Some(last) = self.links.last().copied() {
+            if is_paused(last) {
+                return End::Paused;
+            }
+            let cluster = self.snapshot.cluster_of(last);
+            if let Some(cluster) = cluster.filter(|it| is_paused(it) && self.is_new(it)) {
+                self.links.push(cluster);
+                return End::Paused;
+            }
+            match self.next(last) {
+                Some(Step::To(item)) => self.links.push(item),
+                Some(Step::Missing(reference)) => return End::Missing(reference),
+                None => return End::Itself,
+            }
+        }
+        End::Itself
+    }
+
+    fn is_new(&self, item: &Item) -> bool {
+        let same = |link: &&Item| {
+            link.kind_name() == item.kind_name()
+                && link.name() == item.name()
+                && link.namespace() == item.namespace()
+        };
+        !self.links.iter().any(|link| same(&link))
+    }
+
+    fn next(&self, item: &'a Item) -> Option<Step<'a>> {
+        match item.kind {
+            Kind::Cluster => self.of_cluster(item),
+            Kind::MachineDeployment => self.of_deployment(item).map(Step::To),
+            Kind::MachineSet | Kind::KubeadmControlPlane => self.of_creator(item).map(Step::To),
+            Kind::Machine => self.of_machine(item),
+            Kind::OpenStackCluster => None,
+            Kind::OpenStackMachine | Kind::Other => match self.snapshot.machine_of(item) {
+                Some(machine) => self.of_part(item, machine).map(Step::To),
+                None => self.of_creator(item).map(Step::To),
+            },
+        }
+    }
+
+    /// The first of `items` that fails, or else the first that is not ready.
+    fn pick(&self, items: impl Iterator<Item = &'a Item>) -> Option<&'a Item> {
+        let mut waiting = None;
+        for item in items.filter(|item| self.is_new(item)) {
+            match cause(self.snapshot, item) {
+                Some(cause) if cause.failing => return Some(item),
+                Some(_) if waiting.is_none() => waiting = Some(item),
+                _ => {}
+            }
+        }
+        waiting
+    }
+
+    /// What `from` refers to in a role: not there, or not ready.
+    fn referred(&self, from: &'a Item, role: Role) -> Option<Step<'a>> {
+        let reference = from.reference(role)?;
+        match self.snapshot.referred(from, role) {
+            None => Some(Step::Missing(reference)),
+            Some(item) => self.pick(std::iter::once(item)).map(Step::To),
+        }
+    }
+
+    fn of_cluster(&self, cluster: &'a Item) -> Option<Step<'a>> {
+        let snapshot = self.snapshot;
+        let kinds = [Kind::MachineDeployment, Kind::MachineSet, Kind::Machine];
+        let parts = kinds
+            .into_iter()
+            .flat_map(|kind| snapshot.belonging(cluster, kind));
+        if cluster.is_deleting() {
+            let rest = [
+                snapshot.control_plane(cluster),
+                snapshot.infrastructure(cluster),
+            ];
+            let mut parts = parts.chain(rest.into_iter().flatten());
+            return parts
+                .find(|item| item.is_deleting() && self.is_new(item))
+                .map(Step::To);
+        }
+        // The first of these has to be there for all that follows.
+        for (done, role) in [
+            ("InfrastructureReady", Role::Infrastructure),
+            ("ControlPlaneInitialized", Role::ControlPlane),
+        ] {
+            let waits = !is_true(cluster, done);
+            if let Some(step) = waits.then(|| self.referred(cluster, role)).flatten() {
+                return Some(step);
+            }
+        }
+        let first = [
+            snapshot.infrastructure(cluster),
+            snapshot.control_plane(cluster),
+        ];
+        let parts = parts.filter(|item| item.kind == Kind::MachineDeployment || stands_alone(item));
+        self.pick(first.into_iter().flatten().chain(parts))
+            .map(Step::To)
+    }
+
+    /// The set of the Machine that is the cause, or else a set that is not ready.
+    fn of_deployment(&self, deployment: &'a Item) -> Option<&'a Item> {
+        if blocked(deployment).is_some_and(|it| it.failing) {
+            return None;
+        }
+        let sets: Vec<&Item> = self.snapshot.owned(deployment, Kind::MachineSet).collect();
+        let machines = sets
+            .iter()
+            .flat_map(|set| self.snapshot.owned(set, Kind::Machine));
+        let machine = self.pick(machines);
+        let of_machine = sets
+            .iter()
+            .find(|set| machine.is_some_and(|machine| machine.is_owned_by(set)))
+            .filter(|set| self.is_new(set));
+        of_machine
+            .copied()
+            .or_else(|| self.pick(sets.iter().copied()))
+            .or_else(|| self.gate(deployment))
+    }
+
+    /// A Machine of what creates Machines, or what keeps it from creating any.
+    fn of_creator(&self, creator: &'a Item) -> Option<&'a Item> {
+        let machine = self.pick(self.snapshot.owned(creator, Kind::Machine));
+        let fails = |item: &&Item| cause(self.snapshot, item).is_some_and(|it| it.failing);
+        if blocked(creator).is_some_and(|it| it.failing) {
+            return machine.filter(fails);
+        }
+        machine.or_else(|| self.gate(creator))
+    }
+
+    /// The Cluster, if it keeps an object from being reconciled.
+    fn gate(&self, item: &'a Item) -> Option<&'a Item> {
+        let cluster = self.snapshot.cluster_of(item)?;
+        let plane = self.snapshot.control_plane(cluster);
+        let of_plane = item.is_control_plane_machine()
+            || plane.is_some_and(|plane| plane.label() == item.label() || item.is_owned_by(plane));
+        let closed = !is_true(cluster, "InfrastructureReady")
+            || (!of_plane && !is_true(cluster, "ControlPlaneInitialized"));
+        (closed && self.is_new(cluster)).then_some(cluster)
+    }
+
+    fn of_machine(&self, machine: &'a Item) -> Option<Step<'a>> {
+        let infrastructure = self.snapshot.referred(machine, Role::Infrastructure);
+        if machine.is_deleting() {
+            let part = infrastructure.filter(|it| it.is_deleting() && self.is_new(it));
+            return part.map(Step::To);
+        }
+        let fails = |item: &&Item| cause(self.snapshot, item).is_some_and(|it| it.failing);
+        if let Some(failing) = infrastructure.filter(fails).filter(|it| self.is_new(it)) {
+            return Some(Step::To(failing));
+        }
+        let parts = [
+            ("BootstrapConfigReady", Role::Bootstrap),
+            ("InfrastructureReady", Role::Infrastructure),
+        ];
+        let mut waiting = parts.iter().filter(|(done, _)| !is_true(machine, done));
+        waiting.find_map(|(_, role)| self.referred(machine, *role))
+    }
+
+    /// What the infrastructure or the bootstrap configuration of a Machine waits for.
+    fn of_part(&self, part: &'a Item, machine: &'a Item) -> Option<&'a Item> {
+        let fails = cause(self.snapshot, part).is_some_and(|it| it.failing);
+        if fails || part.is_deleting() {
+            return None;
+        }
+        let bootstrap = self.snapshot.referred(machine, Role::Bootstrap);
+        let is_bootstrap = bootstrap.is_some_and(|it| it.label() == part.label());
+        // The infrastructure needs the bootstrap data first.
+        let first =
+            bootstrap.filter(|_| !is_bootstrap && !is_true(machine, "BootstrapConfigReady"));
+        self.pick(first.into_iter()).or_else(|| self.gate(machine))
+    }
+}
+
+fn stands_alone(item: &Item) -> bool {
+    let owners = item.object.owner_references();
+    let creators = ["MachineDeployment", "MachineSet", "MachinePool"];
+    !owners.iter().any(|owner| {
+        creators.contains(&owner.kind.as_str()) || owner.kind.ends_with("ControlPlane")
+    })
+}
+
+fn is_paused(item: &Item) -> bool {
+    item.object.annotations().contains_key(PAUSED)
+        || (item.kind == Kind::Cluster && item.field("/spec/paused") == true)
+}
+
+fn is_true(item: &Item, type_: &str) -> bool {
+    item.condition(type_).is_some_and(|it| it.status == "True")
+}
+
+fn deleting(item: &Item) -> Finding {
+    let condition = item.condition("Deleting");
+    let message = condition.map(|it| without_conditions(&summary(it.message)).to_owned());
+    let since = item.object.metadata.deletion_timestamp.as_ref();
+    let finalizers = item.object.finalizers();
+    let held = || format!("its finalizers are {}", finalizers.join(", "));
+    let detail = message.filter(|it| !it.is_empty());
+    Finding {
+        since: since.map(|it| it.0.to_string()),
+        detail: detail.or_else(|| (!finalizers.is_empty()).then(held)),
+        reason: "Deleting".to_owned(),
+        ..Finding::of(item.label(), "is being deleted")
+    }
+}
+
+fn by_condition(item: &Item) -> Finding {
+    let Some(found) = condition(item) else {
+        return Finding {
+            detail: Some("no controller has looked at it".to_owned()),
+            reason: "NoStatus".to_owned(),
+            ..Finding::of(item.label(), "has no status")
+        };
+    };
+    let blocked = blocked(item);
+    let failing = is_failure(found.reason) || blocked.as_ref().is_some_and(|it| it.failing);
+    let detail = match found.message {
+        "" => found.reason.to_owned(),
+        message => without_conditions(&summary(message)).to_owned(),
+    };
+    Finding {
+        since: Some(found.since.to_owned()).filter(|it| !it.is_empty()),
+        detail: Some(blocked.map_or(detail, |it| it.text)),
+        reason: found.reason.to_owned(),
+        failing,
+        ..Finding::of(
+            item.label(),
+            match failing {
+                true => "fails",
+                false => "is not ready",
+            },
+        )
+    }
+}
+
+/// The condition that says most about why an object is not ready: no summary, and rather one that fails.
+pub(super) fn condition(item: &Item) -> Option<Condition<'_>> {
+    let order: &[&str] = match item.kind {
+        Kind::Cluster => &["InfrastructureReady", "ControlPlaneInitialized"],
+        Kind::Machine => &[
+            "BootstrapConfigReady",
+            "InfrastructureReady",
+            "NodeReady",
+            "NodeHealthy",
+        ],
+        _ => &[],
+    };
+    let ordered = order.iter().filter_map(|type_| item.condition(type_));
+    let summaries = ["Ready", "Available"];
+    let all: Vec<Condition<'_>> = item.conditions().collect();
+    let bad = |found: &&Condition<'_>| good(found.type_) == "True" && found.status != "True";
+    let special: Vec<Condition<'_>> = ordered
+        .chain(all.iter().copied())
+        .filter(|found| bad(&found) && !summaries.contains(&found.type_))
+        .collect();
+    let failing = special.iter().find(|found| is_failure(found.reason));
+    let summary = all
+        .iter()
+        .find(|found| bad(found) && summaries.contains(&found.type_));
+    let summary = summary.or_else(|| all.iter().find(|found| summaries.contains(&found.type_)));
+    failing.or_else(|| special.first()).or(summary).copied()
+}
