@@ -117,6 +117,23 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
         err.contains("the kinds are: Cluster, OpenStackCluster"),
         "{err}"
     );
+    // What is left out otherwise is shown when it is asked for.
+    let more = [
+        "--show-machinesets",
+        "--show-templates",
+        "--echo",
+        "--grouping=false",
+    ];
+    let out = done(home, &[&describe[..], &more, &["--color", "always"]].concat()).await;
+    for text in [
+        "MachineSet/demo-md-0-",
+        "MachineInfrastructureTemplate - OpenStackMachineTemplate/demo-md-0",
+        "MachineInfrastructure - OpenStackMachine/demo-md-0-",
+        "BootstrapConfig - KubeadmConfig/demo-control-plane-",
+        "\x1b[32mReady: True\x1b[0m",
+    ] {
+        assert!(out.contains(text), "{text}\n{out}");
+    }
     let out = done(home, &[&describe[..], &["-o", "wide"]].concat()).await;
     assert!(
         out.contains("  NODE  ") && out.contains("  v1.34.2  "),

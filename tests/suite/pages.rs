@@ -136,6 +136,8 @@ pages! {
         ports: false,
         prints: &[
             "Cluster/demo",
+            "BootstrapConfig - KubeadmConfig/demo-control-plane-",
+            "Cluster/demo is ready",
             "daemonset.apps/kube-proxy condition met",
             "deployment.apps/coredns condition met",
             "FailedScheduling",

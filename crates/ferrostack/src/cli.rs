@@ -23,7 +23,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use self::admin::{Admin, Backup, Restore};
 pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, GenerateCloudConf};
 pub(crate) use self::cluster::{
-    Delete, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig, Listing, Why,
+    Color, Delete, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig, Listing, Why,
 };
 pub(crate) use self::deploy::{
     CloudArgs, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
@@ -128,7 +128,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context].
-    #[arg(long, value_name = "NAME", alias = "kubeconfig-context")]
+    #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,

@@ -6,12 +6,13 @@ use kube::api::{Api, DynamicObject, ListParams};
 use kube::{Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{DescribeCluster, Listing};
+use crate::cli::{Color, DescribeCluster, Listing};
 use crate::connect;
 use crate::environment::Environment;
+use crate::snapshot::follow::Wanted;
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree::conditions::{self, Selector};
-use crate::tree::{self, Branch, Layout};
+use crate::tree::{self, Branch, Colors, Layout, Parts, Selection};
 use crate::up::observe;
 
 /// Prints the tree of a cluster, or of all of them, once, or with `--watch` at every change.
@@ -23,7 +24,12 @@ pub(crate) async fn cluster(
 ) -> anyhow::Result<()> {
     let client = connect::client(&args.connect.server, environment).await?;
     let namespace = (!args.all_namespaces).then_some(args.connect.namespace.as_str());
-    let snapshot = Snapshot::read(&client, namespace).await?;
+    let wanted = Wanted {
+        templates: args.show_templates,
+        resource_sets: args.show_resourcesets,
+    };
+    let followed = Snapshot::follow(&client, namespace, wanted).await?;
+    let snapshot = followed.snapshot;
     let chosen = match (namespace, &args.name) {
         (None, _) => Chosen::All,
         (Some(namespace), Some(name)) => Chosen::One { namespace, name },
@@ -38,10 +44,12 @@ pub(crate) async fn cluster(
     let Some(mut printed) = text(args, chosen, environment, &snapshot)? else {
         bail!("{}", chosen.missing(&client).await?);
     };
+    let first = trees(args, chosen, &snapshot);
+    conditions::check(&args.show_conditions, &first).map_err(anyhow::Error::msg)?;
     if !args.watch {
         return print(&printed);
     }
-    let mut snapshots = observe(&client, stop.clone());
+    let mut snapshots = observe(&client, followed.resources, stop.clone());
     // The first snapshot of the watch is complete, too.
     while snapshots.borrow().items.is_empty() {
         if snapshots.changed().await.is_err() {
@@ -132,18 +140,15 @@ fn text(
     snapshot: &Snapshot,
 ) -> anyhow::Result<Option<String>> {
     let now = Timestamp::now();
-    let clusters = snapshot.of_kind(Kind::Cluster);
-    let trees: Vec<Branch> = clusters
-        .filter(|cluster| chosen.is(cluster))
-        .map(|cluster| tree_of(args, snapshot, cluster))
-        .collect();
+    let trees = trees(args, chosen, snapshot);
     let Some(first) = trees.first() else {
         return Ok(None);
     };
+    let colors = colors(args, environment);
     let list = chosen == Chosen::All;
     Ok(Some(match args.output {
-        Listing::Text => tree::table(&trees, now, Layout::of(environment)),
-        Listing::Wide => tree::table(&trees, now, Layout::Wide),
+        Listing::Text => tree::table(&trees, now, Layout::of(environment), colors),
+        Listing::Wide => tree::table(&trees, now, Layout::Wide, colors),
         Listing::Json if list => serde_json::to_string_pretty(&trees)? + "\n",
         Listing::Json => serde_json::to_string_pretty(first)? + "\n",
         Listing::Yaml if list => serde_saphyr::to_string(&trees)?,
@@ -151,13 +156,31 @@ fn text(
     }))
 }
 
+fn trees(args: &DescribeCluster, chosen: Chosen<'_>, snapshot: &Snapshot) -> Vec<Branch> {
+    let clusters = snapshot.of_kind(Kind::Cluster);
+    clusters
+        .filter(|cluster| chosen.is(cluster))
+        .map(|cluster| tree_of(args, snapshot, cluster))
+        .collect()
+}
+
 /// The tree of one cluster, with the requested conditions. Among clusters of all namespaces it has its namespace.
 fn tree_of(args: &DescribeCluster, snapshot: &Snapshot, cluster: &Item) -> Branch {
     let machines = args.show_conditions.iter().any(Selector::selects_machines);
     // Machines with Nodes or conditions of their own have separate lines, and so they have in JSON and YAML.
-    let grouping = args.output == Listing::Text && !args.no_grouping && !machines;
+    let grouping = args.grouping && !args.no_grouping;
+    let selection = Selection {
+        grouping: args.output == Listing::Text && grouping && !machines,
+        machine_sets: args.show_machinesets,
+        resource_sets: args.show_resourcesets,
+        templates: args.show_templates,
+        parts: match args.echo {
+            true => Parts::All,
+            false => Parts::Telling,
+        },
+    };
     let namespace = cluster.namespace();
-    let mut root = tree::of_cluster(snapshot, cluster, grouping);
+    let mut root = tree::of_cluster(snapshot, cluster, selection);
     conditions::add(&mut root, snapshot, namespace, &args.show_conditions);
     match (args.all_namespaces, args.output) {
         (false, _) => {}
@@ -165,6 +188,14 @@ fn tree_of(args: &DescribeCluster, snapshot: &Snapshot, cluster: &Item) -> Branc
         (true, Listing::Json | Listing::Yaml) => namespace.clone_into(&mut root.namespace),
     }
     root
+}
+
+fn colors(args: &DescribeCluster, environment: &Environment) -> Colors {
+    match args.color {
+        Color::Auto => Colors::of(environment),
+        Color::Always => Colors::On,
+        Color::Never => Colors::Off,
+    }
 }
 
 /// The error for a missing cluster `name`, with the existing ones: of the namespace, or else of other namespaces.

@@ -1,14 +1,19 @@
 //! The tree of a cluster's objects, as printed by `describe cluster` and `up`.
 
+pub(crate) mod cluster;
 pub(crate) mod conditions;
 pub(crate) mod fit;
+mod paint;
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use crate::environment::Environment;
 use crate::readiness::cause;
-use crate::snapshot::{Item, Kind, Snapshot};
+use crate::snapshot::{Condition, Item, Kind, Snapshot};
+
+pub(crate) use self::cluster::{Parts, Selection, of_cluster};
+pub(crate) use self::paint::{Colors, width};
 
 /// One object, or several in the same state, with its children.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -63,99 +68,15 @@ impl Branch {
     }
 }
 
-/// The tree of `cluster`. With `grouping`, machines in the same state are combined in one line.
-pub(crate) fn of_cluster(snapshot: &Snapshot, cluster: &Item, grouping: bool) -> Branch {
-    let branch = |item: &Item, type_: &str, prefix: &str| branch(snapshot, item, type_, prefix);
-    let machine_branches = |machines: Vec<&Item>| machine_branches(snapshot, &machines, grouping);
-    let mut root = branch(cluster, "Available", "");
-    let machines: Vec<&Item> = snapshot.belonging(cluster, Kind::Machine).collect();
-    for infra in snapshot.belonging(cluster, Kind::OpenStackCluster) {
-        root.children
-            .push(branch(infra, "Ready", "ClusterInfrastructure - "));
-    }
-    for control_plane in snapshot.belonging(cluster, Kind::KubeadmControlPlane) {
-        let mut node = branch(control_plane, "Available", "ControlPlane - ");
-        let of_set = machines
-            .iter()
-            .filter(|machine| machine.is_owned_by(control_plane));
-        node.children = machine_branches(of_set.copied().collect());
-        root.children.push(node);
-    }
-    let mut workers = Branch {
-        name: "Workers".to_owned(),
-        ..Branch::default()
-    };
-    for deployment in snapshot.belonging(cluster, Kind::MachineDeployment) {
-        let mut node = branch(deployment, "Available", "");
-        let sets: Vec<&Item> = snapshot
-            .of_kind(Kind::MachineSet)
-            .filter(|set| set.is_owned_by(deployment))
-            .collect();
-        let of_set = machines
-            .iter()
-            .filter(|m| sets.iter().any(|set| m.is_owned_by(set)));
-        node.children = machine_branches(of_set.copied().collect());
-        workers.children.push(node);
-    }
-    if !workers.children.is_empty() {
-        root.children.push(workers);
-    }
-    root
-}
-
-/// Machines that have been Nodes are combined when state and cause are the same; machines that never were Nodes have
-/// separate lines.
-fn machine_branches(snapshot: &Snapshot, machines: &[&Item], grouping: bool) -> Vec<Branch> {
-    let mut out: Vec<(Branch, Vec<&str>)> = Vec::new();
-    for machine in machines {
-        let node = branch(snapshot, machine, "Ready", "");
-        let state = |node: &Branch| {
-            (
-                node.status.clone(),
-                node.reason.clone(),
-                node.message.clone(),
-            )
-        };
-        match out.iter_mut().find(|(known, _)| {
-            grouping && known.was_ready && node.was_ready && state(known) == state(&node)
-        }) {
-            Some((known, names)) => {
-                names.push(machine.name());
-                known.since = known.since.clone().max(node.since);
-            }
-            None => out.push((node, vec![machine.name()])),
-        }
-    }
-    out.into_iter()
-        .map(|(node, names)| match names.as_slice() {
-            [_] => node,
-            _ => Branch {
-                name: format!("{} Machines...", names.len()),
-                message: match node.message.is_empty() {
-                    true => format!("See {}", shortened(&names)),
-                    false => format!("{} (see {})", node.message, shortened(&names)),
-                },
-                ..node
-            },
-        })
-        .collect()
-}
-
-fn shortened(names: &[&str]) -> String {
-    match names {
-        [a, b] => format!("{a}, {b}"),
-        [a, b, ..] => format!("{a}, {b}, ..."),
-        _ => names.join(", "),
-    }
-}
-
-fn branch(snapshot: &Snapshot, item: &Item, type_: &str, prefix: &str) -> Branch {
+fn branch(snapshot: &Snapshot, item: &Item, prefix: &str) -> Branch {
     let count = |field: &str| item.field(field).as_i64();
-    let scales = matches!(
-        item.kind,
-        Kind::KubeadmControlPlane | Kind::MachineDeployment
-    );
-    let condition = item.condition(type_);
+    let scales = match item.kind {
+        Kind::KubeadmControlPlane | Kind::MachineDeployment | Kind::MachineSet => true,
+        // Control planes and pools of other providers.
+        Kind::Other => count("/spec/replicas").is_some(),
+        _ => false,
+    };
+    let (type_, condition) = summary(item);
     let cause = cause(snapshot, item).unwrap_or_default();
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
     Branch {
@@ -180,6 +101,21 @@ fn branch(snapshot: &Snapshot, item: &Item, type_: &str, prefix: &str) -> Branch
         was_ready: !item.field("/status/nodeRef").is_null(),
         children: Vec::new(),
     }
+}
+
+/// The condition that sums an object up, and its type.
+fn summary(item: &Item) -> (&'static str, Option<Condition<'_>>) {
+    let types: &[&str] = match item.kind {
+        Kind::Cluster | Kind::KubeadmControlPlane | Kind::MachineDeployment | Kind::MachineSet => {
+            &["Available"]
+        }
+        Kind::OpenStackCluster | Kind::OpenStackMachine | Kind::Machine => &["Ready"],
+        Kind::Other => &["Available", "Ready"],
+    };
+    let mut found = types
+        .iter()
+        .filter_map(|type_| Some((*type_, Some(item.condition(type_)?))));
+    found.next().unwrap_or(("", None))
 }
 
 /// `InfrastructureReady: InstanceReady: waiting for ...` without the leading condition types.
@@ -230,10 +166,10 @@ impl Layout {
 }
 
 /// Formats trees as one aligned table with a header.
-pub(crate) fn table(roots: &[Branch], now: Timestamp, layout: Layout) -> String {
+pub(crate) fn table(roots: &[Branch], now: Timestamp, layout: Layout, colors: Colors) -> String {
     let mut rows = vec![HEADER.map(str::to_owned)];
     for root in roots {
-        flatten(root, "", "", now, &mut rows);
+        flatten(root, "", "", (now, colors), &mut rows);
     }
     if layout != Layout::Wide {
         for row in &mut rows {
@@ -252,7 +188,7 @@ pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(self::width(cell));
         }
     }
     let mut text = String::new();
@@ -260,7 +196,7 @@ pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(widths).filter(|(_, width)| *width > 0) {
             line.push_str(cell);
-            line.push_str(&" ".repeat(width - cell.chars().count() + 2));
+            line.push_str(&" ".repeat(width - self::width(cell) + 2));
         }
         text.push_str(line.trim_end());
         text.push('\n');
@@ -272,7 +208,13 @@ fn count(count: Option<i64>) -> String {
     count.map(|count| count.to_string()).unwrap_or_default()
 }
 
-fn flatten(node: &Branch, of_set: &str, below: &str, now: Timestamp, rows: &mut Vec<[String; 11]>) {
+fn flatten(
+    node: &Branch,
+    of_set: &str,
+    below: &str,
+    (now, colors): (Timestamp, Colors),
+    rows: &mut Vec<[String; 11]>,
+) {
     rows.push([
         format!("{of_set}{}", node.name),
         node.version.clone(),
@@ -284,7 +226,7 @@ fn flatten(node: &Branch, of_set: &str, below: &str, now: Timestamp, rows: &mut 
         count(node.available_replicas),
         count(node.ready_replicas),
         count(node.up_to_date_replicas),
-        node.status.clone(),
+        colors.state(node),
         node.reason.clone(),
         age(&node.since, now),
         node.message.clone(),
@@ -297,7 +239,7 @@ fn flatten(node: &Branch, of_set: &str, below: &str, now: Timestamp, rows: &mut 
     for (index, row) in node.conditions.iter().enumerate() {
         let mut cells: [String; 11] = Default::default();
         cells[0] = format!("{below}{}{}", lines(index).0, row.type_);
-        cells[7].clone_from(&row.status);
+        cells[7] = colors.condition(row);
         cells[8].clone_from(&row.reason);
         cells[9] = age(&row.since, now);
         cells[10] = row.message.replace('\n', " ");
@@ -309,7 +251,7 @@ fn flatten(node: &Branch, of_set: &str, below: &str, now: Timestamp, rows: &mut 
             child,
             &format!("{below}{branch}"),
             &format!("{below}{rest}"),
-            now,
+            (now, colors),
             rows,
         );
     }

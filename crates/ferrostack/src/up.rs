@@ -110,7 +110,7 @@ pub(crate) async fn run(
         let say = |text: &str| progress.say(text);
         input::apply(args, environment, input, client, &config, &data, say).await?;
         // Only after the changes are applied: before that, clusters can be ready in their previous state.
-        let snapshots = observe(client, stop.clone());
+        let snapshots = observe(client, observer::ours(), stop.clone());
         follow(args, &mut progress, &welcome, snapshots, &stop).await
     };
     let outcome = tokio::select! {

@@ -66,7 +66,8 @@ struct Cause {
 pub(crate) async fn why(args: &Why, environment: &Environment) -> anyhow::Result<String> {
     let management = connect::management(&args.connect.server, environment).await?;
     let namespace = args.connect.namespace.as_str();
-    let snapshot = Snapshot::follow(&management.client, Some(namespace), Wanted::default()).await?;
+    let followed = Snapshot::follow(&management.client, Some(namespace), Wanted::default()).await?;
+    let snapshot = followed.snapshot;
     let asked = object::parse(&args.object)?;
     let item = object::find(&snapshot, &asked, namespace).map_err(anyhow::Error::msg)?;
     let commands = Commands {

@@ -59,7 +59,7 @@ pub(crate) struct CloudControllerManager {
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
     /// Address of the API server, in place of the kubeconfig's.
     #[arg(long, value_name = "URL")]

@@ -21,10 +21,31 @@ pub(crate) struct DescribeCluster {
     /// The clusters of all namespaces.
     #[arg(short = 'A', long, conflicts_with_all = ["namespace", "name"])]
     pub(crate) all_namespaces: bool,
-    /// Show each machine in its own line.
-    #[arg(long)]
+    /// Whether machines in the same state share a line.
+    #[arg(long, value_name = "true|false", default_value_t = true, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = clap::ArgAction::Set, hide_possible_values = true)]
+    pub(crate) grouping: bool,
+    /// Show each machine in its own line, as --grouping=false.
+    #[arg(long, hide = true)]
     pub(crate) no_grouping: bool,
-    /// Conditions to show: `all`, kinds such as Machine, or KIND/NAME; with a `!` at the end only those that are not as they
+    /// Show the MachineSets of MachineDeployments.
+    #[arg(long)]
+    pub(crate) show_machinesets: bool,
+    /// Show the ClusterResourceSets that apply to the cluster.
+    #[arg(long)]
+    pub(crate) show_resourcesets: bool,
+    /// Show the templates that machines are made from.
+    #[arg(long)]
+    pub(crate) show_templates: bool,
+    /// Show the infrastructure and bootstrap objects of every machine; otherwise only those that fail for a reason that
+    /// their machine does not give.
+    #[arg(long)]
+    pub(crate) echo: bool,
+    /// Whether states have colors; on a terminal they have, unless the variable NO_COLOR is set.
+    #[arg(short, long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, num_args = 0..=1,
+        default_missing_value = "always")]
+    pub(crate) color: Color,
+    /// Conditions to show: `all`, kinds such as Machine, or KIND/NAME, of whatever is shown; with a `!` at the end only those that are not as they
     /// should be.
     #[arg(long, value_name = "all|KIND|KIND/NAME", value_delimiter = ',')]
     pub(crate) show_conditions: Vec<Selector>,
@@ -74,6 +95,17 @@ pub(crate) struct GetClusters {
     pub(crate) output: Listing,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
+}
+
+/// When states have colors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    /// As clusterctl's `true`.
+    #[value(alias = "true")]
+    Always,
+    #[value(alias = "false")]
+    Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

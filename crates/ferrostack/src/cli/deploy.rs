@@ -42,7 +42,12 @@ pub(crate) struct PlaceArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default with --kubeconfig: its current context].
-    #[arg(long, value_name = "NAME", conflicts_with = "data_dir")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        visible_alias = "kubeconfig-context",
+        conflicts_with = "data_dir"
+    )]
     pub(crate) context: Option<String>,
     /// Directory of the simulated cluster [default: ~/.local/share/ferrostack-openstack].
     #[arg(long, value_name = "DIR")]
@@ -132,7 +137,12 @@ pub(crate) struct PlanServer {
     #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context].
-    #[arg(long, value_name = "NAME", conflicts_with = "data_dir")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        visible_alias = "kubeconfig-context",
+        conflicts_with = "data_dir"
+    )]
     pub(crate) context: Option<String>,
     /// Directory of the simulated cluster of `openstack up`.
     #[arg(long, value_name = "DIR")]

@@ -299,6 +299,10 @@ const ENTRIES: [Entry; 46] = [
                 "The conditions of all machines, until interrupted",
                 "ferrostack describe cluster demo --show-conditions Machine --watch",
             ),
+            (
+                "Everything there is, each machine in its own line",
+                "ferrostack describe cluster demo --grouping=false --show-machinesets --show-templates --show-resourcesets --echo",
+            ),
         ],
     ),
     entry(
@@ -634,6 +638,22 @@ mod tests {
                 "{path}: {short} of {long} lines"
             );
         }
+    }
+
+    #[test]
+    fn whatever_reads_a_kubeconfig_takes_its_context_by_the_name_in_clusterctl_too() {
+        let mut seen = 0;
+        for (path, command) in commands() {
+            let named = |id: &str| command.get_arguments().find(|arg| arg.get_id() == id);
+            if named("kubeconfig").is_none() {
+                continue;
+            }
+            let context = named("context").unwrap_or_else(|| panic!("{path} has no --context"));
+            let aliases = context.get_all_aliases().unwrap_or_default();
+            assert!(aliases.contains(&"kubeconfig-context"), "{path}");
+            seen += 1;
+        }
+        assert!(seen > 15, "{seen}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) struct Manager {
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context].
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
     /// Watch only this namespace (default: all namespaces).
     #[arg(long, value_name = "NAMESPACE")]

@@ -18,19 +18,26 @@ pub(crate) struct Wanted {
     pub(crate) resource_sets: bool,
 }
 
+/// A snapshot, and the kinds that were read for it.
+pub(crate) struct Followed {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) resources: Vec<ApiResource>,
+}
+
 impl Snapshot {
     /// Reads the objects of clusters, whichever providers they are of.
     pub(crate) async fn follow(
         client: &Client,
         namespace: Option<&str>,
         wanted: Wanted,
-    ) -> kube::Result<Snapshot> {
+    ) -> kube::Result<Followed> {
         let mut reading = Reading {
             client,
             namespace,
             groups: BTreeMap::new(),
             seen: BTreeSet::new(),
             snapshot: Snapshot::default(),
+            resources: Vec::new(),
         };
         for kind in Kind::ALL {
             let resource = kind.resource();
@@ -47,7 +54,10 @@ impl Snapshot {
         }
         // Machines of a control plane of another provider refer to kinds that nothing else refers to.
         while reading.next(wanted).await? {}
-        Ok(reading.snapshot)
+        Ok(Followed {
+            snapshot: reading.snapshot,
+            resources: reading.resources,
+        })
     }
 }
 
@@ -59,6 +69,7 @@ struct Reading<'a> {
     /// Group and kind of what was asked for.
     seen: BTreeSet<(String, String)>,
     snapshot: Snapshot,
+    resources: Vec<ApiResource>,
 }
 
 impl Reading<'_> {
@@ -106,10 +117,13 @@ impl Reading<'_> {
     }
 
     async fn list(&mut self, resource: ApiResource) -> kube::Result<()> {
-        let _served = self
+        if self
             .snapshot
             .list(self.client, self.namespace, &resource)
-            .await?;
+            .await?
+        {
+            self.resources.push(resource);
+        }
         Ok(())
     }
 }

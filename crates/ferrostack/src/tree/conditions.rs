@@ -7,15 +7,6 @@ use serde::Serialize;
 use super::Branch;
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// The kinds whose objects are in the tree.
-const KINDS: [Kind; 5] = [
-    Kind::Cluster,
-    Kind::OpenStackCluster,
-    Kind::KubeadmControlPlane,
-    Kind::MachineDeployment,
-    Kind::Machine,
-];
-
 /// A condition of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Row {
@@ -31,7 +22,8 @@ pub(crate) struct Row {
 /// One part of the value of --show-conditions: `all`, a kind, or a kind and a name; with `!` only what is not true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selector {
-    kind: Option<Kind>,
+    /// The kind, in lower case; all kinds without one.
+    kind: Option<String>,
     name: Option<String>,
     /// Leave out conditions that are true, or false where that is the good state.
     only_untrue: bool,
@@ -49,17 +41,13 @@ impl FromStr for Selector {
             Some((kind, name)) => (kind, Some(name.to_owned())),
             None => (plain, None),
         };
-        let known = KINDS
-            .into_iter()
-            .find(|known| known.as_str().eq_ignore_ascii_case(kind));
-        if known.is_none() && (kind != "all" || name.is_some()) {
-            let kinds = KINDS.map(Kind::as_str).join(", ");
+        if kind.is_empty() || (kind == "all" && name.is_some()) || name.as_deref() == Some("") {
             return Err(format!(
-                "`{text}` is neither `all`, nor a kind, nor KIND/NAME; the kinds are: {kinds}"
+                "`{text}` is neither `all`, nor a kind, nor KIND/NAME"
             ));
         }
         Ok(Self {
-            kind: known,
+            kind: (kind != "all").then(|| kind.to_lowercase()),
             name,
             only_untrue,
         })
@@ -69,12 +57,57 @@ impl FromStr for Selector {
 impl Selector {
     /// Whether it can select a Machine, so that machines must not be grouped.
     pub(crate) fn selects_machines(&self) -> bool {
-        self.kind.is_none_or(|kind| kind == Kind::Machine)
+        self.is_of("Machine")
+    }
+
+    fn is_of(&self, kind: &str) -> bool {
+        let wanted = self.kind.as_ref();
+        wanted.is_none_or(|wanted| *wanted == kind.to_lowercase())
     }
 
     fn selects(&self, item: &Item) -> bool {
-        self.kind.is_none_or(|kind| kind == item.kind)
-            && self.name.as_ref().is_none_or(|name| name == item.name())
+        self.is_of(item.kind_name()) && self.name.as_ref().is_none_or(|name| name == item.name())
+    }
+}
+
+/// Checks that the trees have objects of every selected kind, or may have some later.
+///
+/// # Errors
+/// With the kinds that there are.
+pub(crate) fn check(wanted: &[Selector], roots: &[Branch]) -> Result<(), String> {
+    let mut kinds = Vec::new();
+    for root in roots {
+        kinds_in(root, &mut kinds);
+    }
+    for part in wanted {
+        let later = Kind::ALL.map(Kind::as_str);
+        if let Some(kind) = &part.kind
+            && !kinds.iter().chain(&later).any(|known| part.is_of(known))
+        {
+            return Err(format!(
+                "--show-conditions: `{kind}` is neither `all`, nor a kind of what is shown, nor KIND/NAME; the kinds are: {}. \
+                 More are shown with --echo, --show-machinesets, --show-templates and --show-resourcesets",
+                kinds.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn kinds_in<'a>(branch: &'a Branch, kinds: &mut Vec<&'a str>) {
+    let label = branch.name.rsplit(" - ").next().unwrap_or_default();
+    let kind = match label.split_once('/') {
+        Some((kind, _)) => Some(kind),
+        // `3 Machines...`
+        None => label.ends_with(" Machines...").then_some("Machine"),
+    };
+    if let Some(kind) = kind
+        && !kinds.contains(&kind)
+    {
+        kinds.push(kind);
+    }
+    for child in &branch.children {
+        kinds_in(child, kinds);
     }
 }
 
@@ -99,16 +132,13 @@ fn conditions(item: &Item, wanted: &[Selector]) -> Vec<Row> {
         return Vec::new();
     }
     let only_untrue = selectors.iter().all(|part| part.only_untrue);
-    let all = item.field("/status/conditions").as_array();
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    all.into_iter()
-        .flatten()
+    item.conditions()
         .map(|condition| Row {
-            type_: text(&condition["type"]),
-            status: text(&condition["status"]),
-            reason: text(&condition["reason"]),
-            since: text(&condition["lastTransitionTime"]),
-            message: text(&condition["message"]),
+            type_: condition.type_.to_owned(),
+            status: condition.status.to_owned(),
+            reason: condition.reason.to_owned(),
+            since: condition.since.to_owned(),
+            message: condition.message.to_owned(),
         })
         .filter(|row| !only_untrue || row.status != good(&row.type_))
         .collect()
@@ -180,9 +210,47 @@ mod tests {
         assert_eq!(types(&["all!"], "a"), ["Ready"]);
         assert_eq!(types(&["all!", "Machine/a"], "a"), three);
         assert_eq!(types(&["Cluster"], "a"), [""; 0]);
-        for wrong in ["", "!", "Pod", "all/x", "Pod/x!"] {
-            let error = wrong.parse::<Selector>().unwrap_err();
-            assert!(error.contains("the kinds are: Cluster, "), "{error}");
+    }
+
+    #[test]
+    fn a_selector_that_can_select_nothing_is_rejected_with_the_kinds() {
+        let named = |name: &str, children: Vec<Branch>| Branch {
+            name: name.to_owned(),
+            children,
+            ..Branch::default()
+        };
+        let machines = vec![named("3 Machines...", Vec::new())];
+        let root = named(
+            "Cluster/a",
+            vec![
+                named("ClusterInfrastructure - DockerCluster/a", Vec::new()),
+                named("Workers", machines),
+            ],
+        );
+        let checked = |text: &str| {
+            let wanted: Selector = text.parse()?;
+            check(&[wanted], std::slice::from_ref(&root))
+        };
+        for right in [
+            "all",
+            "all!",
+            "cluster",
+            "DockerCluster/x",
+            "Machine/a!",
+            "MachineSet",
+        ] {
+            assert_eq!(checked(right), Ok(()), "{right}");
+        }
+        for wrong in ["Pod", "Pod/x!", "Workers"] {
+            let error = checked(wrong).unwrap_err();
+            assert!(
+                error.contains("the kinds are: Cluster, DockerCluster, Machine."),
+                "{error}"
+            );
+        }
+        for wrong in ["", "!", "all/x", "/x", "Machine/"] {
+            let error = checked(wrong).unwrap_err();
+            assert!(error.contains("neither `all`, nor a kind"), "{error}");
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn fit<const N: usize>(
 /// The width of the first `columns` columns.
 fn total<const N: usize>(rows: &[[String; N]], columns: usize) -> usize {
     let widest = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
+        let cells = rows.iter().map(|row| super::width(&row[column]));
         cells.max().unwrap_or(0)
     };
     let filled = (0..columns).map(widest).filter(|width| *width > 0);

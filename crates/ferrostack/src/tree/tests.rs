@@ -5,7 +5,15 @@ use serde_json::json;
 use super::*;
 use crate::snapshot::tests::item;
 
-fn owned(kind: Kind, name: &str, owner: &str, ready: &str) -> Item {
+const GROUPED: Selection = Selection {
+    grouping: true,
+    machine_sets: false,
+    resource_sets: false,
+    templates: false,
+    parts: Parts::None,
+};
+
+pub(super) fn owned(kind: Kind, name: &str, owner: &str, ready: &str) -> Item {
     let type_ = if kind == Kind::Machine || kind == Kind::OpenStackCluster {
         "Ready"
     } else {
@@ -30,7 +38,7 @@ fn owned(kind: Kind, name: &str, owner: &str, ready: &str) -> Item {
     )
 }
 
-fn demo() -> Snapshot {
+pub(super) fn demo() -> Snapshot {
     let cluster = owned(Kind::Cluster, "demo", "", "True");
     let mut first = owned(Kind::Machine, "cp-a", "demo-cp", "False");
     let label = "cluster.x-k8s.io/control-plane".to_owned();
@@ -53,7 +61,7 @@ fn demo() -> Snapshot {
     }
 }
 
-fn now() -> Timestamp {
+pub(super) fn now() -> Timestamp {
     "2026-01-01T00:01:05Z".parse().unwrap()
 }
 
@@ -61,9 +69,10 @@ fn now() -> Timestamp {
 fn the_tree_shows_every_object_below_its_owner() {
     let snapshot = demo();
     let text = table(
-        &[of_cluster(&snapshot, &snapshot.items[0], true)],
+        &[of_cluster(&snapshot, &snapshot.items[0], GROUPED)],
         now(),
         Layout::Full,
+        Colors::Off,
     );
     insta::assert_snapshot!(text, @"
     NAME                                             REPLICAS  AVAILABLE  READY  UP TO DATE  STATUS            REASON   SINCE  MESSAGE
@@ -88,7 +97,7 @@ fn failing(causes: [&str; 2], nodes: bool) -> Branch {
             Arc::make_mut(&mut machine.object).data["status"]["nodeRef"] = json!(null);
         }
     }
-    of_cluster(&snapshot, &snapshot.items[0], true)
+    of_cluster(&snapshot, &snapshot.items[0], GROUPED)
 }
 
 #[test]

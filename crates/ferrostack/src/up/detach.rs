@@ -38,7 +38,7 @@ pub(super) async fn run(
         None => return interrupted(environment, &data),
     };
     let stop = shutdown.child_token();
-    let snapshots = observer::observe(&client, stop.clone());
+    let snapshots = observer::observe(&client, observer::ours(), stop.clone());
     let mut progress = Progress::new(args.output.output, environment, started);
     let simulator = data.join("clouds.yaml").exists().then_some("");
     let welcome = Welcome {

@@ -1,12 +1,12 @@
 //! Watches the objects of all clusters, for progress and readiness.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::select_all;
 use kube::Client;
-use kube::api::{Api, DynamicObject};
+use kube::api::{Api, ApiResource, DynamicObject};
 use kube::runtime::{WatchStreamExt, watcher};
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant};
@@ -17,33 +17,42 @@ use crate::snapshot::{Item, Kind, Snapshot};
 /// Changes within this duration are published together.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// Watches all objects of our kinds. The receiver gets a new snapshot soon after every change.
+/// The kinds with names here, for [`observe`].
+pub(crate) fn ours() -> Vec<ApiResource> {
+    Kind::ALL.map(Kind::resource).to_vec()
+}
+
+/// Watches all objects of these kinds. The receiver gets a new snapshot soon after every change.
 pub(crate) fn observe(
     client: &Client,
+    resources: Vec<ApiResource>,
     shutdown: CancellationToken,
 ) -> watch::Receiver<Arc<Snapshot>> {
     let (sender, receiver) = watch::channel(Arc::new(Snapshot::default()));
-    let streams = Kind::ALL.map(|kind| {
-        let api: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource());
+    let streams = resources.iter().enumerate().map(|(index, resource)| {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), resource);
         watcher(api, watcher::Config::default())
             .default_backoff()
-            .map(move |event| (kind, event))
+            .map(move |event| (index, event))
             .boxed()
     });
     let mut events = select_all(streams);
     tokio::spawn(async move {
-        let mut known = Known::default();
+        let mut known = Known {
+            resources,
+            ..Known::default()
+        };
         loop {
             let next = tokio::select! {
                 () = shutdown.cancelled() => None,
                 event = events.next() => event,
             };
-            let Some((kind, event)) = next else { return };
-            known.take(kind, event);
+            let Some((index, event)) = next else { return };
+            known.take(index, event);
             let until = Instant::now() + GATHER;
-            while let Ok(Some((kind, event))) = tokio::time::timeout_at(until, events.next()).await
+            while let Ok(Some((index, event))) = tokio::time::timeout_at(until, events.next()).await
             {
-                known.take(kind, event);
+                known.take(index, event);
             }
             if known.complete() && sender.send(Arc::new(known.snapshot())).is_err() {
                 return;
@@ -53,73 +62,68 @@ pub(crate) fn observe(
     receiver
 }
 
-/// The objects that the watches have reported so far.
+/// The objects that the watches have reported so far. Kinds are named by their index in `resources`.
 #[derive(Default)]
 struct Known {
-    objects: BTreeMap<(Kind, String), Arc<DynamicObject>>,
-    listing: BTreeMap<Kind, Vec<DynamicObject>>,
-    listed: Vec<Kind>,
+    resources: Vec<ApiResource>,
+    objects: BTreeMap<(usize, String), Item>,
+    listing: BTreeMap<usize, Vec<DynamicObject>>,
+    listed: BTreeSet<usize>,
 }
 
 impl Known {
-    fn take(&mut self, kind: Kind, event: watcher::Result<watcher::Event<DynamicObject>>) {
-        let key = |object: &DynamicObject| (kind, object.metadata.uid.clone().unwrap_or_default());
+    fn take(&mut self, index: usize, event: watcher::Result<watcher::Event<DynamicObject>>) {
         match event {
             Ok(watcher::Event::Init) => {
-                self.listing.insert(kind, Vec::new());
+                self.listing.insert(index, Vec::new());
             }
             Ok(watcher::Event::InitApply(object)) => {
-                self.listing.entry(kind).or_default().push(object);
+                self.listing.entry(index).or_default().push(object);
             }
             Ok(watcher::Event::InitDone) => {
-                self.objects.retain(|(known, _), _| *known != kind);
-                for object in self.listing.remove(&kind).unwrap_or_default() {
-                    self.insert(key(&object), object);
+                self.objects.retain(|(known, _), _| *known != index);
+                for object in self.listing.remove(&index).unwrap_or_default() {
+                    self.insert(index, object);
                 }
-                self.listed.push(kind);
+                self.listed.insert(index);
             }
-            Ok(watcher::Event::Apply(object)) => {
-                self.insert(key(&object), object);
-            }
+            Ok(watcher::Event::Apply(object)) => self.insert(index, object),
             Ok(watcher::Event::Delete(object)) => {
-                self.objects.remove(&key(&object));
+                self.objects.remove(&(index, uid(&object)));
             }
             Err(source) => {
                 let why = operator::words::chain(&source);
-                tracing::warn!("watching {}: {why}", kind.as_str());
+                let kind = self.resources.get(index).map_or("", |it| &it.kind);
+                tracing::warn!("watching {kind}: {why}");
             }
         }
     }
 
-    fn insert(&mut self, key: (Kind, String), mut object: DynamicObject) {
+    fn insert(&mut self, index: usize, mut object: DynamicObject) {
         // Half of an object, and never displayed.
         object.metadata.managed_fields = None;
-        self.objects.insert(key, Arc::new(object));
+        if let Some(resource) = self.resources.get(index) {
+            let key = (index, uid(&object));
+            self.objects.insert(key, Item::of(resource, object));
+        }
     }
 
     /// Whether every kind was listed once.
     fn complete(&self) -> bool {
-        Kind::ALL.iter().all(|kind| self.listed.contains(kind))
+        self.listed.len() == self.resources.len()
     }
 
     fn snapshot(&self) -> Snapshot {
-        let items = self.objects.iter().map(|((kind, _), object)| Item {
-            kind: *kind,
-            object: Arc::clone(object),
-        });
-        let mut items: Vec<Item> = items.collect();
-        items.sort_by(|a, b| {
-            (
-                a.kind,
-                a.object.metadata.creation_timestamp.as_ref(),
-                a.name(),
-            )
-                .cmp(&(
-                    b.kind,
-                    b.object.metadata.creation_timestamp.as_ref(),
-                    b.name(),
-                ))
-        });
+        let mut items: Vec<Item> = self.objects.values().cloned().collect();
+        let key = |item: &Item| {
+            let created = item.object.metadata.creation_timestamp.clone();
+            (item.kind, created, item.name().to_owned())
+        };
+        items.sort_by_cached_key(key);
         Snapshot { items }
     }
+}
+
+fn uid(object: &DynamicObject) -> String {
+    object.metadata.uid.clone().unwrap_or_default()
 }

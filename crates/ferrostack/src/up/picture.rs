@@ -62,7 +62,7 @@ fn rows(snapshot: &Snapshot) -> Vec<Row> {
     let several = clusters.len() > 1;
     let mut rows = Vec::new();
     for (mark, cluster) in clusters {
-        let mut root = tree::of_cluster(snapshot, cluster, false);
+        let mut root = tree::of_cluster(snapshot, cluster, tree::Selection::default());
         if several {
             root.name = format!("{} (-n {})", root.name, cluster.namespace());
         }

@@ -110,7 +110,7 @@ async fn labels(client: &Client, wanted: Wanted) -> Vec<String> {
     let followed = Snapshot::follow(client, Some("default"), wanted)
         .await
         .unwrap();
-    let items = followed.items.iter();
+    let items = followed.snapshot.items.iter();
     items.map(super::super::Item::label).collect()
 }
 
