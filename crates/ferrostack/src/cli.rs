@@ -3,6 +3,7 @@
 mod admin;
 mod ccm;
 mod cluster;
+mod convert;
 mod deploy;
 mod documentation;
 mod generate;
@@ -25,6 +26,7 @@ pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, Gener
 pub(crate) use self::cluster::{
     Color, Delete, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig, Listing, Why,
 };
+pub(crate) use self::convert::Convert;
 pub(crate) use self::deploy::{
     CloudArgs, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
     OpenStackStatus, OpenStackUp, OpenStackWhy, PlaceArgs, PlanServer,
@@ -88,6 +90,10 @@ pub(crate) enum Command {
     /// Print manifests from templates.
     #[command(subcommand)]
     Generate(Generate),
+    /// Convert manifests of Cluster API and of this provider to another version of their kinds.
+    ///
+    /// Objects of other kinds stay as they are. Fields that the other version lacks are kept in an annotation.
+    Convert(Convert),
     /// Show clusters with all of their objects.
     #[command(subcommand)]
     Describe(Describe),

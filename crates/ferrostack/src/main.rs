@@ -9,6 +9,7 @@
 //!   up         management API, controllers and (simulated) cloud in one process
 //!   status, down                                 an `up` in the background
 //!   generate   templates to manifests            describe, why, get, apply, delete   the running API server
+//!   convert    manifests between versions
 //!   moving     clusters to another management cluster
 //!   deploy     OpenStack on Kubernetes
 //!   man, completion                              manual pages, and scripts for shells
@@ -22,6 +23,7 @@ mod ccm;
 mod cli;
 mod cloud_conf;
 mod connect;
+mod convert;
 mod data_dir;
 mod delete;
 mod deploy;
@@ -36,6 +38,7 @@ mod man;
 mod manager;
 mod manifest;
 mod moving;
+mod output;
 mod readiness;
 mod rolling;
 mod sentence;
@@ -135,6 +138,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         Command::Describe(Describe::Cluster(args)) => {
             describe::cluster(&args, &environment, stop_if(args.watch)?, print).await
         }
+        Command::Convert(args) => convert::run(&args, &environment, print, remark).await,
         Command::Why(args) => print(&why::why(&args, &environment).await?),
         Command::Get(Get::Kubeconfig(args)) if args.merge => {
             say(&kubeconfig::merge(&args, &environment).await?);

@@ -116,6 +116,26 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     }
 }
 
+/// A document of any form, with its text.
+pub(crate) struct Part<'a> {
+    /// The line of its first character.
+    pub(crate) line: usize,
+    pub(crate) text: &'a str,
+    pub(crate) value: Value,
+}
+
+/// Parses every document of `text` that has any content; `file` is its name in messages.
+pub(crate) fn parts<'a>(file: &str, text: &'a str) -> Result<Vec<Part<'a>>, ManifestError> {
+    let mut parts = Vec::new();
+    for (line, text) in chunks(text) {
+        let value = parse(file, line, text)?;
+        if !value.is_null() {
+            parts.push(Part { line, text, value });
+        }
+    }
+    Ok(parts)
+}
+
 /// Parses every document of `text`; `file` is its name in messages.
 pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Document>, ManifestError> {
     let mut documents = Vec::new();

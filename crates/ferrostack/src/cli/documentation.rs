@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 46] = [
+const ENTRIES: [Entry; 47] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -270,6 +270,20 @@ const ENTRIES: [Entry; 46] = [
             "With the credentials of clouds.yaml",
             "ferrostack generate cloud-controller-manager --cloud mycloud | kubectl apply --server-side -f -",
         )],
+    ),
+    entry(
+        "convert",
+        "templates.md#converting-manifests",
+        &[
+            (
+                "Manifests in v1beta1 to v1beta2",
+                "ferrostack convert old.yaml --output new.yaml",
+            ),
+            (
+                "Standard input, and back",
+                "ferrostack convert --to-version v1beta1",
+            ),
+        ],
     ),
     entry(
         "describe",

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Document, ManifestError, read, read_file};
+use super::{Document, ManifestError, read, read_file, read_text};
 
 /// The extensions of the files that are read from a directory, as in kubectl.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
@@ -25,30 +25,77 @@ pub(crate) async fn read_all(sources: &[PathBuf]) -> Result<Vec<Document>, Manif
     Ok(documents)
 }
 
+/// The name of a source in messages.
+pub(crate) fn name(source: &Path) -> String {
+    match source == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => source.display().to_string(),
+    }
+}
+
+/// The text of a file, a URL or standard input (`-`); the error says why it cannot be read.
+pub(crate) async fn text(source: &Path) -> Result<String, String> {
+    if let Some(url) = url(source) {
+        return fetched(url).await;
+    }
+    match source.to_str().and_then(|text| text.split_once("://")) {
+        Some((scheme, _)) => Err(format!(
+            "the scheme {scheme} is unknown: use https, http, or the name of a file"
+        )),
+        None => read_text(source),
+    }
+}
+
 fn url(source: &Path) -> Option<&str> {
     let text = source.to_str()?;
     (text.starts_with("https://") || text.starts_with("http://")).then_some(text)
 }
 
 async fn fetch(url: &str) -> Result<Vec<Document>, ManifestError> {
-    let unreadable = |problem: String| ManifestError::Unreadable {
+    let text = fetched(url).await;
+    let text = text.map_err(|problem| ManifestError::Unreadable {
         file: url.to_owned(),
         problem,
-    };
-    let answer = reqwest::get(url)
-        .await
-        .map_err(|source| unreadable(operator::words::chain(&source)))?;
-    if !answer.status().is_success() {
-        return Err(unreadable(format!(
-            "the server answers {}",
-            answer.status()
-        )));
-    }
-    let text = answer
-        .text()
-        .await
-        .map_err(|source| unreadable(operator::words::chain(&source)))?;
+    })?;
     read(url, &text)
+}
+
+async fn fetched(url: &str) -> Result<String, String> {
+    let address = of_github(url)?.unwrap_or_else(|| url.to_owned());
+    let problem = |source: reqwest::Error| operator::words::chain(&source);
+    let answer = reqwest::get(&address).await.map_err(problem)?;
+    if !answer.status().is_success() {
+        return Err(match address == url {
+            true => format!("the server answers {}", answer.status()),
+            false => format!("the server answers {} to {address}", answer.status()),
+        });
+    }
+    let kind = answer.headers().get(reqwest::header::CONTENT_TYPE);
+    if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
+        return Err("the server answers with a page for people, not with a file".to_owned());
+    }
+    answer.text().await.map_err(problem)
+}
+
+/// The address of the file that a page of GitHub shows: `https://github.com/OWNER/REPOSITORY/blob/REF/PATH`. Releases are
+/// files already.
+fn of_github(url: &str) -> Result<Option<String>, String> {
+    let Some(path) = url.strip_prefix("https://github.com/") else {
+        return Ok(None);
+    };
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let words: Vec<&str> = path.split('/').collect();
+    match words.as_slice() {
+        [owner, repository, "blob", reference, file @ ..] if !file.is_empty() => Ok(Some(format!(
+            "https://raw.githubusercontent.com/{owner}/{repository}/{reference}/{}",
+            file.join("/")
+        ))),
+        [_, _, "releases" | "raw", _, ..] => Ok(None),
+        _ => Err(
+            "it is no file of GitHub, whose address is https://github.com/OWNER/REPOSITORY/blob/REF/PATH"
+                .to_owned(),
+        ),
+    }
 }
 
 /// The manifests directly in `directory`, sorted by name.
@@ -116,6 +163,77 @@ mod tests {
         assert!(
             error.starts_with("cannot read http://127.0.0.1:1/x.yaml: "),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn pages_of_github_lead_to_the_files_that_they_show() {
+        let raw = "https://raw.githubusercontent.com/o/r/main/t/x.yaml";
+        for (url, expected) in [
+            ("https://github.com/o/r/blob/main/t/x.yaml", Ok(Some(raw))),
+            (
+                "https://github.com/o/r/blob/main/t/x.yaml?plain=1#L3",
+                Ok(Some(raw)),
+            ),
+            (
+                "https://github.com/o/r/releases/download/v1/x.yaml",
+                Ok(None),
+            ),
+            ("https://example.org/o/r/blob/main/x.yaml", Ok(None)),
+        ] {
+            let found = of_github(url);
+            assert_eq!(
+                found.as_ref().map(Option::as_deref),
+                expected.as_ref().copied(),
+                "{url}"
+            );
+        }
+        for url in [
+            "https://github.com/o/r",
+            "https://github.com/o/r/tree/main/t",
+            "https://github.com/o/r/blob/main",
+        ] {
+            assert!(
+                of_github(url).unwrap_err().contains("blob/REF/PATH"),
+                "{url}"
+            );
+        }
+    }
+
+    /// A server that gives one answer to every request.
+    async fn server(answer: &'static str) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 4096];
+                let _ = tokio::io::AsyncReadExt::read(&mut stream, &mut request).await;
+                let _ = tokio::io::AsyncWriteExt::write_all(&mut stream, answer.as_bytes()).await;
+            }
+        });
+        format!("http://{address}/x.yaml")
+    }
+
+    #[tokio::test]
+    async fn a_url_gives_a_file_or_says_why_not() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let read = async |answer: &'static str| text(Path::new(&server(answer).await)).await;
+        let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
+        let file: &str = Box::leak(format!("{head}\r\na: 1\n").into_boxed_str());
+        assert_eq!(read(file).await, Ok("a: 1\n".to_owned()));
+        let page: &str =
+            Box::leak(format!("{head}Content-Type: text/html\r\n\r\n<p>").into_boxed_str());
+        assert!(read(page).await.unwrap_err().contains("a page for people"));
+        let none = "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+        assert_eq!(
+            read(none).await,
+            Err("the server answers 404 Not Found".to_owned())
+        );
+        let other = text(Path::new("ftp://example.org/x")).await.unwrap_err();
+        assert_eq!(
+            other,
+            "the scheme ftp is unknown: use https, http, or the name of a file"
         );
     }
 }
