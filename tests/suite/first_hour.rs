@@ -124,7 +124,11 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
         "--echo",
         "--grouping=false",
     ];
-    let out = done(home, &[&describe[..], &more, &["--color", "always"]].concat()).await;
+    let out = done(
+        home,
+        &[&describe[..], &more, &["--color", "always"]].concat(),
+    )
+    .await;
     for text in [
         "MachineSet/demo-md-0-",
         "MachineInfrastructureTemplate - OpenStackMachineTemplate/demo-md-0",
@@ -141,6 +145,28 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
     );
     let out = done(home, &[&describe[..], &["-o", "yaml"]].concat()).await;
     assert!(out.starts_with("name: Cluster/demo\n"), "{out}");
+    // A template of the management cluster, rendered to a file that nobody else can read.
+    let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: templates}\ndata:\n  template: |\n    \
+                    apiVersion: v1\n    kind: Secret\n    metadata: {name: \"${CLUSTER_NAME}-x\"}\n";
+    std::fs::write(home.join("map.yaml"), template).unwrap();
+    let map = home.join("map.yaml").display().to_string();
+    done(home, &["apply", "-f", &map]).await;
+    let file = home.join("made.yaml").display().to_string();
+    let from = ["generate", "cluster", "x", "--from-config-map", "templates"];
+    let out = done(home, &[&from[..], &["--write-to", &file]].concat()).await;
+    assert_eq!(out, "");
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert!(written.contains("x-x"), "{written}");
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let key = ["--from-config-map-key", "other"];
+    let (code, _, err) = tried(home, &[&from[..], &key].concat()).await;
+    assert_eq!(code, Some(1));
+    assert!(
+        err.contains("has no key `other`") && err.contains("there are: template"),
+        "{err}"
+    );
     // The only cluster needs no name; with -A there is one tree for each.
     let out = done(home, &["describe", "cluster"]).await;
     assert!(out.contains("\nCluster/demo "), "{out}");

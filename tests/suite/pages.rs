@@ -168,7 +168,7 @@ pages! {
             unset OS_CLIENT_CONFIG_FILE
             export KUBERNETES_VERSION=v1.34.2 OPENSTACK_DNS_NAMESERVERS=9.9.9.9\n"),
         ports: false,
-        prints: &[],
+        prints: &["  - NAME   not set", "1 ConfigMap applied"],
     };
     commands_of_the_page_on_why: Page {
         name: "docs/why.md",

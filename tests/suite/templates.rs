@@ -92,3 +92,20 @@ async fn a_template_with_everything_in_v1beta2_comes_up() {
 async fn a_template_with_everything_in_v1beta2_and_no_load_balancer_comes_up() {
     comes_up("capo-v0.15.0-beta.0", "cluster-template-without-lb.yaml").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_flavor_with_everything_in_v1beta1_comes_up() {
+    let home = tempfile::tempdir().unwrap();
+    let args = [
+        "--flavor",
+        "capi-v1beta1",
+        "--control-plane-machine-count",
+        "1",
+        "--worker-machine-count",
+        "1",
+        "--exit-when-ready",
+    ];
+    let mut up = Up::start(home.path(), &args, &[]);
+    up.ready().await;
+    assert_eq!(up.ended().await, Some(0), "{}", up.story());
+}

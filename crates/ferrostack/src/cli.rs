@@ -32,7 +32,9 @@ pub(crate) use self::deploy::{
     OpenStackStatus, OpenStackUp, OpenStackWhy, PlaceArgs, PlanServer,
 };
 pub(crate) use self::documentation::{command, parse};
-pub(crate) use self::generate::{ClusterOptions, Env, Generate, GenerateCluster};
+pub(crate) use self::generate::{
+    ClusterOptions, Env, FromConfigMap, Generate, GenerateCluster, GenerateYaml,
+};
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::moving::Move;
 pub(crate) use self::rolling::{Resource, Rollout};

@@ -1,25 +1,31 @@
-//! `generate cluster`: renders a template with its variables.
+//! `generate cluster` and `generate yaml`: render a template with its variables.
 
 mod fill;
+mod namespace;
 mod offer;
 mod question;
 mod source;
+mod text;
+mod yaml;
 
 use std::path::Path;
 
 use anyhow::bail;
 use openstack::config::CloudConfig;
 
-use crate::cli::GenerateCluster;
+use crate::cli::{GenerateCluster, Output};
 use crate::connect::{self, quoted, quoted_text};
 use crate::data_dir::holder;
 use crate::environment::Environment;
 use crate::manifest;
+use crate::output;
 use crate::simulated;
 use crate::up::{self, cloud};
 
 pub(crate) use self::fill::{from_cloud, to_repeat};
 pub(crate) use self::source::{Origin, Source, check};
+pub(crate) use self::text::{Text, read};
+pub(crate) use self::yaml::yaml;
 
 /// Control plane machines and workers, unless there are other counts: those of clusterctl.
 const COUNTS: (u32, u32) = (1, 0);
@@ -28,25 +34,59 @@ const COUNTS: (u32, u32) = (1, 0);
 pub(crate) async fn cluster(
     args: &GenerateCluster,
     environment: &Environment,
+    print: impl Fn(&str) -> anyhow::Result<()>,
     note: impl Fn(&str),
-) -> anyhow::Result<String> {
+) -> anyhow::Result<()> {
     check_name(&args.name)?;
-    let mut source = Source::new(&args.name, &args.options, None, environment, COUNTS)?;
+    let text = template(args, environment).await?;
+    let mut source = Source::new(&args.name, &args.options, text, environment, COUNTS)?;
     if let Some(known) = known_cloud(args, &source, environment)? {
         known.fill(&mut source, args, environment, note).await?;
     }
-    finish(args, &source)
+    let text = finish(args, &source)?;
+    match &args.write_to {
+        Some(file) => output::write(environment, file, &text),
+        None => print(&text),
+    }
+}
+
+/// The template that is no flavor of ours.
+async fn template(
+    args: &GenerateCluster,
+    environment: &Environment,
+) -> anyhow::Result<Option<Text>> {
+    if let Some(name) = &args.config_map.from_config_map {
+        let client = connect::cluster(&args.server, environment).await?;
+        return Ok(Some(
+            text::of_config_map(&client, &args.config_map, name).await?,
+        ));
+    }
+    match &args.options.from {
+        Some(from) => Ok(Some(read(from).await?)),
+        None => Ok(None),
+    }
 }
 
 /// The output for a source with all of its values.
 fn finish(args: &GenerateCluster, source: &Source) -> anyhow::Result<String> {
     if args.list_variables {
-        return Ok(source.list_variables());
+        return variables(source, args.output);
     }
     let text = source.render()?;
     match &args.options.target_namespace {
         None => Ok(text),
-        Some(namespace) => in_namespace(&source.name, &text, namespace),
+        Some(namespace) => namespace::set(&source.name, &text, namespace),
+    }
+}
+
+/// The output of --list-variables.
+fn variables(source: &Source, output: Output) -> anyhow::Result<String> {
+    match output {
+        Output::Text => Ok(source.list_variables()),
+        Output::Json => Ok(format!(
+            "{}\n",
+            serde_json::to_string_pretty(&source.variables())?
+        )),
     }
 }
 
@@ -76,12 +116,12 @@ fn known_cloud(
             simulated: false,
         }));
     }
-    let data = connect::data_dir(&args.data_dir, environment);
+    let data = connect::data_dir(&args.server.data_dir, environment);
     if !source.is_incomplete() {
         return Ok(None);
     }
     if holder(&data)?.is_none() {
-        if args.data_dir.data_dir.is_some() {
+        if args.server.data_dir.data_dir.is_some() {
             bail!(
                 "--data-dir {path}: `up` does not run there. Start it with: {} up --detach --data-dir {path}",
                 environment.program,
@@ -152,6 +192,7 @@ impl Known {
             note(&line);
         }
         let command = format!("{} generate cluster {}", environment.program, args.name);
+        let command = format!("{command}{}", args.config_map.flags());
         let command = to_repeat(source, &args.options, &command, &self.flag);
         note(&format!("to get the same again:\n  {command}"));
         Ok(())
@@ -190,16 +231,6 @@ pub(crate) fn check_namespace(name: &str) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// Sets the namespace of every document, as `clusterctl generate -n` does.
-fn in_namespace(name: &str, text: &str, namespace: &str) -> anyhow::Result<String> {
-    let mut parts = Vec::new();
-    for mut document in manifest::read(name, text)? {
-        document.value["metadata"]["namespace"] = namespace.into();
-        parts.push(serde_saphyr::to_string(&document.value)?);
-    }
-    Ok(parts.join("---\n"))
 }
 
 #[cfg(test)]

@@ -132,8 +132,11 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
             let text = ccm::manifests::render(cloud, &args.namespace, &args.image, &environment)?;
             print(text.expose_secret())
         }
+        Command::Generate(Generate::Yaml(args)) => {
+            print(&generate::yaml(&args, &environment).await?)
+        }
         Command::Generate(Generate::Cluster(args)) => {
-            print(&generate::cluster(&args, &environment, remark).await?)
+            generate::cluster(&args, &environment, print, remark).await
         }
         Command::Describe(Describe::Cluster(args)) => {
             describe::cluster(&args, &environment, stop_if(args.watch)?, print).await

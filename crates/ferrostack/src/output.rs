@@ -37,10 +37,8 @@ mod tests {
 
     fn mode(text: &str) -> u32 {
         let dir = tempfile::tempdir().unwrap();
-        let environment = Environment {
-            working_dir: dir.path().to_owned(),
-            ..Environment::default()
-        };
+        let mut environment = Environment::with(&[]);
+        dir.path().clone_into(&mut environment.working_dir);
         let file = dir.path().join("x.yaml");
         // Whatever it was before.
         fs::write(&file, "").unwrap();

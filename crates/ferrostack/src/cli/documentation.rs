@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 47] = [
+const ENTRIES: [Entry; 48] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -252,6 +252,24 @@ const ENTRIES: [Entry; 47] = [
             (
                 "From a template of cluster-api-provider-openstack",
                 "ferrostack generate cluster demo --cloud mycloud --from cluster-template.yaml",
+            ),
+            (
+                "From a template in the management cluster, to a file",
+                "ferrostack generate cluster demo --from-config-map templates --write-to demo.yaml",
+            ),
+        ],
+    ),
+    entry(
+        "generate yaml",
+        "templates.md",
+        &[
+            (
+                "The manifests of an addon",
+                "ferrostack generate yaml --from https://example.org/addon.yaml",
+            ),
+            (
+                "The variables of a template",
+                "ferrostack generate yaml --from addon.yaml --list-variables -o json",
             ),
         ],
     ),

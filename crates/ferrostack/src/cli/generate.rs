@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::values::kubernetes_version;
-use super::{DataDirArg, GenerateCcm, OutputArg};
+use super::{GenerateCcm, Output, OutputArg, ServerArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct Env {
@@ -23,6 +23,10 @@ pub(crate) enum Generate {
     /// Values of variables come from flags, the environment, the configuration file of clusterctl, and the cloud, in this
     /// order. What the cloud leaves open is asked in a terminal.
     Cluster(Box<GenerateCluster>),
+    /// Print any text with variables, such as a manifest of an addon, with their values.
+    ///
+    /// Values come from the environment and the configuration file of clusterctl.
+    Yaml(GenerateYaml),
     /// Print what a cluster needs to run `ferrostack manager`: kinds, permissions, webhooks.
     Manager {
         /// Namespace of the manager.
@@ -40,17 +44,80 @@ pub(crate) enum Generate {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct GenerateYaml {
+    /// Template: a file, a URL, or `-` for standard input.
+    #[arg(long, value_name = "FILE|URL|-", default_value = "-")]
+    pub(crate) from: PathBuf,
+    /// Print the template's variables instead, with their values and where these come from.
+    #[arg(long)]
+    pub(crate) list_variables: bool,
+    /// Output format of --list-variables.
+    #[arg(short, long, value_enum, default_value_t = Output::Text, requires = "list_variables")]
+    pub(crate) output: Output,
+    /// clusterctl configuration file with values of variables.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// A template in a ConfigMap of the management cluster.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FromConfigMap {
+    /// ConfigMap with a template.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["from", "flavor"])]
+    pub(crate) from_config_map: Option<String>,
+    /// Namespace of that ConfigMap.
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        default_value = "default",
+        requires = "from_config_map"
+    )]
+    pub(crate) from_config_map_namespace: String,
+    /// Its key with the template.
+    #[arg(
+        long,
+        value_name = "KEY",
+        default_value = "template",
+        requires = "from_config_map"
+    )]
+    pub(crate) from_config_map_key: String,
+}
+
+impl FromConfigMap {
+    /// The flags, each preceded by a blank.
+    pub(crate) fn flags(&self) -> String {
+        let Some(name) = &self.from_config_map else {
+            return String::new();
+        };
+        format!(
+            " --from-config-map {name} --from-config-map-namespace {} --from-config-map-key {}",
+            self.from_config_map_namespace, self.from_config_map_key
+        )
+    }
+}
+
+// `-f` is the flavor in clusterctl; `up` has manifests of its own there.
+#[derive(Debug, Args)]
+#[command(mut_arg("flavor", |flavor| flavor.visible_short_alias('f')))]
 pub(crate) struct GenerateCluster {
     /// Name of the cluster (CLUSTER_NAME).
     pub(crate) name: String,
     /// Print the template's variables instead, with their values and where these come from.
     #[arg(long)]
     pub(crate) list_variables: bool,
+    /// Output format of --list-variables.
+    #[arg(short, long, value_enum, default_value_t = Output::Text, requires = "list_variables")]
+    pub(crate) output: Output,
+    /// The file to write to, for nobody else to read if there are secrets in it [default: standard output].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_to: Option<PathBuf>,
     /// Entry of clouds.yaml: variables without a value get one from this cloud [default: the cloud of a running `up`].
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
     #[command(flatten)]
-    pub(crate) data_dir: DataDirArg,
+    pub(crate) config_map: FromConfigMap,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
     #[command(flatten)]
     pub(crate) options: ClusterOptions,
 }
@@ -58,13 +125,14 @@ pub(crate) struct GenerateCluster {
 /// The options that choose and fill a cluster template.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ClusterOptions {
-    /// Template that comes with ferrostack: `default` or `without-lb`.
+    /// Template that comes with ferrostack: `default`, `without-lb` or `capi-v1beta1`.
     #[arg(short = 'F', long, value_name = "FLAVOR", conflicts_with = "from")]
     pub(crate) flavor: Option<String>,
-    /// Template file (`-` is standard input).
+    /// Template: a file, a URL, or `-` for standard input.
     ///
-    /// The language is that of clusterctl, so that templates of cluster-api-provider-openstack can be used.
-    #[arg(long, value_name = "FILE")]
+    /// The language is that of clusterctl, so that templates of cluster-api-provider-openstack can be used. A page of
+    /// GitHub stands for the file that it shows.
+    #[arg(long, value_name = "FILE|URL|-")]
     pub(crate) from: Option<PathBuf>,
     /// Kubernetes version of the cluster (KUBERNETES_VERSION), such as v1.34.2.
     #[arg(long, value_name = "VERSION", value_parser = kubernetes_version)]

@@ -32,6 +32,9 @@ const GROUPS: [(&str, &[&str]); 12] = [
             "cluster_name",
             "flavor",
             "from",
+            "from_config_map",
+            "from_config_map_namespace",
+            "from_config_map_key",
             "kubernetes_version",
             "control_plane_machine_count",
             "worker_machine_count",
@@ -55,6 +58,7 @@ const GROUPS: [(&str, &[&str]); 12] = [
         &[
             "output",
             "list_variables",
+            "write_to",
             "show_conditions",
             "explain",
             "grouping",

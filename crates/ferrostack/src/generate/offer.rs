@@ -16,10 +16,14 @@ const LEAST_RAM: i64 = 2048;
 /// The processors that kubeadm requires of control plane machines.
 const LEAST_CPUS: i64 = 2;
 
+/// The image of the flavor `capi-v1beta1`.
+const UPGRADE_FROM: &str = "OPENSTACK_IMAGE_NAME_UPGRADE_FROM";
+
 /// The variables that a cloud has values for, in the order in which they depend on each other.
-pub(super) const VARIABLES: [&str; 8] = [
+pub(super) const VARIABLES: [&str; 9] = [
     "KUBERNETES_VERSION",
     "OPENSTACK_IMAGE_NAME",
+    UPGRADE_FROM,
     "OPENSTACK_EXTERNAL_NETWORK_ID",
     "OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR",
     "OPENSTACK_NODE_MACHINE_FLAVOR",
@@ -64,7 +68,7 @@ impl Offer {
     pub(super) async fn read(session: &Session, source: &Source) -> openstack::Result<Self> {
         let mut offer = Self::default();
         let lacks = |variables: &[&str]| variables.iter().any(|variable| source.lacks(variable));
-        if lacks(&["KUBERNETES_VERSION", "OPENSTACK_IMAGE_NAME"]) {
+        if lacks(&["KUBERNETES_VERSION", "OPENSTACK_IMAGE_NAME", UPGRADE_FROM]) {
             let active = ImageQuery {
                 status: Some("active".to_owned()),
                 ..ImageQuery::default()
@@ -96,8 +100,11 @@ impl Offer {
     /// The value for `variable`, which is one of [`VARIABLES`], beside those that `source` has already.
     pub(super) fn decide(&self, variable: &str, source: &Source) -> Decision {
         match variable {
-            "KUBERNETES_VERSION" => self.version(source.value("OPENSTACK_IMAGE_NAME")),
-            "OPENSTACK_IMAGE_NAME" => self.image(source.value("KUBERNETES_VERSION")),
+            "KUBERNETES_VERSION" => {
+                let image = source.value("OPENSTACK_IMAGE_NAME");
+                self.version(image.or_else(|| source.value(UPGRADE_FROM)))
+            }
+            "OPENSTACK_IMAGE_NAME" | UPGRADE_FROM => self.image(source.value("KUBERNETES_VERSION")),
             "OPENSTACK_EXTERNAL_NETWORK_ID" => self.network(),
             "OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR" => {
                 self.flavor("flavor of control plane machines", LEAST_CPUS)

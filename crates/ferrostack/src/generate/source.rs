@@ -5,14 +5,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use serde::Serialize;
 
+use super::text::Text;
 use crate::cli::ClusterOptions;
 use crate::environment::Environment;
 use crate::manifest;
 use crate::template::Template;
 
 /// The embedded templates: flavor and text.
-const FLAVORS: [(&str, &str); 2] = [
+const FLAVORS: [(&str, &str); 3] = [
     (
         "default",
         include_str!("../../../../config/templates/cluster-template.yaml"),
@@ -21,7 +23,24 @@ const FLAVORS: [(&str, &str); 2] = [
         "without-lb",
         include_str!("../../../../config/templates/cluster-template-without-lb.yaml"),
     ),
+    (
+        "capi-v1beta1",
+        include_str!("../../../../config/templates/cluster-template-capi-v1beta1.yaml"),
+    ),
 ];
+
+/// Flavors of cluster-api-provider-openstack that are not among ours, and what there is instead.
+const OTHERS: [(&str, &str); 6] = [
+    ("flatcar", IGNITION),
+    ("flatcar-sysext", IGNITION),
+    ("topology", CLASSES),
+    ("clusterclass-dev-test", CLASSES),
+    ("development", CLASSES),
+    ("external-cloud-provider", "it is the flavor `default` now"),
+];
+const IGNITION: &str =
+    "it needs bootstrap data for Ignition, and here there is only that for cloud-init";
+const CLASSES: &str = "it needs a ClusterClass, from which nothing is created here";
 
 /// Where the value of a variable comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +77,19 @@ struct Value {
     origin: Origin,
 }
 
+/// A variable of a template, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Variable {
+    name: String,
+    required: bool,
+    /// The value; for files in base64 only their length.
+    value: Option<String>,
+    /// Where the value comes from.
+    origin: Option<String>,
+    /// The default in the template.
+    default: Option<String>,
+}
+
 /// A template with its name for messages, and the values of its variables.
 pub(crate) struct Source {
     pub(crate) name: String,
@@ -66,19 +98,15 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reads the template selected by `options`, and the values of flags, environment and configuration file, in this
-    /// order. `text` is that of the template file if it was already read. `workers` and `control_planes` are the defaults
-    /// of the counts.
-    pub(crate) fn new(
-        cluster: &str,
-        options: &ClusterOptions,
-        text: Option<String>,
+    /// A template with the values of environment and configuration file, in this order.
+    pub(crate) fn plain(
+        text: Text,
+        config: Option<&Path>,
         environment: &Environment,
-        (control_planes, workers): (u32, u32),
     ) -> anyhow::Result<Self> {
-        let (name, text) = template_text(options, text)?;
+        let Text { name, text } = text;
         let template = Template::parse(&text).with_context(|| format!("template {name}"))?;
-        let mut values = config_file(options, environment)?;
+        let mut values = config_file(config, environment)?;
         for variable in template.variables().keys() {
             if let Some(text) = environment.variable(variable) {
                 let value = Value {
@@ -88,11 +116,27 @@ impl Source {
                 values.insert((*variable).to_owned(), value);
             }
         }
-        let mut source = Self {
+        Ok(Self {
             name,
             template,
             values,
+        })
+    }
+
+    /// The template of `text`, or else of the flavor in `options`, with the values of arguments, flags, environment and
+    /// configuration file. `workers` and `control_planes` are the defaults of the counts.
+    pub(crate) fn new(
+        cluster: &str,
+        options: &ClusterOptions,
+        text: Option<Text>,
+        environment: &Environment,
+        (control_planes, workers): (u32, u32),
+    ) -> anyhow::Result<Self> {
+        let text = match text {
+            Some(text) => text,
+            None => flavor(options)?,
         };
+        let mut source = Self::plain(text, options.config.as_deref(), environment)?;
         source.set("CLUSTER_NAME", cluster, Origin::Argument);
         let count = |count: Option<u32>| count.map(|count| count.to_string());
         for (variable, flag, given, default) in [
@@ -151,9 +195,16 @@ impl Source {
 
     /// Whether a required variable has no value.
     pub(crate) fn is_incomplete(&self) -> bool {
-        let variables = self.template.variables();
-        let mut required = variables.iter().filter(|(_, default)| default.is_none());
-        required.any(|(name, _)| self.value(name).is_none())
+        !self.missing().is_empty()
+    }
+
+    /// The required variables without a value, in alphabetical order.
+    pub(crate) fn missing(&self) -> Vec<&str> {
+        let variables = self.template.variables().into_iter();
+        variables
+            .filter(|(name, default)| default.is_none() && self.value(name).is_none())
+            .map(|(name, _)| name)
+            .collect()
     }
 
     pub(crate) fn set(&mut self, variable: &str, text: &str, origin: Origin) {
@@ -178,6 +229,28 @@ impl Source {
             .iter()
             .filter(move |(name, _)| variables.contains_key(name.as_str()))
             .map(|(name, value)| (name.as_str(), value.text.as_str(), &value.origin))
+    }
+
+    /// The variables for programs: as [`Self::list_variables`], without the values of files in base64.
+    pub(crate) fn variables(&self) -> Vec<Variable> {
+        let variables = self.template.variables().into_iter();
+        variables
+            .map(|(name, default)| {
+                let value = self.values.get(name);
+                let text = value.map(|value| printable(name, &value.text));
+                Variable {
+                    name: name.to_owned(),
+                    required: default.is_none(),
+                    value: text.or_else(|| default.clone()),
+                    origin: match (value, &default) {
+                        (Some(value), _) => Some(value.origin.to_string()),
+                        (None, Some(_)) => Some(Origin::Default.to_string()),
+                        (None, None) => None,
+                    },
+                    default,
+                }
+            })
+            .collect()
     }
 
     /// The output of `--list-variables`: required variables first, then those with a default in the template.
@@ -214,54 +287,55 @@ impl Source {
 fn row(name: &str, value: &str, origin: &Origin) -> String {
     let value = match value {
         "" => "\"\"".to_owned(),
-        long if name.ends_with("_B64") && long.len() > 8 => format!("({} bytes)", long.len()),
-        other => other.to_owned(),
+        other => printable(name, other),
     };
     format!("{value}  ({origin})")
+}
+
+fn printable(name: &str, value: &str) -> String {
+    match value {
+        long if name.ends_with("_B64") && long.len() > 8 => format!("({} bytes)", long.len()),
+        other => other.to_owned(),
+    }
 }
 
 /// Checks that the flavor exists, and that the template and the configuration file can be parsed.
 pub(crate) fn check(
     options: &ClusterOptions,
-    text: Option<&str>,
+    text: Option<Text>,
     environment: &Environment,
 ) -> anyhow::Result<()> {
-    let (name, text) = template_text(options, text.map(str::to_owned))?;
-    Template::parse(&text).with_context(|| format!("template {name}"))?;
-    config_file(options, environment)?;
-    Ok(())
+    let text = match text {
+        Some(text) => text,
+        None => flavor(options)?,
+    };
+    Source::plain(text, options.config.as_deref(), environment).map(|_| ())
 }
 
-fn template_text(
-    options: &ClusterOptions,
-    read: Option<String>,
-) -> anyhow::Result<(String, String)> {
-    if let Some(path) = &options.from {
-        let text = match read {
-            Some(text) => text,
-            None => manifest::read_text(path).map_err(|problem| {
-                anyhow::anyhow!("cannot read template {}: {problem}", path.display())
-            })?,
-        };
-        return Ok((path.display().to_string(), text));
-    }
+/// The embedded template of a flavor.
+fn flavor(options: &ClusterOptions) -> anyhow::Result<Text> {
     let flavor = options.flavor.as_deref().unwrap_or("default");
-    match FLAVORS.iter().find(|(name, _)| *name == flavor) {
-        Some((name, text)) => Ok((format!("flavor {name}"), (*text).to_owned())),
-        None => bail!(
-            "there is no flavor `{flavor}`; there are: {}. For a template of your own use --from FILE",
-            FLAVORS.map(|(name, _)| name).join(", ")
-        ),
+    if let Some((name, text)) = FLAVORS.iter().find(|(name, _)| *name == flavor) {
+        return Ok(Text {
+            name: format!("flavor {name}"),
+            text: (*text).to_owned(),
+        });
     }
+    let known = FLAVORS.map(|(name, _)| name).join(", ");
+    let other = OTHERS.iter().find(|(name, _)| *name == flavor);
+    let why = other.map(|(_, why)| format!(": {why}")).unwrap_or_default();
+    bail!(
+        "there is no flavor `{flavor}`{why}; there are: {known}. For a template of your own use --from FILE"
+    )
 }
 
 /// The values in clusterctl's configuration file. A file given explicitly must exist.
 fn config_file(
-    options: &ClusterOptions,
+    config: Option<&Path>,
     environment: &Environment,
 ) -> anyhow::Result<BTreeMap<String, Value>> {
-    let path: PathBuf = match &options.config {
-        Some(path) => path.clone(),
+    let path: PathBuf = match config {
+        Some(path) => path.to_owned(),
         None => {
             let mut places = environment.clusterctl_configs().into_iter();
             match places.find(|path| path.exists()) {

@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::cli::{ClusterOptions, DataDirArg};
+use crate::cli::{ClusterOptions, FromConfigMap, ServerArgs};
 
-const SET: [(&str, &str); 10] = [
+const SET: [(&str, &str); 11] = [
     ("OPENSTACK_CLOUD", "mycloud"),
     ("OPENSTACK_CLOUD_YAML_B64", "e30K"),
     (
@@ -13,6 +13,7 @@ const SET: [(&str, &str); 10] = [
     ("OPENSTACK_DNS_NAMESERVERS", "9.9.9.9"),
     ("OPENSTACK_FAILURE_DOMAIN", "az1"),
     ("OPENSTACK_IMAGE_NAME", "image"),
+    ("OPENSTACK_IMAGE_NAME_UPGRADE_FROM", "old"),
     ("OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR", "big"),
     ("OPENSTACK_NODE_MACHINE_FLAVOR", "small"),
     ("OPENSTACK_SSH_KEY_NAME", ""),
@@ -29,8 +30,15 @@ fn cluster(
     let args = GenerateCluster {
         name: name.to_owned(),
         list_variables,
+        output: Output::Text,
+        write_to: None,
         cloud: None,
-        data_dir: DataDirArg::default(),
+        config_map: FromConfigMap {
+            from_config_map: None,
+            from_config_map_namespace: "default".to_owned(),
+            from_config_map_key: "template".to_owned(),
+        },
+        server: ServerArgs::default(),
         options: options.clone(),
     };
     let source = Source::new(&args.name, &args.options, None, environment, COUNTS)?;
@@ -46,7 +54,7 @@ fn options(flavor: &str) -> ClusterOptions {
 
 #[test]
 fn every_flavor_renders_to_objects_of_one_cluster() {
-    for (flavor, control_planes) in [("default", 3), ("without-lb", 1)] {
+    for (flavor, control_planes) in [("default", 3), ("without-lb", 1), ("capi-v1beta1", 3)] {
         let options = ClusterOptions {
             control_plane_machine_count: Some(3),
             worker_machine_count: Some(2),
@@ -110,27 +118,28 @@ fn what_is_missing_or_wrong_is_said_at_once() {
         error.contains("KUBERNETES_VERSION, OPENSTACK_CLOUD, OPENSTACK_CLOUD_YAML_B64"),
         "{error}"
     );
-    let error = cluster("x", &options("flatcar"), false, &nothing)
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        error,
-        "there is no flavor `flatcar`; there are: default, without-lb. For a template of your own use --from FILE"
-    );
+    for (flavor, why) in [
+        ("nosuch", ""),
+        (
+            "flatcar",
+            ": it needs bootstrap data for Ignition, and here there is only that for cloud-init",
+        ),
+        (
+            "external-cloud-provider",
+            ": it is the flavor `default` now",
+        ),
+    ] {
+        let error = cluster("x", &options(flavor), false, &nothing).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "there is no flavor `{flavor}`{why}; there are: default, without-lb, capi-v1beta1. For a template of your own use --from FILE"
+            )
+        );
+    }
     for name in ["", "Upper", "a_b", "-a", "a-", "a..b", &"a".repeat(64)] {
         assert!(check_name(name).is_err(), "{name}");
     }
-    let from = ClusterOptions {
-        from: Some("/nowhere/t.yaml".into()),
-        ..ClusterOptions::default()
-    };
-    let error = cluster("x", &from, false, &nothing)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.starts_with("cannot read template /nowhere/t.yaml: "),
-        "{error}"
-    );
 }
 
 #[test]
@@ -199,7 +208,7 @@ fn documented_defaults() -> BTreeMap<String, String> {
 #[test]
 fn the_documented_defaults_are_those_of_the_templates() {
     let mut listed = BTreeMap::new();
-    for flavor in ["default", "without-lb"] {
+    for flavor in ["default", "without-lb", "capi-v1beta1"] {
         let text = cluster("x", &options(flavor), true, &Environment::with(&[])).unwrap();
         listed.extend(text.lines().filter_map(|line| {
             let line = line.strip_prefix("  - ")?.strip_suffix("  (default)")?;
@@ -239,4 +248,106 @@ fn the_configuration_of_clusterctl_is_found_where_clusterctl_finds_it() {
     assert!(listed(&variables).contains("  xdg  ("));
     let with_environment = [variables[0], variables[1], ("OPENSTACK_IMAGE_NAME", "env")];
     assert!(listed(&with_environment).contains("  env  (environment)"));
+}
+
+/// What a template says, apart from what the words of its author are: fields in any order, rules without their
+/// descriptions, and what is empty.
+fn essence(text: &str) -> BTreeMap<String, serde_json::Value> {
+    let variables = regex::Regex::new(r"\$\{(\w+)(:=([^}]*))?\}").unwrap();
+    let text = variables.replace_all(text, |found: &regex::Captures<'_>| {
+        // Our ranges of addresses are variables with the values that theirs have.
+        match (&found[1], found.get(3)) {
+            ("POD_CIDR" | "NODE_CIDR", Some(default)) => default.as_str().to_owned(),
+            (name, _) => format!("{name}-value"),
+        }
+    });
+    let documents = manifest::read("template", &text).unwrap();
+    let named = documents.into_iter().map(|document| {
+        let key = format!("{} {}", document.text(&["apiVersion"]), document.label());
+        let mut value = document.value;
+        for rules in [
+            "clusterNodesSecurityGroupRules",
+            "allNodesSecurityGroupRules",
+        ] {
+            let path = format!("/spec/managedSecurityGroups/{rules}");
+            let rules = value
+                .pointer_mut(&path)
+                .and_then(serde_json::Value::as_array_mut);
+            for rule in rules.into_iter().flatten() {
+                for words in ["name", "description"] {
+                    rule.as_object_mut().unwrap().remove(words);
+                }
+            }
+        }
+        without_empty(&mut value);
+        (key, value)
+    });
+    named.collect()
+}
+
+/// Removes fields that say nothing; what is not enabled says as much as what is not there.
+fn without_empty(value: &mut serde_json::Value) {
+    use serde_json::Value;
+    match value {
+        Value::Object(fields) => {
+            for field in fields.values_mut() {
+                without_empty(field);
+            }
+            fields.retain(|_, field| match field {
+                Value::Null => false,
+                Value::Array(list) => !list.is_empty(),
+                Value::Object(fields) => {
+                    let off =
+                        fields.len() == 1 && fields.get("enabled") == Some(&Value::Bool(false));
+                    !fields.is_empty() && !off
+                }
+                _ => true,
+            });
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_empty),
+        _ => {}
+    }
+}
+
+#[test]
+fn our_flavors_say_what_the_released_ones_say() {
+    let released = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/upstream/templates/capo-v0.15.0-beta.0");
+    if !released.is_dir() {
+        skipped::because(format_args!(
+            "no released templates at {}",
+            released.display()
+        ));
+        return;
+    }
+    for name in [
+        "cluster-template.yaml",
+        "cluster-template-without-lb.yaml",
+        "cluster-template-capi-v1beta1.yaml",
+    ] {
+        let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/templates");
+        let [ours, theirs] = [ours.join(name), released.join(name)]
+            .map(|file| essence(&std::fs::read_to_string(file).unwrap()));
+        assert_eq!(
+            ours.keys().collect::<Vec<_>>(),
+            theirs.keys().collect::<Vec<_>>(),
+            "{name}"
+        );
+        for (key, object) in &ours {
+            assert_eq!(object, &theirs[key], "{name}: {key}");
+        }
+    }
+}
+
+#[test]
+fn the_flavor_has_the_short_flag_of_clusterctl_too() {
+    use clap::Parser;
+    for flag in ["-f", "-F", "--flavor"] {
+        let words = ["ferrostack", "generate", "cluster", "x", flag, "without-lb"];
+        let cli = crate::cli::Cli::try_parse_from(words).unwrap();
+        let crate::cli::Command::Generate(crate::cli::Generate::Cluster(args)) = cli.command else {
+            panic!("another command");
+        };
+        assert_eq!(args.options.flavor.as_deref(), Some("without-lb"));
+    }
 }

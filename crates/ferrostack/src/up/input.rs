@@ -16,7 +16,7 @@ use crate::cli::{ClusterOptions, Up};
 use crate::connect::{quoted, quoted_text};
 use crate::data_dir::DataDir;
 use crate::environment::Environment;
-use crate::generate::{self, Origin, Source};
+use crate::generate::{self, Origin, Source, Text};
 use crate::manifest::{self, Document};
 use crate::snapshot::{Item, Kind, Snapshot};
 
@@ -28,8 +28,8 @@ const COUNTS: (u32, u32) = (3, 3);
 /// Input that is read before anything is started, so that an error in it starts nothing.
 pub(super) struct Input {
     documents: Vec<Document>,
-    /// The content of the files in `--from` and `--config`.
-    template: Option<String>,
+    /// The content of `--from` and of the file in `--config`.
+    template: Option<Text>,
     config: Option<String>,
 }
 
@@ -42,15 +42,20 @@ impl Input {
             generate::check_namespace(namespace)?;
         }
         let documents = manifest::source::read_all(&args.files).await?;
-        let text = |path: &Option<std::path::PathBuf>, what: &str| match path {
-            None => Ok(None),
-            Some(path) => manifest::read_text(path).map(Some).map_err(|problem| {
-                anyhow::anyhow!("cannot read {what} {}: {problem}", path.display())
-            }),
+        let template = match &args.cluster.from {
+            Some(from) => Some(generate::read(from).await?),
+            None => None,
         };
-        let template = text(&args.cluster.from, "template")?;
-        let config = text(&args.cluster.config, "the configuration")?;
-        generate::check(&args.cluster, template.as_deref(), environment)?;
+        let config = match &args.cluster.config {
+            None => None,
+            Some(path) => Some(manifest::read_text(path).map_err(|problem| {
+                anyhow::anyhow!(
+                    "cannot read the configuration {}: {problem}",
+                    path.display()
+                )
+            })?),
+        };
+        generate::check(&args.cluster, template.clone(), environment)?;
         Ok(Self {
             documents,
             template,
@@ -173,7 +178,7 @@ fn check_template(
     let (template, config) = record_names(cluster.namespace(), cluster.name());
     let wanted = match (&options.flavor, &input.template) {
         (Some(flavor), _) => Some(("--flavor", format!("flavor {flavor}"))),
-        (None, Some(text)) => Some(("--from", text.clone())),
+        (None, Some(template)) => Some(("--from", template.text.clone())),
         (None, None) => None,
     };
     let config_wanted = input.config.clone().map(|text| ("--config", text));
@@ -360,7 +365,7 @@ async fn create(
     // Written before the cluster is created, so that every cluster has its record.
     let (template_file, config_file) = record_names(namespace, name);
     let template = match &input.template {
-        Some(text) => text.clone(),
+        Some(template) => template.text.clone(),
         None => format!(
             "flavor {}",
             args.cluster.flavor.as_deref().unwrap_or("default")
