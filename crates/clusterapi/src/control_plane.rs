@@ -18,6 +18,7 @@
 
 mod certificates;
 mod conditions;
+mod coredns;
 mod deletion;
 mod error;
 pub mod etcd;
@@ -80,6 +81,8 @@ struct Scope {
     events: Recorder,
     /// The version that the kube-proxy of a cluster is known to have.
     kube_proxy: Memory<KubeadmControlPlane, String>,
+    /// The version and images with which CoreDNS was in order.
+    coredns: Memory<KubeadmControlPlane, String>,
     secrets: Memory<KubeadmControlPlane, secrets::InOrder>,
     certificates: Memory<KubeadmControlPlane, certificates::Asked>,
 }
@@ -127,6 +130,7 @@ pub async fn run(context: Arc<Context>, configs: Feed<KubeadmConfig>) {
         pods,
         etcd,
         kube_proxy: planes.memory(),
+        coredns: planes.memory(),
         secrets: planes.memory(),
         certificates: planes.memory(),
     };

@@ -12,6 +12,9 @@ mod served;
 #[path = "kubeadm/certificates.rs"]
 mod certificates;
 
+#[path = "kubeadm/coredns.rs"]
+mod coredns;
+
 #[path = "kubeadm/world.rs"]
 mod world;
 

@@ -14,6 +14,7 @@ use api::kube::{Client, ResourceExt};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, DELETE_MACHINE_ANNOTATION};
 use operator::decode::{self, Decoded, NotDecoded};
 
+use super::coredns::{self, CoreDns};
 use super::etcd::{self, View};
 use super::health::Component;
 use super::plan::{Etcd, Facts, MachineFacts};
@@ -37,6 +38,8 @@ pub(super) struct Observation {
     pub(super) etcd: View,
     /// Whether a machine is not created because members of etcd are not connected.
     pub(super) awaits_etcd: bool,
+    /// How far CoreDNS is.
+    pub(super) coredns: CoreDns,
     /// The time of the observation.
     pub(super) now: Timestamp,
 }
@@ -122,15 +125,18 @@ pub(super) async fn observe(
         etcd: facts_of_etcd(&etcd),
         rollout_after: until_rollout(&subject.plane, now),
     };
-    Ok(Observation {
+    let mut seen = Observation {
         facts,
         machines: seen,
         workload,
         connecting,
         etcd,
         awaits_etcd: false,
+        coredns: CoreDns::default(),
         now,
-    })
+    };
+    seen.coredns = coredns::look(scope, subject, &seen).await;
+    Ok(seen)
 }
 
 /// The machines that `plane` controls, oldest first.

@@ -109,6 +109,10 @@ fn comparable(mut spec: KubeadmConfigSpec) -> KubeadmConfigSpec {
         join.discovery = None;
         join.control_plane.get_or_insert_default();
     }
+    // CoreDNS is upgraded in the cluster, without new machines.
+    if let Some(cluster) = &mut spec.cluster_configuration {
+        cluster.dns = None;
+    }
     // An empty configuration equals an absent one.
     if spec.init_configuration.as_ref() == Some(&Default::default()) {
         spec.init_configuration = None;

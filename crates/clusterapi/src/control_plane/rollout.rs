@@ -1,4 +1,4 @@
-//! Updates inside the workload cluster for a new Kubernetes version.
+//! Updates inside the workload cluster for a new Kubernetes version. CoreDNS has a module of its own.
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::k8s_openapi::api::apps::v1::DaemonSet;
@@ -8,8 +8,8 @@ use api::kube::api::{Api, Patch, PatchParams};
 use api::version::Version;
 use serde_json::{Value, json};
 
-use super::observe::Observation;
-use super::{ControlPlaneError, Scope, Subject, error};
+use super::observe::{Observation, Reached};
+use super::{ControlPlaneError, Scope, Subject, coredns, error};
 use crate::cloudinit::yaml;
 use crate::kubeadm::{self, ApiVersion};
 
@@ -56,20 +56,31 @@ pub(super) async fn before_first_machine(
     Ok(())
 }
 
-/// Updates kube-proxy to the version of the control plane once all machines have it.
+/// The workload cluster, once all machines have the version of the control plane.
+pub(super) fn settled(seen: &Observation) -> Option<&Reached> {
+    let facts = &seen.facts;
+    let settled = facts.initialized && facts.machines.len() == facts.replicas;
+    let mut machines = facts.machines.iter();
+    let settled = settled && machines.all(|m| m.outdated.is_empty() && m.node.is_some());
+    seen.workload.as_ref().filter(|_| settled)
+}
+
+/// Updates the add-ons to the version of the control plane once all machines have it.
 pub(super) async fn add_ons(
     scope: &Scope,
     subject: &Subject,
     seen: &Observation,
 ) -> Result<(), ControlPlaneError> {
-    let settled = seen.facts.initialized
-        && seen.facts.machines.len() == seen.facts.replicas
-        && seen
-            .facts
-            .machines
-            .iter()
-            .all(|m| m.outdated.is_empty() && m.node.is_some());
-    let Some(workload) = seen.workload.as_ref().filter(|_| settled) else {
+    kube_proxy(scope, subject, seen).await?;
+    coredns::apply(scope, subject, seen).await
+}
+
+async fn kube_proxy(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+) -> Result<(), ControlPlaneError> {
+    let Some(workload) = settled(seen) else {
         return Ok(());
     };
     let version = &subject.plane.spec.version;

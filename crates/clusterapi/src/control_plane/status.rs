@@ -13,6 +13,7 @@ use api::kube::ResourceExt;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use api::version::Version;
 
+use super::coredns::CoreDns;
 use super::etcd::View;
 use super::health::{self, Component};
 use super::observe::Observation;
@@ -123,11 +124,28 @@ pub(super) fn after(
         .map(remediation::status)
         .or(status.last_remediation.take());
     status.observed_generation = generation;
-    for verdict in verdicts(seen, step, problem) {
+    let of_coredns = core_dns(&status.conditions, &seen.coredns);
+    for verdict in verdicts(seen, step, problem).into_iter().chain(of_coredns) {
         conditions::set(&mut status.conditions, verdict, generation, now);
     }
     pause::record(&mut status.conditions, None, generation, now);
     after
+}
+
+/// The condition about CoreDNS. It is there from the first problem on: upstream has none.
+fn core_dns(before: &[Condition], state: &CoreDns) -> Option<Verdict> {
+    const TYPE: &str = "CoreDNSUpToDate";
+    let reason = match state {
+        CoreDns::Blocked(why) => {
+            let why = format!("CoreDNS stays as it is: {why}");
+            return Some(Verdict::new(TYPE, false, "NotUpToDate").because(why));
+        }
+        CoreDns::NotLooked => return None,
+        CoreDns::Skipped => "Skipped",
+        // The upgrade has been applied.
+        CoreDns::InOrder | CoreDns::Outdated(_) => "UpToDate",
+    };
+    conditions::find(before, TYPE).map(|_| Verdict::new(TYPE, true, reason))
 }
 
 /// The events that the new status calls for.

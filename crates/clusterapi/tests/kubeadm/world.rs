@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
+use api::k8s_openapi::api::apps::v1::Deployment;
 use api::k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret};
 use api::kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
@@ -427,6 +428,7 @@ async fn boot(
             "data": {"ClusterConfiguration": cluster},
         });
         create::<ConfigMap>(workload, map).await?;
+        coredns(workload).await?;
         return Ok(true);
     }
     let kubeadm = file("/run/kubeadm/kubeadm-join-config.yaml").unwrap();
@@ -459,6 +461,27 @@ async fn boot(
         pods(workload, name, version).await?;
     }
     Ok(true)
+}
+
+/// The Corefile of kubeadm, in short.
+pub(crate) const COREFILE: &str = ".:53 {\n    errors\n    kubernetes cluster.local {\n       pods insecure\n    }\n    forward . /etc/resolv.conf\n    cache 30\n    reload\n}\n";
+
+/// CoreDNS, as `kubeadm init` of Kubernetes 1.34 deploys it.
+async fn coredns(workload: &Client) -> kube::Result<()> {
+    let labels = json!({"k8s-app": "kube-dns"});
+    let items = json!([{"key": "Corefile", "path": "Corefile"}]);
+    let pod = json!({
+        "containers": [{"name": "coredns", "image": "registry.k8s.io/coredns/coredns:v1.12.1"}],
+        "volumes": [{"name": "config-volume", "configMap": {"name": "coredns", "items": items}}],
+    });
+    let metadata = json!({"name": "coredns", "namespace": "kube-system"});
+    let deployment = json!({"metadata": metadata, "spec": {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }});
+    let map = json!({"metadata": metadata, "data": {"Corefile": COREFILE}});
+    create::<ConfigMap>(workload, map).await?;
+    create::<Deployment>(workload, deployment).await
 }
 
 async fn node(workload: &Client, name: &str, provider_id: &str) -> kube::Result<()> {

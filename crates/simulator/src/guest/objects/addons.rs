@@ -7,14 +7,23 @@ use serde_json::{Value, json};
 use super::super::kubeadm::Init;
 use super::kubeadm::{binding, config_map, rbac_object};
 use super::node::CONTROL_PLANE;
-use super::{Manifest, SERVICE_SUBNET, image, version};
+use super::{Manifest, REGISTRY, SERVICE_SUBNET, image, version};
 
 const APPS: &str = "/apis/apps/v1/namespaces/kube-system";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const CORE: &str = "/api/v1/namespaces/kube-system";
 
-/// The tag of kubeadm's CoreDNS image.
-const COREDNS: &str = "v1.12.1";
+/// The tags of kubeadm's CoreDNS images from a minor version 1.x of Kubernetes on, newest first.
+const COREDNS: [(u64, &str); 8] = [
+    (35, "v1.13.1"),
+    (34, "v1.12.1"),
+    (33, "v1.12.0"),
+    (31, "v1.11.3"),
+    (29, "v1.11.1"),
+    (27, "v1.10.1"),
+    (25, "v1.9.3"),
+    (0, "v1.8.6"),
+];
 
 /// The objects of the add-ons that `skipPhases` does not skip.
 pub(crate) fn manifests(init: &Init) -> Vec<Manifest> {
@@ -96,10 +105,13 @@ fn kube_proxy(init: &Init) -> Vec<Manifest> {
 fn coredns(init: &Init) -> Vec<Manifest> {
     let labels = json!({"k8s-app": "kube-dns"});
     let dns = &init.cluster.dns;
-    let tag = dns.image_tag.as_deref().unwrap_or(COREDNS);
-    let image = match &dns.image_repository {
-        Some(registry) => format!("{registry}/coredns:{tag}"),
-        None => image(&init.cluster, "coredns/coredns", tag),
+    let default = coredns_tag(&version(&init.cluster));
+    let tag = dns.image_tag.as_deref().unwrap_or(default);
+    // Only in the registry of the project is it in a folder of its own.
+    let image = match (&dns.image_repository, &init.cluster.image_repository) {
+        (Some(own), _) => format!("{own}/coredns:{tag}"),
+        (None, Some(mirror)) if mirror != REGISTRY => format!("{mirror}/coredns:{tag}"),
+        _ => format!("{REGISTRY}/coredns/coredns:{tag}"),
     };
     let networking = &init.cluster.networking;
     let domain = networking.dns_domain.as_deref().unwrap_or("cluster.local");
@@ -138,6 +150,17 @@ fn coredns(init: &Init) -> Vec<Manifest> {
     all
 }
 
+/// The tag of kubeadm's CoreDNS image for a version of Kubernetes such as `v1.34.1`.
+fn coredns_tag(version: &str) -> &'static str {
+    let minor = version
+        .split('.')
+        .nth(1)
+        .and_then(|minor| minor.parse().ok());
+    let minor: u64 = minor.unwrap_or(u64::MAX);
+    let known = COREDNS.iter().find(|(since, _)| *since <= minor);
+    known.map_or("v1.8.6", |(_, tag)| tag)
+}
+
 /// Binds a ClusterRole to a service account of kube-system.
 fn of_cluster(name: &str, role: &str, account: &str) -> Manifest {
     binding(
@@ -166,6 +189,7 @@ fn coredns_deployment(labels: &Value, image: &str) -> Value {
                         "image": image,
                         "imagePullPolicy": "IfNotPresent",
                         "args": ["-conf", "/etc/coredns/Corefile"],
+                        "volumeMounts": [{"name": "config-volume", "mountPath": "/etc/coredns", "readOnly": true}],
                     }],
                     "priorityClassName": "system-cluster-critical",
                     "serviceAccountName": "coredns",

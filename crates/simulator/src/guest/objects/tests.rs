@@ -264,10 +264,18 @@ fn add_ons_follow_the_configuration() {
         "imageRepository: r.example\ndns: {imageTag: v1.9.9}\n",
     ));
     assert_eq!(image(&all, "DaemonSet"), "r.example/kube-proxy:v1.34.1");
-    assert_eq!(
-        image(&all, "Deployment"),
-        "r.example/coredns/coredns:v1.9.9"
-    );
+    assert_eq!(image(&all, "Deployment"), "r.example/coredns:v1.9.9");
+    for (config, expected) in [
+        ("", "registry.k8s.io/coredns/coredns:v1.12.1"),
+        ("imageRepository: r.example\n", "r.example/coredns:v1.12.1"),
+        (
+            "dns: {imageRepository: r.example/dns}\n",
+            "r.example/dns/coredns:v1.12.1",
+        ),
+    ] {
+        let all = addons::manifests(&init(config));
+        assert_eq!(image(&all, "Deployment"), expected);
+    }
     let skipped = init(
         "---\napiVersion: kubeadm.k8s.io/v1beta4\nkind: InitConfiguration\nskipPhases: [addon/kube-proxy]\n",
     );

@@ -1,0 +1,99 @@
+//! The image of CoreDNS that a control plane asks for.
+
+use api::bootstrap::v1beta2::ClusterConfiguration;
+use api::version::Version;
+
+use super::migration::{self, Release};
+
+/// kubeadm's registry.
+const REGISTRY: &str = "registry.k8s.io";
+/// The name of CoreDNS in other registries, and in [`REGISTRY`] within a folder of its own.
+const NAME: &str = "coredns";
+
+/// An image with its release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Image {
+    /// The whole name.
+    pub(super) text: String,
+    /// The release of CoreDNS that its tag names.
+    pub(super) release: Release,
+}
+
+/// Why an image is not known.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the tag `{tag}` of the image of CoreDNS does not begin with a version such as v1.12.1")]
+pub(super) struct NoVersion {
+    tag: String,
+}
+
+/// The image that runs and the one that `configuration` asks for at a version of Kubernetes. `None` if it has a digest or no
+/// tag, so that nobody but its author knows what it is.
+///
+/// The repository is that of `dns`, or that of the cluster, or the present one. The tag is that of `dns`; otherwise the one
+/// that kubeadm deploys with this version, unless it is older than the present one or the present one has a tag of its own
+/// kind (`v1.9.3-vendor.1`).
+pub(super) fn wanted(
+    current: &str,
+    configuration: &ClusterConfiguration,
+    version: &Version,
+) -> Result<Option<(Image, Image)>, NoVersion> {
+    if current.contains('@') {
+        return Ok(None);
+    }
+    let path = current.rfind('/').map_or(0, |at| at + 1);
+    let Some(colon) = current[path..].find(':') else {
+        return Ok(None);
+    };
+    let (repository, tag) = (&current[..path + colon], &current[path + colon + 1..]);
+    let release = release(tag)?;
+    let dns = configuration.dns.clone().unwrap_or_default();
+    let repository = match (&dns.image_repository, &configuration.image_repository) {
+        (Some(own), _) => format!("{own}/{NAME}"),
+        (None, Some(of_cluster)) if of_cluster == REGISTRY => format!("{REGISTRY}/{NAME}/{NAME}"),
+        (None, Some(of_cluster)) => format!("{of_cluster}/{NAME}"),
+        (None, None) => repository.to_owned(),
+    };
+    let default = migration::of_kubernetes(version.major_minor().1);
+    let default = default.filter(|it| *it > release && is_plain(tag, release));
+    let (wanted, to) = match (&dns.image_tag, default) {
+        (Some(own), _) => (own.clone(), self::release(own)?),
+        (None, Some(default)) => (format!("v{}", migration::text(default)), default),
+        (None, None) => (tag.to_owned(), release),
+    };
+    let from = Image {
+        text: current.to_owned(),
+        release,
+    };
+    let to = Image {
+        text: format!("{repository}:{wanted}"),
+        release: to,
+    };
+    Ok(Some((from, to)))
+}
+
+/// The release at the beginning of a tag such as `v1.9.3-vendor.1` or `v1.9.3_vendor.1`.
+fn release(tag: &str) -> Result<Release, NoVersion> {
+    let numbers = tag.trim_start_matches('v');
+    let end = numbers.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let mut numbers = numbers[..end.unwrap_or(numbers.len())]
+        .split('.')
+        .map(str::parse);
+    match (
+        numbers.next(),
+        numbers.next(),
+        numbers.next(),
+        numbers.next(),
+    ) {
+        (Some(Ok(major)), Some(Ok(minor)), Some(Ok(patch)), None) => Ok((major, minor, patch)),
+        _ => Err(NoVersion {
+            tag: tag.to_owned(),
+        }),
+    }
+}
+
+fn is_plain(tag: &str, release: Release) -> bool {
+    tag.trim_start_matches('v') == migration::text(release)
+}
+
+#[cfg(test)]
+mod tests;
