@@ -142,7 +142,12 @@ async fn init(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapError
     }
     let certificates = certificates(scope, subject).await?;
     let kubeadm = data::init_documents(subject)?;
-    write(scope, subject, data::Parts::init(&certificates, kubeadm)).await
+    write(
+        scope,
+        subject,
+        data::Parts::init(subject, &certificates, kubeadm),
+    )
+    .await
 }
 
 /// Bootstraps any other machine: ensures a token, and writes the data for `kubeadm join`.
@@ -155,7 +160,7 @@ async fn join(
     let certificates = certificates(scope, subject).await?;
     let discovery = token::discovery(scope, subject, &certificates).await?;
     let kubeadm = data::join_document(subject, &discovery, control_plane)?;
-    let mut parts = data::Parts::join(&certificates, kubeadm, control_plane);
+    let mut parts = data::Parts::join(subject, &certificates, kubeadm, control_plane);
     parts.certificates.extend(data::discovery_file(&discovery)?);
     write(scope, subject, parts).await?;
     Ok(Action::requeue(TOKEN_CHECK))
@@ -193,6 +198,13 @@ async fn certificates(scope: &Scope, subject: &Subject) -> Result<Certificates, 
     } else {
         let recipe = data::certificate_recipe(subject)?;
         store::ensure(&secrets, &subject.key.name, &recipe, scope.context.now()).await?
+    };
+    let known = match data::external_etcd(&subject.config) {
+        Some(_) if subject.machine.is_control_plane() => {
+            let supplied = store::read_external_etcd(&secrets, &subject.key.name);
+            known.with(supplied.await?)
+        }
+        _ => known,
     };
     let missing = data::needed(subject)
         .into_iter()

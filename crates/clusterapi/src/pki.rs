@@ -104,10 +104,12 @@ pub enum Purpose {
     FrontProxy,
     /// The key that signs service account tokens.
     ServiceAccount,
+    /// The client certificate of the API servers for an external etcd, which users supply.
+    EtcdClient,
 }
 
 impl Purpose {
-    /// All purposes, in the order in which their files are written to machines.
+    /// The purposes whose material is generated where users do not supply it, in the order in which their files are written to machines.
     pub const ALL: [Purpose; 4] = [
         Purpose::Cluster,
         Purpose::Etcd,
@@ -122,6 +124,7 @@ impl Purpose {
             Purpose::Etcd => "etcd",
             Purpose::FrontProxy => "proxy",
             Purpose::ServiceAccount => "sa",
+            Purpose::EtcdClient => "apiserver-etcd-client",
         }
     }
 
@@ -135,7 +138,9 @@ impl Purpose {
     pub fn default_algorithm(self) -> EncryptionAlgorithm {
         match self {
             Purpose::Cluster | Purpose::ServiceAccount => EncryptionAlgorithm::default(),
-            Purpose::Etcd | Purpose::FrontProxy => EncryptionAlgorithm::EcdsaP256,
+            Purpose::Etcd | Purpose::FrontProxy | Purpose::EtcdClient => {
+                EncryptionAlgorithm::EcdsaP256
+            }
         }
     }
 
@@ -146,6 +151,7 @@ impl Purpose {
             Purpose::Etcd => ("etcd/ca.crt", "etcd/ca.key"),
             Purpose::FrontProxy => ("front-proxy-ca.crt", "front-proxy-ca.key"),
             Purpose::ServiceAccount => ("sa.pub", "sa.key"),
+            Purpose::EtcdClient => ("apiserver-etcd-client.crt", "apiserver-etcd-client.key"),
         }
     }
 }

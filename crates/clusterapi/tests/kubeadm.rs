@@ -15,6 +15,9 @@ mod certificates;
 #[path = "kubeadm/coredns.rs"]
 mod coredns;
 
+#[path = "kubeadm/external_etcd.rs"]
+mod external_etcd;
+
 #[path = "kubeadm/world.rs"]
 mod world;
 

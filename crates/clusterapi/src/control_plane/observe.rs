@@ -211,7 +211,10 @@ async fn observe_machine(
         nodes: &workload.nodes,
         etcd,
     });
-    verdicts.extend(health::judge(machine.node_name(), view));
+    // While the cluster cannot be reached, too, an external etcd has no conditions on machines.
+    let gates = health::gates(has_external_etcd(&subject.plane));
+    let judged = health::judge(machine.node_name(), view).into_iter();
+    verdicts.extend(judged.filter(|verdict| gates.contains(&verdict.type_)));
     let unread = certificates::unread(&machine, config.as_deref());
     Ok(Seen {
         machine,

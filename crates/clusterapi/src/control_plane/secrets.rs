@@ -85,6 +85,9 @@ async fn read_or_create(scope: &Scope, subject: &Subject) -> Result<(), ControlP
         let name = purpose.secret_name(name);
         return Err(StoreError::Lost { name }.into());
     }
+    if external {
+        store::read_external_etcd(&secrets, name).await?;
+    }
     let (Some((host, port)), Some(ca)) = (
         subject.cluster.endpoint(),
         certificates.get(Purpose::Cluster),

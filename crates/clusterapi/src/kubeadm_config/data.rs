@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::bootstrap::v1beta2::{
-    ContentFormat, Discovery, JoinControlPlane, KubeadmConfig, SecretKey,
+    ContentFormat, Discovery, ExternalEtcd, JoinControlPlane, KubeadmConfig, SecretKey,
 };
 use api::core::v1beta2::Cluster;
 use api::infra::USER_DATA_LIMIT;
@@ -24,7 +24,7 @@ use super::{BootstrapError, Subject};
 use crate::cloudinit::{self, Command, Document, File, User, yaml};
 use crate::kubeadm::{self, ApiVersion, ClusterFacts};
 use crate::pki::store::{Certificates, Recipe};
-use crate::pki::{CA_DAYS, KeyMaterial, Purpose};
+use crate::pki::{CA_DAYS, Purpose};
 
 /// The taint that keeps Pods off a new worker until the labels of its Machine are set on the Node.
 const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
@@ -38,8 +38,12 @@ pub(super) struct Parts {
 
 impl Parts {
     /// The parts for the first machine.
-    pub(super) fn init(certificates: &Certificates, kubeadm: SecretString) -> Self {
-        let certificates = certificate_files(certificates);
+    pub(super) fn init(
+        subject: &Subject,
+        certificates: &Certificates,
+        kubeadm: SecretString,
+    ) -> Self {
+        let certificates = certificate_files(&subject.config, certificates);
         Self {
             command: Command::Init,
             certificates,
@@ -49,12 +53,13 @@ impl Parts {
 
     /// The parts for any other machine: certificates are only for control plane machines.
     pub(super) fn join(
+        subject: &Subject,
         certificates: &Certificates,
         kubeadm: SecretString,
         control_plane: bool,
     ) -> Self {
         let files = if control_plane {
-            certificate_files(certificates)
+            certificate_files(&subject.config, certificates)
         } else {
             Vec::new()
         };
@@ -75,7 +80,7 @@ pub(super) fn secret_name(config: &str) -> String {
 pub(super) fn needed(subject: &Subject) -> Vec<Purpose> {
     match (
         subject.machine.is_control_plane(),
-        has_external_etcd(&subject.config),
+        external_etcd(&subject.config).is_some(),
     ) {
         (true, false) => Purpose::ALL.to_vec(),
         (true, true) => {
@@ -97,7 +102,7 @@ pub(super) fn certificate_recipe(subject: &Subject) -> Result<Recipe, BootstrapE
         .cluster_configuration
         .clone()
         .unwrap_or_default();
-    let external = has_external_etcd(&subject.config);
+    let external = external_etcd(&subject.config).is_some();
     Ok(Recipe {
         owner: owner(&subject.config),
         algorithm: config.encryption_algorithm,
@@ -296,20 +301,27 @@ pub(super) async fn store(
     patched.map(|_| ()).map_err(write())
 }
 
-fn certificate_files(certificates: &Certificates) -> Vec<File> {
-    let files = |purpose: Purpose, material: &KeyMaterial| {
-        let (public, private) = purpose.files();
-        let path = |name: &str| format!("/etc/kubernetes/pki/{name}");
-        let certificate = SecretString::from(material.public.as_ref());
-        let key = material.private.clone();
-        std::iter::once(File::of_root(path(public), "0640", certificate))
-            .chain(key.map(|key| File::of_root(path(private), "0600", key)))
-            .collect::<Vec<_>>()
-    };
-    certificates
-        .iter()
-        .flat_map(|(purpose, material)| files(purpose, material))
-        .collect()
+fn certificate_files(config: &KubeadmConfig, certificates: &Certificates) -> Vec<File> {
+    let external = external_etcd(config);
+    let mut files = Vec::new();
+    for (purpose, material) in certificates.iter() {
+        let (certificate, key) = match (purpose, external) {
+            (Purpose::Etcd, Some(etcd)) => (etcd.ca_file.clone(), None),
+            (Purpose::EtcdClient, Some(etcd)) => {
+                (etcd.cert_file.clone(), Some(etcd.key_file.clone()))
+            }
+            _ => {
+                let (certificate, key) = purpose.files();
+                let path = |name: &str| format!("/etc/kubernetes/pki/{name}");
+                (path(certificate), Some(path(key)))
+            }
+        };
+        let content = SecretString::from(material.public.as_ref());
+        files.push(File::of_root(certificate, "0640", content));
+        let key = key.zip(material.private.clone());
+        files.extend(key.map(|(path, content)| File::of_root(path, "0600", content)));
+    }
+    files
 }
 
 async fn files(secrets: &Api<Secret>, config: &KubeadmConfig) -> Result<Vec<File>, BootstrapError> {
@@ -406,11 +418,9 @@ fn with_port(
     Some(endpoint)
 }
 
-fn has_external_etcd(config: &KubeadmConfig) -> bool {
-    let cluster = config.spec.cluster_configuration.as_ref();
-    cluster
-        .and_then(|cluster| cluster.etcd.as_ref())
-        .is_some_and(|etcd| etcd.external.is_some())
+pub(super) fn external_etcd(config: &KubeadmConfig) -> Option<&ExternalEtcd> {
+    let cluster = config.spec.cluster_configuration.as_ref()?;
+    cluster.etcd.as_ref()?.external.as_ref()
 }
 
 /// A controlling reference to a KubeadmConfig.

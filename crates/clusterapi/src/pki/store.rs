@@ -55,6 +55,14 @@ pub enum StoreError {
         /// The name of the Secret.
         name: String,
     },
+    /// The Secret of an external etcd does not exist.
+    #[error("secret {name} is missing: etcd is external, so that {content} must be stored there")]
+    NotSupplied {
+        /// The name of the Secret.
+        name: String,
+        /// What it must contain.
+        content: &'static str,
+    },
     /// Key material could not be generated.
     #[error(transparent)]
     Pki(#[from] PkiError),
@@ -65,9 +73,10 @@ impl Retry for StoreError {
         match self {
             StoreError::Api { source, .. } => source.when(),
             // Secrets are not watched, so their repair triggers no reconcile.
-            StoreError::Malformed { .. } | StoreError::Lost { .. } | StoreError::Pki(_) => {
-                When::Backoff
-            }
+            StoreError::Malformed { .. }
+            | StoreError::Lost { .. }
+            | StoreError::NotSupplied { .. }
+            | StoreError::Pki(_) => When::Backoff,
         }
     }
 }
@@ -89,6 +98,12 @@ impl Certificates {
     /// The material of `purpose`.
     pub fn get(&self, purpose: Purpose) -> Option<&KeyMaterial> {
         self.known.get(&purpose)
+    }
+
+    /// The same, with further material.
+    pub fn with(mut self, further: impl IntoIterator<Item = (Purpose, KeyMaterial)>) -> Self {
+        self.known.extend(further);
+        self
     }
 
     /// The existing material, in the order in which its files are written to machines.
@@ -147,6 +162,30 @@ pub async fn read_one(
     let found = secrets.get_opt(&name).await;
     let found = found.map_err(|source| StoreError::Api { name, source })?;
     found.as_ref().map(parse).transpose()
+}
+
+/// Reads what users supply for an external etcd of `cluster`: the certificate of its CA, and a client certificate with its
+/// key.
+///
+/// # Errors
+/// When a request fails, or a Secret does not exist or is malformed.
+pub async fn read_external_etcd(
+    secrets: &Api<Secret>,
+    cluster: &str,
+) -> Result<[(Purpose, KeyMaterial); 2], StoreError> {
+    let needed = |purpose: Purpose, content| async move {
+        let name = purpose.secret_name(cluster);
+        let found = read_one(secrets, cluster, purpose).await?;
+        found.ok_or(StoreError::NotSupplied { name, content })
+    };
+    let ca = needed(Purpose::Etcd, "the certificate of its CA (tls.crt)").await?;
+    let content = "a client certificate (tls.crt) with its key (tls.key)";
+    let client = needed(Purpose::EtcdClient, content).await?;
+    if client.private.is_none() {
+        let name = Purpose::EtcdClient.secret_name(cluster);
+        return Err(StoreError::Malformed { name, key: KEY });
+    }
+    Ok([(Purpose::Etcd, ca), (Purpose::EtcdClient, client)])
 }
 
 /// Reads the key material of `cluster` and creates what is missing.

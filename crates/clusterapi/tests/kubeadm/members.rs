@@ -15,7 +15,7 @@ use simulator::etcd::{Etcd, Listed, PORT, Place};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::served::{certificate, expiring, serve};
+use crate::served::{authority, certificate, expiring, serve};
 
 /// The port of the API servers.
 const API_SERVER: u16 = 6443;
@@ -77,6 +77,11 @@ impl Members {
         let (place, power) = (place(name), self.switch_on(name, authority));
         self.etcd.found(&place);
         self.etcd.run(name, &power).unwrap();
+    }
+
+    /// A machine whose etcd is elsewhere.
+    pub(crate) fn without_etcd(&self, name: &str) {
+        self.switch_on(name, &authority());
     }
 
     /// One attempt of the steps of `kubeadm join` for etcd; returns whether it succeeded.

@@ -420,9 +420,12 @@ async fn boot(
             .split("---\n")
             .find(|d| d.contains("ClusterConfiguration"))
             .unwrap();
-        play.members.init(name, &authority().unwrap());
+        match authority() {
+            Some(authority) => play.members.init(name, &authority),
+            None => play.members.without_etcd(name),
+        }
         node(workload, name, provider_id).await?;
-        pods(workload, name, version).await?;
+        pods(workload, name, version, authority().is_some()).await?;
         let map = json!({
             "metadata": {"name": "kubeadm-config", "namespace": "kube-system"},
             "data": {"ClusterConfiguration": cluster},
@@ -452,13 +455,20 @@ async fn boot(
     }
     if join.get("controlPlane").is_some() {
         // kubeadm retries; here the next round does.
-        if !play.members.join(name, &authority().unwrap()) {
+        let joined = match authority() {
+            Some(authority) => play.members.join(name, &authority),
+            None => {
+                play.members.without_etcd(name);
+                true
+            }
+        };
+        if !joined {
             return Ok(false);
         }
     }
     node(workload, name, provider_id).await?;
     if join.get("controlPlane").is_some() {
-        pods(workload, name, version).await?;
+        pods(workload, name, version, authority().is_some()).await?;
     }
     Ok(true)
 }
@@ -512,8 +522,8 @@ const COMPONENTS: [&str; 4] = [
     "etcd",
 ];
 
-async fn pods(workload: &Client, node: &str, version: &str) -> kube::Result<()> {
-    for component in COMPONENTS {
+async fn pods(workload: &Client, node: &str, version: &str, etcd: bool) -> kube::Result<()> {
+    for component in COMPONENTS.into_iter().filter(|it| etcd || *it != "etcd") {
         let pod = json!({
             "metadata": {
                 "name": format!("{component}-{node}"), "namespace": "kube-system",

@@ -363,6 +363,25 @@ fn text_file<'a>(config: &'a CloudConfig, path: &str) -> Result<&'a str, String>
     std::str::from_utf8(bytes).map_err(|_| format!("unable to read config from {path:?}: not text"))
 }
 
+/// Rejects an external etcd whose certificates are not on the machine, as kubeadm's preflight checks do.
+fn external_etcd_files(
+    configuration: &ClusterConfiguration,
+    config: &CloudConfig,
+) -> Result<(), String> {
+    let Some(external) = &configuration.etcd.external else {
+        return Ok(());
+    };
+    for field in ["caFile", "certFile", "keyFile"] {
+        let path = external[field].as_str().unwrap_or_default();
+        if !config.files.contains_key(path) {
+            return Err(format!(
+                "error execution phase preflight: [preflight] Some fatal errors occurred: [ERROR ExternalEtcdVersion]: open {path}: no such file or directory"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The attempts of one step until its timeout, with increasing pauses.
 struct Tries {
     deadline: Instant,

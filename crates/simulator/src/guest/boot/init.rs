@@ -11,7 +11,7 @@ use super::super::objects::{self, addons};
 use super::super::pki::Pki;
 use super::super::record::Membership;
 use super::super::user_data::CloudConfig;
-use super::{Boot, Tries, text_file};
+use super::{Boot, Tries, external_etcd_files, text_file};
 
 impl Boot {
     /// Runs `kubeadm init --config path`. The error is what kubeadm prints.
@@ -28,7 +28,9 @@ impl Boot {
         let external_etcd = init.cluster.etcd.external.is_some();
         let pki = Pki::load(&config.files, external_etcd, Timestamp::now().as_second())
             .map_err(|error| format!("error execution phase certs: {error}"))?;
-        for name in ["ca", "front-proxy-ca", "etcd/ca"] {
+        external_etcd_files(&init.cluster, config)?;
+        let of_etcd = (!external_etcd).then_some("etcd/ca");
+        for name in ["ca", "front-proxy-ca"].into_iter().chain(of_etcd) {
             console.cloud_init(&format!(
                 "[certs] Using existing {name} certificate authority"
             ));

@@ -15,7 +15,7 @@ use super::super::objects::node::NODES;
 use super::super::pki::{self, Pki};
 use super::super::record::Membership;
 use super::super::user_data::CloudConfig;
-use super::{Boot, Tries, is_ready, system_uuid, text_file};
+use super::{Boot, Tries, external_etcd_files, is_ready, system_uuid, text_file};
 
 impl Boot {
     /// Runs `kubeadm join --config path`. The error is what kubeadm prints.
@@ -243,6 +243,7 @@ impl Boot {
             ));
         }
         let external_etcd = configuration.etcd.external.is_some();
+        external_etcd_files(configuration, config)?;
         let pki = Pki::load(&config.files, external_etcd, Timestamp::now().as_second())
             .map_err(|error| format!("{prefix}: {error}"))?;
         if pki::spki_hash(&info.authority) != Some(pki.ca.hash()) {

@@ -70,7 +70,8 @@ fn written(config: &CloudConfig) -> Result<(Option<String>, bool), String> {
             let host = kubeadm::split_endpoint(&join.endpoint).map(|(host, _)| host);
             Ok((
                 host,
-                !config.files.contains_key("/etc/kubernetes/pki/etcd/ca.crt"),
+                // The CA of an external etcd has no key here.
+                !config.files.contains_key("/etc/kubernetes/pki/etcd/ca.key"),
             ))
         }
         None => Err("the user data asks for no node".to_owned()),
