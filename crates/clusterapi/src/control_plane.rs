@@ -16,6 +16,7 @@
 //! while it is not healthy, every second while machines are created or deleted, every five seconds otherwise. An API
 //! server whose certificate could not be read is asked again after half a minute.
 
+mod adoption;
 mod certificates;
 mod conditions;
 mod coredns;
@@ -220,6 +221,7 @@ async fn act(
     seen: &Observation,
     step: &Step,
 ) -> Result<(), ControlPlaneError> {
+    adoption::adopt(scope, subject, seen).await?;
     certificates::record(scope, subject, seen).await?;
     conditions::write(scope, subject, seen).await?;
     inplace::synchronize(scope, subject, seen).await?;

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "kubeadm/adoption.rs"]
+mod adoption;
+
 #[path = "kubeadm/members.rs"]
 mod members;
 

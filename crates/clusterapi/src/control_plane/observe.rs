@@ -14,6 +14,7 @@ use api::kube::{Client, ResourceExt};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, DELETE_MACHINE_ANNOTATION};
 use operator::decode::{self, Decoded, NotDecoded};
 
+use super::adoption::Orphan;
 use super::coredns::{self, CoreDns};
 use super::etcd::{self, View};
 use super::health::Component;
@@ -30,6 +31,8 @@ pub(super) struct Observation {
     pub(super) facts: Facts,
     /// The machines of the control plane, oldest first.
     pub(super) machines: Vec<Seen>,
+    /// The stand-alone machines of its cluster.
+    pub(super) orphans: Vec<Orphan>,
     /// The workload cluster, while it can be reached.
     pub(super) workload: Option<Reached>,
     /// Whether the first attempt to connect has not ended, so that the reported conditions stay.
@@ -93,7 +96,7 @@ pub(super) async fn observe(
     foundation: &Result<(), ControlPlaneError>,
 ) -> Result<Observation, ControlPlaneError> {
     let now = scope.context.now();
-    let machines = machines(scope, subject).await?;
+    let (machines, orphans) = listed(scope, subject).await?;
     scope.context.remote.track(&subject.key);
     let workload = reach(scope, subject);
     let connecting = workload.is_none() && is_connecting(scope, subject);
@@ -121,6 +124,7 @@ pub(super) async fn observe(
         initialized,
         reachable: workload.is_some(),
         machines: seen.iter().map(|seen| facts_of(seen, external)).collect(),
+        orphans: orphans.iter().map(Orphan::wait).collect(),
         failure_domains: failure_domains(subject),
         etcd: facts_of_etcd(&etcd),
         rollout_after: until_rollout(&subject.plane, now),
@@ -128,6 +132,7 @@ pub(super) async fn observe(
     let mut seen = Observation {
         facts,
         machines: seen,
+        orphans,
         workload,
         connecting,
         etcd,
@@ -144,6 +149,14 @@ pub(super) async fn machines(
     scope: &Scope,
     subject: &Subject,
 ) -> Result<Vec<Machine>, ControlPlaneError> {
+    listed(scope, subject).await.map(|(machines, _)| machines)
+}
+
+/// The machines that `plane` controls, oldest first, and those of its cluster that nothing controls.
+async fn listed(
+    scope: &Scope,
+    subject: &Subject,
+) -> Result<(Vec<Machine>, Vec<Orphan>), ControlPlaneError> {
     let selector = format!(
         "{CLUSTER_NAME_LABEL}={},{CONTROL_PLANE_LABEL}",
         subject.key.name
@@ -153,10 +166,13 @@ pub(super) async fn machines(
     let list = list.map_err(error::doing("listing Machines"))?;
     let ours = |machine: &ObjectMeta| owners::is_controlled_by(machine, subject.plane.as_ref());
     NotDecoded::check::<Machine>(&list.undecodable, ours)?;
-    let mut machines = list.objects;
-    machines.retain(|machine| ours(&machine.metadata));
+    let (mut machines, others): (Vec<_>, Vec<_>) = list
+        .objects
+        .into_iter()
+        .partition(|machine| ours(&machine.metadata));
     machines.sort_by_key(|machine| (created(machine), machine.name_any()));
-    Ok(machines)
+    let orphans = others.into_iter().filter_map(|it| Orphan::of(it, subject));
+    Ok((machines, orphans.collect()))
 }
 
 /// Whether etcd is external, not managed here.

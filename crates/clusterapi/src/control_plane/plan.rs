@@ -26,6 +26,8 @@ pub(super) struct Facts {
     pub(super) reachable: bool,
     /// The machines.
     pub(super) machines: Vec<MachineFacts>,
+    /// What is waited for of machines that nothing controls, one sentence each.
+    pub(super) orphans: Vec<String>,
     /// Failure domains that control plane machines may be in.
     pub(super) failure_domains: Vec<String>,
     /// etcd's members.
@@ -131,6 +133,9 @@ pub(super) fn decide(facts: &Facts) -> Step {
     }
     if !facts.certificates {
         return wait("Waiting for certificates");
+    }
+    if !facts.orphans.is_empty() {
+        return Step::Wait(facts.orphans.clone());
     }
     let count = facts.machines.len();
     if count == 0 && facts.replicas > 0 {

@@ -262,3 +262,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn nothing_is_created_while_a_machine_is_to_be_adopted() {
+    for replicas in [1, 3] {
+        let facts = Facts {
+            replicas,
+            infrastructure: true,
+            certificates: true,
+            orphans: vec!["Waiting for Machine m to be adopted".to_owned()],
+            ..Facts::default()
+        };
+        assert_eq!(decide(&facts), Step::Wait(facts.orphans.clone()));
+    }
+}
