@@ -48,7 +48,7 @@ pub(super) fn wanted(
     let release = release(tag)?;
     let dns = configuration.dns.clone().unwrap_or_default();
     let repository = match (&dns.image_repository, &configuration.image_repository) {
-        (Some(own), _) => format!("{own}/{NAME}"),
+        (Some(of_dns), _) => format!("{of_dns}/{NAME}"),
         (None, Some(of_cluster)) if of_cluster == REGISTRY => format!("{REGISTRY}/{NAME}/{NAME}"),
         (None, Some(of_cluster)) => format!("{of_cluster}/{NAME}"),
         (None, None) => repository.to_owned(),
@@ -56,7 +56,7 @@ pub(super) fn wanted(
     let default = migration::of_kubernetes(version.major_minor().1);
     let default = default.filter(|it| *it > release && is_plain(tag, release));
     let (wanted, to) = match (&dns.image_tag, default) {
-        (Some(own), _) => (own.clone(), self::release(own)?),
+        (Some(of_dns), _) => (of_dns.clone(), self::release(of_dns)?),
         (None, Some(default)) => (format!("v{}", migration::text(default)), default),
         (None, None) => (tag.to_owned(), release),
     };

@@ -16,7 +16,7 @@ fn text(current: &str, configuration: &Value, version: &str) -> Option<String> {
 
 #[test]
 fn the_image_follows_the_configuration_and_the_version() {
-    let own = json!({"dns": {"imageRepository": "dns:5000/a", "imageTag": "v1.13.0"}});
+    let both = json!({"dns": {"imageRepository": "dns:5000/a", "imageTag": "v1.13.0"}});
     for (current, configuration, version, expected) in [
         (OFFICIAL, json!({}), "v1.34.1", OFFICIAL),
         (
@@ -28,7 +28,7 @@ fn the_image_follows_the_configuration_and_the_version() {
         // Never an older one, and none of an unknown version.
         (OFFICIAL, json!({}), "v1.33.0", OFFICIAL),
         (OFFICIAL, json!({}), "v1.99.0", OFFICIAL),
-        (OFFICIAL, own, "v1.34.1", "dns:5000/a/coredns:v1.13.0"),
+        (OFFICIAL, both, "v1.34.1", "dns:5000/a/coredns:v1.13.0"),
         (
             OFFICIAL,
             json!({"dns": {"imageTag": "v1.11.1"}}),
