@@ -40,7 +40,7 @@ const OTHERS: [(&str, &str); 6] = [
 ];
 const IGNITION: &str =
     "it needs bootstrap data for Ignition, and here there is only that for cloud-init";
-const CLASSES: &str = "it needs a ClusterClass, from which nothing is created here";
+const CLASSES: &str = "its Cluster has a ClusterClass: apply that one first, and name the template of its release with --from";
 
 /// Where the value of a variable comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
