@@ -55,8 +55,8 @@ impl<'a> Objects<'a> {
     /// Cluster's as the marks of its topology do.
     pub(super) async fn bring(&mut self, wanted: &Value, referred: bool) -> Result<(), Obstacle> {
         let known = self.known(wanted).await?;
-        let asked = question("", wanted, known.as_ref());
-        if known.is_some() && self.answered(wanted, asked) == Some(false) {
+        let asked = question(wanted, known.as_ref());
+        if known.is_some() && self.answered(&label(wanted), asked) == Some(false) {
             return Ok(());
         }
         let Some(live) = self.live(wanted).await? else {
@@ -74,8 +74,10 @@ impl<'a> Objects<'a> {
     /// does not exist would.
     pub(super) async fn differs(&mut self, wanted: &Value) -> Result<bool, Obstacle> {
         let known = self.known(wanted).await?;
-        let asked = question("name", wanted, known.as_ref());
-        if let Some(answer) = self.answered(wanted, asked) {
+        let asked = question(wanted, known.as_ref());
+        // Apart from the answer of whether the object is to be written.
+        let key = format!("name of {}", label(wanted));
+        if let Some(answer) = self.answered(&key, asked) {
             return Ok(answer);
         }
         let Some(live) = self.live(wanted).await? else {
@@ -83,7 +85,7 @@ impl<'a> Objects<'a> {
         };
         let after = self.trial(&live, wanted).await?;
         let differs = after.data["spec"] != live.data["spec"];
-        self.trials.insert(label(wanted), (asked, differs));
+        self.trials.insert(key, (asked, differs));
         Ok(differs)
     }
 
@@ -213,8 +215,8 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    fn answered(&self, wanted: &Value, asked: u64) -> Option<bool> {
-        let known = self.trials.get(&label(wanted));
+    fn answered(&self, key: &str, asked: u64) -> Option<bool> {
+        let known = self.trials.get(key);
         known
             .filter(|(hash, _)| *hash == asked)
             .map(|(_, answer)| *answer)
@@ -265,9 +267,8 @@ fn label(object: &Value) -> String {
 }
 
 /// A hash of what is wanted and what is known of the object.
-fn question(what: &str, wanted: &Value, known: Option<&Value>) -> u64 {
+fn question(wanted: &Value, known: Option<&Value>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
     wanted.to_string().hash(&mut hasher);
     if let Some(known) = known {
         for field in [

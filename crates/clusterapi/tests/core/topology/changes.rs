@@ -190,4 +190,19 @@ async fn a_template_in_use_under_another_name_is_kept_while_its_content_is_the_s
         .name
         .clone();
     assert_eq!(kept, "demo-md-0-rand0");
+    // What was asked of the API server is remembered.
+    world.kill().await;
+    let (_running, reads) = world.run_counting();
+    tokio::time::sleep(std::time::Duration::from_secs(30)).await;
+    reads.lock().clear();
+    let touched = json!({ "metadata": { "labels": { "touched": "yes" } } });
+    drop(world.merge::<Cluster>("demo", touched).await);
+    tokio::time::sleep(std::time::Duration::from_secs(30)).await;
+    let asked: Vec<_> = reads
+        .lock()
+        .iter()
+        .filter(|path| path.contains("/demo-md-0"))
+        .cloned()
+        .collect();
+    assert_eq!(asked, Vec::<String>::new());
 }
