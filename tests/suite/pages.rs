@@ -80,7 +80,7 @@ pages! {
         name: "docs/clusterclass.md",
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
         ports: false,
-        prints: &["clusterclass.cluster.x-k8s.io/small created", "cluster.cluster.x-k8s.io/team condition met", "cluster team is gone"],
+        prints: &["clusterclass.cluster.x-k8s.io/small created", "cluster.cluster.x-k8s.io/team condition met", "KubeadmControlPlane", "modified", "cluster team is gone"],
     };
     commands_of_the_page_on_cluster_resource_sets: Page {
         name: "docs/cluster-resource-sets.md",

@@ -117,6 +117,45 @@ async fn the_published_class_builds_upgrades_and_deletes_a_cluster() {
     .await;
     reaches(&client, "v1.34.2", 3).await;
     wait_for_nodes(&nodes, 3).await;
+    let mut topology =
+        api(&client, "Cluster").get("x").await.unwrap().data["spec"]["topology"].clone();
+    topology["version"] = json!("v1.35.0");
+    let wanted = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": "x" },
+        "spec": { "topology": topology },
+    });
+    let file = home.path().join("wanted.yaml");
+    std::fs::write(&file, wanted.to_string()).unwrap();
+    let file = file.to_str().unwrap();
+    let plan = [
+        "topology",
+        "plan",
+        "-f",
+        file,
+        "-o",
+        "json",
+        "--data-dir",
+        &directory,
+    ];
+    let (text, errors) = texts(&run(home.path(), &plan).await);
+    let planned: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{errors}"));
+    let of = |kind: &str| {
+        let changes = planned["changes"].as_array().unwrap().iter();
+        changes
+            .filter(|it| it["kind"] == kind)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        of("KubeadmControlPlane")[0]["fields"],
+        json!(["spec.version"]),
+        "{planned}"
+    );
+    assert_eq!(
+        of("MachineDeployment"),
+        Vec::<Value>::new(),
+        "workers wait for the control plane"
+    );
     change(&client, json!({ "version": "v1.35.0" })).await;
     reaches(&client, "v1.35.0", 3).await;
     wait_for_nodes(&nodes, 3).await;

@@ -117,6 +117,19 @@ pub async fn run_in(context: Context) {
     futures::future::join_all(controllers).await;
 }
 
+/// Runs only the controllers of ClusterClasses and of topologies until `shutdown`: what a change of a class or a topology
+/// leads to first.
+pub async fn run_topologies(client: Client, options: Options, shutdown: CancellationToken) {
+    let context = Arc::new(Context::start(&client, options, shutdown));
+    let (classes, checks) = (context.feed(), context.feed());
+    let controllers = [
+        clusterclass::run(&context, &classes),
+        managed::run(&context, &classes, &checks),
+    ];
+    context.synced().await;
+    futures::future::join_all(controllers).await;
+}
+
 /// The futures of the controllers.
 fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static, ()>> {
     let configs = context.feed();

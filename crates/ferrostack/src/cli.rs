@@ -14,6 +14,7 @@ mod rolling;
 mod runner;
 mod session;
 mod simulate;
+mod topology;
 mod up;
 mod values;
 
@@ -41,6 +42,7 @@ pub(crate) use self::rolling::{Resource, Rollout};
 pub(crate) use self::runner::{ProgramArgs, RunnerArgs};
 pub(crate) use self::session::{Apply, Completion, Down, Man, Status, Version};
 pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};
+pub(crate) use self::topology::{Topology, TopologyPlan};
 pub(crate) use self::up::Up;
 pub(crate) use self::values::LatencyArg;
 
@@ -110,6 +112,9 @@ pub(crate) enum Command {
     /// Begin, pause, resume or undo the replacement of machines.
     #[command(subcommand)]
     Rollout(Rollout),
+    /// Show what a change of a ClusterClass or of a cluster's topology would do.
+    #[command(subcommand)]
+    Topology(Topology),
     /// Move clusters to another management cluster, or to files and back.
     Move(Box<Move>),
     /// Back up and restore the data directory of `up`.

@@ -39,6 +39,7 @@ mod manager;
 mod manifest;
 mod moving;
 mod output;
+mod planning;
 mod readiness;
 mod rolling;
 mod sentence;
@@ -60,6 +61,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::cli::{
     Admin, Cli, CloudConf, Command, Delete, Describe, Generate, Get, OpenStack, SimulateCommand,
+    Topology,
 };
 use crate::environment::Environment;
 
@@ -198,6 +200,9 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         }
         Command::Env(args) => print(env::text(&args, &environment)?.expose_secret()),
         Command::Rollout(args) => rolling::run(&args, &environment, say).await,
+        Command::Topology(Topology::Plan(args)) => {
+            print(&planning::run(&args, &environment).await?)
+        }
         Command::Move(args) => {
             moving::run(&args, &environment, stop_on_signal()?, print, remark).await
         }

@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use self::endpoints::Endpoints;
 pub(crate) use self::endpoints::{openstack, resume};
 use self::input::Input;
-pub(crate) use self::management::{Management, Nodes};
+pub(crate) use self::management::{Management, Nodes, install_definitions};
 use self::managers::Managers;
 pub(crate) use self::observer::observe;
 use self::progress::Progress;

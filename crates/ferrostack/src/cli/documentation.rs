@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 48] = [
+const ENTRIES: [Entry; 50] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -449,6 +449,28 @@ const ENTRIES: [Entry; 48] = [
             (
                 "Back to an earlier one",
                 "ferrostack rollout undo machinedeployment/demo-md-0 --to-revision 3",
+            ),
+        ],
+    ),
+    entry(
+        "topology",
+        "clusterclass.md",
+        &[(
+            "What a changed class would change",
+            "ferrostack topology plan -f class.yaml",
+        )],
+    ),
+    entry(
+        "topology plan",
+        "clusterclass.md",
+        &[
+            (
+                "What a changed class would change",
+                "ferrostack topology plan -f class.yaml",
+            ),
+            (
+                "Of one cluster, for a script",
+                "ferrostack topology plan -f class.yaml --cluster team -o json",
             ),
         ],
     ),

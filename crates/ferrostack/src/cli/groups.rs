@@ -29,6 +29,7 @@ const GROUPS: [(&str, &[&str]); 12] = [
     (
         "Cluster",
         &[
+            "cluster",
             "cluster_name",
             "flavor",
             "from",

@@ -128,7 +128,7 @@ fn write_kubeconfig(
 }
 
 /// Installs or updates our CustomResourceDefinitions.
-async fn install_definitions(client: &Client) -> anyhow::Result<()> {
+pub(crate) async fn install_definitions(client: &Client) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     for definition in ::api::crds::all() {
         let mut definition = ::management::converted(definition);

@@ -57,7 +57,7 @@ impl<'a> Chain<'a> {
             snapshot,
             links: vec![start],
         };
-        let end = walk.to_the_end();
+        let end = walk.follow_to_end();
         Some(Self {
             links: walk.links,
             end,
@@ -125,7 +125,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn to_the_end(&mut self) -> End {
+    fn follow_to_end(&mut self) -> End {
         while let Some(last) = self.links.last().copied() {
             if is_paused(last) {
                 return End::Paused;
@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
                 && link.name() == item.name()
                 && link.namespace() == item.namespace()
         };
-        !self.links.iter().any(|link| same(&link))
+        !self.links.iter().any(|link| same(link))
     }
 
     fn next(&self, item: &'a Item) -> Option<Step<'a>> {
