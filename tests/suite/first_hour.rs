@@ -117,6 +117,11 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
         err.contains("the kinds are: Cluster, OpenStackCluster"),
         "{err}"
     );
+    // Webhooks of a manager would stop it.
+    let (code, _, err) = tried(home, &["init"]).await;
+    assert_eq!(code, Some(1));
+    let start = "error: this is the API server of a `ferrostack up`";
+    assert!(err.starts_with(start), "{err}");
     // What is left out otherwise is shown when it is asked for.
     let more = [
         "--show-machinesets",

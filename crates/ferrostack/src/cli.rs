@@ -8,6 +8,7 @@ mod deploy;
 mod documentation;
 mod generate;
 mod groups;
+mod init;
 mod manager;
 mod moving;
 mod rolling;
@@ -36,6 +37,7 @@ pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{
     ClusterOptions, Env, FromConfigMap, Generate, GenerateCluster, GenerateYaml,
 };
+pub(crate) use self::init::{Init, InitCommand, Providers};
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::moving::Move;
 pub(crate) use self::rolling::{Resource, Rollout};
@@ -82,6 +84,11 @@ pub(crate) enum Command {
     Down(Down),
     /// Apply manifests: all of them, or none when one is rejected.
     Apply(Apply),
+    /// Install kinds, permissions, webhooks and managers in an existing Kubernetes cluster.
+    ///
+    /// Nothing is written when any of it is rejected, or when the cluster has controllers of another program for the same
+    /// kinds.
+    Init(Box<Init>),
     /// Run the controllers on any Kubernetes cluster.
     Manager(Box<Manager>),
     /// Run the cloud controller manager: nodes and load balancers of a cluster on OpenStack.

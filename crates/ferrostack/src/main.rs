@@ -5,7 +5,7 @@
 //!   ccm        the cloud controller manager
 //!   cloud_conf cloud.conf of the cloud controller manager
 //!   admin      backups of the data directory of `up`
-//!   manager    the controllers against any Kubernetes cluster
+//!   manager    the controllers against any Kubernetes cluster; init, what it needs there
 //!   up         management API, controllers and (simulated) cloud in one process
 //!   status, down                                 an `up` in the background
 //!   generate   templates to manifests            describe, why, get, apply, delete   the running API server
@@ -32,6 +32,7 @@ mod env;
 mod environment;
 mod generate;
 mod guests;
+mod init;
 mod kubeconfig;
 mod list;
 mod man;
@@ -143,6 +144,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         Command::Describe(Describe::Cluster(args)) => {
             describe::cluster(&args, &environment, stop_if(args.watch)?, print).await
         }
+        Command::Init(args) => init::run(&args, &environment, print, say).await,
         Command::Convert(args) => convert::run(&args, &environment, print, remark).await,
         Command::Why(args) => print(&why::why(&args, &environment).await?),
         Command::Get(Get::Kubeconfig(args)) if args.merge => {

@@ -82,6 +82,28 @@ const ENTRIES: [Entry; 50] = [
         ],
     ),
     entry(
+        "init",
+        "manager.md",
+        &[
+            (
+                "In the cluster of a kubeconfig, with two managers",
+                "ferrostack init --kubeconfig admin.conf --image example.org/ferrostack:1 --wait-providers",
+            ),
+            (
+                "With the words of clusterctl",
+                "ferrostack init --infrastructure openstack",
+            ),
+        ],
+    ),
+    entry(
+        "init list-images",
+        "manager.md",
+        &[(
+            "For a registry of your own",
+            "ferrostack init list-images -o json",
+        )],
+    ),
+    entry(
         "manager",
         "manager.md",
         &[

@@ -3,7 +3,7 @@
 use clap::{Arg, Command};
 
 /// Headings, each with the identifiers of its options.
-const GROUPS: [(&str, &[&str]); 12] = [
+const GROUPS: [(&str, &[&str]); 13] = [
     (
         "Target",
         &[
@@ -15,6 +15,10 @@ const GROUPS: [(&str, &[&str]); 12] = [
         ],
     ),
     ("Manifests", &["files", "file", "release"]),
+    (
+        "Providers",
+        &["core", "infrastructure", "bootstrap", "control_plane"],
+    ),
     (
         "Cloud",
         &[
@@ -49,6 +53,8 @@ const GROUPS: [(&str, &[&str]); 12] = [
             "exit_when_ready",
             "detach",
             "wait",
+            "wait_providers",
+            "wait_provider_timeout",
             "watch",
             "timeout",
             "confirm_within",

@@ -21,7 +21,10 @@ const FILES: [&str; 3] = [
 /// Included only if an image is given.
 const DEPLOYMENT: &str = include_str!("../../../../config/manager/deployment.yaml");
 /// The image in the Deployment.
-const IMAGE: &str = "ferrostack:latest";
+pub(crate) const IMAGE: &str = "ferrostack:latest";
+
+/// The label of what clusterctl has installed.
+const CLUSTERCTL: &str = "clusterctl.cluster.x-k8s.io";
 
 /// The permissions of the controller of clouds, in their namespace.
 const CLOUDS: &str = include_str!("../../../../config/rbac/openstack.yaml");
@@ -60,6 +63,24 @@ pub(crate) fn render(
     let role = role.replace(OF_CLOUDS, &format!("namespace: {clouds}\n"));
     let role = role.replace("name: openstack\n", &format!("name: {clouds}\n"));
     Ok(format!("{text}---\n{role}"))
+}
+
+/// Whether a definition, whose kind is one of ours, was installed by another program: by clusterctl, or with webhooks that
+/// are not ours. Definitions of ours have the labels of providers, too.
+pub(crate) fn is_of_another(definition: &CustomResourceDefinition) -> bool {
+    let labels = definition.metadata.labels.as_ref();
+    let of_clusterctl = labels.is_some_and(|it| it.contains_key(CLUSTERCTL));
+    let conversion = definition.spec.conversion.as_ref();
+    let webhook = conversion.and_then(|it| it.webhook.as_ref());
+    let config = webhook.and_then(|it| it.client_config.as_ref());
+    let service = config.and_then(|it| it.service.as_ref());
+    of_clusterctl || service.is_some_and(|it| it.name != SERVICE)
+}
+
+/// Whether objects of a definition are converted by the API server itself: that of an `up`.
+pub(crate) fn is_in_process(definition: &CustomResourceDefinition) -> bool {
+    let conversion = definition.spec.conversion.as_ref();
+    conversion.is_some_and(|it| it.strategy == "Webhook" && it.webhook.is_none())
 }
 
 /// A definition with conversion by the manager, which adds its certificate authority.

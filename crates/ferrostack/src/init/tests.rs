@@ -1,0 +1,141 @@
+use std::sync::Arc;
+
+use apiserver::ApiServer;
+use clap::Parser;
+use kube::api::PostParams;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use super::*;
+use crate::cli::{Cli, Command};
+
+fn args(words: &[&str]) -> Init {
+    let words = [&["ferrostack", "init"], words].concat();
+    match Cli::try_parse_from(words).unwrap().command {
+        Command::Init(args) => *args,
+        _ => panic!("another command"),
+    }
+}
+
+async fn cluster() -> Client {
+    let options = apiserver::Options {
+        hooks: Arc::new(apiserver::NoHooks),
+        ..apiserver::Options::default()
+    };
+    let server = ApiServer::open(options).await.unwrap();
+    Client::new(server.in_process(), "default")
+}
+
+#[tokio::test]
+async fn an_empty_cluster_gets_everything_and_again_changes_nothing() {
+    let client = cluster().await;
+    let args = args(&["--image", "example.org/ferrostack:1", "-n", "capi"]);
+    let lines = Mutex::new(Vec::new());
+    let say = |line: &str| lines.lock().push(line.to_owned());
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "capi");
+    let mut versions = Vec::new();
+    for _ in 0..2 {
+        install(&client, &args, &say).await.unwrap();
+        let deployment = deployments.get(DEPLOYMENT).await.unwrap();
+        let spec = serde_json::to_value(&deployment.spec).unwrap();
+        let image = &spec["template"]["spec"]["containers"][0]["image"];
+        assert_eq!(image, "example.org/ferrostack:1");
+        versions.push(deployment.metadata.resource_version);
+        let stored = definitions.list(&ListParams::default()).await.unwrap();
+        assert_eq!(stored.items.len(), api::crds::all().len());
+    }
+    assert_eq!(versions[0], versions[1]);
+    let lines = lines.into_inner();
+    assert!(
+        lines[0].starts_with("installed: ") && lines[0].ends_with("with namespace capi"),
+        "{}",
+        lines[0]
+    );
+}
+
+#[tokio::test]
+async fn a_cluster_with_the_same_providers_of_another_program_is_left_as_it_is() {
+    let client = cluster().await;
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let mut theirs = api::crds::all().remove(0);
+    theirs
+        .labels_mut()
+        .insert("clusterctl.cluster.x-k8s.io".to_owned(), String::new());
+    definitions
+        .create(&PostParams::default(), &theirs)
+        .await
+        .unwrap();
+    let error = install(&client, &args(&[]), &|_: &str| {})
+        .await
+        .unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("would work against ours: cluster-api."),
+        "{error}"
+    );
+    let stored = definitions.list(&ListParams::default()).await.unwrap();
+    assert_eq!(stored.items.len(), 1);
+}
+
+#[test]
+fn definitions_of_an_up_and_of_another_program_are_not_those_of_our_managers() {
+    let ours = api::crds::all().remove(0);
+    assert!(!manifests::is_in_process(&ours) && !manifests::is_of_another(&ours));
+    let embedded = ::management::converted(ours.clone());
+    assert!(manifests::is_in_process(&embedded));
+    let webhook = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "capi-webhook-service", "namespace": "capi-system"}}}});
+    let mut theirs = ours;
+    theirs.spec.conversion = serde_json::from_value(webhook).unwrap();
+    assert!(manifests::is_of_another(&theirs) && !manifests::is_in_process(&theirs));
+}
+
+#[test]
+fn the_names_of_our_providers_can_be_given_and_no_others() {
+    for words in [
+        &["--core", "cluster-api"][..],
+        &["-i", "openstack", "-b", "kubeadm", "-c", "kubeadm"],
+    ] {
+        check(&args(words).providers).unwrap();
+    }
+    for (words, named) in [
+        (&["-i", "docker"][..], "--infrastructure docker"),
+        (
+            &["-i", "openstack:v0.14.0"],
+            "--infrastructure openstack:v0.14.0",
+        ),
+        (&["--bootstrap", "rke2"], "--bootstrap rke2"),
+    ] {
+        let error = check(&args(words).providers).unwrap_err().to_string();
+        assert!(error.starts_with(named), "{error}");
+    }
+}
+
+#[test]
+fn a_deployment_is_available_when_its_condition_says_so() {
+    let with = |conditions: serde_json::Value| -> Deployment {
+        serde_json::from_value(
+            json!({"spec": {"selector": {}, "template": {}}, "status": {"conditions": conditions}}),
+        )
+        .unwrap()
+    };
+    let condition =
+        |status: &str| json!([{"type": "Available", "status": status, "message": "no pods"}]);
+    assert_eq!(available(&with(condition("True"))), Ok(()));
+    assert_eq!(
+        available(&with(condition("False"))),
+        Err("no pods".to_owned())
+    );
+    assert_eq!(
+        available(&with(json!([]))),
+        Err("it has no status".to_owned())
+    );
+}
+
+#[test]
+fn the_images_are_listed_for_people_and_for_programs() {
+    assert_eq!(images(Some("a:1"), Output::Text), "a:1\n");
+    let listed: Vec<String> = serde_json::from_str(&images(None, Output::Json)).unwrap();
+    assert_eq!(listed, ["ferrostack:latest"]);
+}
