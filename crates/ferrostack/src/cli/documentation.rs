@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 50] = [
+const ENTRIES: [Entry; 52] = [
     entry(
         "",
         "simulated-cluster.md",
