@@ -150,7 +150,7 @@ impl<'a> Walk<'a> {
                 && link.name() == item.name()
                 && link.namespace() == item.namespace()
         };
-        !self.links.iter().any(|link| same(link))
+        !self.links.iter().any(same)
     }
 
     fn next(&self, item: &'a Item) -> Option<Step<'a>> {
