@@ -156,6 +156,8 @@ mod tests {
         let list =
             |entries: &[&str]| format!("## What is not built\n{}\n## After\n", entries.join("\n"));
         assert!(not_listed(&list(&all)).is_empty());
-        assert!(!not_listed(&list(&all[1..])).is_empty());
+        // Several messages may have one entry.
+        let others: Vec<&str> = all.iter().copied().filter(|it| *it != all[0]).collect();
+        assert!(!not_listed(&list(&others)).is_empty());
     }
 }
