@@ -39,8 +39,10 @@ pub fn named(client: &Client, name: &str) -> Client {
 
 /// A client that sends all its requests, watches among them, over one connection, if the API server speaks HTTP/2.
 ///
-/// One of HTTP/1.1 needs a connection with TLS of its own for each watch, and each has its buffers at both ends. A request
-/// that upgrades its connection, such as that of a forwarded port, gets one of HTTP/1.1 of its own.
+/// One of HTTP/1.1 needs a connection with TLS of its own for each watch, and each has its buffers at both ends
+/// (docs/adr/0049). A request that upgrades its connection, such as that of a forwarded port, gets one of HTTP/1.1 of its
+/// own. A peer that is silent while requests are open is asked for a sign of life. Timeouts of reads and writes, and
+/// repeated requests, which `config` may ask for, are those of connections of HTTP/1.1.
 ///
 /// # Errors
 /// The certificates or the credentials of `config` cannot be used.
@@ -65,17 +67,21 @@ pub fn multiplexed(config: Config) -> Result<Client, kube::Error> {
     let shared = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
         .map_err(tower::BoxError::from)
         .service(shared);
     let shared = ClientBuilder::new(shared, config.default_namespace.clone()).build();
-    let namespace = upgrading.default_namespace().to_owned();
+    let (namespace, until) = (
+        upgrading.default_namespace().to_owned(),
+        *upgrading.valid_until(),
+    );
     let service = tower::service_fn(move |request: Request<Body>| {
         match request.headers().contains_key(UPGRADE) {
             true => Either::Left(sent(upgrading.clone(), request)),
             false => Either::Right(sent(shared.clone(), request)),
         }
     });
-    Ok(Client::new(service, namespace))
+    Ok(Client::new(service, namespace).with_valid_until(until))
 }
 
 async fn sent(client: Client, request: Request<Body>) -> kube::Result<http::Response<Body>> {

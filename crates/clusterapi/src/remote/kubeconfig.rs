@@ -36,7 +36,8 @@ impl Connector for KubeconfigConnector {
                 .await
                 .map_err(|source| format!("the kubeconfig cannot be used: {source}"))?;
             config.connect_timeout = Some(Duration::from_secs(5));
-            // Watches may be idle for long; the API server ends them after 290 s, as the watcher requests.
+            // For connections of HTTP/1.1. Watches may be idle for long; the API server ends them after 290 s, as the
+            // watcher requests.
             config.read_timeout = Some(Duration::from_secs(295));
             config.write_timeout = Some(TIMEOUT);
             // Controllers retry, and report why: an eviction that a budget forbids is a 429, which the client would

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use api::k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use api::k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use api::kube;
-use api::kube::api::{Api, EvictParams, ListParams, WatchParams};
+use api::kube::api::{Api, EvictParams, ListParams, PostParams, WatchParams};
 use apiserver::{ApiServer, UserInfo};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -133,4 +134,25 @@ async fn requests_and_watches_share_a_connection_and_a_forwarded_port_has_its_ow
     };
     assert_eq!(status.code, 404);
     assert_eq!(accepted.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn the_user_whom_a_kubeconfig_impersonates_is_named_in_each_request() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let (kubeconfig, _) = counting().await;
+    let impersonating =
+        kubeconfig.replace("{token: t}", "{token: t, as: reader, as-groups: [few]}");
+    let key = ClusterKey::new("default", "demo");
+    let connected = KubeconfigConnector
+        .connect(&key, &impersonating.into())
+        .await;
+    let reviews: Api<SelfSubjectReview> = Api::all(connected.unwrap());
+    let asked = SelfSubjectReview::default();
+    let answer = reviews
+        .create(&PostParams::default(), &asked)
+        .await
+        .unwrap();
+    let user = answer.status.unwrap().user_info.unwrap();
+    assert_eq!(user.username.as_deref(), Some("reader"));
+    assert!(user.groups.unwrap().contains(&"few".to_owned()));
 }
