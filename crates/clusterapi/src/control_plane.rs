@@ -13,7 +13,8 @@
 //!
 //! Machines, the Cluster, and Nodes and static Pods of the workload cluster are watched. Two things are polled: the
 //! ConfigMap `kubeadm-config`, whose creation completes the initialization, every second while it is awaited; and etcd
-//! while it is not healthy, every second while machines are created or deleted, every five seconds otherwise. An API
+//! while it is not healthy, every second while machines are created or deleted, every five seconds otherwise, as are the
+//! connections of its members while one joins. An API
 //! server whose certificate could not be read is asked again after half a minute.
 
 mod adoption;
@@ -26,6 +27,7 @@ pub mod etcd;
 mod health;
 mod hooks;
 mod inplace;
+mod joining;
 mod machines;
 mod members;
 mod observe;
@@ -70,7 +72,8 @@ pub const FINALIZER: &str = "kubeadm.controlplane.cluster.x-k8s.io";
 /// Interval at which objects of the workload cluster that are not watched are polled, while they are awaited.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Interval at which etcd is polled while it is not healthy and no machine is created or deleted: it cannot be watched.
+/// Interval at which etcd is polled while it is not healthy and no machine is created or deleted, and while a machine
+/// joins that is not a member yet: it cannot be watched.
 const ETCD_POLL: Duration = Duration::from_secs(5);
 
 /// The context of the reconciler.
@@ -169,7 +172,7 @@ async fn reconcile(
     if seen.connecting && foundation.is_ok() && observe::is_initialized(&subject) {
         // After a restart: the reported status stays until the first attempt to connect ends, which triggers a
         // reconcile.
-        return Ok(requeue_after(&seen));
+        return Ok(requeue_after(&subject, &seen));
     }
     let step = plan::decide(&seen.facts);
     let step = members::before_addition(&scope, &subject, &mut seen, step).await;
@@ -188,7 +191,7 @@ async fn reconcile(
     owned?;
     foundation?;
     acted?;
-    Ok(requeue_after(&seen))
+    Ok(requeue_after(&subject, &seen))
 }
 
 /// Reports that the control plane is paused, and changes nothing else.
@@ -227,6 +230,7 @@ async fn act(
     inplace::synchronize(scope, subject, seen).await?;
     members::release(scope, subject, seen).await?;
     members::collect(scope, subject, seen).await?;
+    joining::add_learner(scope, subject, seen).await?;
     if remediation::act(scope, subject, seen).await? {
         return Ok(());
     }
@@ -245,13 +249,16 @@ async fn act(
 }
 
 /// When to reconcile without an event of a watch.
-fn requeue_after(seen: &Observation) -> Action {
+fn requeue_after(subject: &Subject, seen: &Observation) -> Action {
     if seen.awaits_initialization() || seen.awaits_etcd {
         return Action::requeue(POLL);
     }
     if !seen.etcd.is_settled() && seen.facts.initialized {
         let changing = seen.is_changing();
         return Action::requeue(if changing { POLL } else { ETCD_POLL });
+    }
+    if joining::joining(&subject.plane, seen).is_some() {
+        return Action::requeue(ETCD_POLL);
     }
     let unread = seen.machines.iter().any(|seen| seen.unread.is_some());
     let longest = if unread { certificates::AGAIN } else { RESYNC };

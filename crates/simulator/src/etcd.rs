@@ -43,6 +43,8 @@ pub struct Etcd {
     inner: Mutex<Inner>,
     /// How often `kubeadm join` has tried to add a member.
     attempts: AtomicUsize,
+    /// The machine of the member to which each of these attempts goes, if a test has set it.
+    additions_go_to: Mutex<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -90,6 +92,7 @@ impl Etcd {
         Ok(Self {
             path,
             attempts: AtomicUsize::new(0),
+            additions_go_to: Mutex::default(),
             inner: Mutex::new(Inner {
                 unlisted: kept.is_none(),
                 state: kept.unwrap_or_default(),
@@ -175,8 +178,9 @@ impl Etcd {
     pub fn add_learner(&self, place: &Place) -> Result<(), Status> {
         let attempt = self.attempts.fetch_add(1, Ordering::Relaxed);
         let first: usize = place.machine.bytes().map(usize::from).sum();
+        let chosen = self.additions_go_to.lock().clone();
         self.change(|state| {
-            if state.of(&place.machine).is_some() {
+            if state.of(&place.machine).is_some() || state.claim(place) {
                 return Ok(());
             }
             let endpoints = state.endpoints();
@@ -184,10 +188,17 @@ impl Etcd {
             // same one gets each addition. Which one is first is random; here it depends on the machine.
             let turn = first.wrapping_add(2 * attempt).checked_rem(endpoints.len());
             let asked = turn.and_then(|turn| endpoints.get(turn));
+            let chosen = chosen.as_ref().and_then(|machine| state.of(machine));
             let url = place.peer_url();
-            let asked = asked.copied().unwrap_or_default();
+            let asked = chosen.map(|member| member.id).or(asked.copied());
+            let asked = asked.unwrap_or_default();
             state.add(&url, true, asked, Some(place)).map(drop)
         })
+    }
+
+    /// Sets the member to which each addition of kubeadm goes, by its machine.
+    pub fn send_additions_to(&self, machine: &str) {
+        *self.additions_go_to.lock() = Some(machine.to_owned());
     }
 
     /// Sets whether the member of a machine counts that of another one as disconnected although both run, as etcd does

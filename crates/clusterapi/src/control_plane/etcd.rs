@@ -3,11 +3,13 @@
 //! ```text
 //!   connections   to the Pods `etcd-<node>`, forwarded by the workload API server and kept while they work
 //!   look          all members are queried concurrently, and the responses combined (pure)
+//!   addition      a learner is added through a member that accepts it
 //!   removal       leadership is transferred before a member is removed; members without a Node are found (pure)
 //! ```
 //!
 //! A request to a member ends after [`LIMIT`].
 
+mod addition;
 mod connections;
 mod look;
 mod removal;

@@ -34,16 +34,16 @@ pub(super) async fn look(
     scope.etcd.look(&target(subject, workload, &nodes)).await
 }
 
-/// Lets the addition of a machine wait until the members are connected. A member that counts another one as disconnected
-/// rejects the new one, and `kubeadm join` gives up after two minutes. It is not waited for without end: a connection
-/// that works may count as disconnected until one of both is started again, and other members may accept the new one.
+/// Lets the addition of a machine wait until a member that has just joined is connected. A member that counts another one
+/// as disconnected rejects the new one. It is not waited for longer: a connection that works may count as disconnected
+/// until one of both is started again, and other members accept the new one ([`joining`](super::joining)).
 pub(super) async fn before_addition(
     scope: &Scope,
     subject: &Subject,
     seen: &mut Observation,
     step: Step,
 ) -> Step {
-    let (Step::Create { init: false, .. }, true) = (&step, seen.is_changing()) else {
+    let (Step::Create { init: false, .. }, true) = (&step, seen.has_fresh_node()) else {
         return step;
     };
     let (View::Known(members), Some(workload)) = (&seen.etcd, &seen.workload) else {
@@ -177,7 +177,11 @@ async fn remove(
     removed.await.map_err(ControlPlaneError::Etcd)
 }
 
-fn target<'a>(subject: &'a Subject, workload: &'a Reached, nodes: &'a [String]) -> Target<'a> {
+pub(super) fn target<'a>(
+    subject: &'a Subject,
+    workload: &'a Reached,
+    nodes: &'a [String],
+) -> Target<'a> {
     Target {
         key: &subject.key,
         client: &workload.client,

@@ -24,6 +24,9 @@ use crate::owners;
 
 /// The age up to which a machine counts as new.
 const YOUNG: SignedDuration = SignedDuration::from_mins(5);
+/// The age up to which the etcd member of a Node may still connect to others: etcd tries again every 100 ms, and counts
+/// a connection after 5 s.
+const FRESH: SignedDuration = SignedDuration::from_secs(15);
 
 /// The observed state of a control plane.
 pub(super) struct Observation {
@@ -81,6 +84,27 @@ impl Observation {
             machine.deleting || machine.node.is_none() || age < YOUNG
         };
         self.facts.machines.iter().any(begun)
+    }
+
+    /// Whether `machine` has no Node, or was created a short time ago.
+    pub(super) fn is_young(&self, machine: &Machine) -> bool {
+        machine.node_name().is_none() || self.now.duration_since(created(machine)) < YOUNG
+    }
+
+    /// Whether a Node of the control plane has just joined.
+    pub(super) fn has_fresh_node(&self) -> bool {
+        let ours = |node: &&Arc<Node>| {
+            let name = node.name_any();
+            let mut machines = self.facts.machines.iter();
+            machines.any(|machine| machine.node.as_ref() == Some(&name))
+        };
+        let fresh = |node: &Arc<Node>| {
+            let created = node.metadata.creation_timestamp.as_ref();
+            created.is_some_and(|created| self.now.duration_since(created.0) < FRESH)
+        };
+        let workload = self.workload.as_ref();
+        let nodes = workload.into_iter().flat_map(|reached| &reached.nodes);
+        nodes.filter(ours).any(fresh)
     }
 
     /// Whether the ConfigMap that completes the initialization is awaited.

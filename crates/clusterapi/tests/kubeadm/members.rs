@@ -1,6 +1,7 @@
 //! The machines of a workload cluster: etcd members and the certificates of API servers, behind forwarded ports.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -231,6 +232,14 @@ fn place(name: &str) -> Place {
     Place {
         machine: name.to_owned(),
         name: name.to_owned(),
-        host: name.to_owned(),
+        host: address(name),
     }
+}
+
+/// The address of the machine `name`.
+pub(crate) fn address(name: &str) -> String {
+    let mut sum = DefaultHasher::new();
+    name.hash(&mut sum);
+    let [.., a, b, c] = sum.finish().to_be_bytes();
+    format!("10.{a}.{b}.{c}")
 }

@@ -344,11 +344,17 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
 
     // A learner that never starts, and the rejection of a second one.
     let direct = site.direct(&left[0].name).await;
-    let learner = eventually("a learner to be added", || async {
-        let added = direct.add("https://127.0.0.1:1", true).await;
-        added.map_err(|error| error.to_string())
+    let by = eventually("a learner to be added", || async {
+        connections
+            .add_learner(&target, &[&left[0]], "127.0.0.9")
+            .await
     })
     .await;
+    assert_eq!(by, left[0].name);
+    let view = connections.look(&target).await;
+    let members = view.members().unwrap_or_default().iter();
+    let mut learners = members.filter(|member| member.learner && member.host == "127.0.0.9");
+    let learner = learners.next().unwrap();
     let refused = words(direct.add("https://127.0.0.1:2", true).await.map(drop));
     assert_eq!(refused, "etcdserver: too many learner members in cluster");
     let refused = words(direct.promote(learner.id).await.map(drop));

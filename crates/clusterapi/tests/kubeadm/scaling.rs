@@ -7,6 +7,7 @@ use api::conditions;
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::{Cluster, Machine};
 use api::k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use api::k8s_openapi::api::events::v1::Event;
 use api::kube::ResourceExt;
 use api::kube::api::Api;
 use serde_json::json;
@@ -207,6 +208,28 @@ async fn no_machine_is_added_while_a_member_counts_another_as_disconnected() {
     assert_eq!(world.machine_names().await, names);
     world.members.etcd.part(&names[0], &names[1], false);
     world.settled(5).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn machines_join_although_kubeadm_asks_a_member_that_counts_another_as_disconnected() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    let names = world.machine_names().await;
+    // etcd does not correct its count until one of both is started again.
+    world.members.etcd.part(&names[0], &names[1], true);
+    world.members.etcd.send_additions_to(&names[0]);
+    world
+        .merge::<KubeadmControlPlane>("demo", json!({"spec": {"replicas": 5}}))
+        .await;
+    world.settled(5).await;
+    assert_eq!(world.members.names(), world.machine_names().await);
+    let events = world.list::<Event>().await.into_iter();
+    let added = events.filter(|event| event.reason.as_deref() == Some("EtcdMemberAdded"));
+    let added: Vec<_> = added.filter_map(|event| event.note).collect();
+    let why = format!(": {} counts {} as disconnected", names[0], names[1]);
+    assert_eq!(added.len(), 2, "{added:?}");
+    assert!(added.iter().all(|note| note.contains(&why)), "{added:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

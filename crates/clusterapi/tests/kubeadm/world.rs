@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use testbed::{Fuse, Management, Running, fake_definition, killed_at_every};
 use tokio_util::sync::CancellationToken;
 
-use crate::members::Members;
+use crate::members::{self, Members};
 
 pub(crate) use testbed::{NAMESPACE as NS, eventually};
 
@@ -339,7 +339,8 @@ async fn step(play: &Play, kind: &str, object: DynamicObject) -> kube::Result<()
             .await
             .map(drop);
     }
-    if object.data.pointer("/status/initialization").is_some() {
+    let status = |field: &str| object.data.pointer(&format!("/status/{field}"));
+    if status("initialization").is_some() && status("joining").is_none() {
         return Ok(());
     }
     if kind == "FakeCluster" {
@@ -374,10 +375,17 @@ async fn step(play: &Play, kind: &str, object: DynamicObject) -> kube::Result<()
     )
     .await?;
     let version = machine.spec.version.clone().unwrap_or_default();
-    if !boot(play, &name, &id, &version, &user_data).await? {
-        return Ok(());
-    }
-    let status = json!({"status": {"initialization": {"provisioned": true}}});
+    let booted = boot(play, &name, &id, &version, &user_data).await?;
+    // The server is there while kubeadm tries to join.
+    let joining = match (booted, user_data.contains("kubeadm join")) {
+        (false, false) => return Ok(()),
+        (true, _) => Value::Null,
+        (false, true) => Value::Bool(true),
+    };
+    let address = json!({"type": "InternalIP", "address": members::address(&name)});
+    let status = json!({"status": {
+        "initialization": {"provisioned": true}, "addresses": [address], "joining": joining,
+    }});
     api.patch_status(&name, &params, &Patch::Merge(status))
         .await
         .map(drop)

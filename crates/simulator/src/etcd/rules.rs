@@ -201,6 +201,20 @@ impl State {
         Ok(id)
     }
 
+    /// Whether a member that has not started is listed under the peer URL of a machine; it is then that machine's.
+    pub(super) fn claim(&mut self, place: &Place) -> bool {
+        let url = place.peer_url();
+        let listed = self
+            .members
+            .iter_mut()
+            .find(|member| member.peer_url == url && !member.is_started());
+        if let Some(member) = listed {
+            member.machine.clone_from(&place.machine);
+            return true;
+        }
+        false
+    }
+
     /// Starts the member of a machine: sets its name and client URL.
     pub(super) fn start(&mut self, place: &Place) {
         let ours = |member: &&mut Stored| member.machine == place.machine;

@@ -218,3 +218,25 @@ fn members_from_before_the_list_was_kept_are_adopted() {
     assert_eq!(names(&etcd), ["a", "bb"]);
     etcd.takes_writes().unwrap();
 }
+
+#[test]
+fn kubeadm_adds_no_member_whose_peer_url_is_in_the_list() {
+    let (etcd, [_a, _bb]) = cluster(["a", "bb"]);
+    let [a, bb, ccc] = ["a", "bb", "ccc"].map(place);
+    etcd.part(&bb.machine, &a.machine, true);
+    etcd.send_additions_to(&bb.machine);
+    let refused = etcd.add_learner(&ccc).unwrap_err();
+    assert_eq!(refused.message, "etcdserver: unhealthy cluster");
+    // By the API of the member that accepts it.
+    let added = etcd.change(|state| {
+        let asked = state.of(&a.machine).map_or(0, |it| it.id);
+        state.add(&ccc.peer_url(), true, asked, None)
+    });
+    added.unwrap();
+    etcd.add_learner(&ccc).unwrap();
+    let power = CancellationToken::new();
+    etcd.run(&ccc.machine, &power).unwrap();
+    etcd.start(&ccc);
+    etcd.promote(&ccc.machine).unwrap();
+    assert_eq!(names(&etcd), ["a", "bb", "ccc"]);
+}

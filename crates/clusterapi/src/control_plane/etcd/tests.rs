@@ -1,5 +1,6 @@
 use etcd::messages::{self, AlarmMember, AlarmType, ResponseHeader, StatusResponse};
 
+use super::addition::peer_url;
 use super::connections::advice;
 use super::look::{Answer, combined};
 use super::removal::{Nodes, in_order, orphan};
@@ -210,4 +211,10 @@ fn a_node_without_addresses_leads_to_the_cloud_controller_manager() {
         advice(words, "cp-0").contains("Node cp-0 has no addresses: a cloud controller manager")
     );
     assert_eq!(advice("connection refused", "cp-0"), "");
+}
+
+#[test]
+fn the_peer_url_of_a_member_is_that_of_kubeadm() {
+    assert_eq!(peer_url("10.6.0.4"), "https://10.6.0.4:2380");
+    assert_eq!(peer_url("2001:db8::4"), "https://[2001:db8::4]:2380");
 }
