@@ -70,6 +70,9 @@ pub(crate) enum Error {
         /// The error of the cloud.
         source: openstack::Error,
     },
+    /// The driver gives a load balancer one address, so that the second family gets one of its own.
+    #[error("the driver {0} gives a load balancer one address")]
+    OneAddress(String),
     /// The stored record of routes is invalid; names the object and the line.
     #[error("{0}")]
     Record(String),
@@ -104,6 +107,7 @@ impl Retry for Error {
                 Some(pause) => When::After(pause),
                 None => When::Backoff,
             },
+            Self::OneAddress(_) => When::Now,
             Self::Record(_) => When::After(Duration::from_secs(60)),
         }
     }

@@ -180,6 +180,7 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
         ctx,
         nodes,
         recoveries: Default::default(),
+        drivers: Default::default(),
     });
     controller::run(controller, service::reconcile, shared, settings).await;
 }

@@ -10,11 +10,13 @@
 //!   groups        the security group of the nodes
 //!   floating      the floating IP
 //!   vip           where the virtual address is
+//!   second        a load balancer for the second address family
 //!   immutable     what Octavia does not change
 //!   members       the nodes that receive the traffic
 //!   desired       the desired load balancer (pure)
 //!   observed      the observed load balancer, from the shared lists
 //!   plan          the steps from the observed to the desired load balancer (pure)
+//!   round         what is to be done for all load balancers of a Service
 //!   apply         the application of the next steps
 //!   recovery      load balancers in ERROR
 //!   teardown      deletion
@@ -39,13 +41,15 @@ mod observed;
 mod plan;
 mod ports;
 pub(crate) mod recovery;
+mod round;
+pub(crate) mod second;
 mod sharing;
 mod status;
 mod teardown;
 #[cfg(test)]
 mod tests;
 mod traffic;
-mod vip;
+pub(crate) mod vip;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,10 +60,10 @@ use kube::runtime::reflector::Store;
 use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind, View};
 
-use self::desired::{Desired, Facts};
 use self::identity::Identity;
-use self::observed::Observed;
 use self::recovery::Recoveries;
+use self::round::{Round, Rounds};
+use self::second::Drivers;
 use crate::context::{Context, Error};
 use crate::metrics::Operation;
 use crate::options::Settings;
@@ -118,9 +122,11 @@ pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
     pub(crate) recoveries: Recoveries,
+    pub(crate) drivers: Drivers,
 }
 
 /// The parameters of a reconcile.
+#[derive(Clone, Copy)]
 pub(crate) struct Work<'a> {
     pub(crate) service: &'a Service,
     pub(crate) ctx: &'a Context,
@@ -128,6 +134,7 @@ pub(crate) struct Work<'a> {
     pub(crate) cloud: &'a Cloud,
     pub(crate) identity: &'a Identity,
     pub(crate) recoveries: &'a Recoveries,
+    pub(crate) drivers: &'a Drivers,
     /// Whether Octavia gives a load balancer an address of each family.
     pub(crate) has_additional_vips: bool,
 }
@@ -194,7 +201,10 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
         cloud: &cloud,
         identity: &identity,
         recoveries: &shared.recoveries,
-        has_additional_vips: wanted && has_additional_vips(&service, &cloud).await?,
+        drivers: &shared.drivers,
+        has_additional_vips: wanted
+            && !shared.drivers.lacks(&settings.conf.load_balancer.provider)
+            && has_additional_vips(&service, &cloud).await?,
     };
     let started = Instant::now();
     let (operation, result) = match wanted {
@@ -234,35 +244,31 @@ async fn converge(
         return Ok(Action::requeue(FALLBACK));
     }
     let nodes = shared.nodes.state();
-    let mut view = work.view(AT_REST).await?;
-    let unknown = names_unknown(work, &view);
-    let settled = look(work, &nodes, &view).ok();
-    let round = match settled.filter(|round| round.is_settled() && !unknown) {
-        Some(round) => round,
-        None => {
-            // The load balancer in the annotation may be newer than the list.
-            let age = if unknown { Duration::ZERO } else { FRESH };
-            view = work.view(age).await?;
-            match look(work, &nodes, &view) {
-                Ok(round) => round,
-                Err(rejection) => return rejected(work, rejection).await,
-            }
-        }
+    let (mut rounds, view) = match observe(work, &nodes).await? {
+        Ok(found) => found,
+        Err(rejection) => return rejected(work, rejection).await,
     };
-    if round.changes_only_members() {
+    if rounds.changes_only_members() {
         *operation = Operation::Update;
     }
-    for notice in &round.desired.notices {
+    for notice in rounds.notices() {
         work.warn(notice.reason, &notice.message).await;
     }
-    if round.is_ready()
-        && let Some(rejection) = certificate::missing(work, &round.steps).await?
-    {
-        return rejected(work, rejection).await;
+    let mut waits = false;
+    for left in &rounds.surplus {
+        waits |= !teardown::remove(&left.work(work), &view).await?;
     }
-    groups::ensure(work, round.desired.group.as_ref()).await?;
-    let waits = apply::next(work, &round.desired, round.observed.as_ref(), round.steps).await?;
-    let published = status::publish(work, &round.desired, &view).await?;
+    let mut outcomes = vec![advance(work, &mut rounds.first).await?];
+    if let Some((second, round)) = &mut rounds.second {
+        outcomes.push(advance(&second.work(work), round).await?);
+    }
+    for outcome in outcomes {
+        match outcome {
+            Ok(is_left) => waits |= is_left,
+            Err(rejection) => return rejected(work, rejection).await,
+        }
+    }
+    let published = status::publish(work, &rounds, &view).await?;
     Ok(Action::requeue(if waits || !published {
         FALLBACK
     } else {
@@ -270,66 +276,37 @@ async fn converge(
     }))
 }
 
-/// The desired and the observed load balancer, and the steps between them.
-struct Round {
-    desired: Desired,
-    observed: Option<Observed>,
-    steps: Vec<plan::Step>,
-    /// Whether the security group is as desired.
-    has_group: bool,
+/// What is to be done, by lists that are fresh unless it is nothing.
+async fn observe(
+    work: &Work<'_>,
+    nodes: &[Arc<Node>],
+) -> Result<Result<(Rounds, Arc<View>), Rejection>, Error> {
+    let view = work.view(AT_REST).await?;
+    let unknown = round::names_unknown(work, &view);
+    if let Ok(rounds) = round::look(work, nodes, &view)
+        && rounds.is_settled()
+        && !unknown
+    {
+        return Ok(Ok((rounds, view)));
+    }
+    // The load balancer in the annotation may be newer than the list.
+    let age = if unknown { Duration::ZERO } else { FRESH };
+    let view = work.view(age).await?;
+    Ok(round::look(work, nodes, &view).map(|rounds| (rounds, view)))
 }
 
-impl Round {
-    fn changes_only_members(&self) -> bool {
-        let is_members = |step: &plan::Step| matches!(step, plan::Step::SetMembers { .. });
-        !self.steps.is_empty() && self.steps.iter().all(is_members)
+/// Takes the next steps of a load balancer. Returns whether steps or waits are left.
+async fn advance(work: &Work<'_>, round: &mut Round) -> Result<Result<bool, Rejection>, Error> {
+    if round.is_ready()
+        && let Some(rejection) = certificate::missing(work, &round.steps).await?
+    {
+        return Ok(Err(rejection));
     }
-
-    fn is_settled(&self) -> bool {
-        self.steps.is_empty() && self.has_group && self.observed.is_some() && self.is_ready()
-    }
-
-    /// Whether the load balancer is not there yet, or can be changed.
-    fn is_ready(&self) -> bool {
-        let observed = self.observed.as_ref();
-        observed.is_none_or(|observed| observed.balancer.provisioning_status == "ACTIVE")
-    }
-}
-
-/// Whether the annotation names a load balancer that is not in the view.
-fn names_unknown(work: &Work<'_>, view: &View) -> bool {
-    let named = work.service.annotations().get(annotations::ID);
-    named.is_some_and(|id| !id.is_empty() && view.load_balancers.get(id).is_none())
-}
-
-fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Rejection> {
-    let observed = observed::find(work.service, work.identity, view)?;
-    let facts = Facts {
-        nodes,
-        view,
-        conf: &work.settings.conf,
-        existing: observed.as_ref().map(|observed| &*observed.balancer),
-        has_floating_ip: observed
-            .as_ref()
-            .is_some_and(|observed| observed.floating_ip.is_some()),
-        has_additional_vips: work.has_additional_vips,
-    };
-    let mut desired = desired::of(work.service, work.identity, &facts)?;
-    if let Some(observed) = &observed {
-        desired
-            .notices
-            .extend(immutable::notices(work.service, observed));
-        let most = work.settings.conf.load_balancer.max_shared;
-        sharing::check(&desired, observed, work.identity, most)?;
-    }
-    let steps = plan::steps(&desired, observed.as_ref());
-    let has_group = groups::is_settled(work.identity, desired.group.as_ref(), view);
-    Ok(Round {
-        has_group,
-        desired,
-        observed,
-        steps,
-    })
+    groups::ensure(work, round.desired.group.as_ref()).await?;
+    let steps = std::mem::take(&mut round.steps);
+    apply::next(work, &round.desired, round.observed.as_ref(), steps)
+        .await
+        .map(Ok)
 }
 
 /// With `enabled = false`, load balancers are neither changed nor deleted, as by the Go manager, which does not start

@@ -17,7 +17,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::watch;
 
 use crate::node::ProviderId;
-use crate::service::{self, identity::Identity};
+use crate::service::{self, identity::Identity, vip::Family};
 
 /// The Nodes whose servers or ports changed.
 pub(crate) fn nodes(
@@ -169,13 +169,17 @@ impl Marks {
 
     fn concern(&self, service: &Service, cluster_name: &str) -> bool {
         // The uid of the cluster is not part of the marks that are compared.
-        let identity = Identity::of(service, cluster_name, "");
+        let first = Identity::of(service, cluster_name, "");
+        let seconds = Family::ALL.map(|family| first.of_second(family));
         let named = service.annotations().get(service::annotations::ID);
-        let owns = |description: &String| identity.owns_floating_ip(description);
-        self.tags.contains(&identity.name)
-            || self.tags.contains(&identity.service_tag())
+        let is_marked = |identity: &Identity| {
+            let owns = |description: &String| identity.owns_floating_ip(description);
+            self.tags.contains(&identity.name)
+                || self.tags.contains(&identity.service_tag())
+                || self.descriptions.iter().any(owns)
+        };
+        std::iter::once(&first).chain(&seconds).any(is_marked)
             || named.is_some_and(|id| self.balancers.contains(id))
-            || self.descriptions.iter().any(owns)
             || addresses(service).any(|address| self.addresses.contains(address))
     }
 }

@@ -41,5 +41,11 @@ mod tls;
 #[path = "ccm/placement.rs"]
 mod placement;
 
+#[path = "ccm/second.rs"]
+mod second;
+
+#[path = "ccm/older.rs"]
+mod older;
+
 #[path = "ccm/families.rs"]
 mod families;

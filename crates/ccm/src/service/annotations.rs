@@ -325,6 +325,11 @@ pub(crate) fn keeps_floating_ip(annotations: &BTreeMap<String, String>) -> bool 
     Given(annotations).text("keep-floatingip") == Some("true")
 }
 
+/// Whether a name is published in place of addresses.
+pub(crate) fn has_hostname(annotations: &BTreeMap<String, String>) -> bool {
+    Given(annotations).text("hostname").is_some()
+}
+
 pub(super) struct Given<'a>(&'a BTreeMap<String, String>);
 
 impl<'a> Given<'a> {

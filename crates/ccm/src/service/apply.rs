@@ -55,10 +55,14 @@ async fn take(
         |doing: &str| Error::cloud(format!("{doing} of Service {}", desired.identity.service));
     match step {
         Step::Create(tree) => {
-            inventory
-                .create_load_balancer(&tree)
-                .await
-                .map_err(failed("creating the load balancer"))?;
+            let created = inventory.create_load_balancer(&tree).await;
+            let driver = &work.settings.conf.load_balancer.provider;
+            if let Err(error) = &created
+                && work.drivers.learn(driver, &tree, error)
+            {
+                return Err(Error::OneAddress(driver.clone()));
+            }
+            created.map_err(failed("creating the load balancer"))?;
             let note = "Ensuring load balancer";
             work.ctx
                 .recorder

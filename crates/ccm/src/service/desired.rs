@@ -28,6 +28,8 @@ pub(crate) struct Desired {
     pub(crate) floating: Option<Floating>,
     /// The families whose addresses are published, in this order.
     pub(crate) families: Vec<Family>,
+    /// The second family, if its address is not on this load balancer, and why not.
+    pub(crate) apart: Option<(Family, String)>,
     /// The subnet of the first address, if it is known.
     pub(crate) vip_subnet: Option<String>,
     /// Whether an existing floating IP must be removed.
@@ -64,7 +66,7 @@ pub(crate) fn of(
     identity: &Identity,
     facts: &Facts<'_>,
 ) -> Result<Desired, Rejection> {
-    let wishes = Wishes::of(service.annotations(), facts.conf)?;
+    let mut wishes = Wishes::of(service.annotations(), facts.conf)?;
     let spec = service.spec.clone().unwrap_or_default();
     check(&spec)?;
     wishes.traffic.check(&spec)?;
@@ -76,10 +78,10 @@ pub(crate) fn of(
     });
     nodes.sort_by_key(|node| node.name_any());
     if nodes.is_empty() {
-        return Err(Rejection {
-            reason: "UnAvailableLoadBalancer",
-            message: "There are no available nodes for LoadBalancer".to_owned(),
-        });
+        return Err(no_nodes(identity, first));
+    }
+    if identity.is_second() {
+        wishes.placement = vip::beside(&wishes.placement, first, &nodes, facts.view);
     }
     let asked = spec.load_balancer_ip.as_deref().filter(|ip| !ip.is_empty());
     let has_floating_ip = !wishes.internal && (!ip6 || second == Some(Family::V4));
@@ -100,7 +102,7 @@ pub(crate) fn of(
     let families: Vec<Family> = [Some(first), second].into_iter().flatten().collect();
     let cidrs = allowed_cidrs(service, &spec, &families)?;
     let is_ovn = facts.conf.load_balancer.provider == "ovn";
-    let mut notices: Vec<Notice> = vip.notice.clone().into_iter().collect();
+    let mut notices = Vec::new();
     let manages_groups = facts.conf.load_balancer.manage_security_groups;
     // There the security group enforces them.
     if is_ovn && !manages_groups && !are_everyone(&cidrs) {
@@ -152,6 +154,7 @@ pub(crate) fn of(
             false => None,
         },
         families,
+        apart: vip.apart,
         vip_subnet: filled(&vip_subnet),
         is_internal: wishes.internal,
         is_proxied: wishes.traffic.proxy.is_some(),
@@ -165,6 +168,17 @@ pub(crate) fn of(
         desired.group = Some(groups::wanted(&desired, clients, facts.view)?);
     }
     Ok(desired)
+}
+
+/// The rejection of a Service without members, in the words of the Go manager.
+fn no_nodes(identity: &Identity, family: Family) -> Rejection {
+    Rejection {
+        reason: "UnAvailableLoadBalancer",
+        message: match identity.is_second() {
+            false => "There are no available nodes for LoadBalancer".to_owned(),
+            true => format!("no available node has an address of {}", family.name()),
+        },
+    }
 }
 
 /// Rejects a Service with invalid fields or with features that are not implemented.

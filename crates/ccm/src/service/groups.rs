@@ -112,6 +112,11 @@ fn find<'a>(identity: &Identity, view: &'a View) -> Option<&'a SecurityGroup> {
     found.map(|group| &**group)
 }
 
+/// Whether there is a group of the Service.
+pub(crate) fn exists(identity: &Identity, view: &View) -> bool {
+    find(identity, view).is_some()
+}
+
 /// What is to be done in an existing group.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Difference {

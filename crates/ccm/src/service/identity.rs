@@ -7,6 +7,8 @@
 use api::k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
 
+use super::vip::Family;
+
 /// The limit of Octavia, which rejects longer names.
 const LONGEST: usize = 255;
 const CLUSTER_TAG: &str = "ferrostack-cluster=";
@@ -25,7 +27,10 @@ pub(crate) struct Identity {
     pub(crate) service: String,
     cluster_name: String,
     cluster_uid: String,
+    /// The uid of the Service, and of a second load balancer the family besides.
     service_uid: String,
+    /// The family of a second load balancer.
+    family: Option<Family>,
 }
 
 impl Identity {
@@ -37,14 +42,36 @@ impl Identity {
             cluster_name: cluster_name.to_owned(),
             cluster_uid: cluster_uid.to_owned(),
             service_uid: service.uid().unwrap_or_default(),
+            family: None,
         }
+    }
+
+    /// The identity of the Service's load balancer for one family, where the first one cannot have its address. No
+    /// Service has a name with a capital letter, so that the first load balancer of none has this name.
+    pub(crate) fn of_second(&self, family: Family) -> Self {
+        let name = family.name();
+        let stem = cut_to(self.name.clone(), LONGEST.saturating_sub(name.len() + 1));
+        Self {
+            name: format!("{stem}_{name}"),
+            service_uid: format!("{}-{name}", self.service_uid),
+            family: Some(family),
+            ..self.clone()
+        }
+    }
+
+    /// Whether it is the identity of a second load balancer.
+    pub(crate) const fn is_second(&self) -> bool {
+        self.family.is_some()
     }
 
     /// The description of the load balancer, which is also part of that of its floating IP.
     pub(crate) fn description(&self) -> String {
+        let family = self.family.map(|family| format!(" ({})", family.name()));
         format!(
-            "Kubernetes external service {} from cluster {}",
-            self.service, self.cluster_name
+            "Kubernetes external service {} from cluster {}{}",
+            self.service,
+            self.cluster_name,
+            family.unwrap_or_default()
         )
     }
 

@@ -5,12 +5,15 @@ use kube::ResourceExt;
 
 use super::Notice;
 use super::annotations::Given;
+use super::desired::Desired;
 use super::observed::{Observed, Role};
+use super::vip::Family;
 
 /// The annotations that a load balancer does not have, and that Octavia cannot give it later.
-pub(super) fn notices(service: &Service, observed: &Observed) -> Vec<Notice> {
-    // The load balancer of another Service, or of a user, was created for other annotations.
-    if observed.role != Role::Owner {
+pub(super) fn notices(service: &Service, desired: &Desired, observed: &Observed) -> Vec<Notice> {
+    // The load balancer of another Service, or of a user, was created for other annotations, and a second one for those
+    // of the first.
+    if observed.role != Role::Owner || desired.identity.is_second() {
         return Vec::new();
     }
     let balancer = &observed.balancer;
@@ -38,17 +41,21 @@ pub(super) fn notices(service: &Service, observed: &Observed) -> Vec<Notice> {
             ),
         });
     }
-    notices.extend(address(service, observed));
+    notices.extend(address(service, desired, observed));
     notices
 }
 
 /// The notice of another address than the one that was asked for.
-fn address(service: &Service, observed: &Observed) -> Option<Notice> {
+fn address(service: &Service, desired: &Desired, observed: &Observed) -> Option<Notice> {
     let spec = service.spec.as_ref()?;
     let asked = spec
         .load_balancer_ip
         .as_deref()
         .filter(|ip| !ip.is_empty())?;
+    let is_of_second = |(family, _): &(Family, String)| family.has(asked);
+    if desired.apart.as_ref().is_some_and(is_of_second) {
+        return None;
+    }
     let balancer = &observed.balancer;
     let mut known: Vec<&str> = vec![&balancer.vip_address];
     known.extend(

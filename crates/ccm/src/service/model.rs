@@ -13,6 +13,7 @@ use openstack::network::{FixedIp, FloatingIp, Network, Port, Subnet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::desired::{Desired, Facts};
 use super::plan::Step;
 use super::*;
 use crate::cloud_conf::CloudConf;

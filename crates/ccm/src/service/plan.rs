@@ -61,6 +61,11 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// Whether the step changes members alone.
+    pub(crate) const fn is_of_members(&self) -> bool {
+        matches!(self, Self::SetMembers { .. })
+    }
+
     /// Whether the step needs a load balancer that is ready.
     pub(crate) fn needs_balancer(&self) -> bool {
         !matches!(

@@ -5,16 +5,15 @@ use openstack::View;
 
 use super::desired::Desired;
 use super::observed::Observed;
+use super::round::Rounds;
 use super::vip::Family;
 use super::{Work, annotations, observed};
 use crate::context::Error;
 
-/// Publishes the address once the load balancer is active and has one. Returns whether it is published.
-pub(crate) async fn publish(
-    work: &Work<'_>,
-    desired: &Desired,
-    view: &View,
-) -> Result<bool, Error> {
+/// Publishes the address once the load balancer is active and has one, and that of a second load balancer behind it.
+/// Returns whether all are published.
+pub(super) async fn publish(work: &Work<'_>, rounds: &Rounds, view: &View) -> Result<bool, Error> {
+    let desired = &rounds.first.desired;
     let known = work.cloud.inventory.known();
     let Ok(Some(observed)) = observed::find(work.service, work.identity, &known) else {
         return Ok(false);
@@ -24,13 +23,17 @@ pub(crate) async fn publish(
         // The change of the Service triggers another reconcile.
         return Ok(false);
     }
-    // A published address stays, whatever the state of the load balancer in Octavia is.
-    if balancer.provisioning_status != "ACTIVE" && !observed.is_published {
-        return Ok(false);
-    }
-    let Some(addresses) = addresses(desired, &observed) else {
+    let Some(mut addresses) = addresses(desired, &observed) else {
         return Ok(false);
     };
+    let mut is_complete = true;
+    if let Some((second, round)) = &rounds.second {
+        let found = observed::find(&second.service, &second.identity, &known).ok();
+        let found = found.flatten();
+        let further = found.and_then(|found| self::addresses(&round.desired, &found));
+        is_complete = further.is_some();
+        addresses.extend(further.unwrap_or_default());
+    }
     if desired.floating.is_none() && !desired.is_internal && !observed.is_published {
         forced(work, view).await;
     }
@@ -56,10 +59,10 @@ pub(crate) async fn publish(
             .normal(work.service, "EnsuredLoadBalancer", "Ensure", note)
             .await;
         // The write triggers another reconcile, which writes the annotations.
-        return Ok(true);
+        return Ok(is_complete);
     }
     record(work, &balancer.id, addresses.first().map(String::as_str)).await?;
-    Ok(true)
+    Ok(is_complete)
 }
 
 /// What is published of an address. With the PROXY protocol, nodes must not deliver traffic for the address themselves,
@@ -85,9 +88,13 @@ fn hostname(name: String) -> LoadBalancerIngress {
     }
 }
 
-/// The addresses of the families, in their order, once the load balancer has all of them.
+/// The addresses of the families, in their order, once the load balancer is active and has all of them.
 fn addresses(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
     let balancer = &observed.balancer;
+    // A published address stays, whatever the state of the load balancer in Octavia is.
+    if balancer.provisioning_status != "ACTIVE" && !observed.is_published {
+        return None;
+    }
     let others = balancer.additional_vips.iter().map(|vip| &vip.ip_address);
     let address = |family: &Family| {
         if *family == Family::V4 && desired.floating.is_some() {

@@ -1,32 +1,61 @@
 //! Deletes the resources of a Service.
 
+use std::sync::Arc;
+
+use api::k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use openstack::loadbalancer::LoadBalancerUpdate;
+use openstack::network::FloatingIp;
 use openstack::{Kind, View};
 
 use super::groups;
 use super::identity::Identity;
 use super::observed::{Observed, Role};
+use super::second::Second;
+use super::vip::Family;
 use super::{AT_REST, FALLBACK, FINALIZER, FRESH, Work, annotations, observed};
 use crate::context::Error;
 
-/// Deletes floating IP and load balancer, and removes the finalizer after both are deleted.
+/// Deletes floating IPs and load balancers, and removes the finalizer after all are deleted.
 pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
     let known = work.view(AT_REST).await?;
-    if let Some(balancer) = find(work, &known)
-        && balancer.balancer.provisioning_status == "PENDING_DELETE"
-    {
+    if find(work, &known).is_some_and(|found| is_going(&found)) {
         return Ok(Action::requeue(FALLBACK));
     }
     let view = work.view(FRESH).await?;
-    let found = find(work, &view);
+    let mut is_gone = true;
+    for family in Family::ALL {
+        if is_left(work, &work.identity.of_second(family), &view) {
+            let second = Second::of(work.service, work.identity, family);
+            is_gone &= remove(&second.work(work), &view).await?;
+        }
+    }
+    is_gone &= remove(work, &view).await?;
+    match is_gone {
+        true => finish(work).await,
+        false => Ok(Action::requeue(FALLBACK)),
+    }
+}
+
+/// Deletes floating IP, load balancer and security group. Returns whether they are gone.
+pub(crate) async fn remove(work: &Work<'_>, view: &View) -> Result<bool, Error> {
+    let found = find(work, view);
+    if found.as_ref().is_some_and(is_going) {
+        return Ok(false);
+    }
     let leaves = found.as_ref().is_some_and(|found| !is_ours(work, found));
     let going = found.as_ref().filter(|_| !leaves);
-    floating_ips(work, going, &view).await?;
+    for ip in floating_ips(work.service, work.identity, going, view) {
+        let deleted = work.cloud.inventory.delete_floating_ip(&ip.id).await;
+        deleted.map_err(Error::cloud(format!(
+            "deleting the floating IP {}",
+            ip.floating_ip_address
+        )))?;
+    }
     let Some(found) = found else {
         groups::remove(work).await?;
-        return finish(work).await;
+        return Ok(true);
     };
     let status = found.balancer.provisioning_status.as_str();
     match (leaves, status) {
@@ -34,7 +63,19 @@ pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
         (false, "ACTIVE" | "ERROR") => delete(work, &found.balancer.id).await?,
         _ => {}
     }
-    Ok(Action::requeue(FALLBACK))
+    Ok(false)
+}
+
+fn is_going(found: &Observed) -> bool {
+    found.balancer.provisioning_status == "PENDING_DELETE"
+}
+
+/// Whether something of a second load balancer is left.
+pub(crate) fn is_left(work: &Work<'_>, identity: &Identity, view: &View) -> bool {
+    let tagged = view.load_balancers.tagged(&identity.service_tag());
+    tagged.iter().any(|balancer| identity.owns(&balancer.tags))
+        || groups::exists(identity, view)
+        || !floating_ips(work.service, identity, None, view).is_empty()
 }
 
 /// Whether the load balancer is deleted with the Service: it was created by a manager of this cluster, and serves no
@@ -91,31 +132,23 @@ fn find(work: &Work<'_>, view: &View) -> Option<Observed> {
         .filter(|found| found.role != Role::Applicant)
 }
 
-/// Deletes the floating IP of the load balancer, and floating IPs without a port that were created for the Service.
-async fn floating_ips(work: &Work<'_>, found: Option<&Observed>, view: &View) -> Result<(), Error> {
-    let annotations = work
-        .service
-        .metadata
-        .annotations
-        .clone()
-        .unwrap_or_default();
-    if annotations::keeps_floating_ip(&annotations) {
-        return Ok(());
+/// The floating IPs that go with a load balancer: its own, and those without a port that were created for the Service.
+fn floating_ips(
+    service: &Service,
+    identity: &Identity,
+    found: Option<&Observed>,
+    view: &View,
+) -> Vec<Arc<FloatingIp>> {
+    if annotations::keeps_floating_ip(service.annotations()) {
+        return Vec::new();
     }
     let attached = found.and_then(|found| found.floating_ip.clone());
     let attached = attached.filter(|ip| Identity::is_managed_floating_ip(&ip.description));
     let lost = view
         .floating_ips
         .iter()
-        .filter(|ip| ip.port_id.is_none() && work.identity.owns_floating_ip(&ip.description));
-    for ip in attached.iter().chain(lost) {
-        let deleted = work.cloud.inventory.delete_floating_ip(&ip.id).await;
-        deleted.map_err(Error::cloud(format!(
-            "deleting the floating IP {}",
-            ip.floating_ip_address
-        )))?;
-    }
-    Ok(())
+        .filter(|ip| ip.port_id.is_none() && identity.owns_floating_ip(&ip.description));
+    attached.into_iter().chain(lost.cloned()).collect()
 }
 
 /// Removes annotations, address and finalizer, after everything is deleted in the cloud.

@@ -48,6 +48,25 @@ fn a_load_balancer_is_owned_by_the_uids_and_never_by_its_name() {
 }
 
 #[test]
+fn a_second_load_balancer_is_owned_apart_from_the_first_and_its_name_is_that_of_no_service() {
+    let first = identity("a", "web");
+    let (second, third) = (
+        first.of_second(vip::Family::V6),
+        first.of_second(vip::Family::V4),
+    );
+    assert_eq!(second.name, "kube_service_kubernetes_default_web_IPv6");
+    for (one, other) in [(&first, &second), (&second, &first), (&second, &third)] {
+        assert!(one.owns(&one.tags()) && !one.owns(&other.tags()));
+        assert!(!one.owns_floating_ip(&other.floating_ip_description()));
+        assert!(!one.owns_group(&other.group_name(), &other.group_description()));
+        assert!(one.owns_part("pool_", &one.part("pool", 0), &one.part_tags()));
+        assert!(!one.owns_part("pool_", &other.part("pool", 0), &other.part_tags()));
+    }
+    let long = identity("a", &"x".repeat(300)).of_second(vip::Family::V6);
+    assert_eq!((long.name.len(), long.name.ends_with("_IPv6")), (255, true));
+}
+
+#[test]
 fn names_are_those_of_the_go_manager_cut_to_255_bytes() {
     assert_eq!(
         identity("a", "web").part("pool", 3),

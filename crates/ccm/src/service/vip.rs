@@ -9,7 +9,8 @@ use openstack::loadbalancer::{AdditionalVip, LoadBalancer};
 
 use super::annotations::Wishes;
 use super::desired::Facts;
-use super::{Notice, Rejection, members};
+use super::{Rejection, members};
+use crate::cloud_conf::Placement;
 
 /// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,16 @@ pub(crate) enum Family {
 }
 
 impl Family {
+    pub(crate) const ALL: [Self; 2] = [Self::V4, Self::V6];
+
+    /// As in `spec.ipFamilies`.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        }
+    }
+
     /// The families of a Service, the first one first.
     pub(crate) fn of(spec: &ServiceSpec) -> (Self, Option<Self>) {
         let named = |name: &String| match name.as_str() {
@@ -69,14 +80,14 @@ pub(crate) struct Vip {
     pub(crate) names_subnet: bool,
     /// The address of the second family.
     pub(crate) second: Option<AdditionalVip>,
-    /// Why there is none although the Service asks for it.
-    pub(crate) notice: Option<Notice>,
+    /// A second family whose address is not on this load balancer, and why not.
+    pub(crate) apart: Option<(Family, String)>,
 }
 
 /// The virtual addresses for a Service; `asked` is the address that it requests, if that is not a floating IP.
 ///
 /// # Errors
-/// A port, network or node that does not fit, or dual stack that is required and not possible.
+/// A port, network or node that does not fit.
 pub(super) fn of(
     spec: &ServiceSpec,
     wishes: &Wishes,
@@ -93,21 +104,9 @@ pub(super) fn of(
     let Some(second) = second else {
         return Ok(vip);
     };
-    let is_required = spec.ip_family_policy.as_deref() == Some("RequireDualStack");
     match additional(&vip, second, asked, nodes, facts) {
         Ok(found) => vip.second = Some(found),
-        Err(reason) if is_required && facts.existing.is_none() => {
-            return Err(Rejection::new(format!(
-                "spec.ipFamilyPolicy: RequireDualStack: {reason}"
-            )));
-        }
-        Err(reason) => {
-            let message = format!("spec.ipFamilies: only the first family is served: {reason}");
-            vip.notice = Some(Notice {
-                reason: "LoadBalancerDualStackIgnored",
-                message,
-            });
-        }
+        Err(reason) => vip.apart = Some((second, reason)),
     }
     Ok(vip)
 }
@@ -210,18 +209,26 @@ fn additional(
 ) -> Result<AdditionalVip, String> {
     if let Some(balancer) = facts.existing {
         let mut known = balancer.additional_vips.iter();
-        let known = known.find(|known| family.has(&known.ip_address));
+        // Before it has the address, the subnet shows the family.
+        let is_of = |subnet: &openstack::network::Subnet| subnet.ip_version == family.version();
+        let known = known.find(|known| match known.ip_address.as_str() {
+            "" => facts
+                .view
+                .subnets
+                .get(&known.subnet_id)
+                .is_some_and(|subnet| is_of(subnet)),
+            address => family.has(address),
+        });
         return known.cloned().ok_or_else(|| {
             format!(
-                "load balancer {} was created without an IPv{} address, and Octavia adds none later: delete the Service \
-                 and create it again",
+                "load balancer {} was created without an IPv{} address, and Octavia adds none later",
                 balancer.id,
                 family.version()
             )
         });
     }
     if vip.port.is_some() {
-        return Err("the annotation port-id is for one address: remove it".to_owned());
+        return Err("the annotation port-id is for one address".to_owned());
     }
     if !facts.has_additional_vips {
         return Err(
@@ -238,22 +245,7 @@ fn additional(
         Some(subnet) => of_subnet(subnet).unwrap_or_default(),
         None => vip.network.as_deref().unwrap_or_default(),
     };
-    let all = view.subnets.of_parent(network);
-    let fits = |id: &str| {
-        let mut all = all.iter();
-        all.any(|subnet| subnet.id == id && subnet.ip_version == family.version())
-    };
-    let addresses = nodes
-        .iter()
-        .filter_map(|node| members::address(node, family.is_6()));
-    let mut of_nodes = addresses.filter_map(|address| subnet_with(address, view));
-    let first = all
-        .iter()
-        .find(|subnet| subnet.ip_version == family.version());
-    let subnet = of_nodes
-        .find(|id| fits(id))
-        .or(first.map(|subnet| subnet.id.as_str()));
-    let Some(subnet) = subnet else {
+    let Some(subnet) = subnet_in(network, family, nodes, view) else {
         return Err(format!(
             "the network `{network}` of the load balancer has no subnet of IPv{}, and both addresses are on one port",
             family.version()
@@ -266,4 +258,65 @@ fn additional(
             .unwrap_or_default()
             .to_owned(),
     })
+}
+
+/// The subnets of the nodes' addresses of a family, in the order of the nodes.
+fn subnets_of_nodes<'a>(
+    family: Family,
+    nodes: &'a [&Node],
+    view: &'a View,
+) -> impl Iterator<Item = &'a str> {
+    let addresses = nodes
+        .iter()
+        .filter_map(move |node| members::address(node, family.is_6()));
+    addresses.filter_map(|address| subnet_with(address, view))
+}
+
+/// The subnet of a family in a network: that of the nodes there, or the first one.
+fn subnet_in<'a>(
+    network: &str,
+    family: Family,
+    nodes: &'a [&Node],
+    view: &'a View,
+) -> Option<&'a str> {
+    let all = view.subnets.of_parent(network);
+    let fits = |id: &str| {
+        let mut all = all.iter();
+        all.any(|subnet| subnet.id == id && subnet.ip_version == family.version())
+    };
+    let first = all
+        .iter()
+        .find(|subnet| subnet.ip_version == family.version());
+    let of_nodes = subnets_of_nodes(family, nodes, view).find(|id| fits(id));
+    of_nodes.or(first.map(|subnet| subnet.id.as_str()))
+}
+
+/// The placement of a second load balancer, whose settings are those of the first one: in the network of that, if it has
+/// a subnet of the family, else in that of the nodes.
+pub(super) fn beside(
+    placement: &Placement,
+    family: Family,
+    nodes: &[&Node],
+    view: &View,
+) -> Placement {
+    let of_family = |id: &String| {
+        let subnet = view.subnets.get(id);
+        subnet.is_some_and(|subnet| subnet.ip_version == family.version())
+    };
+    let network = view.subnets.get(&placement.subnet_id);
+    let network = network.map_or(&placement.network_id, |subnet| &subnet.network_id);
+    let own = Some(&placement.subnet_id).filter(|id| of_family(id));
+    let subnet = own
+        .map(String::as_str)
+        .or_else(|| subnet_in(network, family, nodes, view));
+    let members = Some(&placement.member_subnet_id).filter(|id| of_family(id));
+    let members = members
+        .map(String::as_str)
+        .or_else(|| subnets_of_nodes(family, nodes, view).next());
+    Placement {
+        subnet_id: subnet.unwrap_or_default().to_owned(),
+        member_subnet_id: members.unwrap_or_default().to_owned(),
+        network_id: String::new(),
+        ..placement.clone()
+    }
 }

@@ -10,7 +10,11 @@ const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balan
 
 /// Workers with an address of each family.
 async fn world(conf: &str, workers: &[&str]) -> World {
-    let world = World::start(conf).await;
+    furnished(World::start(conf).await, workers).await
+}
+
+/// Gives the network a second family, and the world workers.
+pub(crate) async fn furnished(world: World, workers: &[&str]) -> World {
     world.route_out().await;
     let subnet =
         json!({"subnet": {"network_id": world.network, "cidr": "fd00:10::/64", "ip_version": 6}});
@@ -22,7 +26,7 @@ async fn world(conf: &str, workers: &[&str]) -> World {
     world
 }
 
-fn families(list: &[&str], policy: &str) -> Value {
+pub(crate) fn families(list: &[&str], policy: &str) -> Value {
     json!({"spec": {"ipFamilies": list, "ipFamilyPolicy": policy}})
 }
 
@@ -106,19 +110,4 @@ async fn a_network_of_one_family_serves_that_or_is_reported_if_both_are_required
         .event_with("required", "SyncLoadBalancerFailed", words)
         .await;
     assert_eq!(world.octavia("loadbalancers").await.len(), 1);
-}
-
-#[tokio::test]
-async fn a_second_family_that_comes_later_is_an_event_and_the_rest_follows_the_service() {
-    let world = world("", &["worker-1"]).await;
-    world.service("web", &[("TCP", 80)], json!({})).await;
-    world.published("web").await;
-    let both = families(&["IPv4", "IPv6"], "RequireDualStack");
-    world.cluster.merge::<Service>("web", both).await;
-    let words = "was created without an IPv6 address, and Octavia adds none later";
-    world
-        .event_with("web", "LoadBalancerDualStackIgnored", words)
-        .await;
-    world.worker("worker-2").await;
-    world.members_are(&["worker-1", "worker-2"]).await;
 }

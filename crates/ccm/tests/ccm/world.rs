@@ -10,7 +10,7 @@ use ccm::cloud_conf::CloudConf;
 use ccm::{Options, Settings};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use openstack::transport::{InProcess, Transport};
+use openstack::transport::{InProcess, SharedTransport, Transport};
 use openstack::{CloudConfig, PoolOptions, SessionOptions};
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
@@ -30,6 +30,8 @@ pub(crate) struct World {
     running: Option<(Running, Cut)>,
     /// The client of the manager, if it is not that of the cluster.
     pub(crate) client: Option<Client>,
+    /// Whether the Octavia that the manager sees gives a load balancer one address.
+    pub(crate) has_older_octavia: bool,
     token: String,
     pub(crate) network: String,
     pub(crate) subnet: String,
@@ -64,6 +66,7 @@ impl World {
             options,
             running: None,
             client: None,
+            has_older_octavia: false,
             token: String::new(),
             network: String::new(),
             subnet: String::new(),
@@ -328,7 +331,10 @@ impl World {
     /// Starts the manager.
     pub(crate) fn run(&mut self) {
         let cut = Cut::default();
-        let cloud = Arc::new(InProcess::new(self.cloud.router(URL)));
+        let mut cloud: SharedTransport = Arc::new(InProcess::new(self.cloud.router(URL)));
+        if self.has_older_octavia {
+            cloud = Arc::new(crate::older::Older(cloud));
+        }
         let transport = testbed::line(cloud, &cut);
         let mut options = self.options.clone();
         options.clouds = PoolOptions {

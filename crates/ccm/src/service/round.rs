@@ -1,0 +1,178 @@
+//! What is to be done for a Service: for its load balancer, and for that of the second family if there is one.
+
+use std::sync::Arc;
+
+use api::k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use openstack::View;
+
+use super::desired::{self, Desired, Facts};
+use super::observed::{self, Observed, Role};
+use super::second::Second;
+use super::vip::Family;
+use super::{Notice, Rejection, Work, groups, immutable, plan, sharing, teardown};
+
+/// The desired and the observed load balancer, and the steps between them.
+pub(super) struct Round {
+    pub(super) desired: Desired,
+    pub(super) observed: Option<Observed>,
+    pub(super) steps: Vec<plan::Step>,
+    /// Whether the security group is as desired.
+    has_group: bool,
+}
+
+impl Round {
+    fn changes_only_members(&self) -> bool {
+        self.steps.iter().all(plan::Step::is_of_members)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.steps.is_empty() && self.has_group && self.observed.is_some() && self.is_ready()
+    }
+
+    /// Whether the load balancer is not there yet, or can be changed.
+    pub(super) fn is_ready(&self) -> bool {
+        let observed = self.observed.as_ref();
+        observed.is_none_or(|observed| observed.balancer.provisioning_status == "ACTIVE")
+    }
+
+    /// Whether the load balancer was not created for the Service.
+    fn is_shared(&self) -> bool {
+        let observed = self.observed.as_ref();
+        observed.is_some_and(|observed| observed.role != Role::Owner)
+    }
+}
+
+/// All load balancers of a Service.
+pub(super) struct Rounds {
+    pub(super) first: Round,
+    /// The load balancer for the second family.
+    pub(super) second: Option<(Second, Round)>,
+    /// What is left of load balancers for families that the first one has, or the Service has no longer.
+    pub(super) surplus: Vec<Second>,
+}
+
+impl Rounds {
+    fn all(&self) -> impl Iterator<Item = &Round> {
+        let second = self.second.as_ref().map(|(_, round)| round);
+        std::iter::once(&self.first).chain(second)
+    }
+
+    /// Whether nothing is left to do but to change members.
+    pub(super) fn changes_only_members(&self) -> bool {
+        let has_steps = self.all().any(|round| !round.steps.is_empty());
+        has_steps && self.all().all(Round::changes_only_members)
+    }
+
+    /// Whether nothing is left to do.
+    pub(super) fn is_settled(&self) -> bool {
+        self.surplus.is_empty() && self.all().all(Round::is_settled)
+    }
+
+    /// What has no effect. The second load balancer repeats what the first one says.
+    pub(super) fn notices(&self) -> Vec<Notice> {
+        let mut all: Vec<Notice> = Vec::new();
+        for notice in self.all().flat_map(|round| &round.desired.notices) {
+            if !all.contains(notice) {
+                all.push(notice.clone());
+            }
+        }
+        all
+    }
+}
+
+/// Compares what a Service asks for with what a view shows.
+///
+/// # Errors
+/// Why the Service is rejected.
+pub(super) fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Rounds, Rejection> {
+    let mut first = of(work, nodes, view)?;
+    let apart = first.desired.apart.clone();
+    let second = match &apart {
+        None => None,
+        Some((family, reason)) => beside(work, &mut first, *family, reason, nodes, view)?,
+    };
+    let wanted = apart.map(|(family, _)| family);
+    let others = Family::ALL
+        .into_iter()
+        .filter(|family| Some(*family) != wanted);
+    Ok(Rounds {
+        first,
+        second,
+        surplus: others
+            .filter(|family| teardown::is_left(work, &work.identity.of_second(*family), view))
+            .map(|family| Second::of(work.service, work.identity, family))
+            .collect(),
+    })
+}
+
+/// The load balancer for a family whose address the first one does not have, for this `reason`.
+fn beside(
+    work: &Work<'_>,
+    first: &mut Round,
+    family: Family,
+    reason: &str,
+    nodes: &[Arc<Node>],
+    view: &View,
+) -> Result<Option<(Second, Round)>, Rejection> {
+    let second = Second::of(work.service, work.identity, family);
+    let found = match first.is_shared() {
+        true => Err(Rejection::new("the first one is shared")),
+        false => of(&second.work(work), nodes, view),
+    };
+    let rejection = match found {
+        Ok(round) => return Ok(Some((second, round))),
+        Err(rejection) => rejection,
+    };
+    let spec = work.service.spec.as_ref();
+    let policy = spec.and_then(|spec| spec.ip_family_policy.as_deref());
+    let why = format!(
+        "{reason}; and a second load balancer is not possible: {}",
+        rejection.message
+    );
+    if policy == Some("RequireDualStack") && first.observed.is_none() {
+        let message = format!("spec.ipFamilyPolicy: RequireDualStack: {why}");
+        return Err(Rejection::new(message));
+    }
+    first.desired.notices.push(Notice {
+        reason: "LoadBalancerDualStackIgnored",
+        message: format!("spec.ipFamilies: only the first family is served: {why}"),
+    });
+    Ok(None)
+}
+
+/// Compares one load balancer with the observed one.
+fn of(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Rejection> {
+    let observed = observed::find(work.service, work.identity, view)?;
+    let facts = Facts {
+        nodes,
+        view,
+        conf: &work.settings.conf,
+        existing: observed.as_ref().map(|observed| &*observed.balancer),
+        has_floating_ip: observed
+            .as_ref()
+            .is_some_and(|observed| observed.floating_ip.is_some()),
+        has_additional_vips: work.has_additional_vips,
+    };
+    let mut desired = desired::of(work.service, work.identity, &facts)?;
+    if let Some(observed) = &observed {
+        let changed = immutable::notices(work.service, &desired, observed);
+        desired.notices.extend(changed);
+        let most = work.settings.conf.load_balancer.max_shared;
+        sharing::check(&desired, observed, work.identity, most)?;
+    }
+    let steps = plan::steps(&desired, observed.as_ref());
+    let has_group = groups::is_settled(work.identity, desired.group.as_ref(), view);
+    Ok(Round {
+        has_group,
+        desired,
+        observed,
+        steps,
+    })
+}
+
+/// Whether the annotation names a load balancer that is not in the view.
+pub(super) fn names_unknown(work: &Work<'_>, view: &View) -> bool {
+    let named = work.service.annotations().get(super::annotations::ID);
+    named.is_some_and(|id| !id.is_empty() && view.load_balancers.get(id).is_none())
+}
