@@ -44,6 +44,9 @@ mod placement;
 #[path = "ccm/second.rs"]
 mod second;
 
+#[path = "ccm/serial.rs"]
+mod serial;
+
 #[path = "ccm/older.rs"]
 mod older;
 

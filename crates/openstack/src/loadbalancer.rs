@@ -8,7 +8,7 @@ mod status;
 pub use calls::LoadBalancing;
 pub use create::{
     ListenerCreate, ListenerUpdate, LoadBalancerCreate, LoadBalancerUpdate, MemberCreate,
-    MonitorCreate, MonitorUpdate, PoolCreate, PoolUpdate,
+    MemberUpdate, MonitorCreate, MonitorUpdate, PoolCreate, PoolUpdate,
 };
 pub use resource::{
     AdditionalVip, LbFlavor, Listener, LoadBalancer, LoadBalancerQuota, Member, Monitor, Pool,

@@ -262,8 +262,7 @@ pub const KEYS: &[Key] = &[
     key(LoadBalancer, "container-store", Choice(&["barbican", "external", ""]), "barbican", "who has the certificate: with `external`, the manager does not look for it"),
     key(LoadBalancer, "max-shared-lb", Number(1), "2", "most Services of one load balancer"),
     key(LoadBalancer, "error-recovery", Choice(Recovery::NAMES), "failover", "what is done about a load balancer in ERROR: none, failover, or recreate after that; the Go manager ignores the key"),
-    key(LoadBalancer, "provider-requires-serial-api-calls", Bool, "false", "no bulk requests")
-        .rejected("bulk requests cannot be turned off; remove the key if the driver has them"),
+    key(LoadBalancer, "provider-requires-serial-api-calls", Bool, "false", "listeners, pools, members and monitors are created one at a time"),
     key(LoadBalancerClass, "subnet-id", Text, "", "as in LoadBalancer"),
     key(LoadBalancerClass, "member-subnet-id", Text, "", "as in LoadBalancer"),
     key(LoadBalancerClass, "network-id", Text, "", "as in LoadBalancer"),

@@ -142,6 +142,8 @@ pub struct LoadBalancer {
     pub max_shared: u32,
     /// `error-recovery`.
     pub recovery: Recovery,
+    /// `provider-requires-serial-api-calls`: the driver has no bulk requests.
+    pub is_serial: bool,
 }
 
 impl Default for LoadBalancer {
@@ -163,6 +165,7 @@ impl Default for LoadBalancer {
             has_external_store: false,
             max_shared: 2,
             recovery: Recovery::default(),
+            is_serial: false,
         }
     }
 }
@@ -331,6 +334,7 @@ impl LoadBalancer {
             "container-store" => self.has_external_store = value.text() == "external",
             "max-shared-lb" => self.max_shared = value.number(),
             "error-recovery" => self.recovery = Recovery::named(&value.text()),
+            "provider-requires-serial-api-calls" => self.is_serial = value.truth(),
             "node-selector" => {
                 if let Value::Labels(labels) = value {
                     self.node_selector = labels;

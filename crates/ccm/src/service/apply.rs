@@ -134,6 +134,18 @@ async fn take(
                 .normal(work.service, "UpdatedLoadBalancer", "Update", note)
                 .await;
         }
+        Step::CreateMember { pool, member } => {
+            let created = inventory.create_member(&pool, &member).await;
+            created.map_err(failed("creating a member"))?;
+        }
+        Step::UpdateMember { pool, id, change } => {
+            let updated = inventory.update_member(&pool, &id, &change).await;
+            updated.map_err(failed("changing a member"))?;
+        }
+        Step::DeleteMember { pool, id } => {
+            let deleted = inventory.delete_member(&pool, &id).await;
+            deleted.map_err(failed("deleting a member"))?;
+        }
         Step::CreateMonitor(monitor) => {
             let created = inventory.create_monitor(balancer, &monitor).await;
             created.map_err(failed("creating a health monitor"))?;

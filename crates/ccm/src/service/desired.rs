@@ -37,6 +37,8 @@ pub(crate) struct Desired {
     pub(crate) hostname: Option<String>,
     /// Whether members receive the PROXY protocol.
     pub(crate) is_proxied: bool,
+    /// Whether the driver has no bulk requests.
+    pub(crate) is_serial: bool,
     /// The security group, if cloud.conf asks for one.
     pub(crate) group: Option<Group>,
     /// The settings that have no effect.
@@ -159,6 +161,7 @@ pub(crate) fn of(
         is_internal: wishes.internal,
         is_proxied: wishes.traffic.proxy.is_some(),
         hostname: wishes.hostname,
+        is_serial: facts.conf.load_balancer.is_serial,
         group: None,
         notices,
         identity: identity.clone(),

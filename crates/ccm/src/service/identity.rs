@@ -213,7 +213,7 @@ impl Identity {
 }
 
 /// Truncates to [`LONGEST`] bytes, as the Go manager does.
-fn cut(name: String) -> String {
+pub(super) fn cut(name: String) -> String {
     cut_to(name, LONGEST)
 }
 

@@ -40,6 +40,15 @@ pub(crate) struct Observed {
     pub(crate) is_published: bool,
 }
 
+impl Observed {
+    /// Whether a listener has a member.
+    pub(crate) fn has_members(&self) -> bool {
+        self.listeners
+            .values()
+            .any(|branch| !branch.members.is_empty())
+    }
+}
+
 /// A listener with its pool, members and monitor.
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {

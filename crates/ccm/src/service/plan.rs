@@ -1,15 +1,15 @@
 //! The steps from the observed to the desired load balancer. Pure functions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use openstack::loadbalancer::{
-    ListenerCreate, ListenerUpdate, LoadBalancerCreate, Member, MemberCreate, Monitor,
-    MonitorCreate, MonitorUpdate, Pool, PoolCreate, PoolUpdate,
+    ListenerCreate, ListenerUpdate, LoadBalancerCreate, Member, MemberCreate, MemberUpdate,
+    Monitor, MonitorCreate, MonitorUpdate, Pool, PoolCreate, PoolUpdate,
 };
 
 use super::desired::{Desired, are_everyone};
 use super::floating::Floating;
-use super::identity::Identity;
+use super::identity::{Identity, cut};
 use super::observed::{Branch, Observed, Role};
 use super::sharing::transport;
 use super::traffic;
@@ -42,6 +42,20 @@ pub(crate) enum Step {
         pool: String,
         members: Vec<MemberCreate>,
     },
+    /// Adds one member, where the driver has no bulk requests.
+    CreateMember {
+        pool: String,
+        member: Box<MemberCreate>,
+    },
+    UpdateMember {
+        pool: String,
+        id: String,
+        change: MemberUpdate,
+    },
+    DeleteMember {
+        pool: String,
+        id: String,
+    },
     CreateMonitor(Box<MonitorCreate>),
     UpdateMonitor {
         id: String,
@@ -63,7 +77,13 @@ pub(crate) enum Step {
 impl Step {
     /// Whether the step changes members alone.
     pub(crate) const fn is_of_members(&self) -> bool {
-        matches!(self, Self::SetMembers { .. })
+        matches!(
+            self,
+            Self::SetMembers { .. }
+                | Self::CreateMember { .. }
+                | Self::UpdateMember { .. }
+                | Self::DeleteMember { .. }
+        )
     }
 
     /// Whether the step needs a load balancer that is ready.
@@ -82,7 +102,11 @@ impl Step {
 /// The steps in their order: missing parts are created before surplus parts are deleted.
 pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step> {
     let Some(observed) = observed else {
-        return vec![Step::Create(Box::new(desired.tree.clone()))];
+        let mut tree = desired.tree.clone();
+        if desired.is_serial {
+            tree.listeners.clear();
+        }
+        return vec![Step::Create(Box::new(tree))];
     };
     let balancer = &observed.balancer;
     if balancer.provisioning_status == "PENDING_DELETE" {
@@ -109,7 +133,7 @@ pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step>
     for listener in &desired.tree.listeners {
         let key = (listener.protocol.clone(), listener.protocol_port);
         if let Some(branch) = observed.listeners.get(&key) {
-            change(listener, branch, &mut steps);
+            change(listener, branch, desired.is_serial, &mut steps);
             continue;
         }
         // Octavia rejects a second listener with the port, for example an HTTP one beside a TCP one.
@@ -118,8 +142,10 @@ pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step>
         });
         steps
             .extend(in_the_way.map(|(_, branch)| Step::DeleteListener(branch.listener.id.clone())));
+        let pool = listener.default_pool.clone();
         steps.push(Step::CreateListener(Box::new(ListenerCreate {
             loadbalancer_id: Some(balancer.id.clone()),
+            default_pool: pool.filter(|_| !desired.is_serial),
             ..listener.clone()
         })));
     }
@@ -178,7 +204,7 @@ fn floating_ip(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
     }
 }
 
-fn change(wanted: &ListenerCreate, branch: &Branch, steps: &mut Vec<Step>) {
+fn change(wanted: &ListenerCreate, branch: &Branch, is_serial: bool, steps: &mut Vec<Step>) {
     let listener = &branch.listener;
     let cidrs = wanted.allowed_cidrs.clone();
     let change = ListenerUpdate {
@@ -215,7 +241,9 @@ fn change(wanted: &ListenerCreate, branch: &Branch, steps: &mut Vec<Step>) {
             change,
         });
     }
-    if !same_members(&wanted.members, &branch.members) {
+    if is_serial {
+        single_members(&pool.id, &wanted.members, &branch.members, steps);
+    } else if !same_members(&wanted.members, &branch.members) {
         steps.push(Step::SetMembers {
             pool: pool.id.clone(),
             members: wanted.members.clone(),
@@ -257,6 +285,54 @@ fn same_members(wanted: &[MemberCreate], known: &[impl AsRef<Member>]) -> bool {
         .map(|m| (m.address.clone(), m.protocol_port, m.monitor_port))
         .collect();
     wanted == known
+}
+
+/// The steps for each member alone, new ones first.
+fn single_members(
+    pool: &str,
+    wanted: &[MemberCreate],
+    known: &[impl AsRef<Member>],
+    steps: &mut Vec<Step>,
+) {
+    let known = known.iter().map(AsRef::as_ref);
+    let mut known: BTreeMap<_, _> = known
+        .filter(|member| member.provisioning_status != "PENDING_DELETE")
+        .map(|member| ((member.address.as_str(), member.protocol_port), member))
+        .collect();
+    for member in wanted {
+        let Some(known) = known.remove(&(member.address.as_str(), member.protocol_port)) else {
+            steps.push(Step::CreateMember {
+                pool: pool.to_owned(),
+                member: Box::new(named_alone(member)),
+            });
+            continue;
+        };
+        let port = member.monitor_port;
+        let change = MemberUpdate {
+            monitor_port: (port != known.monitor_port).then_some(port),
+            ..MemberUpdate::default()
+        };
+        if change != MemberUpdate::default() {
+            steps.push(Step::UpdateMember {
+                pool: pool.to_owned(),
+                id: known.id.clone(),
+                change,
+            });
+        }
+    }
+    steps.extend(known.into_values().map(|member| Step::DeleteMember {
+        pool: pool.to_owned(),
+        id: member.id.clone(),
+    }));
+}
+
+/// The member under the name that the Go manager gives to one that is created alone.
+fn named_alone(member: &MemberCreate) -> MemberCreate {
+    let (address, port) = (&member.address, member.protocol_port);
+    MemberCreate {
+        name: cut(format!("member_{}_{address}_{port}", member.name)),
+        ..member.clone()
+    }
 }
 
 fn monitor(

@@ -88,11 +88,13 @@ fn hostname(name: String) -> LoadBalancerIngress {
     }
 }
 
-/// The addresses of the families, in their order, once the load balancer is active and has all of them.
+/// The addresses of the families, in their order, once the load balancer is active, has all of them,
+/// and has a member.
 fn addresses(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
     let balancer = &observed.balancer;
+    let serves = balancer.provisioning_status == "ACTIVE" && observed.has_members();
     // A published address stays, whatever the state of the load balancer in Octavia is.
-    if balancer.provisioning_status != "ACTIVE" && !observed.is_published {
+    if !serves && !observed.is_published {
         return None;
     }
     let others = balancer.additional_vips.iter().map(|vip| &vip.ip_address);

@@ -7,7 +7,8 @@ use crate::compute::{Server, ServerCreate};
 use crate::error::{Error, Result};
 use crate::loadbalancer::{
     Listener, ListenerCreate, ListenerUpdate, LoadBalancer, LoadBalancerCreate, LoadBalancerUpdate,
-    Member, MemberCreate, Monitor, MonitorCreate, MonitorUpdate, Pool, PoolCreate, PoolUpdate,
+    Member, MemberCreate, MemberUpdate, Monitor, MonitorCreate, MonitorUpdate, Pool, PoolCreate,
+    PoolUpdate,
 };
 use crate::network::{
     ExtraRoute, FloatingIp, FloatingIpCreate, FloatingIpUpdate, Network, NetworkCreate, Port,
@@ -662,6 +663,25 @@ impl Inventory {
         self.inner.pool_marks.lock().remove(pool);
         self.stale(Kind::Members);
         Ok(())
+    }
+
+    /// Changes a member of a pool.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_member(
+        &self,
+        pool: &str,
+        member: &str,
+        change: &MemberUpdate,
+    ) -> Result<Arc<Member>> {
+        let member = self
+            .session()
+            .load_balancer()
+            .update_member(pool, member, change)
+            .await?;
+        self.updating_pool(pool);
+        Ok(self.fold(member))
     }
 
     /// Removes a member from a pool.

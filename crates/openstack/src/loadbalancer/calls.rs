@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::create::{
     ListenerCreate, ListenerUpdate, LoadBalancerCreate, LoadBalancerUpdate, MemberCreate,
-    MonitorCreate, MonitorUpdate, PoolCreate, PoolUpdate,
+    MemberUpdate, MonitorCreate, MonitorUpdate, PoolCreate, PoolUpdate,
 };
 use super::resource::{
     LbFlavor, Listener, LoadBalancer, LoadBalancerQuota, Member, Monitor, Pool, Provider,
@@ -322,6 +322,27 @@ impl LoadBalancing {
         let call = Call::put(Service::LoadBalancer, "/lbaas/pools/{id}/members", &[pool])
             .body("members", &members);
         self.session.done(call).await
+    }
+
+    /// Changes a member of a pool.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn update_member(
+        &self,
+        pool: &str,
+        member: &str,
+        change: &MemberUpdate,
+    ) -> Result<Member> {
+        let call = Call::put(
+            Service::LoadBalancer,
+            "/lbaas/pools/{id}/members/{member}",
+            &[pool, member],
+        )
+        .body("member", change);
+        let mut member: Member = self.session.one(call, "member").await?;
+        pool.clone_into(&mut member.pool_id);
+        Ok(member)
     }
 
     /// Removes a member from a pool.

@@ -205,6 +205,17 @@ pub struct MemberCreate {
     pub tags: Vec<String>,
 }
 
+/// A change of a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemberUpdate {
+    /// Share of the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<i64>,
+    /// Port that the health monitor asks; `Some(None)` for that of the member.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monitor_port: Option<Option<u16>>,
+}
+
 /// A new health monitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MonitorCreate {
