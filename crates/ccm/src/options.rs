@@ -72,6 +72,8 @@ pub struct Options {
     pub node_concurrency: u16,
     /// The maximum number of concurrent reconciles of Services (`--concurrent-service-syncs`).
     pub service_concurrency: u16,
+    /// The shortest interval between changes of member weights that follow the endpoints of a Service.
+    pub weight_period: Duration,
     /// How the cloud is accessed and observed.
     pub clouds: PoolOptions,
     /// The metrics of reconciles and of requests to the cloud.
@@ -94,6 +96,7 @@ impl Options {
             },
             node_concurrency: 10,
             service_concurrency: 10,
+            weight_period: Duration::from_secs(10),
             clouds: PoolOptions::default(),
             metrics: Metrics::default(),
         }

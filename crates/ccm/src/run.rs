@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
-use futures::{FutureExt, stream};
+use api::k8s_openapi::api::discovery::v1::EndpointSlice;
+use futures::{FutureExt, Stream, TryStreamExt, stream};
 use kube::runtime::reflector::{ObjectRef, store::Writer};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kube::{Api, Client};
@@ -18,11 +19,13 @@ use crate::context::Context;
 use crate::metrics::Metrics;
 use crate::node::{self, Shared, absence::Absences};
 use crate::options::Options;
+use crate::service::weights::Weights;
 use crate::{routes, service, wake};
 
 /// The name of the node controller, in logs and metrics: it combines two controllers of the Go manager.
 const NODES: &str = "cloud-node";
 const SERVICES: &str = "service-lb";
+const ENDPOINTS: &str = "service-lb-endpoints";
 
 /// Sessions and lists that the managers of several clusters share, and the metrics of all of them.
 #[derive(Clone, Debug)]
@@ -159,8 +162,11 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
     let touched = wake::watched::changed(reflector(writer, events), service::node_aspects);
     let changes = wake::services(&ctx.clouds, store.clone(), ctx.options.cluster_name.clone());
     let settings = wake::settings(ctx.options.settings.clone(), store);
+    let (weights, endpoints) = endpoints(&ctx);
+    let of_slice = wake::of_slice(controller.store());
     let controller = controller
         .reconcile_on(stream::select(changes, settings))
+        .watches_stream(endpoints, of_slice)
         .watches_stream(touched, move |_| {
             let services = all.state();
             let wanted = services
@@ -181,8 +187,37 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
         nodes,
         recoveries: Default::default(),
         drivers: Default::default(),
+        weights,
     });
     controller::run(controller, service::reconcile, shared, settings).await;
+}
+
+/// The weights of members, and the EndpointSlices that change, which are watched once a Service asks for weights.
+fn endpoints(
+    ctx: &Context,
+) -> (
+    Arc<Weights>,
+    impl Stream<Item = watcher::Result<EndpointSlice>> + Send + use<>,
+) {
+    let writer = Writer::<EndpointSlice>::default();
+    let slices = writer.as_reader();
+    let weights = Arc::new(Weights::new(slices.clone(), ctx.options.weight_period));
+    let wanted = weights.wanted();
+    let reports = Reports {
+        recorder: None,
+        ..reports(ctx, ENDPOINTS)
+    };
+    let api = Api::all(ctx.client.clone());
+    let skipped = Skipped::default();
+    let config = watcher::Config::default();
+    let events = watch::events::<EndpointSlice>(api, config, (), slices, skipped, reports);
+    let events = events.map_ok(|event| event.modify(service::weights::trim));
+    let changed = reflector(writer, events.default_backoff()).touched_objects();
+    let changed = async move {
+        wanted.await;
+        changed
+    };
+    (weights, changed.flatten_stream())
 }
 
 async fn nodes(ctx: Arc<Context>, shutdown: CancellationToken) {

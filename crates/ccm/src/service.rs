@@ -13,6 +13,7 @@
 //!   second        a load balancer for the second address family
 //!   immutable     what Octavia does not change
 //!   members       the nodes that receive the traffic
+//!   weights       how much of it, by the endpoints on them
 //!   desired       the desired load balancer (pure)
 //!   observed      the observed load balancer, from the shared lists
 //!   plan          the steps from the observed to the desired load balancer (pure)
@@ -50,6 +51,7 @@ mod teardown;
 mod tests;
 mod traffic;
 pub(crate) mod vip;
+pub(crate) mod weights;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -64,6 +66,7 @@ use self::identity::Identity;
 use self::recovery::Recoveries;
 use self::round::{Round, Rounds};
 use self::second::Drivers;
+use self::weights::Weights;
 use crate::context::{Context, Error};
 use crate::metrics::Operation;
 use crate::options::Settings;
@@ -123,6 +126,7 @@ pub(crate) struct Shared {
     pub(crate) nodes: Store<Node>,
     pub(crate) recoveries: Recoveries,
     pub(crate) drivers: Drivers,
+    pub(crate) weights: Arc<Weights>,
 }
 
 /// The parameters of a reconcile.
@@ -135,6 +139,7 @@ pub(crate) struct Work<'a> {
     pub(crate) identity: &'a Identity,
     pub(crate) recoveries: &'a Recoveries,
     pub(crate) drivers: &'a Drivers,
+    pub(crate) weights: &'a weights::Current,
     /// Whether Octavia gives a load balancer an address of each family.
     pub(crate) has_additional_vips: bool,
 }
@@ -202,6 +207,7 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
         identity: &identity,
         recoveries: &shared.recoveries,
         drivers: &shared.drivers,
+        weights: &shared.weights.of(&service, Instant::now()),
         has_additional_vips: wanted
             && !shared.drivers.lacks(&settings.conf.load_balancer.provider)
             && has_additional_vips(&service, &cloud).await?,
@@ -269,11 +275,13 @@ async fn converge(
         }
     }
     let published = status::publish(work, &rounds, &view).await?;
-    Ok(Action::requeue(if waits || !published {
+    let pause = if waits || !published {
         FALLBACK
     } else {
         RESYNC
-    }))
+    };
+    let weights = work.weights.changes_in.unwrap_or(pause);
+    Ok(Action::requeue(pause.min(weights)))
 }
 
 /// What is to be done, by lists that are fresh unless it is nothing.

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
+use api::k8s_openapi::api::discovery::v1::EndpointSlice;
 use futures::stream::{self, Stream, StreamExt};
 use kube::ResourceExt;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -105,6 +106,18 @@ pub(crate) fn settings<T: Send + Sync + 'static>(
         services.retain(|service| is_served(service));
         stream::iter(all(&services))
     })
+}
+
+/// The Service of an EndpointSlice, if it asks for weights.
+pub(crate) fn of_slice(
+    store: Store<Service>,
+) -> impl Fn(EndpointSlice) -> Option<ObjectRef<Service>> + Send + Sync + 'static {
+    move |slice| {
+        let name = slice.labels().get(service::weights::SERVICE_LABEL)?;
+        let reference = ObjectRef::new(name).within(&slice.namespace()?);
+        let found = store.get(&reference)?;
+        service::weights::are_asked(&found).then_some(reference)
+    }
 }
 
 fn all(services: &[Arc<Service>]) -> Vec<ObjectRef<Service>> {

@@ -47,6 +47,9 @@ mod second;
 #[path = "ccm/serial.rs"]
 mod serial;
 
+#[path = "ccm/weights.rs"]
+mod weights;
+
 #[path = "ccm/older.rs"]
 mod older;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Rejection;
 use super::traffic::Traffic;
+use super::{Rejection, weights};
 use crate::cloud_conf::{CloudConf, MonitorDefaults, NamePattern, Placement, TagFilter};
 
 const PREFIX: &str = "loadbalancer.openstack.org/";
@@ -143,6 +143,10 @@ pub const ANNOTATIONS: &[Annotation] = &[
         "`app-protocol`, or `80=HTTP,443=TERMINATED_HTTPS,22=TCP`: the protocol of single ports; not in the Go one",
     ),
     served(
+        "loadbalancer.openstack.org/member-weights",
+        "`ready-endpoints`: nodes get traffic by the number of ready endpoints on them; not in the Go one",
+    ),
+    served(
         "loadbalancer.openstack.org/timeout-client-data",
         "milliseconds of silence of clients",
     ),
@@ -179,6 +183,8 @@ pub(crate) struct Wishes {
     pub(crate) node_selector: Selector,
     pub(crate) hostname: Option<String>,
     pub(crate) traffic: Traffic,
+    /// Whether members have weights by ready endpoints.
+    pub(crate) has_weights: bool,
 }
 
 impl Wishes {
@@ -258,6 +264,7 @@ impl Wishes {
                 .unwrap_or_else(|| defaults.node_selector.clone()),
             hostname: given.text("hostname").map(str::to_owned),
             traffic: Traffic::of(&given, defaults)?,
+            has_weights: weights::asked(&given)?,
         })
     }
 }

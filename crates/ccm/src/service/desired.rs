@@ -16,6 +16,7 @@ use super::floating::{self, Floating};
 use super::groups::{self, Group};
 use super::identity::Identity;
 use super::vip::{self, Family};
+use super::weights::{self, Weighting};
 use super::{Notice, Rejection, members};
 use crate::cloud_conf::CloudConf;
 
@@ -37,6 +38,8 @@ pub(crate) struct Desired {
     pub(crate) hostname: Option<String>,
     /// Whether members receive the PROXY protocol.
     pub(crate) is_proxied: bool,
+    /// Whether members keep the weights that they have.
+    pub(crate) keeps_weights: bool,
     /// Whether the driver has no bulk requests.
     pub(crate) is_serial: bool,
     /// The security group, if cloud.conf asks for one.
@@ -57,6 +60,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) has_floating_ip: bool,
     /// Whether Octavia gives a load balancer an address of each family.
     pub(crate) has_additional_vips: bool,
+    /// The ready endpoints on the nodes, if the Service asks for weights.
+    pub(crate) weights: &'a weights::Current,
 }
 
 /// Computes the desired state.
@@ -117,6 +122,11 @@ pub(crate) fn of(
         });
     }
     notices.extend(affinity_notice(&spec));
+    notices.extend(weights_notice(&wishes, facts));
+    let weights = match is_ovn {
+        true => Weighting::Equal,
+        false => facts.weights.weighting.clone(),
+    };
     let parts = Parts {
         wishes: &wishes,
         identity,
@@ -125,6 +135,7 @@ pub(crate) fn of(
         ip6,
         second: second.zip(vip.second.clone()),
         member_subnet,
+        weights: &weights,
         cidrs: (!is_ovn).then(|| cidrs.clone()),
         is_ovn,
     };
@@ -161,6 +172,7 @@ pub(crate) fn of(
         is_internal: wishes.internal,
         is_proxied: wishes.traffic.proxy.is_some(),
         hostname: wishes.hostname,
+        keeps_weights: weights == Weighting::Kept,
         is_serial: facts.conf.load_balancer.is_serial,
         group: None,
         notices,
@@ -228,6 +240,27 @@ fn affinity_notice(spec: &ServiceSpec) -> Option<Notice> {
     })
 }
 
+/// The notice of weights that the driver does not have, or that are not known.
+fn weights_notice(wishes: &Wishes, facts: &Facts<'_>) -> Option<Notice> {
+    let reason = if !wishes.has_weights {
+        return None;
+    } else if facts.conf.load_balancer.provider == "ovn" {
+        "the driver ovn has no weights, so that all nodes get the same share: remove the annotation"
+    } else if facts.weights.is_unknown {
+        "the EndpointSlices cannot be read, so that weights stay as they are: allow the manager to list and watch \
+         endpointslices (discovery.k8s.io)"
+    } else {
+        return None;
+    };
+    Some(Notice {
+        reason: "LoadBalancerMemberWeightsIgnored",
+        message: format!(
+            "annotation loadbalancer.openstack.org/{}: {reason}",
+            weights::ANNOTATION
+        ),
+    })
+}
+
 /// The allowed CIDRs; all addresses of the families if the Service has no source ranges.
 fn allowed_cidrs(
     service: &Service,
@@ -289,6 +322,7 @@ struct Parts<'a> {
     /// The second family, and where its address is.
     second: Option<(Family, AdditionalVip)>,
     member_subnet: Option<String>,
+    weights: &'a Weighting,
     cidrs: Option<Vec<String>>,
     is_ovn: bool,
 }
@@ -348,6 +382,7 @@ impl Parts<'_> {
                     protocol_port: number.unwrap_or_default(),
                     subnet_id: subnet.clone(),
                     monitor_port: check_port,
+                    weight: self.weights.of(&node.name_any()),
                     ..MemberCreate::default()
                 })
             };

@@ -282,6 +282,7 @@ impl Model {
             address: wanted.address.clone(),
             protocol_port: wanted.protocol_port,
             monitor_port: wanted.monitor_port,
+            weight: wanted.weight.unwrap_or(1),
             pool_id: pool.to_owned(),
             ..Member::default()
         };
@@ -315,6 +316,7 @@ impl Model {
         service: &Service,
         nodes: &[Arc<Node>],
         is_serial: bool,
+        weighting: &weights::Weighting,
     ) -> Result<usize, String> {
         let conf = format!(
             "[Global]\nuse-clouds = true\n[LoadBalancer]\nprovider-requires-serial-api-calls = {is_serial}\n"
@@ -333,6 +335,10 @@ impl Model {
                     .as_ref()
                     .is_some_and(|observed| observed.floating_ip.is_some()),
                 has_additional_vips: true,
+                weights: &weights::Current {
+                    weighting: weighting.clone(),
+                    ..weights::Current::default()
+                },
             };
             let desired = desired::of(service, &identity, &facts);
             let desired = desired.map_err(|rejection| rejection.message)?;
@@ -368,6 +374,17 @@ impl Model {
                 .filter(|m| m.pool_id == pool.id)
                 .count();
             assert_eq!(members, wanted_pool.members.len());
+            for member in self.members.values().filter(|m| m.pool_id == pool.id) {
+                let wanted = wanted_pool
+                    .members
+                    .iter()
+                    .find(|m| m.address == member.address);
+                let weight = wanted.unwrap().weight.unwrap_or(member.weight);
+                assert_eq!(member.weight, weight);
+                assert!((0..=256).contains(&weight), "{weight}");
+                let is_equal = wanted.unwrap().weight.is_none() && !desired.keeps_weights;
+                assert!(!is_equal || weight == 1, "{weight}");
+            }
             let mut monitors = self.monitors.values().filter(|m| m.pools[0].id == pool.id);
             let kind = monitors.next().map(|monitor| monitor.kind.clone());
             let wanted_kind = wanted_pool.healthmonitor.as_ref().map(|m| m.kind.clone());
@@ -468,16 +485,26 @@ prop_compose! {
     }
 }
 
+fn any_weighting() -> impl Strategy<Value = weights::Weighting> {
+    let counts = prop::collection::btree_map("node-[1-4]", 0..400_u32, 0..4);
+    prop_oneof![
+        Just(weights::Weighting::Equal),
+        Just(weights::Weighting::Kept),
+        counts.prop_map(weights::Weighting::By),
+    ]
+}
+
 proptest! {
     #[test]
     fn from_any_service_to_any_other_the_plan_converges_and_is_then_empty(
-        services in prop::collection::vec((any_service(), any::<bool>()), 1..4)
+        services in prop::collection::vec((any_service(), any::<bool>(), any_weighting()), 1..4)
     ) {
         let mut model = Model::default();
-        for ((service, nodes), is_serial) in services {
+        for ((service, nodes), is_serial, weighting) in services {
             let nodes: Vec<_> = (1..=nodes).map(node).collect();
-            match model.converge(&service, &nodes, is_serial) {
-                Ok(_) => prop_assert_eq!(model.converge(&service, &nodes, is_serial), Ok(0)),
+            let mut converge = || model.converge(&service, &nodes, is_serial, &weighting);
+            match converge() {
+                Ok(_) => prop_assert_eq!(converge(), Ok(0)),
                 // All ports were UDP or SCTP.
                 Err(problem) => prop_assert!(problem.contains("spec.ports is empty"), "{}", problem),
             }

@@ -133,7 +133,7 @@ pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step>
     for listener in &desired.tree.listeners {
         let key = (listener.protocol.clone(), listener.protocol_port);
         if let Some(branch) = observed.listeners.get(&key) {
-            change(listener, branch, desired.is_serial, &mut steps);
+            change(listener, branch, desired, &mut steps);
             continue;
         }
         // Octavia rejects a second listener with the port, for example an HTTP one beside a TCP one.
@@ -204,7 +204,7 @@ fn floating_ip(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
     }
 }
 
-fn change(wanted: &ListenerCreate, branch: &Branch, is_serial: bool, steps: &mut Vec<Step>) {
+fn change(wanted: &ListenerCreate, branch: &Branch, desired: &Desired, steps: &mut Vec<Step>) {
     let listener = &branch.listener;
     let cidrs = wanted.allowed_cidrs.clone();
     let change = ListenerUpdate {
@@ -241,12 +241,13 @@ fn change(wanted: &ListenerCreate, branch: &Branch, is_serial: bool, steps: &mut
             change,
         });
     }
-    if is_serial {
-        single_members(&pool.id, &wanted.members, &branch.members, steps);
-    } else if !same_members(&wanted.members, &branch.members) {
+    let members = with_weights(&wanted.members, &branch.members, desired.keeps_weights);
+    if desired.is_serial {
+        single_members(&pool.id, &members, &branch.members, steps);
+    } else if !same_members(&members, &branch.members) {
         steps.push(Step::SetMembers {
             pool: pool.id.clone(),
-            members: wanted.members.clone(),
+            members,
         });
     }
     monitor(
@@ -273,16 +274,40 @@ fn same_cidrs(wanted: &[String], known: &[String]) -> bool {
     known.is_empty() && are_everyone(wanted) || set(wanted) == set(known)
 }
 
+/// The members with a weight each, which a request without one could leave as it is: that of the endpoints, or else 1,
+/// or the one that the member has if it `keeps` it.
+fn with_weights(
+    wanted: &[MemberCreate],
+    known: &[impl AsRef<Member>],
+    keeps: bool,
+) -> Vec<MemberCreate> {
+    let kept = |wanted: &MemberCreate| {
+        let mut known = known.iter().map(AsRef::as_ref).filter(|_| keeps);
+        let found = known.find(|known| {
+            known.address == wanted.address && known.protocol_port == wanted.protocol_port
+        });
+        found.map(|known| known.weight)
+    };
+    let weighted = |member: &MemberCreate| MemberCreate {
+        weight: member.weight.or_else(|| kept(member)).or(Some(1)),
+        ..member.clone()
+    };
+    wanted.iter().map(weighted).collect()
+}
+
 fn same_members(wanted: &[MemberCreate], known: &[impl AsRef<Member>]) -> bool {
     let wanted: BTreeSet<_> = wanted
         .iter()
-        .map(|m| (m.address.clone(), m.protocol_port, m.monitor_port))
+        .map(|m| {
+            let weight = m.weight.unwrap_or(1);
+            (m.address.clone(), m.protocol_port, m.monitor_port, weight)
+        })
         .collect();
     let known: BTreeSet<_> = known
         .iter()
         .map(AsRef::as_ref)
         .filter(|member| member.provisioning_status != "PENDING_DELETE")
-        .map(|m| (m.address.clone(), m.protocol_port, m.monitor_port))
+        .map(|m| (m.address.clone(), m.protocol_port, m.monitor_port, m.weight))
         .collect();
     wanted == known
 }
@@ -309,8 +334,8 @@ fn single_members(
         };
         let port = member.monitor_port;
         let change = MemberUpdate {
+            weight: member.weight.filter(|weight| *weight != known.weight),
             monitor_port: (port != known.monitor_port).then_some(port),
-            ..MemberUpdate::default()
         };
         if change != MemberUpdate::default() {
             steps.push(Step::UpdateMember {

@@ -153,6 +153,7 @@ fn of(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reject
             .as_ref()
             .is_some_and(|observed| observed.floating_ip.is_some()),
         has_additional_vips: work.has_additional_vips,
+        weights: work.weights,
     };
     let mut desired = desired::of(work.service, work.identity, &facts)?;
     if let Some(observed) = &observed {

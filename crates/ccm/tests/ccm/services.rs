@@ -331,6 +331,11 @@ async fn what_is_wrong_is_rejected_with_an_event_that_names_it() {
             "lb-method: `FAST`: write one of ROUND_ROBIN",
         ),
         (
+            "weights",
+            json!({"loadbalancer.openstack.org/member-weights": "true"}),
+            "member-weights: `true`: write ready-endpoints, or remove",
+        ),
+        (
             "truth",
             json!({"loadbalancer.openstack.org/keep-floatingip": "yes"}),
             "keep-floatingip: `yes`: write true or false",

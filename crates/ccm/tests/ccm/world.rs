@@ -208,8 +208,17 @@ impl World {
         all[kind].as_array().unwrap().clone()
     }
 
-    /// The members of all pools, as `name address:port`.
+    /// The names of the members of all pools.
     pub(crate) async fn members(&self) -> Vec<String> {
+        let all = self.all_members().await;
+        let name = |member: &Value| member["name"].as_str().unwrap().to_owned();
+        let mut names: Vec<_> = all.iter().map(name).collect();
+        names.sort();
+        names
+    }
+
+    /// The members of all pools.
+    pub(crate) async fn all_members(&self) -> Vec<Value> {
         let mut all = Vec::new();
         for pool in self.octavia("pools").await {
             let path = format!(
@@ -219,10 +228,8 @@ impl World {
             let answer = self.send(&self.token, "GET", &path, Value::Null).await;
             // The pool may be deleted since it was listed.
             let members: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
-            let members = members["members"].as_array().into_iter().flatten();
-            all.extend(members.map(|m| m["name"].as_str().unwrap().to_owned()));
+            all.extend(members["members"].as_array().into_iter().flatten().cloned());
         }
-        all.sort();
         all
     }
 
