@@ -200,8 +200,8 @@ impl Look<'_> {
             }
             for write in &plan.writes {
                 tracing::debug!("{}: {}", self.cloud.name, write.doing);
-                store.write(write).await?;
             }
+            store.write(&plan.writes).await?;
             plan = store.plan().await?;
         }
         match plan.writes.first() {
@@ -256,10 +256,10 @@ impl Store<'_> {
         }
     }
 
-    async fn write(&mut self, write: &AccountWrite) -> Result<(), String> {
+    async fn write(&mut self, writes: &[AccountWrite]) -> Result<(), String> {
         match self {
-            Self::Broker(broker) => broker.write(write).await,
-            Self::Identity(identity) => identity.write(write).await,
+            Self::Broker(broker) => broker.write(writes).await,
+            Self::Identity(identity) => identity.write(writes).await,
         }
     }
 }

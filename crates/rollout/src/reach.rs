@@ -1,28 +1,35 @@
 //! HTTP to a program of a cloud: through the API server, by a forwarded port of its Pod. That needs nothing but the
 //! connection to the cluster, inside of it and outside, and no name of a Service that resolves.
 
+mod forwarded;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt as _;
-use futures::future::BoxFuture;
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
-use kube::api::{Api, Portforwarder};
+use tokio::sync::oneshot;
 
-/// The longest time for a connection, and for each answer.
+use self::forwarded::{Copying, Forwarded};
+
+/// The longest time for a connection, and without an answer.
 const LIMIT: Duration = Duration::from_secs(5);
 /// How much later than the end of a connection its reason may come.
 const SOON: Duration = Duration::from_millis(100);
 /// The longest answer in bytes.
 const LONGEST: usize = 4 << 20;
 
-/// A port of a Pod, to which requests are sent one after the other.
+/// The most requests that are sent at once: programs queue a hundred, and may have other clients.
+const WIDEST: usize = 16;
+
+/// A port of a Pod, to which requests are sent.
 pub(crate) struct Port<'a> {
     client: &'a Client,
     namespace: &'a str,
@@ -32,10 +39,11 @@ pub(crate) struct Port<'a> {
 }
 
 struct Connection {
-    forwarder: Portforwarder,
     sender: SendRequest<Full<Bytes>>,
     /// Why the kubelet has no connection to the port, which is more exact than that an answer is missing.
-    refused: Option<BoxFuture<'static, Option<String>>>,
+    refused: oneshot::Receiver<String>,
+    /// Copies as long as the connection is there.
+    _copying: Arc<Copying>,
 }
 
 /// An answer of a program.
@@ -55,17 +63,43 @@ pub(crate) struct Sent<'a> {
     pub(crate) body: Option<&'a str>,
 }
 
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.forwarder.abort();
-    }
-}
-
 impl Connection {
     /// Why there is no connection, if that is known by now.
     async fn refused(&mut self) -> Option<String> {
-        let refused = self.refused.take()?;
-        tokio::time::timeout(SOON, refused).await.ok().flatten()
+        let refused = tokio::time::timeout(SOON, &mut self.refused).await;
+        refused.ok()?.ok()
+    }
+
+    async fn of(forwarded: Forwarded) -> Result<Self, String> {
+        let (sender, connection) = http1::handshake(TokioIo::new(forwarded.stream))
+            .await
+            .map_err(|error| operator::words::chain(&error))?;
+        // It ends with its sender, or when the port is closed. Its error is also that of the request.
+        tokio::spawn(connection);
+        Ok(Self {
+            sender,
+            refused: forwarded.refused,
+            _copying: forwarded.copying,
+        })
+    }
+
+    /// Sends a request, and reads the whole answer.
+    async fn answer(&mut self, request: Request<Full<Bytes>>) -> Result<Answer, String> {
+        let answer = match self.sender.send_request(request).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                let refused = self.refused().await;
+                return Err(refused.unwrap_or_else(|| operator::words::chain(&error)));
+            }
+        };
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, LONGEST).collect().await;
+        let body = body.map_err(|error| error.to_string())?;
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body: body.to_bytes(),
+        })
     }
 }
 
@@ -84,14 +118,62 @@ impl<'a> Port<'a> {
     /// Sends a request. The error tells why there is no answer.
     pub(crate) async fn send(&mut self, sent: &Sent<'_>) -> Result<Answer, String> {
         let request = self.request(sent)?;
-        let (name, at) = (self.name(), LIMIT.as_secs());
-        let silent = |_| format!("{name} did not answer within {at} s");
         let answered = tokio::time::timeout(LIMIT, self.answered(request)).await;
-        let answer = answered.map_err(silent).and_then(|answer| answer);
-        if answer.is_err() {
-            self.open = None;
+        answered.unwrap_or_else(|_| Err(self.silent()))
+    }
+
+    /// Sends requests of which none depends on another, at once: each has a connection of its own, and all of these
+    /// together are one request to the API server. The answers are in the same order.
+    pub(crate) async fn send_all(&mut self, sent: &[Sent<'_>]) -> Vec<Result<Answer, String>> {
+        let mut answers = Vec::with_capacity(sent.len());
+        for sent in sent.chunks(WIDEST) {
+            let connections = tokio::time::timeout(LIMIT, self.connect(sent.len())).await;
+            match connections.unwrap_or_else(|_| Err(self.silent())) {
+                Ok(connections) => answers.extend(self.answers(connections, sent).await),
+                Err(why) => answers.extend(sent.iter().map(|_| Err(why.clone()))),
+            }
         }
-        answer
+        answers
+    }
+
+    /// The answers on these connections. A program that is busy answers one after the other.
+    async fn answers(
+        &self,
+        connections: Vec<Connection>,
+        sent: &[Sent<'_>],
+    ) -> Vec<Result<Answer, String>> {
+        let exchanges = connections.into_iter().zip(sent).enumerate();
+        let mut exchanges: FuturesUnordered<_> = exchanges
+            .map(|(index, (mut connection, sent))| async move {
+                let answer = match self.request(sent) {
+                    Ok(request) => {
+                        let answer = connection.answer(request).await;
+                        answer.map_err(|why| self.failed(&why))
+                    }
+                    Err(why) => Err(why),
+                };
+                (index, answer)
+            })
+            .collect();
+        let mut answers: Vec<_> = sent.iter().map(|_| Err(self.silent())).collect();
+        while let Ok(Some((index, answer))) = tokio::time::timeout(LIMIT, exchanges.next()).await {
+            if let Some(place) = answers.get_mut(index) {
+                *place = answer;
+            }
+        }
+        answers
+    }
+
+    fn silent(&self) -> String {
+        format!(
+            "{} did not answer within {} s",
+            self.name(),
+            LIMIT.as_secs()
+        )
+    }
+
+    fn failed(&self, why: &str) -> String {
+        format!("{} gave no answer: {why}", self.name())
     }
 
     fn name(&self) -> String {
@@ -119,27 +201,11 @@ impl<'a> Port<'a> {
     }
 
     async fn answered(&mut self, request: Request<Full<Bytes>>) -> Result<Answer, String> {
-        let name = self.name();
         let mut connection = self.connection().await?;
-        let failed = |why: String| format!("{name} gave no answer: {why}");
-        let answer = match connection.sender.send_request(request).await {
-            Ok(answer) => answer,
-            Err(error) => {
-                let refused = connection.refused().await;
-                return Err(failed(
-                    refused.unwrap_or_else(|| operator::words::chain(&error)),
-                ));
-            }
-        };
-        let (head, body) = answer.into_parts();
-        let body = Limited::new(body, LONGEST).collect().await;
-        let body = body.map_err(|error| failed(error.to_string()))?;
+        let answer = connection.answer(request).await;
+        let answer = answer.map_err(|why| self.failed(&why))?;
         self.open = Some(connection);
-        Ok(Answer {
-            status: head.status,
-            headers: head.headers,
-            body: body.to_bytes(),
-        })
+        Ok(answer)
     }
 
     /// The open connection, or a new one: a program may close its connection after each answer.
@@ -149,30 +215,23 @@ impl<'a> Port<'a> {
         {
             return Ok(kept);
         }
-        self.connect().await
+        let connection = self.connect(1).await?.pop();
+        connection.ok_or_else(|| self.failed("there is no connection"))
     }
 
-    async fn connect(&mut self) -> Result<Connection, String> {
-        let (name, port) = (self.name(), self.port);
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), self.namespace);
-        let forwarded = pods.portforward(self.pod, &[port]).await;
-        let mut forwarder = forwarded.map_err(|error| {
+    /// Connections to the port, by one request to the API server.
+    async fn connect(&self, count: usize) -> Result<Vec<Connection>, String> {
+        let name = self.name();
+        let opened = forwarded::open(self.client, self.namespace, self.pod, self.port, count).await;
+        let opened = opened.map_err(|error| {
             let why = operator::words::chain(&error);
             format!("{name} cannot be forwarded (verbs get and create of pods/portforward): {why}")
         })?;
-        let refused = forwarder.take_error(port).map(|it| it.boxed());
-        let stream = forwarder
-            .take_stream(port)
-            .ok_or("the port has no stream")?;
-        let (sender, connection) = http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| format!("{name}: {}", operator::words::chain(&error)))?;
-        // It ends with its sender, or when the port is closed. Its error is also that of the request.
-        tokio::spawn(connection);
-        Ok(Connection {
-            forwarder,
-            sender,
-            refused,
-        })
+        let mut connections = Vec::with_capacity(opened.len());
+        for forwarded in opened {
+            let connection = Connection::of(forwarded).await;
+            connections.push(connection.map_err(|why| format!("{name}: {why}"))?);
+        }
+        Ok(connections)
     }
 }

@@ -142,6 +142,15 @@ impl Identity {
         }
     }
 
+    /// The writes of a plan in rounds, each after the one before it: those of a round do not depend on each other. What is
+    /// created or changed has the ids of what is there already; what is deleted may hold what is deleted before it.
+    pub fn rounds(writes: &[AccountWrite]) -> impl Iterator<Item = &[AccountWrite]> {
+        writes.chunk_by(|one, next| {
+            one.method == next.method
+                && (one.method != "DELETE" || collection(one) == collection(next))
+        })
+    }
+
     fn mark(&self) -> String {
         mark(&self.uid)
     }
@@ -421,6 +430,12 @@ fn change(collection: &str, kind: &str, id: &str, fields: Json, name: &str) -> A
         doing: format!("changing {kind} {name}: {}", names.join(", ")),
         body: Some(Password::new(json!({kind: fields}).to_string())),
     }
+}
+
+/// The path of what a write adds to, or takes from.
+fn collection(write: &AccountWrite) -> &str {
+    let parts = write.path.rsplit_once('/');
+    parts.map_or("", |(collection, _)| collection)
 }
 
 fn delete(collection: &str, id: &str, words: &str) -> AccountWrite {

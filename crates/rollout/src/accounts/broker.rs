@@ -26,11 +26,14 @@ impl Management<'_> {
         Ok(self.broker.plan(&BrokerSeen::read(lists)?))
     }
 
-    pub(super) async fn write(&mut self, write: &AccountWrite) -> Result<(), String> {
-        let body = write.body.as_ref().map(deployer::Password::expose);
-        let method = method(write)?;
-        let done = self.ask(&method, &write.path, body, &write.doing).await;
-        done.map(drop)
+    /// Sends writes, one after the other: RabbitMQ keeps the connection.
+    pub(super) async fn write(&mut self, writes: &[AccountWrite]) -> Result<(), String> {
+        for write in writes {
+            let body = write.body.as_ref().map(deployer::Password::expose);
+            let method = method(write)?;
+            self.ask(&method, &write.path, body, &write.doing).await?;
+        }
+        Ok(())
     }
 
     /// The answer to a request that succeeds, or was done before.

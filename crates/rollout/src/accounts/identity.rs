@@ -7,6 +7,9 @@ use serde_json::Value;
 use super::method;
 use crate::reach::{Answer, Port, Sent};
 
+/// The header of tokens.
+const TOKEN: &str = "x-auth-token";
+
 /// Keystone.
 pub(super) struct Keystone<'a> {
     port: Port<'a>,
@@ -25,66 +28,78 @@ impl<'a> Keystone<'a> {
 
     /// Reads what is there, and plans.
     pub(super) async fn plan(&mut self) -> Result<AccountPlan, String> {
-        let mut lists = [const { Value::Null }; 5];
-        for (list, path) in lists.iter_mut().zip(Identity::lists()) {
-            *list = self.list(&path).await?;
-        }
+        let mut lists = self.read(&Identity::lists()).await?.into_iter();
+        let lists = [const { Value::Null }; 5].map(|_| lists.next().unwrap_or_default());
         let mut seen = IdentitySeen::read(lists)?;
-        if let Some(path) = self.identity.assignments(&seen) {
-            let assignments = self.list(&path).await?;
+        let path = self.identity.assignments(&seen);
+        let (users, path) = (self.identity.tried(&seen), path.as_slice());
+        let (mut assignments, accepted) = self.looked_into(path, &users).await?;
+        if let Some(assignments) = assignments.pop() {
             seen.assigned(assignments)?;
         }
-        for user in self.identity.tried(&seen) {
-            if !self.accepts(&user).await? {
-                seen.rejected(&user);
-            }
+        for (user, _) in users.iter().zip(accepted).filter(|(_, is)| !is) {
+            seen.rejected(user);
         }
         Ok(self.identity.plan(&seen))
     }
 
-    pub(super) async fn write(&mut self, write: &AccountWrite) -> Result<(), String> {
-        let (method, body) = (method(write)?, write.body.as_ref().map(Password::expose));
-        let answer = self.ask(&method, &write.path, body, &write.doing).await?;
-        let gone = method == Method::DELETE && answer.status == StatusCode::NOT_FOUND;
-        match answer.status.is_success() || gone {
-            true => Ok(()),
-            false => Err(failed(&answer, &write.doing)),
+    pub(super) async fn write(&mut self, writes: &[AccountWrite]) -> Result<(), String> {
+        for round in Identity::rounds(writes) {
+            self.round(round).await?;
         }
+        Ok(())
     }
 
-    async fn list(&mut self, path: &str) -> Result<Value, String> {
-        let doing = format!("reading {path}");
-        let answer = self.ask(&Method::GET, path, None, &doing).await?;
-        if !answer.status.is_success() {
-            return Err(failed(&answer, &doing));
+    /// Sends writes of which none depends on another.
+    async fn round(&mut self, writes: &[AccountWrite]) -> Result<(), String> {
+        let token = self.token().await?;
+        let methods: Vec<Method> = writes.iter().map(method).collect::<Result<_, _>>()?;
+        let sent = writes.iter().zip(&methods).map(|(write, method)| Sent {
+            method,
+            path: &write.path,
+            login: Some((TOKEN, token.expose())),
+            body: write.body.as_ref().map(Password::expose),
+        });
+        let answers = self.port.send_all(&sent.collect::<Vec<_>>()).await;
+        for ((write, method), answer) in writes.iter().zip(methods).zip(answers) {
+            let answer = answer.map_err(|why| unanswered(&write.doing, &why))?;
+            let gone = method == Method::DELETE && answer.status == StatusCode::NOT_FOUND;
+            if !answer.status.is_success() && !gone {
+                return Err(failed(&answer, &write.doing));
+            }
         }
-        let read = serde_json::from_slice(&answer.body);
-        read.map_err(|_| format!("Keystone: {path} has not answered with JSON"))
+        Ok(())
     }
 
-    /// Whether the password of a service is right.
-    async fn accepts(&mut self, user: &str) -> Result<bool, String> {
-        let doing = format!("logging in as {user}");
-        let Some(body) = self.identity.trial(user) else {
-            return Ok(true);
-        };
-        let answer = self.log_in(&body, &doing).await?;
-        match answer.status {
-            StatusCode::UNAUTHORIZED => Ok(false),
-            status if status.is_success() => Ok(true),
-            _ => Err(failed(&answer, &doing)),
-        }
+    /// The lists at these paths.
+    async fn read(&mut self, paths: &[String]) -> Result<Vec<Value>, String> {
+        Ok(self.looked_into(paths, &[]).await?.0)
     }
 
-    async fn log_in(&mut self, body: &Password, doing: &str) -> Result<Answer, String> {
-        let sent = Sent {
-            method: &Method::POST,
-            path: Identity::TOKENS,
-            login: None,
-            body: Some(body.expose()),
-        };
-        let answer = self.port.send(&sent).await;
-        answer.map_err(|why| format!("Keystone: {doing}: {why}"))
+    /// The lists at these paths, and whether the passwords of these users are right.
+    async fn looked_into(
+        &mut self,
+        paths: &[String],
+        users: &[String],
+    ) -> Result<(Vec<Value>, Vec<bool>), String> {
+        let token = self.token().await?;
+        let lists = paths.iter().map(|path| Sent {
+            method: &Method::GET,
+            path,
+            login: Some((TOKEN, token.expose())),
+            body: None,
+        });
+        let bodies = users.iter().map(|user| self.identity.trial(user));
+        let bodies: Vec<Option<Password>> = bodies.collect();
+        let trials = bodies.iter().map(|body| log_in(body.as_ref()));
+        let sent: Vec<Sent<'_>> = lists.chain(trials).collect();
+        let mut answers = self.port.send_all(&sent).await.into_iter();
+        let lists = paths.iter().zip(answers.by_ref());
+        let lists = lists.map(|(path, answer)| list(path, answer));
+        let lists = lists.collect::<Result<_, _>>()?;
+        let accepted = users.iter().zip(answers);
+        let accepted = accepted.map(|(user, answer)| accepted_as(user, answer));
+        Ok((lists, accepted.collect::<Result<_, _>>()?))
     }
 
     /// The token of the controller.
@@ -93,7 +108,9 @@ impl<'a> Keystone<'a> {
             return Ok(token.clone());
         }
         let doing = "logging in as admin";
-        let answer = self.log_in(&self.identity.login(), doing).await?;
+        let login = self.identity.login();
+        let answer = self.port.send(&log_in(Some(&login))).await;
+        let answer = answer.map_err(|why| unanswered(doing, &why))?;
         if answer.status == StatusCode::UNAUTHORIZED {
             let advice = Identity::advice();
             return Err(format!("{}. {advice}", failed(&answer, doing)));
@@ -106,24 +123,41 @@ impl<'a> Keystone<'a> {
         let token = token.ok_or("Keystone: a login has no header X-Subject-Token")?;
         Ok(self.token.insert(Password::new(token)).clone())
     }
+}
 
-    async fn ask(
-        &mut self,
-        method: &Method,
-        path: &str,
-        body: Option<&str>,
-        doing: &str,
-    ) -> Result<Answer, String> {
-        let token = self.token().await?;
-        let sent = Sent {
-            method,
-            path,
-            login: Some(("x-auth-token", token.expose())),
-            body,
-        };
-        let answer = self.port.send(&sent).await;
-        answer.map_err(|why| format!("Keystone: {doing}: {why}"))
+fn log_in(body: Option<&Password>) -> Sent<'_> {
+    Sent {
+        method: &Method::POST,
+        path: Identity::TOKENS,
+        login: None,
+        body: body.map(Password::expose),
     }
+}
+
+/// The list in an answer.
+fn list(path: &str, answer: Result<Answer, String>) -> Result<Value, String> {
+    let doing = format!("reading {path}");
+    let answer = answer.map_err(|why| unanswered(&doing, &why))?;
+    if !answer.status.is_success() {
+        return Err(failed(&answer, &doing));
+    }
+    let read = serde_json::from_slice(&answer.body);
+    read.map_err(|_| format!("Keystone: {path} has not answered with JSON"))
+}
+
+/// Whether a login was accepted.
+fn accepted_as(user: &str, answer: Result<Answer, String>) -> Result<bool, String> {
+    let doing = format!("logging in as {user}");
+    let answer = answer.map_err(|why| unanswered(&doing, &why))?;
+    match answer.status {
+        StatusCode::UNAUTHORIZED => Ok(false),
+        status if status.is_success() => Ok(true),
+        _ => Err(failed(&answer, &doing)),
+    }
+}
+
+fn unanswered(doing: &str, why: &str) -> String {
+    format!("Keystone: {doing}: {why}")
 }
 
 fn failed(answer: &Answer, doing: &str) -> String {

@@ -324,3 +324,36 @@ fn public_endpoints_follow_the_exposure_and_no_others() {
         "{plan:?}"
     );
 }
+
+#[test]
+fn writes_of_a_round_do_not_depend_on_each_other() {
+    let rounds = |plan: &AccountPlan| -> Vec<Vec<String>> {
+        let words = |round: &[AccountWrite]| {
+            let words = round.iter().map(|it| it.doing.clone());
+            words.collect()
+        };
+        Identity::rounds(&plan.writes).map(words).collect()
+    };
+    let (mut lists, _) = complete();
+    lists[0] = json!({"projects": []});
+    lists[1]["users"].as_array_mut().unwrap().remove(0);
+    lists[3]["services"].as_array_mut().unwrap().remove(0);
+    lists[4]["endpoints"] = json!([]);
+    let new = identity().plan(&IdentitySeen::read(lists).unwrap());
+    assert_eq!(rounds(&new).len(), 1, "{new:?}");
+
+    // Keystone deletes the endpoints of a service that is deleted.
+    let mut none = identity();
+    none.catalogue.clear();
+    none.users.clear();
+    let removed = rounds(&none.plan(&seen(complete())));
+    let kinds = removed.iter().map(|round| {
+        let kinds = round.iter().map(|it| it.split(' ').nth(1).unwrap());
+        let mut kinds: Vec<&str> = kinds.collect();
+        kinds.dedup();
+        (kinds, round.len())
+    });
+    let kinds: Vec<(Vec<&str>, usize)> = kinds.collect();
+    let expected = [("endpoint", 3), ("service", 1), ("user", 1)];
+    assert_eq!(kinds, expected.map(|(kind, count)| (vec![kind], count)));
+}
