@@ -47,6 +47,7 @@ check_server() {
 	host=$(jq -r '."OS-EXT-SRV-ATTR:host"' "$work/server")
 	[[ $host == nova-compute-1 ]] || die "the server of zone az2 is on $host"
 	await_port
+	stage "a server"
 	url=$(client console url show --novnc probe -f value -c url)
 	[[ $url == "https://$address:6080/vnc_lite.html?path="* ]] || die "the console is at $url"
 	restart_hypervisor
@@ -97,6 +98,42 @@ check_edge() {
 	inside curl -sSf --cacert "$directory/ca.crt" "https://$address:6080/vnc_lite.html" | grep -q noVNC || die "the page of consoles is not at the edge"
 	! inside curl -sSf "https://$address:5000/v3" >/dev/null 2>&1 || die "the certificate of the edge is trusted without its authority"
 	say "the edge has every public endpoint, by TLS"
+	check_user_outside "$directory"
+}
+
+# Who knows no more than clouds.yaml makes an image, a network and a server with a console, and deletes them.
+check_user_outside() {
+	local directory=$1 state url token
+	[[ $(outside token issue -f value -c id) == gAAAA* ]] || die "Keystone gave no token at the edge"
+	outside image create --disk-format raw --container-format bare --file "$work/saved" outside >/dev/null
+	state=$(outside image show outside -f value -c status)
+	[[ $state == active ]] || die "the image that came through the edge is $state"
+	outside network create outside -f value -c status >/dev/null
+	outside subnet create --network outside --subnet-range 10.8.0.0/24 outside >/dev/null
+	state=$(outside server create --flavor tiny --image outside --network outside --wait outside -f value -c status || true)
+	[[ $state == *ACTIVE ]] || die "the server that was made through the edge is ${state:-not there}: $(outside server show outside -f value -c fault)"
+	url=$(outside console url show --novnc outside -f value -c url)
+	inside curl -sSf --cacert "$directory/ca.crt" "$url" | grep -q noVNC || die "there is no page of a console at $url"
+	# Nobody listens behind the console of an imaginary guest: the proxy answers, and then closes the connection.
+	token=${url##*%3D}
+	inside curl -sS --include --no-buffer --http1.1 --max-time 10 --cacert "$directory/ca.crt" -H 'Connection: Upgrade' -H 'Upgrade: websocket' \
+		-H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' -H "Origin: https://$address:6080" \
+		"https://$address:6080/?token=$token" >"$work/console" 2>/dev/null || true
+	grep -aq '^HTTP/1.1 101 ' "$work/console" || die "the console answers $(head -c 200 "$work/console")"
+	outside server delete --wait outside
+	[[ -z $(outside server list --name outside -f value -c ID) ]] || die "the server is there after its deletion"
+	outside network delete outside
+	outside image delete outside
+	say "by the edge alone a server was made, had a console, and was deleted"
+}
+
+# Memory of the processes in Pods that no file backs. Those of the node itself are in no Pod.
+memory() {
+	local kilobytes
+	kilobytes=$("$node" run 1 sh -c 'for each in /proc/[0-9]*; do
+		! grep -q kubepods "$each/cgroup" 2>/dev/null || sed -n "s/^RssAnon: *\([0-9]*\) kB/\1/p" "$each/status" 2>/dev/null
+	done' | awk '{sum += $1} END {print sum + 0}')
+	printf 'memory of all Pods %d MB\n' $((kilobytes * 1024 / 1000000))
 }
 
 # No container has restarted, and no task needed a second Pod.
