@@ -26,6 +26,8 @@ pub const CONFIGURES: &str = "ferrostack.dev/configures";
 /// The first steps: what others refer to.
 const HELD: &str = "secrets";
 const CONFIGURATION: &str = "configuration";
+/// The part of steps that are of no service alone.
+const CLOUD: &str = "cloud";
 /// Steps without objects: what is written to RabbitMQ and Keystone.
 const BROKER: &str = "broker-accounts";
 const IDENTITIES: &str = "identities";
@@ -46,6 +48,8 @@ pub struct Graph {
 pub struct Step {
     /// Its name.
     pub name: String,
+    /// The name of the service that it is of; `cloud` if it is of all.
+    pub part: &'static str,
     /// Steps that have to be ready before.
     pub needs: Vec<String>,
     /// Its objects, in the order of their creation.
@@ -71,8 +75,12 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
     let names = Names { cloud, held };
     let mut steps = vec![secrets(&names), configuration(&names, &definitions)];
     for definition in &definitions {
-        steps.extend(definition.tasks.iter().map(|it| names.task(it)));
-        steps.extend(definition.workloads.iter().map(|it| names.workload(it)));
+        let tasks = definition.tasks.iter().map(|it| names.task(it));
+        let workloads = definition.workloads.iter().map(|it| names.workload(it));
+        steps.extend(tasks.chain(workloads).map(|step| Step {
+            part: definition.name,
+            ..step
+        }));
     }
     steps.push(broker(held, &definitions));
     steps.push(identities(cloud, held, &definitions));
@@ -112,6 +120,7 @@ fn secrets(names: &Names<'_>) -> Step {
     });
     Step {
         name: HELD.to_owned(),
+        part: CLOUD,
         objects: objects.collect(),
         ..Step::default()
     }
@@ -136,6 +145,7 @@ fn configuration(names: &Names<'_>, definitions: &[Definition]) -> Step {
     }
     Step {
         name: CONFIGURATION.to_owned(),
+        part: CLOUD,
         needs: vec![HELD.to_owned()],
         objects: objects.into_values().collect(),
         ..Step::default()
@@ -286,6 +296,7 @@ fn broker(held: &Held, definitions: &[Definition]) -> Step {
     });
     Step {
         name: BROKER.to_owned(),
+        part: "rabbitmq",
         needs: vec![Broker::PROGRAM.to_owned()],
         objects: vec![],
         writes: writes.collect(),
@@ -345,6 +356,7 @@ fn identities(cloud: &Cloud, held: &Held, definitions: &[Definition]) -> Step {
     }
     Step {
         name: IDENTITIES.to_owned(),
+        part: "keystone",
         needs: vec![Identity::PROGRAM.to_owned()],
         writes,
         accounts: Some(Accounts::Identity(accounts)),

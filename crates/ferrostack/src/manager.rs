@@ -78,6 +78,7 @@ pub(crate) async fn run(
         let clouds = rollout::Options {
             namespace: Some(namespace.clone()),
             metrics,
+            ..rollout::Options::default()
         };
         running.spawn(rollout::run(client.clone(), clouds, stop.clone()));
     }

@@ -1,6 +1,8 @@
 //! Clients with a User-Agent and a field manager, and clients that do not wait for long.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::Either;
@@ -12,6 +14,44 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::{Client, Config};
 use tower::ServiceBuilder;
+
+/// The numbers of requests that were sent. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Requests {
+    all: Arc<AtomicU64>,
+    writes: Arc<AtomicU64>,
+}
+
+impl Requests {
+    /// All requests: reads, watches, writes and forwarded ports.
+    pub fn all(&self) -> u64 {
+        self.all.load(Ordering::Relaxed)
+    }
+
+    /// Those that write objects, dry runs apart.
+    pub fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, request: &Request<Body>) {
+        self.all.fetch_add(1, Ordering::Relaxed);
+        let query = request.uri().query().unwrap_or_default();
+        let is_dry = query.split('&').any(|pair| pair.starts_with("dryRun="));
+        if request.method() != Method::GET && !is_dry {
+            self.writes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A client like `client` whose requests are counted.
+pub fn counted(client: &Client, requests: &Requests) -> Client {
+    let (inner, requests) = (client.clone(), requests.clone());
+    let service = tower::service_fn(move |request: Request<Body>| {
+        requests.add(&request);
+        sent(inner.clone(), request)
+    });
+    Client::new(service, client.default_namespace()).with_valid_until(*client.valid_until())
+}
 
 /// The longest silence of a connection with open requests before the peer is asked for a sign of life, and how long it
 /// may take (those of Go's clients of Kubernetes).

@@ -11,6 +11,7 @@ use kube::runtime::controller::Action;
 use kube::{Client, ResourceExt as _};
 use operator::{finalizer, patch};
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::accounts::{Known, Look};
 use crate::apply::{self, Applied};
@@ -24,6 +25,7 @@ pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) view: View,
     pub(crate) accounts: Known,
+    pub(crate) looked: Option<Arc<watch::Sender<bool>>>,
 }
 
 /// Brings a cloud one step further.
@@ -54,6 +56,9 @@ pub(crate) async fn reconcile(
     after.status = Some(status::next(&object, &outcome));
     let written = patch::status(&api, &object, &after).await;
     written.map_err(Problem::api("writing the status"))?;
+    if let Some(looked) = &context.looked {
+        looked.send_replace(true);
+    }
     next
 }
 

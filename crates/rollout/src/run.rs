@@ -7,11 +7,12 @@ use api::openstack::v1alpha1::OpenStack;
 use kube::Client;
 use kube::api::Api;
 use kube::runtime::watcher;
+use operator::client::Requests;
 use operator::controller::{self, Settings};
 use operator::events::Recorder;
 use operator::metrics::Metrics;
-use operator::watch::{self, Reports};
-use tokio::sync::mpsc;
+use operator::watch::Reports;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -35,10 +36,15 @@ pub struct Options {
     pub namespace: Option<String>,
     /// The metrics of reconciles.
     pub metrics: Metrics,
+    /// What is sent to the API server is counted here.
+    pub requests: Requests,
+    /// Becomes true when what a cloud has was compared with what it should have.
+    pub looked: Option<Arc<watch::Sender<bool>>>,
 }
 
 /// Runs the controller until `shutdown`, and returns after the running reconciles.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
+    let client = operator::client::counted(&client, &options.requests);
     let client = operator::client::answered_within(&client, ANSWER);
     let client = operator::client::named(&client, deployer::FIELD_MANAGER);
     let namespace = options.namespace.as_deref();
@@ -55,7 +61,8 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
         metrics: options.metrics.clone(),
         recorder: Some(Recorder::new(client.clone(), NAME)),
     };
-    let controller = watch::controller::<OpenStack>(api, watcher::Config::default(), reports);
+    let controller =
+        operator::watch::controller::<OpenStack>(api, watcher::Config::default(), reports);
     // A look at a cloud renders all of it, so what changes in quick succession is looked at once.
     let changes = futures::stream::unfold(changes, |mut changes| async move {
         changes.recv().await?;
@@ -73,6 +80,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
         client,
         view,
         accounts: Known::default(),
+        looked: options.looked,
     });
     controller::run(controller, reconcile::reconcile, context, settings).await;
     // Kept until here: without a sender, the stream of changes would end.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{IDENTITIES, Names, Step};
+use super::{CLOUD, IDENTITIES, Names, Step};
 use crate::certificate;
 use crate::object::{Object, ObjectKind, Password};
 use crate::service::edge;
@@ -39,6 +39,7 @@ pub(super) fn step(names: &Names<'_>) -> Result<Step, String> {
     let object = Object::new(ObjectKind::Secret, &name, names.metadata(STEP), fields);
     Ok(Step {
         name: STEP.to_owned(),
+        part: CLOUD,
         needs,
         objects: vec![object.with_secret(content)],
         ..Step::default()

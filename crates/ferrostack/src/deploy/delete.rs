@@ -45,7 +45,12 @@ pub(crate) async fn delete(
     }
     let metrics = Metrics::default();
     let mut place = Place::open(place, environment, &metrics, &stop).await?;
-    place.control(&args.cloud.namespace, metrics, &stop);
+    let options = rollout::Options {
+        namespace: Some(args.cloud.namespace.clone()),
+        metrics,
+        ..rollout::Options::default()
+    };
+    place.control(options, &stop);
     let outcome = ended(args, &place.client, &shutdown, &say).await;
     stop.cancel();
     place.stopped().await;

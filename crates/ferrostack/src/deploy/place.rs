@@ -126,12 +126,8 @@ impl Place {
         })
     }
 
-    /// Runs the controller for the clouds of a namespace.
-    pub(super) fn control(&mut self, namespace: &str, metrics: Metrics, stop: &CancellationToken) {
-        let options = rollout::Options {
-            namespace: Some(namespace.to_owned()),
-            metrics,
-        };
+    /// Runs the controller.
+    pub(super) fn control(&mut self, options: rollout::Options, stop: &CancellationToken) {
         let client = self.client.clone();
         self.running
             .spawn(rollout::run(client, options, stop.clone()));

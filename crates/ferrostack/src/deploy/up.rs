@@ -2,27 +2,32 @@
 
 mod lines;
 pub(super) mod parameters;
+mod report;
+mod tree;
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use api::conditions;
-use api::openstack::v1alpha1::{OpenStack, StepStatus};
+use api::openstack::v1alpha1::OpenStack;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
+use operator::client::Requests;
 use operator::metrics::Metrics;
-use serde_json::{Value, json};
+use serde_json::json;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::lines::Lines;
 use self::parameters::Asked;
+use self::report::Report;
 use super::login;
 use super::place::Place;
-use crate::cli::{OpenStackUp, Output};
+use crate::cli::OpenStackUp;
 use crate::connect::quoted_text;
 use crate::environment::Environment;
 
@@ -39,7 +44,7 @@ pub(crate) async fn up(
     say: impl Fn(&str),
     warn: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let started = Instant::now();
+    let mut report = Report::new(args.output.output, environment, &say);
     let asked = parameters::read(args.file.as_deref(), &args.set)?;
     for warning in &asked.warnings {
         warn(warning);
@@ -48,19 +53,26 @@ pub(crate) async fn up(
     let _end = stop.clone().drop_guard();
     let metrics = Metrics::default();
     let mut place = Place::open(&args.place, environment, &metrics, &stop).await?;
-    let report = Report {
-        json: args.output.output == Output::Json,
-        say: &say,
-    };
     if place.simulated.is_some() {
         report.note(SIMULATED);
     }
+    let (looked, looks) = watch::channel(false);
+    let running = Running {
+        looks,
+        requests: Requests::default(),
+    };
+    let options = rollout::Options {
+        namespace: Some(asked.namespace.clone()),
+        metrics,
+        requests: running.requests.clone(),
+        looked: Some(Arc::new(looked)),
+    };
     let work = async {
         let client = place.client.clone();
         let changed = apply(&client, &asked).await?;
         report.note(changed);
-        place.control(&asked.namespace, metrics.clone(), &stop);
-        follow(args, &place, &asked, &report, started).await
+        place.control(options, &stop);
+        follow(args, &place, &asked, &mut report, running.clone()).await
     };
     let outcome = tokio::select! {
         outcome = work => outcome,
@@ -78,49 +90,18 @@ pub(crate) async fn up(
     }
     outcome?;
     if shutdown.is_cancelled() {
-        report.note("stopped; the cloud stays as it is. The same command goes on");
+        report.stopped(&running.requests);
     }
     Ok(())
 }
 
-/// What is printed.
-struct Report<'a> {
-    json: bool,
-    say: &'a dyn Fn(&str),
-}
-
-impl Report<'_> {
-    fn note(&self, text: &str) {
-        match self.json {
-            true => (self.say)(&json!({"note": text}).to_string()),
-            false => (self.say)(text),
-        }
-    }
-
-    /// The steps that changed.
-    fn steps(&self, before: &[StepStatus], now: &[StepStatus], lines: &mut Lines) {
-        if !self.json {
-            for line in lines.due(now, Instant::now()) {
-                (self.say)(&line);
-            }
-            return;
-        }
-        let is_same = |a: &StepStatus, b: &StepStatus| {
-            (&a.name, a.phase, &a.message) == (&b.name, b.phase, &b.message)
-        };
-        for step in now {
-            if !before.iter().any(|it| is_same(it, step)) {
-                (self.say)(&json!({"step": step}).to_string());
-            }
-        }
-    }
-
-    fn event(&self, event: &Value, text: &str) {
-        match self.json {
-            true => (self.say)(&event.to_string()),
-            false => (self.say)(text),
-        }
-    }
+/// What is known of the controller.
+#[derive(Clone)]
+struct Running {
+    /// Whether it has compared the cloud with what it should be.
+    looks: watch::Receiver<bool>,
+    /// What it has sent to the API server.
+    requests: Requests,
 }
 
 /// Applies the kind, the namespace and the object where they differ. Returns what was done.
@@ -214,18 +195,18 @@ async fn install(client: &Client) -> anyhow::Result<()> {
     }
 }
 
-/// Prints each step that changes, forever or until all are ready.
+/// Prints what changes, forever or until all steps are ready. What the status said before the controller has looked is
+/// shown, and is not believed.
 async fn follow(
     args: &OpenStackUp,
     place: &Place,
     asked: &Asked,
-    report: &Report<'_>,
-    started: Instant,
+    report: &mut Report<'_>,
+    mut running: Running,
 ) -> anyhow::Result<()> {
     let api: Api<OpenStack> = Api::namespaced(place.client.clone(), &asked.namespace);
-    let events = watcher::watch_object(api, &asked.name).default_backoff();
-    let mut events = std::pin::pin!(events);
-    let (mut lines, mut steps) = (Lines::default(), Vec::new());
+    let watched = || Box::pin(watcher::watch_object(api.clone(), &asked.name).default_backoff());
+    let (mut events, mut has_looked) = (watched(), false);
     let (mut was_ready, mut last) = (false, String::new());
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     let limit = match args.exit_when_ready {
@@ -237,8 +218,13 @@ async fn follow(
     loop {
         let event = tokio::select! {
             event = events.next() => event,
-            _ = tick.tick(), if !steps.is_empty() => {
-                report.steps(&steps, &steps, &mut lines);
+            Ok(()) = running.looks.changed(), if !has_looked => {
+                // The watch may be behind; another one begins with what is there now.
+                (events, has_looked) = (watched(), true);
+                continue;
+            }
+            _ = tick.tick() => {
+                report.tick();
                 continue;
             }
             () = &mut deadline => bail!("not ready after {} s: {last}", args.timeout.as_secs()),
@@ -248,9 +234,7 @@ async fn follow(
             Ok(None) if args.exit_when_ready => bail!("the cloud {} was deleted", asked.name),
             // Its API server may be in use.
             Ok(None) => {
-                report.note("the cloud was deleted; nothing is left to control");
-                lines.clear();
-                steps.clear();
+                report.gone();
                 was_ready = false;
                 continue;
             }
@@ -261,38 +245,18 @@ async fn follow(
             }
         };
         let status = cloud.status.clone().unwrap_or_default();
-        let is_current = status.observed_generation == cloud.metadata.generation;
-        report.steps(&steps, &status.steps, &mut lines);
-        steps.clone_from(&status.steps);
+        let is_current = has_looked && status.observed_generation == cloud.metadata.generation;
         let ready = conditions::find(&status.conditions, rollout::READY);
         let ready = ready.filter(|_| is_current);
         last = ready
             .map(|it| it.message.clone())
             .unwrap_or_else(|| last.clone());
         let is_ready = ready.is_some_and(|it| it.status == "True");
+        if !(is_ready && was_ready) {
+            report.cloud(&cloud);
+        }
         if is_ready && !was_ready {
-            let seconds = started.elapsed().as_secs_f64();
-            let file = match &place.simulated {
-                Some(simulated) => {
-                    let (namespace, name) = (&asked.namespace, &asked.name);
-                    login::write(&place.client, simulated, namespace, name).await?
-                }
-                None => None,
-            };
-            let event = json!({"ready": {"name": asked.name, "namespace": asked.namespace,
-                "seconds": seconds, "cloudsYaml": file}});
-            let count = status.steps.len();
-            report.event(
-                &event,
-                &format!("ready after {seconds:.1} s: {count} steps"),
-            );
-            if let Some(file) = file.filter(|_| !report.json) {
-                let file = quoted_text(&file);
-                let name = &asked.name;
-                report.note(&format!(
-                    "OS_CLIENT_CONFIG_FILE={file} openstack --os-cloud {name} catalog list"
-                ));
-            }
+            announce(place, asked, report, &running.requests, status.steps.len()).await?;
         } else if ready
             .is_some_and(|it| it.reason == "Conflict" || it.reason == "ConfigurationInvalid")
         {
@@ -303,4 +267,28 @@ async fn follow(
             return Ok(());
         }
     }
+}
+
+/// Prints that the cloud is ready, and how a simulated one is used.
+async fn announce(
+    place: &Place,
+    asked: &Asked,
+    report: &mut Report<'_>,
+    requests: &Requests,
+    steps: usize,
+) -> anyhow::Result<()> {
+    let (name, namespace, seconds) = (&asked.name, &asked.namespace, report.seconds());
+    let file = match &place.simulated {
+        Some(simulated) => login::write(&place.client, simulated, namespace, name).await?,
+        None => None,
+    };
+    let event = json!({"ready": {"name": name, "namespace": namespace, "seconds": seconds,
+        "cloudsYaml": file, "requests": report::counts(requests)}});
+    let mut lines = vec![format!("ready after {seconds:.1} s: {steps} steps")];
+    lines.extend(file.map(|file| {
+        let file = quoted_text(&file);
+        format!("OS_CLIENT_CONFIG_FILE={file} openstack --os-cloud {name} catalog list")
+    }));
+    report.ready(&event, lines);
+    Ok(())
 }

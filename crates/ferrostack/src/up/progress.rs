@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::picture::{self, Line, Mark};
+use super::picture;
 use super::welcome::Welcome;
 use crate::cli::Output;
 use crate::environment::Environment;
 use crate::readiness::{self, cause};
+use crate::screen::Screen;
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Shows progress on standard output.
@@ -18,10 +19,7 @@ pub(super) struct Progress {
     style: Style,
     started: Instant,
     printed: BTreeMap<(Kind, String), String>,
-    /// The lines of the last output, and the size of the window at that time.
-    drawn: Vec<String>,
-    drawn_size: (usize, usize),
-    colors: bool,
+    screen: Screen,
     /// Printed below the live tree once all clusters have been ready.
     footer: Vec<String>,
 }
@@ -40,14 +38,11 @@ impl Progress {
             (Output::Text, true) => Style::Live,
             (Output::Text, false) => Style::Lines,
         };
-        let colors = environment.non_empty("NO_COLOR").is_none();
         Self {
             style,
             started,
             printed: BTreeMap::new(),
-            drawn: Vec::new(),
-            drawn_size: (0, 0),
-            colors,
+            screen: Screen::new(environment),
             footer: Vec::new(),
         }
     }
@@ -63,10 +58,8 @@ impl Progress {
                 json!({"elapsedSeconds": elapsed, "message": sentence})
             )?,
             Style::Live => {
-                let (width, _) = size();
-                erase(&mut out, self.drawn_rows(width))?;
-                self.drawn.clear();
-                writeln!(out, "{sentence}")?;
+                drop(out);
+                return self.screen.say(sentence);
             }
             Style::Lines => writeln!(out, "{elapsed:7.1}s  {sentence}")?,
         }
@@ -98,7 +91,7 @@ impl Progress {
 
     /// Keeps the last output on the screen; later output is printed below it.
     pub(super) fn leave(&mut self) {
-        self.drawn.clear();
+        self.screen.leave();
     }
 
     /// Prints what has changed since the last call.
@@ -111,7 +104,7 @@ impl Progress {
 
     /// Whether the output changes without a change of objects, since it contains a duration or the window was resized.
     pub(super) fn is_ticking(&self, ready: bool) -> bool {
-        self.style == Style::Live && (!ready || self.drawn_size != size())
+        self.style == Style::Live && (!ready || self.screen.is_resized())
     }
 
     fn elapsed(&self) -> f64 {
@@ -158,88 +151,16 @@ impl Progress {
     }
 
     fn draw(&mut self, snapshot: &Snapshot) -> io::Result<()> {
-        let (width, height) = size();
         let ready = readiness::pending(snapshot).is_empty();
-        let below = self.below(ready);
-        let rows_below: usize = below.iter().map(|line| rows_on_screen(line, width)).sum();
-        let mut lines = Vec::new();
+        // The next commands, as long as they are valid.
+        let below = if ready { self.footer.as_slice() } else { &[] };
+        let mut above = Vec::new();
         if !ready {
             let seconds = self.started.elapsed().as_secs_f64();
-            lines.push(format!("Elapsed {seconds:.1} s"));
+            above.push(format!("Elapsed {seconds:.1} s"));
         }
-        // Lines that scrolled off the screen could not be redrawn.
-        let room = height.saturating_sub(1 + lines.len() + rows_below);
-        let picture = picture::lines(snapshot, width, room);
-        lines.extend(picture.into_iter().map(|line| self.colored(&line)));
-        // In one write, so that the terminal never shows a part of it.
-        let mut frame = Vec::new();
-        erase(&mut frame, self.drawn_rows(width))?;
-        for line in lines.iter().chain(&below) {
-            writeln!(frame, "{line}")?;
-        }
-        self.drawn = lines.into_iter().chain(below).collect();
-        self.drawn_size = (width, height);
-        let mut out = io::stdout().lock();
-        out.write_all(&frame)?;
-        out.flush()
-    }
-
-    /// The lines below the tree, with the next commands, as long as they are valid.
-    fn below(&self, ready: bool) -> Vec<String> {
-        match ready {
-            true => self.footer.clone(),
-            false => Vec::new(),
-        }
-    }
-
-    /// The rows of the last output on the screen: a narrower window has wrapped its lines.
-    fn drawn_rows(&self, width: usize) -> usize {
-        let rows = self.drawn.iter().map(|line| rows_on_screen(line, width));
-        rows.sum()
-    }
-
-    fn colored(&self, line: &Line) -> String {
-        match (self.colors, line.mark) {
-            (true, Mark::Failing) => line.text.replacen('✗', "\x1b[31m✗\x1b[0m", 1),
-            (true, Mark::Ready) => line.text.replacen('✔', "\x1b[32m✔\x1b[0m", 1),
-            _ => line.text.clone(),
-        }
-    }
-}
-
-fn size() -> (usize, usize) {
-    match crossterm::terminal::size() {
-        // A terminal without a size, such as a new pseudo-terminal, reports zeros.
-        Ok((width, height)) if width > 0 && height > 0 => (usize::from(width), usize::from(height)),
-        _ => (100, 40),
-    }
-}
-
-/// The number of printed characters, without escape sequences.
-fn visible(line: &str) -> usize {
-    let mut count = 0;
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\x1b' => {
-                let _ = chars.by_ref().find(|c| *c == 'm');
-            }
-            _ => count += 1,
-        }
-    }
-    count
-}
-
-fn rows_on_screen(line: &str, width: usize) -> usize {
-    visible(line).div_ceil(width.max(1)).max(1)
-}
-
-/// Moves the cursor to the start of the last output and clears it.
-fn erase(out: &mut impl Write, lines: usize) -> io::Result<()> {
-    if lines == 0 {
-        Ok(())
-    } else {
-        write!(out, "\x1b[{lines}A\r\x1b[J")
+        let picture = |width, room| picture::lines(snapshot, width, room);
+        self.screen.draw(above, picture, below)
     }
 }
 

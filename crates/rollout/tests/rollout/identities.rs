@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams};
-use rollout::ACCOUNTS_WRITTEN;
+use rollout::{ACCOUNTS_WRITTEN, Options};
 use serde_json::{Value, json};
 use simulator::nodes::Gate;
 use std::sync::Arc;
-use testbed::{Fuse, eventually};
+use testbed::{Fuse, NAMESPACE, Running, eventually};
 
 use crate::world::World;
 
@@ -300,4 +300,33 @@ async fn a_keystone_that_repeats_a_password_is_quoted_without_it() {
         masked.then_some(()).ok_or(message)
     })
     .await;
+}
+
+#[tokio::test]
+async fn what_was_lost_while_no_controller_ran_is_back_when_one_says_that_it_has_looked() {
+    let world = World::open().await;
+    let running = world.controller();
+    world.create(json!({"release": RELEASE})).await;
+    world.ready().await;
+    running.kill().await;
+    let endpoints = || items(&world, "endpoints").len();
+    let before = endpoints();
+    for endpoint in items(&world, "endpoints").iter().filter(|it| is_ours(it)) {
+        let path = format!("/v3/endpoints/{}", text(endpoint, "id"));
+        world.change_identity("DELETE", &path, &Value::Null);
+    }
+    assert!(endpoints() < before);
+    // The status is that of before.
+    world.ready().await;
+
+    let (looked, mut looks) = tokio::sync::watch::channel(false);
+    let options = Options {
+        namespace: Some(NAMESPACE.to_owned()),
+        looked: Some(Arc::new(looked)),
+        ..Options::default()
+    };
+    let client = world.management.client.clone();
+    let _controller = Running::start(|stop| rollout::run(client, options, stop));
+    looks.wait_for(|it| *it).await.unwrap();
+    assert_eq!(endpoints(), before);
 }
