@@ -7,6 +7,7 @@
 //!   bench apiserver [--json] the embedded API server and kube-apiserver with etcd
 //!   bench ccm [--json]       requests, time and memory of the cloud controller manager
 //!   bench clusters [-o json] what each further cluster of one `ferrostack up` costs
+//!   bench deployer [--json]  a cloud on Kubernetes: `ferrostack openstack up`
 //!   bench main-job [--json]  time, memory and requests of `ferrostack up`
 //!   bench nodes [--json]     a real Kubernetes, and clusters of real machines
 //!   bench simulator [--json] size and speed of the simulated cloud
@@ -59,6 +60,8 @@ enum Bench {
     Ccm(bench::ccm::Arguments),
     /// `ferrostack up` of many clusters with 1 control plane machine each: what a further cluster costs.
     Clusters(bench::clusters::Arguments),
+    /// `ferrostack openstack up`, simulated and on a real node: time, memory, requests, a changed option.
+    Deployer(bench::deployer::Arguments),
     /// `ferrostack up` of one cluster with 3 control plane and 3 worker machines.
     MainJob {
         /// Print JSON instead of a table.
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Task::Bench(Bench::Apiserver(arguments)) => bench::apiserver::run(&root(), &arguments),
         Task::Bench(Bench::Ccm(arguments)) => bench::ccm::run(&root(), arguments),
         Task::Bench(Bench::Clusters(arguments)) => bench::clusters::run(&root(), &arguments),
+        Task::Bench(Bench::Deployer(arguments)) => bench::deployer::run(&root(), &arguments),
         Task::Bench(Bench::MainJob {
             json,
             binary,

@@ -16,21 +16,21 @@ const LAST_STEP: &str = "Cluster Available, Machines Running";
 /// The results.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
-    machine: String,
+pub(super) struct Report {
+    pub(super) machine: String,
     /// The load of the last minute, before and after.
-    load: [f64; 2],
-    figures: Vec<Figure>,
+    pub(super) load: [f64; 2],
+    pub(super) figures: Vec<Figure>,
 }
 
 /// A figure and its target.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Figure {
-    what: String,
-    value: f64,
-    unit: &'static str,
-    target: f64,
+pub(super) struct Figure {
+    pub(super) what: String,
+    pub(super) value: f64,
+    pub(super) unit: &'static str,
+    pub(super) target: f64,
 }
 
 /// Measures, and prints a table or JSON.
@@ -141,13 +141,13 @@ fn machines(text: &str, counts: &[String; 2], target: f64) -> anyhow::Result<Vec
 }
 
 /// A step and its seconds, of a line such as `two replicas run    2.2 s`.
-fn step(line: &str) -> Option<(&str, f64)> {
+pub(super) fn step(line: &str) -> Option<(&str, f64)> {
     let rest = line.strip_suffix(" s")?;
     let (what, seconds) = rest.rsplit_once(' ')?;
     Some((what.trim_end(), seconds.parse().ok()?))
 }
 
-fn table(report: &Report) -> String {
+pub(super) fn table(report: &Report) -> String {
     let mut text = format!(
         "{}; load {:.1} before, {:.1} after\n\n",
         report.machine, report.load[0], report.load[1]
@@ -166,33 +166,33 @@ fn table(report: &Report) -> String {
     text
 }
 
-fn load() -> f64 {
+pub(super) fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let first = text.split_whitespace().next();
     first.and_then(|load| load.parse().ok()).unwrap_or_default()
 }
 
 /// A script of this repository.
-struct Script {
+pub(super) struct Script {
     command: Command,
     name: String,
 }
 
 impl Script {
-    fn new(root: &Path, name: &str) -> Self {
+    pub(super) fn new(root: &Path, name: &str) -> Self {
         Self {
             command: Command::new(root.join(name)),
             name: name.to_owned(),
         }
     }
 
-    fn with(mut self, variable: &str, value: &Path) -> Self {
+    pub(super) fn with(mut self, variable: &str, value: &Path) -> Self {
         self.command.env(variable, value);
         self
     }
 
     /// Runs it, and returns its standard output.
-    fn run(mut self, arguments: &[&str]) -> anyhow::Result<String> {
+    pub(super) fn run(mut self, arguments: &[&str]) -> anyhow::Result<String> {
         let command = format!("{} {}", self.name, arguments.join(" "));
         let output = self
             .command

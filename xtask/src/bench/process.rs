@@ -18,8 +18,23 @@ pub(super) struct Up {
 impl Up {
     /// Starts `up` with a data directory and further arguments.
     pub(super) fn start(binary: &Path, data: &Path, arguments: &[&str]) -> anyhow::Result<Self> {
+        Self::command(binary, &["up"], data, arguments)
+    }
+
+    /// Starts `openstack up` with a data directory and further arguments.
+    pub(super) fn cloud(binary: &Path, data: &Path, arguments: &[&str]) -> anyhow::Result<Self> {
+        Self::command(binary, &["openstack", "up"], data, arguments)
+    }
+
+    fn command(
+        binary: &Path,
+        command: &[&str],
+        data: &Path,
+        arguments: &[&str],
+    ) -> anyhow::Result<Self> {
         let mut child = Command::new(binary)
-            .args(["up", "--output", "json", "--data-dir"])
+            .args(command)
+            .args(["--output", "json", "--data-dir"])
             .arg(data)
             .args(arguments)
             .stdin(Stdio::null())
@@ -32,20 +47,33 @@ impl Up {
 
     /// Reads progress until the cluster is ready, and returns that line.
     pub(super) fn wait_until_ready(&mut self) -> anyhow::Result<Value> {
-        let mut line = String::new();
+        Ok(self.events_until_ready()?.1)
+    }
+
+    /// Reads progress until everything is ready, and returns it with the line that says so.
+    pub(super) fn events_until_ready(&mut self) -> anyhow::Result<(Vec<Value>, Value)> {
+        let mut events = Vec::new();
         loop {
-            line.clear();
-            if self.lines.read_line(&mut line)? == 0 {
+            let Some(event) = self.event()? else {
                 bail!(
                     "ferrostack ended before it was ready: {}",
                     self.child.wait()?
                 );
-            }
-            let event: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
+            };
             if event.get("ready").is_some() {
-                return Ok(event);
+                return Ok((events, event));
             }
+            events.push(event);
         }
+    }
+
+    /// The next line; none at the end.
+    fn event(&mut self) -> anyhow::Result<Option<Value>> {
+        let mut line = String::new();
+        if self.lines.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::from_str(&line).with_context(|| line)?))
     }
 
     /// The maximum resident memory of the process so far.
@@ -91,10 +119,30 @@ impl Up {
         Ok(ticks / rustix::param::clock_ticks_per_second() as f64)
     }
 
+    /// Asks the process to end, waits for it, and returns what it said.
+    pub(super) fn stop_with_events(mut self) -> anyhow::Result<Vec<Value>> {
+        self.terminate()?;
+        let mut events = Vec::new();
+        while let Some(event) = self.event()? {
+            events.push(event);
+        }
+        self.ended()?;
+        Ok(events)
+    }
+
     /// Asks the process to end, and waits for it.
     pub(super) fn stop(mut self) -> anyhow::Result<()> {
+        self.terminate()?;
+        self.ended()
+    }
+
+    fn terminate(&self) -> anyhow::Result<()> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
+        Ok(())
+    }
+
+    fn ended(&mut self) -> anyhow::Result<()> {
         let status = self.child.wait()?;
         if !status.success() {
             bail!("ferrostack ended with {status}");
