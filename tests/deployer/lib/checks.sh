@@ -130,9 +130,10 @@ check_user_outside() {
 # Memory of the processes in Pods that no file backs. Those of the node itself are in no Pod.
 memory() {
 	local kilobytes
+	# A process may end meanwhile.
 	kilobytes=$("$node" run 1 sh -c 'for each in /proc/[0-9]*; do
-		! grep -q kubepods "$each/cgroup" 2>/dev/null || sed -n "s/^RssAnon: *\([0-9]*\) kB/\1/p" "$each/status" 2>/dev/null
-	done' | awk '{sum += $1} END {print sum + 0}')
+		! grep -q kubepods "$each/cgroup" || sed -n "s/^RssAnon:[^0-9]*\([0-9]*\) kB/\1/p" "$each/status"
+	done 2>/dev/null; true' | awk '{sum += $1} END {print sum + 0}')
 	printf 'memory of all Pods %d MB\n' $((kilobytes * 1024 / 1000000))
 }
 
