@@ -1,14 +1,15 @@
 //! A ClusterResourceSet on a cluster of a simulated guest: applied as soon as the cluster is there, and again when it changes.
 
 use k8s_openapi::api::apps::v1::DaemonSet;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{
     Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
 };
 use serde_json::{Value, json};
 
-use crate::main_job::{kind, workload_client};
-use crate::process::{Up, eventually};
+use crate::cloud::TestCloud;
+use crate::main_job::{data, kind, workload_client};
+use crate::process::{Up, eventually, run, texts};
 
 const GROUP: &str = "addons.cluster.x-k8s.io";
 
@@ -118,4 +119,78 @@ async fn a_new_cluster_gets_its_addons_and_follows_their_changes() {
     })
     .await;
     up.stop().await;
+}
+
+/// The clusters of a cloud that `up` takes for a real one.
+#[tokio::test(flavor = "multi_thread")]
+async fn install_ccm_brings_the_manager_with_the_credentials_of_the_cluster_into_it() {
+    let home = tempfile::tempdir().unwrap();
+    let cloud = TestCloud::start(home.path()).await;
+    let args = [
+        "--cloud",
+        "simulated",
+        "--install-ccm=registry/ferrostack:1",
+        "--control-plane-machine-count",
+        "1",
+        "--worker-machine-count",
+        "0",
+    ];
+    let mut up = Up::start(home.path(), &args, &cloud.variables());
+    up.ready().await;
+    let client = up.client().await;
+    let name = "demo-cloud-controller-manager";
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), "default");
+    let secret = eventually("the Secret", || async { secrets.get_opt(name).await.ok()? }).await;
+    let kind_of_set = Some("addons.cluster.x-k8s.io/resource-set");
+    assert_eq!(secret.type_.as_deref(), kind_of_set);
+    let owners = secret.metadata.owner_references.unwrap();
+    assert!(
+        owners
+            .iter()
+            .any(|owner| owner.kind == "Cluster" && owner.name == "demo")
+    );
+    let workload = workload_client(home.path()).await;
+    let daemons: Api<DaemonSet> = Api::namespaced(workload.clone(), "kube-system");
+    let name = "openstack-cloud-controller-manager";
+    let daemon = eventually("the manager", || async {
+        daemons.get_opt(name).await.ok()?
+    })
+    .await;
+    let container = daemon.spec.template.spec.unwrap().containers[0].clone();
+    assert_eq!(container.image.as_deref(), Some("registry/ferrostack:1"));
+    let flags = container.args.unwrap();
+    assert!(
+        flags.contains(&"--cluster-name=demo".to_owned()),
+        "{flags:?}"
+    );
+    let secrets: Api<Secret> = Api::namespaced(workload, "kube-system");
+    let conf = secrets.get("cloud-config").await.unwrap().data.unwrap()["cloud.conf"].clone();
+    let conf = String::from_utf8(conf.0).unwrap();
+    let parsed = ccm::cloud_conf::CloudConf::parse(&conf).unwrap();
+    let keystone = format!("{}/identity", cloud.url);
+    assert!(
+        parsed
+            .conf
+            .global
+            .get("auth-url")
+            .is_some_and(|url| url.starts_with(&keystone))
+    );
+    up.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn install_ccm_is_refused_on_the_simulated_cloud_with_the_reason() {
+    let home = tempfile::tempdir().unwrap();
+    let output = run(
+        home.path(),
+        &["up", "--install-ccm", "--data-dir", &data(home.path())],
+    )
+    .await;
+    let (_, errors) = texts(&output);
+    assert!(!output.status.success());
+    assert!(
+        errors.contains("--install-ccm is for a real cloud (--cloud NAME)"),
+        "{errors}"
+    );
+    assert!(errors.contains("runs in this process"), "{errors}");
 }

@@ -6,6 +6,7 @@ mod endpoints;
 mod floating;
 mod hints;
 mod input;
+mod install_ccm;
 mod management;
 mod managers;
 mod observer;
@@ -51,6 +52,21 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The longest time between a picture and the next one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// What a cluster on a real cloud lacks.
+const UNMANAGED: &str = "no cloud controller manager is started on this cloud: without one in a cluster, its nodes have no \
+    addresses and its control plane is not Available; --install-ccm installs it";
+
+/// Rejects --install-ccm where a manager runs anyway.
+fn check_install(args: &Up) -> anyhow::Result<()> {
+    if args.install_ccm.is_some() && args.cloud.is_none() {
+        bail!(
+            "--install-ccm is for a real cloud (--cloud NAME): for each cluster on the simulated one a cloud controller \
+             manager runs in this process, and a second one in the cluster would have nothing to run on"
+        );
+    }
+    Ok(())
+}
+
 /// Runs until `shutdown`, or with `--exit-when-ready` until all clusters are ready.
 pub(crate) async fn run(
     args: &Up,
@@ -61,6 +77,7 @@ pub(crate) async fn run(
         return detach::run(args, environment, shutdown).await;
     }
     let started = Instant::now();
+    check_install(args)?;
     let input = Input::read(args, environment).await?;
     let data = DataDir::open_when_free(&connect::data_dir(&args.data_dir, environment)).await?;
     let mut progress = Progress::new(args.output.output, environment, started);
@@ -88,16 +105,26 @@ pub(crate) async fn run(
     progress.say(&format!("management API at https://{address}"))?;
     match &simulated {
         Some(simulated) => progress.say(&format!("simulated OpenStack at {}", simulated.url))?,
-        None => progress.say(&format!(
-            "OpenStack cloud {} at {}",
-            config.name, config.auth_url
-        ))?,
+        None => {
+            progress.say(&format!(
+                "OpenStack cloud {} at {}",
+                config.name, config.auth_url
+            ))?;
+            if args.install_ccm.is_none() {
+                progress.say(UNMANAGED)?;
+            }
+        }
     }
     let simulation = simulated.as_ref().map(|simulated| Simulation {
         hints: hints::of(simulated.world(), stop.clone()),
         auth_url: config.auth_url.clone(),
     });
-    let controllers = start_controllers(args, &management.client, metrics, simulation, &stop);
+    let client = &management.client;
+    let mut controllers = start_controllers(args, client, metrics.clone(), simulation, &stop);
+    if let Some(image) = args.install_ccm.clone() {
+        let installing = install_ccm::run(client.clone(), image, metrics, stop.clone());
+        controllers.spawn(installing);
+    }
     let welcome = Welcome {
         program: &environment.program,
         data: data.path(),
@@ -106,7 +133,6 @@ pub(crate) async fn run(
         exits: args.exit_when_ready,
     };
     let work = async {
-        let client = &management.client;
         let say = |text: &str| progress.say(text);
         input::apply(args, environment, input, client, &config, &data, say).await?;
         // Only after the changes are applied: before that, clusters can be ready in their previous state.

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use ccm::cloud_conf;
+use openstack::config::CloudConfig;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
@@ -11,6 +12,9 @@ use crate::up::cloud;
 /// Namespace and image in the manifests below.
 pub(crate) const NAMESPACE: &str = "kube-system";
 pub(crate) const IMAGE: &str = "ferrostack:latest";
+
+/// The flag of the DaemonSet after which others follow.
+const FIRST_FLAG: &str = "        - --cloud-config=/etc/config/cloud.conf\n";
 
 const FILES: [&str; 2] = [
     include_str!("../../../../config/ccm/rbac.yaml"),
@@ -25,21 +29,46 @@ pub(crate) fn render(
     image: &str,
     environment: &Environment,
 ) -> anyhow::Result<SecretString> {
+    let found = match cloud {
+        None => None,
+        Some(name) => Some((name, cloud::find(name, environment)?)),
+    };
+    let found = found.as_ref().map(|(name, found)| (*name, found));
+    stream(found, namespace, image)
+}
+
+/// The manifests for a cluster with this name, with credentials.
+pub(crate) fn of_cluster(
+    cloud: &CloudConfig,
+    cluster: &str,
+    image: &str,
+) -> anyhow::Result<SecretString> {
+    let text = stream(Some((&cloud.name, cloud)), NAMESPACE, image)?;
+    let named = format!("{FIRST_FLAG}        - --cluster-name={cluster}\n");
+    Ok(SecretString::from(
+        text.expose_secret().replace(FIRST_FLAG, &named),
+    ))
+}
+
+/// The documents; `cloud` has a name for errors.
+fn stream(
+    cloud: Option<(&str, &CloudConfig)>,
+    namespace: &str,
+    image: &str,
+) -> anyhow::Result<SecretString> {
     let mut documents = Vec::new();
-    if let Some(name) = cloud {
-        let found = cloud::find(name, environment)?;
+    if let Some((name, found)) = cloud {
+        let mut found = found.clone();
+        if found.ca_pem.is_some() {
+            // The path at which the DaemonSet mounts the Secret.
+            found.cacert = Some("/etc/config/ca.pem".to_owned());
+        }
         let generated = cloud_conf::from_cloud(&found)
             .map_err(anyhow::Error::msg)
             .with_context(|| format!("cloud `{name}`"))?;
         let mut files = json!({"cloud.conf": generated.text.expose_secret()});
         if let Some(pem) = &found.ca_pem {
-            // The path at which the DaemonSet mounts the Secret.
-            let path = found.cacert.clone().unwrap_or_default();
-            let text = generated
-                .text
-                .expose_secret()
-                .replace(&path, "/etc/config/ca.pem");
-            files = json!({"cloud.conf": text, "ca.pem": String::from_utf8_lossy(pem)});
+            files["ca.pem"] = json!(String::from_utf8_lossy(pem));
         }
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
             "metadata": {"name": "cloud-config", "namespace": namespace}, "stringData": files});
@@ -93,6 +122,21 @@ mod tests {
                 .unwrap()
                 .contains("BEGIN")
         );
+    }
+
+    #[test]
+    fn the_manager_of_a_cluster_has_its_name_and_the_ca_that_is_beside_its_credentials() {
+        let clouds = "clouds: {mine: {auth: {auth_url: 'https://k', user_id: u, password: p, project_id: t}}}";
+        let mut cloud = CloudConfig::parse(clouds, "mine").unwrap();
+        cloud.ca_pem = Some(b"-----BEGIN CERTIFICATE-----".to_vec());
+        let all = documents(&of_cluster(&cloud, "blue", "registry/ferrostack:1").unwrap());
+        let conf = all[0]["stringData"]["cloud.conf"].as_str().unwrap();
+        let parsed = cloud_conf::CloudConf::parse(conf).unwrap();
+        assert_eq!(parsed.conf.global.ca_file(), Some("/etc/config/ca.pem"));
+        let container = &all.last().unwrap()["spec"]["template"]["spec"]["containers"][0];
+        let flags = container["args"].as_array().unwrap();
+        assert!(flags.contains(&json!("--cluster-name=blue")), "{flags:?}");
+        assert_eq!(container["image"], "registry/ferrostack:1");
     }
 
     #[test]

@@ -24,6 +24,7 @@ const GROUPS: [(&str, &[&str]); 13] = [
         &[
             "cloud",
             "switch_cloud",
+            "install_ccm",
             "cloud_config",
             "cloud_provider",
             "from_legacy",

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::values::{LatencyArg, duration, latency, loopback};
 use super::{ClusterOptions, DataDirArg, OutputArg, RunnerArgs};
+use crate::ccm::manifests::IMAGE;
 
 #[derive(Debug, Args)]
 pub(crate) struct Up {
@@ -22,6 +23,10 @@ pub(crate) struct Up {
     /// Accept a data directory that was used with another cloud.
     #[arg(long)]
     pub(crate) switch_cloud: bool,
+    /// Install the cloud controller manager in each cluster on the cloud of --cloud, with this image [default:
+    /// ferrostack:latest]. Its credentials are those of the cluster.
+    #[arg(long, value_name = "IMAGE", num_args = 0..=1, require_equals = true, default_missing_value = IMAGE)]
+    pub(crate) install_ccm: Option<String>,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
     /// Exit with 0 once every Cluster is Available and every Machine is Running, or with 1 at the timeout.

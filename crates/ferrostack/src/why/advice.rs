@@ -118,7 +118,7 @@ impl Case<'_> {
         }
         if has(&["uninitialized", "cloud provider", "providerid"]) {
             return Some(format!(
-                "see whether a cloud controller manager runs in the workload cluster: {} generate cloud-controller-manager prints one",
+                "see whether a cloud controller manager runs in the workload cluster: {} generate cloud-controller-manager prints one, and up --cloud NAME --install-ccm installs it",
                 self.commands.program
             ));
         }
