@@ -50,6 +50,12 @@ mod serial;
 #[path = "ccm/weights.rs"]
 mod weights;
 
+#[path = "ccm/scenarios.rs"]
+mod scenarios;
+
+#[path = "ccm/bugs.rs"]
+mod bugs;
+
 #[path = "ccm/older.rs"]
 mod older;
 

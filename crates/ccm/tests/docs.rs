@@ -1,5 +1,7 @@
 //! The tables in docs/cloud-controller-manager.md match the code.
 
+#![allow(clippy::unwrap_used)]
+
 use ccm::cloud_conf::{KEYS, Support};
 
 const PAGE: &str = include_str!("../../../docs/cloud-controller-manager.md");
@@ -38,6 +40,53 @@ fn annotations() -> String {
         ));
     }
     table
+}
+
+/// The sources in which tests are that the page names.
+fn sources() -> String {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = String::new();
+    for directory in [
+        "tests/ccm",
+        "src/cloud_conf",
+        "src/service",
+        "../../tests/suite",
+    ] {
+        for entry in std::fs::read_dir(root.join(directory)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                all.push_str(&std::fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn every_test_that_the_page_names_for_a_scenario_or_a_bug_exists() {
+    let sources = sources();
+    let (_, tables) = PAGE.split_once("## What was run").unwrap();
+    let (tables, _) = tables.split_once("\n## ").unwrap_or((tables, ""));
+    let rows: Vec<&str> = tables
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .collect();
+    let mut tests = 0;
+    for row in rows
+        .iter()
+        .filter(|row| !row.starts_with("| scenario") && !row.starts_with("| in the Go"))
+    {
+        let cell = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+        for name in cell.split(", ") {
+            let name = name.trim_matches('`');
+            assert!(
+                sources.contains(&format!("fn {name}(")),
+                "{row}: there is no test {name}"
+            );
+            tests += 1;
+        }
+    }
+    assert!(tests >= 19, "only {tests} tests in {} rows", rows.len());
 }
 
 #[test]

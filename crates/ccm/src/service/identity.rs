@@ -168,16 +168,20 @@ impl Identity {
         }
     }
 
-    /// The tags without those of this Service.
-    pub(crate) fn without_ours(&self, tags: &[String]) -> Vec<String> {
+    /// The tags of a load balancer without those of this Service. The name with which it was created is one of them if
+    /// it was created for this Service, also under another name of the cluster.
+    pub(crate) fn without_ours(&self, name: &str, tags: &[String]) -> Vec<String> {
         let ours = [self.name.clone(), self.service_tag(), self.shared_tag()];
-        let left = tags.iter().filter(|tag| !ours.contains(tag));
+        let is_name = |tag: &String| tag == name && self.owns(tags);
+        let left = tags
+            .iter()
+            .filter(|tag| !ours.contains(tag) && !is_name(tag));
         left.cloned().collect()
     }
 
     /// The Services besides this one that a load balancer serves, by their tags.
-    pub(crate) fn others(&self, tags: &[String]) -> Vec<String> {
-        let mut others: Vec<_> = self.without_ours(tags);
+    pub(crate) fn others(&self, name: &str, tags: &[String]) -> Vec<String> {
+        let mut others: Vec<_> = self.without_ours(name, tags);
         others.retain(|tag| tag.starts_with(PREFIX));
         others
     }

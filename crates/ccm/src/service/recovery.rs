@@ -87,7 +87,9 @@ impl Recoveries {
 pub(crate) async fn run(work: &Work<'_>, observed: &Observed) -> Result<(), Error> {
     let id = observed.balancer.id.as_str();
     let policy = work.settings.conf.load_balancer.recovery;
-    let is_alone = work.identity.others(&observed.balancer.tags).is_empty();
+    let balancer = &observed.balancer;
+    let others = work.identity.others(&balancer.name, &balancer.tags);
+    let is_alone = others.is_empty();
     // The load balancer of another Service is its affair, and that of a user the user's.
     let remedy = match observed.role {
         Role::Owner => work.recoveries.remedy(id, policy, Instant::now()),

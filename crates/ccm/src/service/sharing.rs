@@ -16,7 +16,7 @@ pub(crate) fn check(
     most: u32,
 ) -> Result<(), Rejection> {
     let balancer = &observed.balancer;
-    let others = identity.others(&balancer.tags);
+    let others = identity.others(&balancer.name, &balancer.tags);
     let refused = |reason: &str| {
         Err(Rejection::new(format!(
             "annotation {}: load balancer {} ({}) is shared, and {reason}",

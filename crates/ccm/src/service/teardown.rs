@@ -84,7 +84,7 @@ fn is_ours(work: &Work<'_>, found: &Observed) -> bool {
     let (identity, balancer) = (work.identity, &found.balancer);
     let is_managed =
         found.role == Role::Owner || identity.is_managed(&balancer.name, &balancer.tags);
-    is_managed && identity.others(&balancer.tags).is_empty()
+    is_managed && identity.others(&balancer.name, &balancer.tags).is_empty()
 }
 
 async fn delete(work: &Work<'_>, id: &str) -> Result<(), Error> {
@@ -110,9 +110,9 @@ async fn leave(work: &Work<'_>, found: &Observed) -> Result<(), Error> {
         let deleted = inventory.delete_pool(id, pool).await;
         return deleted.map_err(Error::cloud("deleting a pool"));
     }
-    let change = LoadBalancerUpdate {
-        tags: Some(work.identity.without_ours(&found.balancer.tags)),
-    };
+    let balancer = &found.balancer;
+    let left = work.identity.without_ours(&balancer.name, &balancer.tags);
+    let change = LoadBalancerUpdate { tags: Some(left) };
     let updated = inventory.update_load_balancer(id, &change).await;
     updated
         .map(drop)

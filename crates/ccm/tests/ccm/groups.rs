@@ -8,11 +8,11 @@ use crate::world::{World, eventually};
 
 const MANAGED: &str = "[LoadBalancer]\nmanage-security-groups = true\n";
 
-async fn world(workers: &[&str]) -> World {
+pub(crate) async fn world(workers: &[&str]) -> World {
     World::serving(MANAGED, workers).await
 }
 
-async fn groups(world: &World) -> Vec<Value> {
+pub(crate) async fn groups(world: &World) -> Vec<Value> {
     let all = world
         .request("GET", "/network/v2.0/security-groups", Value::Null)
         .await;
@@ -68,7 +68,7 @@ fn wanted(service: &Service) -> Vec<String> {
     rules
 }
 
-async fn settled(world: &World, name: &str, members: usize) {
+pub(crate) async fn settled(world: &World, name: &str, members: usize) {
     eventually("the group", || async {
         let service = world.cluster.api::<Service>().get(name).await.unwrap();
         let groups = groups(world).await;

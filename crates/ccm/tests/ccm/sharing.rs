@@ -10,12 +10,12 @@ use crate::world::{World, ip, ports_of};
 const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 
 /// A Service that names a load balancer.
-async fn guest(world: &World, name: &str, port: u16, id: &str) {
+pub(crate) async fn guest(world: &World, name: &str, port: u16, id: &str) {
     let fields = json!({"metadata": {"annotations": {ID: id}}});
     world.service(name, &[("TCP", port)], fields).await;
 }
 
-fn ports(list: &[Value]) -> Vec<i64> {
+pub(crate) fn ports(list: &[Value]) -> Vec<i64> {
     let mut ports: Vec<_> = list
         .iter()
         .map(|l| l["protocol_port"].as_i64().unwrap())
@@ -33,7 +33,7 @@ async fn tags(world: &World) -> Vec<String> {
 }
 
 /// A load balancer of a user, with a floating IP.
-async fn by_hand(world: &World) -> String {
+pub(crate) async fn by_hand(world: &World) -> String {
     let created = json!({"loadbalancer": {"name": "by-hand", "vip_subnet_id": world.subnet, "tags": ["mine"]}});
     let created = world
         .request("POST", "/load-balancer/v2.0/lbaas/loadbalancers", created)
