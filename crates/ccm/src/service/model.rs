@@ -13,6 +13,7 @@ use openstack::network::{FixedIp, FloatingIp, Network, Port, Subnet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::annotations::Wishes;
 use super::desired::{Desired, Facts};
 use super::plan::Step;
 use super::*;
@@ -226,6 +227,9 @@ impl Model {
         let pool = wanted.default_pool.map(|pool| {
             let fits = match wanted.protocol.as_str() {
                 "TCP" => matches!(pool.protocol.as_str(), "TCP" | "PROXY" | "PROXYV2"),
+                "HTTP" | "TERMINATED_HTTPS" => {
+                    matches!(pool.protocol.as_str(), "HTTP" | "PROXY" | "PROXYV2")
+                }
                 other => pool.protocol == other,
             };
             assert!(fits, "{} and {}", wanted.protocol, pool.protocol);
@@ -510,4 +514,137 @@ proptest! {
             }
         }
     }
+}
+
+/// Each annotation that can change, with a value that is not its default.
+const CHANGEABLE: &[(&str, &str)] = &[
+    ("loadbalancer.openstack.org/proxy-protocol", "true"),
+    ("loadbalancer.openstack.org/x-forwarded-for", "true"),
+    ("loadbalancer.openstack.org/port-protocols", "80=HTTP"),
+    (
+        "loadbalancer.openstack.org/default-tls-container-ref",
+        "https://k/v1/secrets/5a7c1a94-0000-4000-8000-000000000000",
+    ),
+    ("loadbalancer.openstack.org/lb-method", "SOURCE_IP"),
+    ("loadbalancer.openstack.org/connection-limit", "7"),
+    ("loadbalancer.openstack.org/timeout-client-data", "1000"),
+    ("loadbalancer.openstack.org/timeout-member-connect", "1000"),
+    ("loadbalancer.openstack.org/timeout-member-data", "1000"),
+    ("loadbalancer.openstack.org/timeout-tcp-inspect", "1000"),
+    ("loadbalancer.openstack.org/enable-health-monitor", "true"),
+    ("loadbalancer.openstack.org/health-monitor-delay", "9"),
+    ("loadbalancer.openstack.org/health-monitor-timeout", "2"),
+    ("loadbalancer.openstack.org/health-monitor-max-retries", "2"),
+    (
+        "loadbalancer.openstack.org/health-monitor-max-retries-down",
+        "2",
+    ),
+    (
+        "loadbalancer.openstack.org/node-selector",
+        "kubernetes.io/os",
+    ),
+    ("loadbalancer.openstack.org/hostname", "web.example.net"),
+    ("loadbalancer.openstack.org/keep-floatingip", "true"),
+    (
+        "loadbalancer.openstack.org/member-weights",
+        "ready-endpoints",
+    ),
+    (annotations::INTERNAL, "true"),
+    (annotations::SOURCE_RANGES, "10.0.0.0/8"),
+];
+
+impl Model {
+    /// The content without ids, which differ after something was created again.
+    fn content(&self) -> Vec<String> {
+        let mut all: Vec<String> = self
+            .listeners
+            .values()
+            .map(|l| {
+                let pool = l.default_pool_id.as_ref().map(|id| &self.pools[id]);
+                let pool = pool.map(|pool| json!([pool.protocol, pool.lb_algorithm]));
+                let limits = [
+                    l.connection_limit,
+                    l.timeout_client_data,
+                    l.timeout_member_connect,
+                    l.timeout_member_data,
+                    l.timeout_tcp_inspect,
+                ];
+                let cidrs = &l.allowed_cidrs;
+                json!([
+                    l.protocol,
+                    l.protocol_port,
+                    cidrs,
+                    limits,
+                    l.insert_headers,
+                    pool
+                ])
+                .to_string()
+            })
+            .collect();
+        let members = self.members.values();
+        all.extend(members.map(|m| format!("{} {} {}", m.address, m.protocol_port, m.weight)));
+        all.extend(
+            self.monitors
+                .values()
+                .map(|m| format!("{} {}", m.kind, m.delay)),
+        );
+        all.push(format!("{} floating IPs", self.floating_ips.len()));
+        all.sort();
+        all
+    }
+}
+
+#[test]
+fn annotations_go_on_and_off_pairwise_in_any_order_and_leave_what_was_there_before() {
+    let nodes: Vec<_> = (1..=2)
+        .map(|index| {
+            let mut node = (*node(index)).clone();
+            let labels = node.metadata.labels.get_or_insert_default();
+            labels.insert("kubernetes.io/os".to_owned(), "linux".to_owned());
+            Arc::new(node)
+        })
+        .collect();
+    let service = |set: &[(&str, &str)]| -> Service {
+        let annotations: BTreeMap<_, _> = set.iter().copied().collect();
+        let service = json!({"metadata": {"namespace": "default", "name": "web", "uid": "web", "annotations": annotations},
+            "spec": {"type": "LoadBalancer", "ports": [{"protocol": "TCP", "port": 80, "nodePort": 30_080}]}});
+        serde_json::from_value(service).unwrap()
+    };
+    let mut pairs = 0;
+    for one in CHANGEABLE {
+        for other in CHANGEABLE.iter().filter(|other| *other != one) {
+            let mut model = Model::default();
+            let mut go = |set: &[(&str, &str)]| {
+                let service = service(set);
+                let counts = [("node-1".to_owned(), 3), ("node-2".to_owned(), 1)].into();
+                let weighting = match weights::are_asked(&service) {
+                    true => weights::Weighting::By(counts),
+                    false => weights::Weighting::Equal,
+                };
+                let taken = model.converge(&service, &nodes, false, &weighting);
+                if taken.is_ok() {
+                    assert_eq!(model.converge(&service, &nodes, false, &weighting), Ok(0));
+                }
+                model.content()
+            };
+            let before = go(&[]);
+            go(&[*one]);
+            let both = go(&[*one, *other]);
+            go(&[*other]);
+            // Whichever came first, both together are the same; what contradicts itself changes nothing.
+            let swapped = go(&[*other, *one]);
+            let rejects = Wishes::of(service(&[*one, *other]).annotations(), &conf()).is_err();
+            assert!(rejects || both == swapped, "{one:?} {other:?}");
+            go(&[*one]);
+            assert_eq!(go(&[]), before, "{one:?} {other:?}");
+            pairs += 1;
+        }
+    }
+    assert_eq!(pairs, CHANGEABLE.len() * (CHANGEABLE.len() - 1));
+}
+
+fn conf() -> CloudConf {
+    CloudConf::parse("[Global]\nuse-clouds = true\n")
+        .unwrap()
+        .conf
 }

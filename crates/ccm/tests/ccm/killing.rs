@@ -74,13 +74,24 @@ pub(crate) async fn prepare(world: &World) {
 pub(crate) enum Phase {
     Created,
     Changed,
+    /// The settings of pools and monitors have other values.
+    Adjusted,
+    /// Without monitors.
+    Bare,
     /// TLS ends at one port, and the other one is HTTP.
     Secured,
     Deleted,
 }
 
 impl Phase {
-    pub(crate) const ALL: [Self; 4] = [Self::Created, Self::Changed, Self::Secured, Self::Deleted];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Created,
+        Self::Changed,
+        Self::Adjusted,
+        Self::Bare,
+        Self::Secured,
+        Self::Deleted,
+    ];
 
     pub(crate) async fn begin(self, world: &World) {
         match self {
@@ -102,6 +113,20 @@ impl Phase {
                     "spec": {"ports": ports_of(&[("TCP", 443), ("TCP", 8080)]),
                         "loadBalancerSourceRanges": ["10.0.0.0/8"]},
                 });
+                world.cluster.merge::<Service>("web", change).await;
+            }
+            Self::Adjusted => {
+                let change = json!({"metadata": {"annotations": {
+                    "loadbalancer.openstack.org/lb-method": "SOURCE_IP",
+                    "loadbalancer.openstack.org/health-monitor-delay": "7",
+                }}});
+                world.cluster.merge::<Service>("web", change).await;
+            }
+            Self::Bare => {
+                let change = json!({"metadata": {"annotations": {
+                    "loadbalancer.openstack.org/enable-health-monitor": null,
+                    "loadbalancer.openstack.org/health-monitor-delay": null,
+                }}});
                 world.cluster.merge::<Service>("web", change).await;
             }
             Self::Secured => {
@@ -129,7 +154,7 @@ impl Phase {
             pool("TCP", "ROUND_ROBIN"),
             pool("PROXY", "LEAST_CONNECTIONS"),
         );
-        let http = pool("HTTP", "LEAST_CONNECTIONS");
+        let (http, adjusted) = (pool("HTTP", "SOURCE_IP"), pool("PROXY", "SOURCE_IP"));
         let monitor = json!({"type": "TCP", "delay": 5});
         match self {
             Self::Created => shape(
@@ -144,10 +169,20 @@ impl Phase {
                 &[monitor.clone(), monitor],
                 &members,
             ),
+            Self::Adjusted | Self::Bare => {
+                let monitor = json!({"type": "TCP", "delay": 7});
+                let monitors = if self == Self::Bare { 0 } else { 2 };
+                shape(
+                    &[listener(443, &some), listener(8080, &some)],
+                    &[adjusted.clone(), adjusted],
+                    &vec![monitor; monitors],
+                    &members,
+                )
+            }
             Self::Secured => shape(
                 &[of("TERMINATED_HTTPS", 443, &some), of("HTTP", 8080, &some)],
                 &[http.clone(), http],
-                &[monitor.clone(), monitor],
+                &[],
                 &members,
             ),
             Self::Deleted => Vec::new(),
