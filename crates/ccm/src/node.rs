@@ -116,12 +116,12 @@ async fn absent(node: &Node, shared: &Shared) -> Result<Action, Error> {
     if plan::is_ready(node) || !ctx.options.controllers.node_lifecycle {
         shared.absences.forget(node);
         let waits = plan::is_uninitialized(node) && ctx.options.controllers.node;
-        return Ok(Action::requeue(match waits {
+        return match waits {
             // The list may be a second old, and the server younger.
-            true if plan::is_new(node, Timestamp::now()) => SOON,
-            true => UNFOUND,
-            false => ctx.options.node_status_update_frequency,
-        }));
+            true if plan::is_new(node, Timestamp::now()) => Ok(Action::requeue(SOON)),
+            true => unfound(node, ctx).await,
+            false => Ok(Action::requeue(ctx.options.node_status_update_frequency)),
+        };
     }
     match shared.absences.confirm(node, Instant::now(), period) {
         Verdict::LookAgain(after) => Ok(Action::requeue(after)),
@@ -130,6 +130,13 @@ async fn absent(node: &Node, shared: &Shared) -> Result<Action, Error> {
             Err(doubt) => rejected(node, ctx, "DeletionInDoubt", doubt).await,
         },
     }
+}
+
+/// Emits an event about a Node that waits for its server, which may be one of another project.
+async fn unfound(node: &Node, ctx: &Context) -> Result<Action, Error> {
+    let (recorder, note) = (&ctx.recorder, plan::unfound(node));
+    recorder.warning(node, "ServerNotFound", "Sync", note).await;
+    Ok(Action::requeue(UNFOUND))
 }
 
 async fn delete(node: &Node, ctx: &Context) -> Result<Action, Error> {

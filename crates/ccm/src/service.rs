@@ -198,7 +198,14 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
         return disabled(&service, ctx).await;
     }
     let identity = Identity::of(&service, &ctx.options.cluster_name, ctx.cluster().await?);
-    let cloud = ctx.cloud(&settings).await?;
+    let cloud = match ctx.cloud(&settings).await {
+        Ok(cloud) => cloud,
+        Err(error) => {
+            let (reason, note) = ("SyncLoadBalancerFailed", error.words());
+            ctx.recorder.warning(&*service, reason, "Sync", note).await;
+            return Err(error);
+        }
+    };
     let work = Work {
         service: &service,
         ctx,

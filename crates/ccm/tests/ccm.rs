@@ -56,6 +56,9 @@ mod scenarios;
 #[path = "ccm/bugs.rs"]
 mod bugs;
 
+#[path = "ccm/bad_input.rs"]
+mod bad_input;
+
 #[path = "ccm/older.rs"]
 mod older;
 

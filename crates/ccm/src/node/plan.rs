@@ -53,6 +53,25 @@ pub(crate) fn is_new(node: &Node, now: Timestamp) -> bool {
     registered.is_some_and(|at| now.duration_since(at.0).as_secs() < 60)
 }
 
+/// What a Node waits for whose server is not among those of the project.
+pub(crate) fn unfound(node: &Node) -> String {
+    let id = node
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.provider_id.as_ref());
+    let (what, advice) = match id {
+        Some(id) => (format!("with the providerID {id}"), ""),
+        None => (
+            format!("of the name {}", node.name_any()),
+            ", or give the server the name of the node",
+        ),
+    };
+    format!(
+        "the project in cloud.conf has no server {what}, so that the node is not initialised: use credentials of the \
+         server's project{advice}"
+    )
+}
+
 /// Whether the kubelet reports that the node is ready.
 pub(crate) fn is_ready(node: &Node) -> bool {
     let conditions = node

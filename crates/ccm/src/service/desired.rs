@@ -77,6 +77,7 @@ pub(crate) fn of(
     let spec = service.spec.clone().unwrap_or_default();
     check(&spec)?;
     wishes.traffic.check(&spec)?;
+    vip::check(&wishes.placement, facts)?;
     let (first, second) = Family::of(&spec);
     let ip6 = first.is_6();
     let mut nodes: Vec<&Node> = facts.nodes.iter().map(|node| &**node).collect();

@@ -42,7 +42,29 @@ pub(super) fn notices(service: &Service, desired: &Desired, observed: &Observed)
         });
     }
     notices.extend(address(service, desired, observed));
+    notices.extend(family(desired, observed));
     notices
+}
+
+/// The notice of a first family that the load balancer has no address of.
+fn family(desired: &Desired, observed: &Observed) -> Option<Notice> {
+    let (first, balancer) = (desired.families.first()?, &observed.balancer);
+    let further = balancer.additional_vips.iter().map(|vip| &vip.ip_address);
+    let mut known = std::iter::once(&balancer.vip_address).chain(further);
+    // It may not have an address yet.
+    if balancer.vip_address.is_empty() || known.any(|address| first.has(address)) {
+        return None;
+    }
+    Some(Notice {
+        reason: "LoadBalancerImmutable",
+        message: format!(
+            "spec.ipFamilies: `{}` has no effect: load balancer {} was created with {}: delete the Service and create it \
+             again",
+            first.name(),
+            balancer.id,
+            balancer.vip_address
+        ),
+    })
 }
 
 /// The notice of another address than the one that was asked for.

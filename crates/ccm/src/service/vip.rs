@@ -111,6 +111,44 @@ pub(super) fn of(
     Ok(vip)
 }
 
+/// Checks that the project sees the networks and subnets that a request would name: the answers of the cloud do not say
+/// which setting that was.
+///
+/// # Errors
+/// Names the setting.
+pub(super) fn check(placement: &Placement, facts: &Facts<'_>) -> Result<(), Rejection> {
+    let view = facts.view;
+    let subnet = |id: &str| view.subnets.get(id).is_some();
+    let network = |id: &str| view.networks.get(id).is_some();
+    let (is_new, has_floating_ip) = (facts.existing.is_none(), facts.has_floating_ip);
+    let problem = |setting: &str, id: &str, what: &str| {
+        Err(Rejection::new(format!(
+            "{setting} `{id}`: the project sees no {what} with this id: correct the annotation \
+             loadbalancer.openstack.org/{setting}, or what the class or cloud.conf has"
+        )))
+    };
+    let Placement {
+        subnet_id,
+        network_id,
+        member_subnet_id,
+        floating_network_id,
+        ..
+    } = placement;
+    if is_new && !subnet_id.is_empty() && !subnet(subnet_id) {
+        return problem("subnet-id", subnet_id, "subnet");
+    }
+    if is_new && !network_id.is_empty() && !network(network_id) {
+        return problem("network-id", network_id, "network");
+    }
+    if !member_subnet_id.is_empty() && !subnet(member_subnet_id) {
+        return problem("member-subnet-id", member_subnet_id, "subnet");
+    }
+    if !has_floating_ip && !floating_network_id.is_empty() && !network(floating_network_id) {
+        return problem("floating-network-id", floating_network_id, "network");
+    }
+    Ok(())
+}
+
 fn existing(balancer: &LoadBalancer) -> Vip {
     Vip {
         subnet: Some(balancer.vip_subnet_id.clone()).filter(|id| !id.is_empty()),

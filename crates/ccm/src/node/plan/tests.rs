@@ -141,6 +141,25 @@ proptest! {
 }
 
 #[test]
+fn a_node_without_a_server_in_the_project_is_told_what_was_looked_for() {
+    let named = |spec: Value| -> Node {
+        let node = json!({"metadata": {"name": "stranger"}, "spec": spec});
+        serde_json::from_value(node).unwrap()
+    };
+    let by_name = unfound(&named(json!({})));
+    assert!(
+        by_name.contains("no server of the name stranger"),
+        "{by_name}"
+    );
+    let by_id = unfound(&named(json!({"providerID": "openstack:///x"})));
+    assert!(
+        by_id.contains("no server with the providerID openstack:///x"),
+        "{by_id}"
+    );
+    assert!(!by_id.contains("give the server"), "{by_id}");
+}
+
+#[test]
 fn a_node_is_new_for_a_minute() {
     let mut node = Node::default();
     let now: Timestamp = "2026-01-01T00:02:00Z".parse().unwrap();

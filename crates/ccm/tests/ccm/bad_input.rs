@@ -1,0 +1,178 @@
+//! What users and clouds do wrong: each ends in an event that says what to do, and nothing is doubled or leaked.
+
+use api::k8s_openapi::api::core::v1::Service;
+use openstack::CloudConfig;
+use serde_json::{Value, json};
+use simulator::cloud::Options as CloudOptions;
+
+use crate::families::{families, furnished};
+use crate::services::{NAME, octavia_where, world};
+use crate::world::{World, eventually, ip, ports_of};
+
+const NOWHERE: &str = "8d1c1a94-0000-4000-8000-000000000000";
+
+fn annotated(name: &str, value: &str) -> Value {
+    json!({"metadata": {"annotations": {format!("loadbalancer.openstack.org/{name}"): value}}})
+}
+
+#[tokio::test]
+async fn networks_and_subnets_that_do_not_exist_are_rejected_with_the_setting() {
+    let world = world(&["worker-1"]).await;
+    for setting in [
+        "subnet-id",
+        "network-id",
+        "member-subnet-id",
+        "floating-network-id",
+    ] {
+        world
+            .service(setting, &[("TCP", 80)], annotated(setting, NOWHERE))
+            .await;
+        let note = world.event(setting, "SyncLoadBalancerFailed").await;
+        assert!(
+            note.contains(&format!("annotation loadbalancer.openstack.org/{setting}")),
+            "{note}"
+        );
+        assert!(note.contains(NOWHERE), "{note}");
+    }
+    assert!(world.octavia("loadbalancers").await.is_empty());
+    let change = annotated("subnet-id", &world.subnet);
+    world.cluster.merge::<Service>("subnet-id", change).await;
+    world.published("subnet-id").await;
+}
+
+#[tokio::test]
+async fn a_quota_that_is_used_up_is_an_event_and_the_service_is_served_when_there_is_room() {
+    let mut options = CloudOptions::default();
+    options.quotas.insert("load_balancer".to_owned(), 1);
+    let mut world = World::open_on(options, "").await;
+    world.run();
+    world.route_out().await;
+    world.worker("worker-1").await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    world.service("api", &[("TCP", 80)], json!({})).await;
+    let note = world.event("api", "SyncLoadBalancerFailed").await;
+    assert!(note.contains("ask for more quota"), "{note}");
+    world.delete_service("web").await;
+    world.published("api").await;
+    assert_eq!(world.octavia("loadbalancers").await.len(), 1);
+}
+
+#[tokio::test]
+async fn credentials_that_are_no_longer_right_are_an_event_and_nothing_is_lost() {
+    let world = world(&["worker-1"]).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    let address = ip(&world.published("web").await);
+    let right = world.settings.borrow().clone();
+    let mut wrong = (*right).clone();
+    let clouds = world.cloud.clouds_yaml("http://cloud");
+    let clouds = clouds.replace("password: secret", "password: revoked");
+    wrong.cloud = CloudConfig::parse(&clouds, "simulated").unwrap();
+    world.settings.send_replace(wrong.into());
+    let note = world.event("web", "SyncLoadBalancerFailed").await;
+    assert!(note.contains("Check [Global] in cloud.conf"), "{note}");
+    assert_eq!(ip(&world.published("web").await), address);
+    world.settings.send_replace(right);
+    world.worker("worker-2").await;
+    world.members_are(&["worker-1", "worker-2"]).await;
+}
+
+#[tokio::test]
+async fn a_load_balancer_that_is_deleted_by_hand_is_created_again_with_its_floating_ip() {
+    let world = world(&["worker-1"]).await;
+    let before = world.cloud.resources();
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    let address = ip(&world.published("web").await);
+    let id = world.octavia("loadbalancers").await[0]["id"].clone();
+    let path = format!(
+        "/load-balancer/v2.0/lbaas/loadbalancers/{}?cascade=true",
+        id.as_str().unwrap()
+    );
+    world.request("DELETE", &path, Value::Null).await;
+    octavia_where(&world, "loadbalancers", |list| {
+        list.len() == 1 && list[0]["id"] != id
+    })
+    .await;
+    eventually("the floating IP on the new port", || async {
+        let ips = world.floating_ips().await;
+        let port = world.octavia("loadbalancers").await[0]["vip_port_id"].clone();
+        let is = ips.len() == 1 && ips[0]["port_id"] == port;
+        is.then_some(()).ok_or_else(|| format!("{ips:?}"))
+    })
+    .await;
+    assert_eq!(ip(&world.published("web").await), address);
+    world.delete_service("web").await;
+    assert_eq!(world.cloud.resources(), before);
+}
+
+#[tokio::test]
+async fn a_floating_ip_that_another_service_has_is_rejected_with_its_port() {
+    let world = world(&["worker-1"]).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    let address = ip(&world.published("web").await);
+    let asked = json!({"spec": {"loadBalancerIP": address}});
+    world.service("api", &[("TCP", 80)], asked).await;
+    let words = format!("loadBalancerIP: the floating IP {address} is on port");
+    world
+        .event_with("api", "SyncLoadBalancerFailed", &words)
+        .await;
+    assert_eq!(world.octavia("loadbalancers").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_load_balancer_of_another_family_is_an_event_that_names_both() {
+    let world = furnished(World::start("").await, &["worker-1"]).await;
+    let created =
+        json!({"loadbalancer": {"name": NAME, "vip_subnet_id": world.subnet, "tags": [NAME]}});
+    let path = "/load-balancer/v2.0/lbaas/loadbalancers";
+    let created = world.request("POST", path, created).await;
+    let mut fields = families(&["IPv6"], "SingleStack");
+    fields["metadata"] = annotated(
+        "load-balancer-id",
+        created["loadbalancer"]["id"].as_str().unwrap(),
+    )["metadata"]
+        .clone();
+    world.service("web", &[("TCP", 80)], fields).await;
+    let words = "ipFamilies: `IPv6` has no effect";
+    let note = world
+        .event_with("web", "LoadBalancerImmutable", words)
+        .await;
+    assert!(note.contains("was created with 10.0."), "{note}");
+}
+
+#[tokio::test]
+async fn services_that_change_while_something_is_pending_end_as_they_were_last_asked_for() {
+    let world = furnished(World::start("").await, &["worker-1"]).await;
+    let before = world.cloud.resources();
+    let change = async |fields: Value| {
+        world.cluster.merge::<Service>("web", fields).await;
+    };
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    for round in 0..4_u64 {
+        let pause = || tokio::time::sleep(std::time::Duration::from_millis(round * 40));
+        change(json!({"spec": {"ports": ports_of(&[("TCP", 443), ("UDP", 53)])}})).await;
+        pause().await;
+        change(json!({"spec": {"type": "ClusterIP"}})).await;
+        pause().await;
+        change(json!({"spec": {"type": "LoadBalancer"}})).await;
+        pause().await;
+        change(families(&["IPv4", "IPv6"], "RequireDualStack")).await;
+        pause().await;
+        change(annotated("x-forwarded-for", "true")).await;
+        pause().await;
+        change(json!({"metadata": {"annotations": {"loadbalancer.openstack.org/x-forwarded-for": null}}})).await;
+        change(families(&["IPv4"], "SingleStack")).await;
+        pause().await;
+        change(json!({"spec": {"ports": ports_of(&[("TCP", 80)])}})).await;
+    }
+    octavia_where(&world, "loadbalancers", |list| list.len() == 1).await;
+    octavia_where(&world, "listeners", |list| {
+        list.len() == 1 && list[0]["protocol"] == "TCP" && list[0]["protocol_port"] == 80
+    })
+    .await;
+    octavia_where(&world, "pools", |list| list.len() == 1).await;
+    world.published("web").await;
+    assert_eq!(world.floating_ips().await.len(), 1);
+    world.delete_service("web").await;
+    assert_eq!(world.cloud.resources(), before);
+}
