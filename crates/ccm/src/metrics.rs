@@ -36,6 +36,15 @@ impl Operation {
             Self::Delete => "loadbalancer_delete",
         }
     }
+
+    /// The reason of the event about one that failed.
+    pub(crate) const fn failed(self) -> &'static str {
+        match self {
+            Self::Ensure => "SyncLoadBalancerFailed",
+            Self::Update => "UpdateLoadBalancerFailed",
+            Self::Delete => "DeleteLoadBalancerFailed",
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

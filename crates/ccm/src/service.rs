@@ -201,7 +201,11 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
     let cloud = match ctx.cloud(&settings).await {
         Ok(cloud) => cloud,
         Err(error) => {
-            let (reason, note) = ("SyncLoadBalancerFailed", error.words());
+            let reason = match wanted {
+                true => Operation::Ensure.failed(),
+                false => Operation::Delete.failed(),
+            };
+            let note = error.words();
             ctx.recorder.warning(&*service, reason, "Sync", note).await;
             return Err(error);
         }
@@ -231,7 +235,7 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
         for kind in KINDS {
             cloud.inventory.stale(*kind);
         }
-        work.warn("SyncLoadBalancerFailed", &error.words()).await;
+        work.warn(operation.failed(), &error.words()).await;
     }
     result
 }

@@ -124,6 +124,7 @@ pub(crate) fn of(
     }
     notices.extend(affinity_notice(&spec));
     notices.extend(weights_notice(&wishes, facts));
+    notices.extend(zone_notice(&wishes, is_ovn));
     let weights = match is_ovn {
         true => Weighting::Equal,
         false => facts.weights.weighting.clone(),
@@ -152,7 +153,7 @@ pub(crate) fn of(
             additional_vips: vip.second.into_iter().collect(),
             provider: filled(&facts.conf.load_balancer.provider),
             flavor_id: filled(&wishes.flavor_id),
-            availability_zone: filled(&wishes.availability_zone),
+            availability_zone: filled(&wishes.availability_zone).filter(|_| !is_ovn),
             tags: identity.tags(),
             listeners: ports
                 .map(|(index, port)| parts.listener(index, port))
@@ -237,6 +238,18 @@ fn affinity_notice(spec: &ServiceSpec) -> Option<Notice> {
         message: format!(
             "spec.sessionAffinityConfig.clientIP.timeoutSeconds: Octavia has no timeout for TCP, so that {seconds} s \
              have no effect there: clients stay with their nodes until those fail"
+        ),
+    })
+}
+
+/// The notice of an availability zone that the driver does not have.
+fn zone_notice(wishes: &Wishes, is_ovn: bool) -> Option<Notice> {
+    let zone = Some(&wishes.availability_zone).filter(|zone| is_ovn && !zone.is_empty())?;
+    Some(Notice {
+        reason: "LoadBalancerAvailabilityZonesIgnored",
+        message: format!(
+            "the driver ovn has no availability zones, so that availability-zone `{zone}` has no effect: remove it from \
+             the annotations or from cloud.conf"
         ),
     })
 }

@@ -32,6 +32,10 @@ pub(super) fn notices(service: &Service, desired: &Desired, observed: &Observed)
         let Some(asked) = given.text(name).filter(|asked| *asked != known) else {
             continue;
         };
+        // What the driver does not have is reported apart.
+        if name == "availability-zone" && desired.tree.availability_zone.is_none() {
+            continue;
+        }
         notices.push(Notice {
             reason: "LoadBalancerImmutable",
             message: format!(

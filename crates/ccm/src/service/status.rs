@@ -125,6 +125,11 @@ async fn record(work: &Work<'_>, id: &str, address: Option<&str>) -> Result<bool
 
 /// Reports why a load balancer that should have a floating IP has none.
 async fn forced(work: &Work<'_>, view: &View) {
+    if view.external_networks().next().is_none() {
+        let note = "Failed to find floating-network-id: the project sees no external network";
+        work.warn("LoadBalancerExternalNetworkSearchFailed", note)
+            .await;
+    }
     let (reason, note) = match view.external_networks().next() {
         Some(_) => (
             "LoadBalancerFloatingIPSkipped",

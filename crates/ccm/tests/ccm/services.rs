@@ -524,6 +524,44 @@ async fn requests_and_reconciles_are_counted_under_the_names_of_the_go_manager()
 }
 
 #[tokio::test]
+async fn what_fails_is_reported_under_the_reasons_of_the_go_manager() {
+    let world = world(&["worker-1"]).await;
+    let fail = async |method: &str, route: &str| {
+        let rule = json!({"service": "load-balancer", "method": method, "route": route, "status": 500, "count": 2});
+        world.request("POST", "/_simulator/faults", rule).await;
+    };
+    fail("POST", "/v2.0/lbaas/loadbalancers").await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.event("web", "SyncLoadBalancerFailed").await;
+    world.published("web").await;
+    fail("PUT", "/v2.0/lbaas/pools/{pool_id}/members").await;
+    world.worker("worker-2").await;
+    world.event("web", "UpdateLoadBalancerFailed").await;
+    world.members_are(&["worker-1", "worker-2"]).await;
+    fail("DELETE", "/v2.0/lbaas/loadbalancers/{id}").await;
+    world.cluster.delete::<Service>("web").await;
+    world.event("web", "DeleteLoadBalancerFailed").await;
+    world.cluster.gone::<Service>("web").await;
+}
+
+#[tokio::test]
+async fn a_zone_that_the_driver_ovn_does_not_have_is_reported_and_the_service_is_served() {
+    let conf =
+        "[LoadBalancer]\nlb-provider = ovn\nlb-method = SOURCE_IP_PORT\navailability-zone = az1\n";
+    let world = World::serving(conf, &["worker-1"]).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    let note = world
+        .event("web", "LoadBalancerAvailabilityZonesIgnored")
+        .await;
+    assert!(
+        note.contains("availability-zone `az1` has no effect"),
+        "{note}"
+    );
+    world.published("web").await;
+    assert!(world.octavia("loadbalancers").await[0]["availability_zone"].is_null());
+}
+
+#[tokio::test]
 async fn members_that_others_remove_are_added_again() {
     let world = world(&["worker-1", "worker-2"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
