@@ -198,18 +198,7 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
         return disabled(&service, ctx).await;
     }
     let identity = Identity::of(&service, &ctx.options.cluster_name, ctx.cluster().await?);
-    let cloud = match ctx.cloud(&settings).await {
-        Ok(cloud) => cloud,
-        Err(error) => {
-            let reason = match wanted {
-                true => Operation::Ensure.failed(),
-                false => Operation::Delete.failed(),
-            };
-            let note = error.words();
-            ctx.recorder.warning(&*service, reason, "Sync", note).await;
-            return Err(error);
-        }
-    };
+    let cloud = log_in(&service, ctx, &settings, wanted).await?;
     let work = Work {
         service: &service,
         ctx,
@@ -228,16 +217,45 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
         true => ensure(&work, &shared).await,
         false => (Operation::Delete, teardown::run(&work).await),
     };
-    let took = started.elapsed();
-    ctx.metrics.reconcile(operation, took, result.is_ok());
-    if let Err(error @ Error::Cloud { .. }) = &result {
-        // The cloud may have executed a request without an answer. A list that is older would lead to a second one.
-        for kind in KINDS {
-            cloud.inventory.stale(*kind);
-        }
-        work.warn(operation.failed(), &error.words()).await;
+    ctx.metrics
+        .reconcile(operation, started.elapsed(), result.is_ok());
+    if let Err(error) = &result {
+        report(&work, operation, error).await;
     }
     result
+}
+
+/// A session with the cloud; a failed login is an event.
+async fn log_in(
+    service: &Service,
+    ctx: &Context,
+    settings: &Settings,
+    wanted: bool,
+) -> Result<Cloud, Error> {
+    let result = ctx.cloud(settings).await;
+    if let Err(error) = &result {
+        let operation = match wanted {
+            true => Operation::Ensure,
+            false => Operation::Delete,
+        };
+        let note = error.words();
+        ctx.recorder
+            .warning(service, operation.failed(), "Sync", note)
+            .await;
+    }
+    result
+}
+
+/// Reports a request to the cloud that failed.
+async fn report(work: &Work<'_>, operation: Operation, error: &Error) {
+    if !matches!(error, Error::Cloud { .. }) {
+        return;
+    }
+    // The cloud may have executed a request without an answer. A list that is older would lead to a second one.
+    for kind in KINDS {
+        work.cloud.inventory.stale(*kind);
+    }
+    work.warn(operation.failed(), &error.words()).await;
 }
 
 async fn ensure(work: &Work<'_>, shared: &Shared) -> (Operation, Result<Action, Error>) {
@@ -271,20 +289,10 @@ async fn converge(
     for notice in rounds.notices() {
         work.warn(notice.reason, &notice.message).await;
     }
-    let mut waits = false;
-    for left in &rounds.surplus {
-        waits |= !teardown::remove(&left.work(work), &view).await?;
-    }
-    let mut outcomes = vec![advance(work, &mut rounds.first).await?];
-    if let Some((second, round)) = &mut rounds.second {
-        outcomes.push(advance(&second.work(work), round).await?);
-    }
-    for outcome in outcomes {
-        match outcome {
-            Ok(is_left) => waits |= is_left,
-            Err(rejection) => return rejected(work, rejection).await,
-        }
-    }
+    let waits = match advance_all(work, &mut rounds, &view).await? {
+        Ok(waits) => waits,
+        Err(rejection) => return rejected(work, rejection).await,
+    };
     let published = status::publish(work, &rounds, &view).await?;
     let pause = if waits || !published {
         FALLBACK
@@ -312,6 +320,25 @@ async fn observe(
     let age = if unknown { Duration::ZERO } else { FRESH };
     let view = work.view(age).await?;
     Ok(round::look(work, nodes, &view).map(|rounds| (rounds, view)))
+}
+
+/// Takes the next steps of all load balancers, and removes what is left of others. Returns whether steps or waits are
+/// left.
+async fn advance_all(
+    work: &Work<'_>,
+    rounds: &mut Rounds,
+    view: &View,
+) -> Result<Result<bool, Rejection>, Error> {
+    let mut waits = false;
+    for left in &rounds.surplus {
+        waits |= !teardown::remove(&left.work(work), view).await?;
+    }
+    let mut outcomes = vec![advance(work, &mut rounds.first).await?];
+    if let Some((second, round)) = &mut rounds.second {
+        outcomes.push(advance(&second.work(work), round).await?);
+    }
+    let outcomes: Result<Vec<bool>, Rejection> = outcomes.into_iter().collect();
+    Ok(outcomes.map(|all| waits | all.contains(&true)))
 }
 
 /// Takes the next steps of a load balancer. Returns whether steps or waits are left.
