@@ -65,7 +65,7 @@ const ENTRIES: [(&str, &str); 23] = [
     ),
     (
         "upgrades from one release to another are not built",
-        "upgrade; a live tree",
+        "Horizon, `--on this-machine`, upgrade",
     ),
     (
         "Gateway and LoadBalancer are not built",

@@ -343,8 +343,8 @@ pub(super) fn beside(
     };
     let network = view.subnets.get(&placement.subnet_id);
     let network = network.map_or(&placement.network_id, |subnet| &subnet.network_id);
-    let own = Some(&placement.subnet_id).filter(|id| of_family(id));
-    let subnet = own
+    let named = Some(&placement.subnet_id).filter(|id| of_family(id));
+    let subnet = named
         .map(String::as_str)
         .or_else(|| subnet_in(network, family, nodes, view));
     let members = Some(&placement.member_subnet_id).filter(|id| of_family(id));

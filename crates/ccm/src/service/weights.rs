@@ -231,8 +231,8 @@ mod tests {
     }
 
     fn by(counts: &[(&str, u32)]) -> Counts {
-        let own = |(node, count): &(&str, u32)| ((*node).to_owned(), *count);
-        counts.iter().map(own).collect()
+        let pair = |(node, count): &(&str, u32)| ((*node).to_owned(), *count);
+        counts.iter().map(pair).collect()
     }
 
     #[test]
