@@ -66,20 +66,21 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         .lines()
         .map(|it| serde_json::from_str(it).unwrap())
         .collect();
+    let ready = &lines.last().unwrap()["ready"];
+    assert!(ready["seconds"].is_number(), "{out}");
+    let count = |which: &str| ready["requests"][which].as_u64().unwrap();
     assert!(
-        lines.last().unwrap()["ready"]["seconds"].is_number(),
+        0 < count("writes") && count("writes") < count("all"),
         "{out}"
     );
 
     let text = "release: \"2025.1\"\nservices: {nova: {config: {scheduler: {workers: 2}}}}\n";
     std::fs::write(file, text).unwrap();
-    let (_, out, _) = ended(
-        home.path(),
-        &on(data, &["up", "-f", file, "--exit-when-ready"]),
-    )
-    .await;
+    let again = ["up", "-f", file, "--exit-when-ready", "-o", "json"];
+    let (_, out, _) = ended(home.path(), &on(data, &again)).await;
+    let unchanged = "the parameters are as before; nothing is written";
     assert!(
-        out.contains("the parameters are as before; nothing is written"),
+        out.contains(unchanged) && out.contains("\"writes\":0"),
         "{out}"
     );
 

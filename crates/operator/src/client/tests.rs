@@ -8,7 +8,7 @@ use kube::client::Body;
 use kube::{Client, Error};
 use parking_lot::Mutex;
 
-use super::{answered_within, named};
+use super::{Requests, answered_within, counted, named};
 
 /// User-Agents and paths of requests.
 type Seen = Arc<Mutex<Vec<(String, String)>>>;
@@ -27,6 +27,25 @@ fn recording() -> (Client, Seen) {
         }
     });
     (Client::new(service, "default"), seen)
+}
+
+#[tokio::test]
+async fn requests_are_counted_and_dry_runs_are_no_writes() {
+    let (client, seen) = recording();
+    let requests = Requests::default();
+    let maps: Api<ConfigMap> = Api::namespaced(counted(&client, &requests), "default");
+    let patch = Patch::Merge(serde_json::json!({}));
+    let trial = PatchParams {
+        dry_run: true,
+        ..PatchParams::default()
+    };
+    let _ = maps.list(&ListParams::default()).await;
+    let _ = maps.patch("a", &trial, &patch).await;
+    assert_eq!((requests.all(), requests.writes()), (2, 0));
+    let _ = maps.patch("a", &PatchParams::default(), &patch).await;
+    let _ = maps.delete("a", &DeleteParams::default()).await;
+    assert_eq!((requests.all(), requests.writes()), (4, 2));
+    assert_eq!(seen.lock().len(), 4);
 }
 
 #[tokio::test]
