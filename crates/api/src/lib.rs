@@ -15,6 +15,7 @@
 //!      each: v1beta2 (stored hub), v1beta1 (served), conversion, admission
 //!   openstack     ferrostack.dev                    OpenStack, in v1alpha1 alone
 //!   selector, version   label selectors and Kubernetes versions, as in apimachinery and semver
+//!   providers     the providers that these kinds belong to
 //!   crds          all CustomResourceDefinitions; convert, admission: dispatch by group and kind
 //! ```
 
@@ -33,6 +34,7 @@ pub mod infra;
 pub mod ipam;
 pub mod names;
 pub mod openstack;
+pub mod providers;
 pub mod selector;
 pub mod version;
 

@@ -6,14 +6,9 @@
 use std::sync::Arc;
 
 use api::core::v1beta2::Cluster;
-use api::k8s_openapi::api::core::v1::Secret;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, ObjectMeta};
-use api::kube::core::PartialObjectMeta;
 use api::kube::runtime::controller::Action;
 use api::kube::runtime::reflector::ObjectRef;
-use api::kube::runtime::{WatchStreamExt, watcher};
-use api::names::CLUSTER_NAME_LABEL;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
@@ -21,7 +16,7 @@ use operator::{finalizer, patch};
 
 use crate::error::{Doing, is_absent};
 use crate::remote::ClusterKey;
-use crate::{CLUSTER_FINALIZER, Context, Error, news, pause, remote};
+use crate::{CLUSTER_FINALIZER, Context, Error, connections, news, pause, remote};
 
 mod deletion;
 mod facts;
@@ -81,56 +76,17 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + 
         )
     });
     // A change of a Node changes Machines first, and those trigger the Cluster.
-    let connections = context.remote.changes().flat_map(|change| {
+    let connected = context.remote.changes().flat_map(|change| {
         stream::iter(match change {
             remote::Change::Node { .. } => None,
             other => Some(reference(&other.cluster().namespace, &other.cluster().name)),
         })
     });
     let of_workers = stream::select(machines, stream::select(sets, deployments));
-    let others = stream::select(connections, kubeconfigs(context));
+    let kubeconfigs = connections::kubeconfigs(context);
+    let kubeconfigs = kubeconfigs.map(|key| reference(&key.namespace, &key.name));
+    let others = stream::select(connected, kubeconfigs);
     stream::select(objects, stream::select(of_workers, others))
-}
-
-/// Clusters whose kubeconfig Secret is created or changed; its resourceVersion is passed to the connection, and those of
-/// the certificates, too, are kept for the control plane. Only the metadata of the Secrets is read.
-fn kubeconfigs(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + Send + use<> {
-    let secrets: Api<PartialObjectMeta<Secret>> = match &context.options.namespace {
-        Some(namespace) => Api::namespaced(context.client.clone(), namespace),
-        None => Api::all(context.client.clone()),
-    };
-    let labelled = watcher::Config::default().labels(CLUSTER_NAME_LABEL);
-    let events = watcher(secrets, labelled).default_backoff();
-    let (connections, versions) = (context.remote.clone(), context.secrets.clone());
-    let clusters = events.filter_map(move |event| {
-        let key = event.ok().and_then(|event| match event {
-            watcher::Event::Apply(secret) | watcher::Event::InitApply(secret) => {
-                versions.is(&secret.metadata);
-                let key = key_of_kubeconfig(&secret.metadata)?;
-                let version = secret.resource_version().unwrap_or_default();
-                connections.kubeconfig_is(&key, &version);
-                Some(key)
-            }
-            watcher::Event::Delete(secret) => {
-                versions.is_gone(&secret.metadata);
-                key_of_kubeconfig(&secret.metadata)
-            }
-            watcher::Event::Init => {
-                versions.clear();
-                None
-            }
-            watcher::Event::InitDone => None,
-        });
-        std::future::ready(key.map(|key| reference(&key.namespace, &key.name)))
-    });
-    clusters.boxed()
-}
-
-/// The Cluster whose kubeconfig is in the Secret with this metadata.
-fn key_of_kubeconfig(secret: &ObjectMeta) -> Option<ClusterKey> {
-    let cluster = secret.labels.as_ref()?.get(CLUSTER_NAME_LABEL)?;
-    let is_kubeconfig = secret.name.as_deref() == Some(&remote::secret_name(cluster));
-    is_kubeconfig.then(|| ClusterKey::new(secret.namespace.clone().unwrap_or_default(), cluster))
 }
 
 fn reference(namespace: &str, name: &str) -> ObjectRef<Cluster> {
@@ -153,7 +109,7 @@ async fn reconcile(cluster: Arc<Cluster>, ctx: Arc<Context>) -> Result<Action, E
     }
     let facts = facts::gather(&ctx, &cluster).await;
     let after = state::desired(&cluster, &facts, ctx.now());
-    if after.infrastructure_provisioned() && after.endpoint().is_some() && !facts.health.connected {
+    if connections::is_reachable(&after) && !facts.health.connected {
         ctx.remote.track(&key(&cluster));
     }
     store(&ctx, &cluster, &after).await?;

@@ -8,6 +8,7 @@ use api::k8s_openapi::jiff::Timestamp;
 use api::kube::api::Api;
 use api::kube::core::NamespaceResourceScope;
 use api::kube::{Client, Resource};
+use api::providers::Provider;
 use operator::client;
 use operator::controller::Settings;
 use operator::events::Recorder;
@@ -43,9 +44,9 @@ pub struct Context {
     pub clusters: Feed<Cluster>,
     /// All Machines.
     pub machines: Feed<Machine>,
-    /// All MachineSets.
+    /// All MachineSets; none without the core provider.
     pub machinesets: Feed<MachineSet>,
-    /// All MachineDeployments.
+    /// All MachineDeployments; none without the core provider.
     pub machinedeployments: Feed<MachineDeployment>,
     /// The event recorder of the controller.
     pub events: Recorder,
@@ -57,6 +58,11 @@ impl Context {
     /// Starts the shared watches.
     pub fn start(client: &Client, options: Options, shutdown: CancellationToken) -> Self {
         let client = named(client, "clusterapi");
+        // Other controllers do not read MachineSets and MachineDeployments.
+        let of_core = shutdown.child_token();
+        if !options.providers.contains(&Provider::Core) {
+            of_core.cancel();
+        }
         Self {
             controller: "clusterapi",
             events: Recorder::new(client.clone(), "clusterapi-controller"),
@@ -70,8 +76,8 @@ impl Context {
             ),
             clusters: feed(&client, &options, &shutdown),
             machines: feed(&client, &options, &shutdown),
-            machinesets: feed(&client, &options, &shutdown),
-            machinedeployments: feed(&client, &options, &shutdown),
+            machinesets: feed(&client, &options, &of_core),
+            machinedeployments: feed(&client, &options, &of_core),
             client,
             options,
             shutdown,

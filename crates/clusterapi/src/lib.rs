@@ -10,19 +10,23 @@
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes
 //!   inplace    labels and annotations that follow a template
+//!   connections  which workload clusters are connected
 //!   feed       a watch and a cache per kind, shared by all controllers
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::kube::Client;
+use api::providers::Provider;
+use futures::future::BoxFuture;
 use operator::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 
 mod cluster;
 mod clusterclass;
 mod clusterresourceset;
+mod connections;
 mod counts;
 mod machine;
 mod machinedeployment;
@@ -89,6 +93,8 @@ pub struct Options {
     pub concurrency: u16,
     /// Other maxima of single controllers, by [`CONTROLLERS`].
     pub limits: BTreeMap<&'static str, u16>,
+    /// The providers whose controllers run; those of the others are another program's.
+    pub providers: BTreeSet<Provider>,
 }
 
 impl Default for Options {
@@ -99,16 +105,17 @@ impl Default for Options {
             connector: Arc::new(remote::KubeconfigConnector),
             concurrency: 50,
             limits: BTreeMap::new(),
+            providers: Provider::ALL.into_iter().collect(),
         }
     }
 }
 
-/// Runs all controllers until `shutdown`, and returns after they have stopped.
+/// Runs the controllers until `shutdown`, and returns after they have stopped.
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
     run_in(Context::start(&client, options, shutdown)).await;
 }
 
-/// Runs all controllers in `context`, whose caches and connections the caller may use, too.
+/// Runs the controllers in `context`, whose caches and connections the caller may use, too.
 pub async fn run_in(context: Context) {
     let context = Arc::new(context);
     let controllers = controllers(&context);
@@ -131,11 +138,30 @@ pub async fn run_topologies(client: Client, options: Options, shutdown: Cancella
 }
 
 /// The futures of the controllers.
-fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static, ()>> {
+fn controllers(context: &Arc<Context>) -> Vec<BoxFuture<'static, ()>> {
+    let has = |provider| context.options.providers.contains(&provider);
+    let mut all = match has(Provider::Core) {
+        true => core(context),
+        false => vec![connections::follow(context)],
+    };
+    if !has(Provider::Bootstrap) && !has(Provider::ControlPlane) {
+        return all;
+    }
     let configs = context.feed();
+    if has(Provider::Bootstrap) {
+        let running = kubeadm_config::run(Arc::clone(context), configs.clone());
+        all.push(Box::pin(running));
+    }
+    if has(Provider::ControlPlane) {
+        all.push(Box::pin(control_plane::run(Arc::clone(context), configs)));
+    }
+    all
+}
+
+/// The controllers of cluster.x-k8s.io.
+fn core(context: &Arc<Context>) -> Vec<BoxFuture<'static, ()>> {
     let (classes, checks) = (context.feed(), context.feed());
     vec![
-        // The controllers of cluster.x-k8s.io.
         cluster::run(context),
         machine::run(context),
         machineset::run(context),
@@ -144,8 +170,5 @@ fn controllers(context: &Arc<Context>) -> Vec<futures::future::BoxFuture<'static
         clusterresourceset::run(context),
         clusterclass::run(context, &classes),
         managed::run(context, &classes, &checks),
-        // Kubeadm bootstrap and control plane.
-        Box::pin(kubeadm_config::run(Arc::clone(context), configs.clone())),
-        Box::pin(control_plane::run(Arc::clone(context), configs)),
     ]
 }

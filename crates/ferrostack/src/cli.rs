@@ -11,6 +11,7 @@ mod groups;
 mod init;
 mod manager;
 mod moving;
+mod providers;
 mod rolling;
 mod runner;
 mod session;
@@ -40,6 +41,7 @@ pub(crate) use self::generate::{
 pub(crate) use self::init::{Init, InitCommand, Providers};
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::moving::Move;
+pub(crate) use self::providers::ProviderArg;
 pub(crate) use self::rolling::{Resource, Rollout};
 pub(crate) use self::runner::{ProgramArgs, RunnerArgs};
 pub(crate) use self::session::{Apply, Completion, Down, Man, Status, Version};
@@ -86,8 +88,9 @@ pub(crate) enum Command {
     Apply(Apply),
     /// Install kinds, permissions, webhooks and managers in an existing Kubernetes cluster.
     ///
-    /// Nothing is written when any of it is rejected, or when the cluster has controllers of another program for the same
-    /// kinds.
+    /// On a cluster with the core provider of another program, only the providers that are named are installed, as by
+    /// `clusterctl init`. Nothing is written when any of it is rejected, or when the cluster has controllers of another
+    /// program for the same kinds.
     Init(Box<Init>),
     /// Run the controllers on any Kubernetes cluster.
     Manager(Box<Manager>),

@@ -1,27 +1,25 @@
 //! `init`: makes a management cluster of an existing Kubernetes cluster.
 
+mod choice;
+
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ListParams};
-use kube::{Client, ResourceExt};
+use kube::Client;
+use kube::api::Api;
 
 use crate::apply;
-use crate::cli::{Init, InitCommand, Output, Providers};
+use crate::cli::{Init, InitCommand, Output};
 use crate::connect;
 use crate::environment::Environment;
 use crate::generate::check_namespace;
-use crate::manager::manifests;
+use crate::manager::subset::Subset;
+use crate::manager::{installed, manifests};
 use crate::manifest;
 use crate::snapshot::counted;
 
-/// Label of definitions with the name of their provider.
-const PROVIDER: &str = "cluster.x-k8s.io/provider";
-/// The Deployment of the managers.
-const DEPLOYMENT: &str = "ferrostack-manager";
-/// How often it is looked at.
+/// How often the Deployment of the managers is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Installs kinds, permissions, webhooks and managers, or lists the images that they need.
@@ -34,7 +32,7 @@ pub(crate) async fn run(
     if let Some(InitCommand::ListImages { image, output }) = &args.command {
         return print(&images(image.as_deref(), output.output));
     }
-    check(&args.providers)?;
+    choice::check(&args.providers)?;
     let namespaces = [
         Some(&args.target_namespace),
         args.openstack_namespace.as_ref(),
@@ -43,14 +41,18 @@ pub(crate) async fn run(
         check_namespace(namespace)?;
     }
     let client = connect::cluster(&args.server, environment).await?;
-    install(&client, args, &say).await?;
+    let subset = install(&client, args, &say).await?;
     if args.wait_providers {
-        wait(&client, args, &say).await?;
+        wait(&client, args, &subset, &say).await?;
     }
     let program = &environment.program;
     if args.image.is_none() {
+        let flag = match subset.is_all() {
+            true => String::new(),
+            false => format!(" --providers {}", subset.names(",")),
+        };
         say(&format!(
-            "no manager runs yet: `{program} manager --leader-elect` is one, and `{program} init --image IMAGE` has two run in the cluster"
+            "no manager runs yet: `{program} manager{flag} --leader-elect` is one, and the same `init` with --image IMAGE has two run in the cluster"
         ));
     }
     say(&format!(
@@ -59,34 +61,14 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// The names of providers must be those that the one manager is.
-fn check(providers: &Providers) -> anyhow::Result<()> {
-    let core: Vec<String> = providers.core.iter().cloned().collect();
-    for (flag, names, ours) in [
-        ("--core", &core, "cluster-api"),
-        ("--infrastructure", &providers.infrastructure, "openstack"),
-        ("--bootstrap", &providers.bootstrap, "kubeadm"),
-        ("--control-plane", &providers.control_plane, "kubeadm"),
-    ] {
-        for name in names {
-            // A version is that of this program.
-            let (plain, version) = name.split_once(':').unwrap_or((name, ""));
-            if plain != ours || !version.is_empty() {
-                bail!(
-                    "{flag} {name}: ferrostack has the provider {ours} in its own version only, and installs no other; it runs all of its controllers"
-                );
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Applies the manifests; nothing is written when one of them is rejected.
-async fn install(client: &Client, args: &Init, say: &impl Fn(&str)) -> anyhow::Result<()> {
-    others(client).await?;
+async fn install(client: &Client, args: &Init, say: &impl Fn(&str)) -> anyhow::Result<Subset> {
     let namespace = &args.target_namespace;
     let clouds = args.openstack_namespace.as_deref();
-    let text = manifests::render(namespace, args.image.as_deref(), clouds)?;
+    let there = installed::read(client).await?;
+    let chosen = choice::of(&args.providers, &there, namespace)?;
+    let subset = Subset::new(chosen, clouds.is_some());
+    let text = manifests::render(&subset, namespace, args.image.as_deref(), clouds)?;
     let documents = manifest::read("the manifests of the manager", &text)?;
     apply::all(client, &documents, namespace)
         .await
@@ -95,59 +77,31 @@ async fn install(client: &Client, args: &Init, say: &impl Fn(&str)) -> anyhow::R
         .iter()
         .filter(|it| it.text(&["kind"]) == "CustomResourceDefinition");
     let kinds = definitions.count();
+    let providers = match subset.is_all() {
+        true => String::new(),
+        false => format!(" of {}", subset.names(", ")),
+    };
     say(&format!(
-        "installed: {} and {}, with namespace {namespace}",
+        "installed{providers}: {} and {}, with namespace {namespace}",
         counted(kinds, "kind"),
         counted(documents.len() - kinds, "other object"),
     ));
-    Ok(())
-}
-
-/// Controllers of other programs for the same kinds would work against ours.
-///
-/// # Errors
-/// With the providers that clusterctl has installed.
-async fn others(client: &Client) -> anyhow::Result<()> {
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let ours = api::crds::all();
-    let listed = definitions.list(&ListParams::default()).await;
-    let listed = listed.context("cannot list CustomResourceDefinitions")?;
-    let is_known = |name: &str| ours.iter().any(|our| our.name_any() == name);
-    let known = listed.items.iter().filter(|it| is_known(&it.name_any()));
-    let known: Vec<&CustomResourceDefinition> = known.collect();
-    if known.iter().any(|it| manifests::is_in_process(it)) {
-        bail!(
-            "this is the API server of a `ferrostack up`, which has kinds and controllers already; name another cluster with --kubeconfig"
-        );
-    }
-    let mut providers: Vec<String> = known
-        .iter()
-        .filter(|it| manifests::is_of_another(it))
-        .map(|it| match it.labels().get(PROVIDER) {
-            Some(provider) => provider.clone(),
-            None => it.name_any(),
-        })
-        .collect();
-    providers.sort_unstable();
-    providers.dedup();
-    if providers.is_empty() {
-        return Ok(());
-    }
-    bail!(
-        "the cluster has kinds of these providers, whose controllers would work against ours: {}. Use another cluster, and `ferrostack move` \
-         for the clusters of this one",
-        providers.join(", ")
-    )
+    Ok(subset)
 }
 
 /// Waits until the managers are available.
-async fn wait(client: &Client, args: &Init, say: &impl Fn(&str)) -> anyhow::Result<()> {
-    let namespace = &args.target_namespace;
+async fn wait(
+    client: &Client,
+    args: &Init,
+    subset: &Subset,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let (namespace, name) = (&args.target_namespace, subset.named(manifests::MANAGER));
     let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let started = Instant::now();
     loop {
-        let found = api.get_opt(DEPLOYMENT).await;
-        let found = found.with_context(|| format!("cannot read Deployment {DEPLOYMENT}"))?;
+        let found = api.get_opt(&name).await;
+        let found = found.with_context(|| format!("cannot read Deployment {name}"))?;
         let state = found
             .as_ref()
             .map_or(Err("it is not there".to_owned()), available);
@@ -157,7 +111,7 @@ async fn wait(client: &Client, args: &Init, say: &impl Fn(&str)) -> anyhow::Resu
         };
         if started.elapsed() > args.wait_provider_timeout {
             bail!(
-                "Deployment {namespace}/{DEPLOYMENT} is not available after {} s: {why}",
+                "Deployment {namespace}/{name} is not available after {} s: {why}",
                 args.wait_provider_timeout.as_secs()
             );
         }

@@ -67,6 +67,7 @@ use crate::cli::{
     Topology,
 };
 use crate::environment::Environment;
+use crate::manager::subset::Subset;
 
 fn main() -> ExitCode {
     let cli = cli::parse(environment::arguments());
@@ -116,6 +117,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         Command::Generate(Generate::Manager {
             namespace,
             image,
+            providers,
             openstack_namespace,
         }) => {
             for name in [Some(&namespace), openstack_namespace.as_ref()]
@@ -125,10 +127,10 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
                 generate::check_namespace(name)?;
             }
             let clouds = openstack_namespace.as_deref();
+            let subset = Subset::new(providers.iter().map(|it| it.0), clouds.is_some());
+            let image = image.as_deref();
             print(&manager::manifests::render(
-                &namespace,
-                image.as_deref(),
-                clouds,
+                &subset, &namespace, image, clouds,
             )?)
         }
         Command::Generate(Generate::CloudControllerManager(args)) => {

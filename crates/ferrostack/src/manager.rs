@@ -1,19 +1,23 @@
 //! `manager`: the controllers against any Kubernetes cluster.
 //!
 //! The embedded API server converts, defaults and validates our kinds in process. For a kube-apiserver, the manager
-//! serves webhooks, issues their certificate and registers their address.
+//! serves webhooks, issues their certificate and registers their address. With `--providers` all of this is about some
+//! of the kinds, beside another program's controllers of the others.
 
 mod certificate;
 mod definitions;
+pub(crate) mod installed;
 pub(crate) mod manifests;
 mod ownership;
 mod registration;
 pub(crate) mod serve;
+pub(crate) mod subset;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use api::providers::Provider;
 use kube::{Client, Config};
 use operator::election::{self, Leader, Lost};
 use operator::health::{self, Readiness};
@@ -22,11 +26,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::registration::Registration;
+use self::subset::Subset;
 use crate::cli::{Election, Manager};
 use crate::connect;
 use crate::environment::Environment;
 
-/// The Lease of leader election.
+/// The Lease of leader election of a manager of all providers.
 const LEASE: &str = "controller-leader-election-ferrostack";
 /// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -46,7 +51,9 @@ pub(crate) async fn run(
     .await?;
     let namespace = args.election.leader_election_namespace.clone();
     let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
-    let election = election(&args.election, &namespace);
+    let clouds = args.openstack_namespace.as_ref();
+    let subset = Subset::new(args.providers.iter().map(|it| it.0), clouds.is_some());
+    let election = election(&args.election, &namespace, &subset);
     election.check()?;
     let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
     let client = operator::client::named(&client, "ferrostack-manager");
@@ -59,9 +66,12 @@ pub(crate) async fn run(
     serve::plain("health", args.health_addr, health, &stop, &say).await?;
     let counters = health::metrics(metrics.clone());
     serve::plain("metrics", args.diagnostics_address, counters, &stop, &say).await?;
-    definitions::check(&client).await?;
-    let certificate = certificate::ensure(&client, &namespace, args.webhook_url.as_deref()).await?;
-    serve::webhooks(&client, args.webhook_addr, &certificate, &stop, &say).await?;
+    definitions::check(&client, &subset).await?;
+    let url = args.webhook_url.as_deref();
+    let certificate = certificate::ensure(&client, &subset, &namespace, url).await?;
+    let webhooks = serve::webhooks(&client, &subset);
+    let pair = (certificate.certificate.as_str(), &certificate.key);
+    serve::tls("webhooks", args.webhook_addr, pair, webhooks, &stop, &say).await?;
     readiness.ready();
 
     let election = args.election.leader_elect.then_some(election);
@@ -69,12 +79,11 @@ pub(crate) async fn run(
         Won::Stopped => return Ok(()),
         Won::Leading(leader) => leader,
     };
-    let registration = Registration::new(&namespace, args.webhook_url.as_deref(), &certificate);
+    let registration = Registration::new(&subset, &namespace, url, &certificate);
     registration.write(&client).await?;
-    let (core, infrastructure) = options(args, metrics.clone());
-    let core = clusterapi::Context::start(&client, core, stop.clone());
+    let (core, infrastructure) = options(args, &subset, metrics.clone());
     let mut running = controllers(&client, core, infrastructure, &stop);
-    if let Some(namespace) = &args.openstack_namespace {
+    if let Some(namespace) = clouds {
         let clouds = rollout::Options {
             namespace: Some(namespace.clone()),
             metrics,
@@ -103,16 +112,20 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// All controllers of the suite.
+/// The controllers of the providers for which there are options.
 pub(crate) fn controllers(
     client: &Client,
-    core: clusterapi::Context,
-    infrastructure: provider::Options,
+    core: Option<clusterapi::Options>,
+    infrastructure: Option<provider::Options>,
     stop: &CancellationToken,
 ) -> JoinSet<()> {
     let mut running = JoinSet::new();
-    running.spawn(clusterapi::run_in(core));
-    running.spawn(provider::run(client.clone(), infrastructure, stop.clone()));
+    if let Some(core) = core {
+        running.spawn(clusterapi::run(client.clone(), core, stop.clone()));
+    }
+    if let Some(infrastructure) = infrastructure {
+        running.spawn(provider::run(client.clone(), infrastructure, stop.clone()));
+    }
     running
 }
 
@@ -152,10 +165,10 @@ pub(crate) async fn config(
     Ok(config)
 }
 
-fn election(args: &Election, namespace: &str) -> election::Config {
+fn election(args: &Election, namespace: &str, subset: &Subset) -> election::Config {
     election::Config {
         namespace: namespace.to_owned(),
-        name: LEASE.to_owned(),
+        name: subset.named(LEASE),
         identity: format!("ferrostack-{}", uuid::Uuid::new_v4()),
         lease_duration: args.leader_elect_lease_duration,
         renew_deadline: args.leader_elect_renew_deadline,
@@ -163,11 +176,16 @@ fn election(args: &Election, namespace: &str) -> election::Config {
     }
 }
 
-fn options(args: &Manager, metrics: Metrics) -> (clusterapi::Options, provider::Options) {
+fn options(
+    args: &Manager,
+    subset: &Subset,
+    metrics: Metrics,
+) -> (Option<clusterapi::Options>, Option<provider::Options>) {
     let core = clusterapi::Options {
         metrics: metrics.clone(),
         namespace: args.namespace.clone(),
         limits: args.core.limits(),
+        providers: subset.providers().clone(),
         ..clusterapi::Options::default()
     };
     let infrastructure = provider::Options {
@@ -178,7 +196,12 @@ fn options(args: &Manager, metrics: Metrics) -> (clusterapi::Options, provider::
         metrics,
         ..provider::Options::default()
     };
-    (core, infrastructure)
+    (
+        subset.has_clusterapi().then_some(core),
+        subset
+            .has(Provider::Infrastructure)
+            .then_some(infrastructure),
+    )
 }
 
 /// The outcome of leader election; without election, the manager is the leader at once.
@@ -232,3 +255,6 @@ pub(crate) async fn drain(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,7 +42,6 @@ use crate::cli::Up;
 use crate::connect;
 use crate::data_dir::DataDir;
 use crate::environment::Environment;
-use crate::manager;
 use crate::readiness::{self, Pending};
 use crate::simulated::{self, Bodies, Setup, Simulated};
 use crate::snapshot::Snapshot;
@@ -306,7 +305,9 @@ fn start_controllers(
         metrics,
         ..provider::Options::default()
     };
-    let mut running = manager::controllers(client, core, infrastructure, stop);
+    let mut running = JoinSet::new();
+    running.spawn(clusterapi::run_in(core));
+    running.spawn(provider::run(client.clone(), infrastructure, stop.clone()));
     if let Some(managers) = managers {
         running.spawn(managers.run(stop.clone()));
     }

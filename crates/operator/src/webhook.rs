@@ -4,6 +4,9 @@
 //! apiextensions.k8s.io/v1 (ConversionReview) and admission.k8s.io/v1 (AdmissionReview). Objects for admission are in
 //! the stored version: the configurations have `matchPolicy: Equivalent`.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use api::admission::{self, Beside, FieldError, Review};
 use axum::extract::DefaultBodyLimit;
 use axum::routing::post;
@@ -14,10 +17,12 @@ use kube::Client;
 use serde_json::{Map, Value, json};
 
 use self::json_patch::difference;
+use self::scope::Scope;
 
 mod beside;
 mod json_patch;
 mod scale;
+mod scope;
 
 /// Path of the conversion webhook.
 pub const CONVERT: &str = "/convert";
@@ -45,33 +50,33 @@ pub type Verdict = Result<Vec<String>, Vec<FieldError>>;
 /// The maximum size of a review in bytes: a conversion contains a whole page of a list.
 const LARGEST: usize = 64 << 20;
 
-/// The routes of all webhooks. A body that is not a review is answered with 400 or 422.
+/// The routes of all webhooks, for kinds of `groups`. A body that is not a review is answered with 400 or 422.
 ///
 /// `client` reads the objects whose scale is validated, since a Scale has no fields of them but the number of replicas,
 /// and those that other objects are judged by. All other writes are judged by `judge`.
-pub fn router(client: Client, judge: Judge) -> Router {
-    let converted = post(move |Json(body): Json<Value>| async move { Json(convert(&body)) });
-    let reader = client.clone();
+pub fn router(client: Client, judge: Judge, groups: BTreeSet<String>) -> Router {
+    let scope = Arc::new(Scope(groups));
+    let served = Arc::clone(&scope);
+    let converted = post(move |Json(body): Json<Value>| {
+        let refused = served.refuses_conversion(&body);
+        async move { Json(refused.unwrap_or_else(|| convert(&body))) }
+    });
+    let (reader, served) = (client.clone(), Arc::clone(&scope));
     let mutated = post(move |Json(body): Json<Value>| {
-        let client = reader.clone();
+        let (client, refused) = (reader.clone(), served.refuses_admission(&body));
         async move {
-            let beside = beside::read(&client, judge, &body).await;
-            Json(match beside {
-                Ok(beside) => mutate_by(&body, judge, beside.flatten().as_ref()),
-                Err(source) => beside::unread(&body, &source),
+            Json(match refused {
+                Some(refused) => refused,
+                None => defaults(&client, judge, &body).await,
             })
         }
     });
     let validated = post(move |Json(body): Json<Value>| {
-        let client = client.clone();
+        let (client, refused) = (client.clone(), scope.refuses_admission(&body));
         async move {
-            if scale::is_scale(&body) {
-                return Json(scale::validate(&client, &body).await);
-            }
-            let beside = beside::read(&client, judge, &body).await;
-            Json(match beside {
-                Ok(beside) => validate_by(&body, judge, beside.as_ref()),
-                Err(source) => beside::unread(&body, &source),
+            Json(match refused {
+                Some(refused) => refused,
+                None => judgement(&client, judge, &body).await,
             })
         }
     });
@@ -80,6 +85,23 @@ pub fn router(client: Client, judge: Judge) -> Router {
         .route(MUTATE, mutated)
         .route(VALIDATE, validated)
         .layer(DefaultBodyLimit::max(LARGEST))
+}
+
+async fn defaults(client: &Client, judge: Judge, body: &Value) -> Value {
+    match beside::read(client, judge, body).await {
+        Ok(beside) => mutate_by(body, judge, beside.flatten().as_ref()),
+        Err(source) => beside::unread(body, &source),
+    }
+}
+
+async fn judgement(client: &Client, judge: Judge, body: &Value) -> Value {
+    if scale::is_scale(body) {
+        return scale::validate(client, body).await;
+    }
+    match beside::read(client, judge, body).await {
+        Ok(beside) => validate_by(body, judge, beside.as_ref()),
+        Err(source) => beside::unread(body, &source),
+    }
 }
 
 /// Answers a ConversionReview with all objects in the requested version, or with the error of one that cannot be

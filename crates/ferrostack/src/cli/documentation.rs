@@ -90,8 +90,8 @@ const ENTRIES: [Entry; 52] = [
                 "ferrostack init --kubeconfig admin.conf --image example.org/ferrostack:1 --wait-providers",
             ),
             (
-                "With the words of clusterctl",
-                "ferrostack init --infrastructure openstack",
+                "The infrastructure provider alone, beside the Go controllers of Cluster API",
+                "ferrostack init --infrastructure openstack --image example.org/ferrostack:1",
             ),
         ],
     ),
@@ -114,6 +114,10 @@ const ENTRIES: [Entry; 52] = [
             (
                 "Beside a cluster that reaches this machine",
                 "ferrostack manager --webhook-addr :9443 --webhook-url https://192.0.2.1:9443",
+            ),
+            (
+                "The infrastructure provider alone",
+                "ferrostack manager --providers infrastructure --leader-elect",
             ),
         ],
     ),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::values::kubernetes_version;
-use super::{GenerateCcm, Output, OutputArg, ServerArgs};
+use super::{GenerateCcm, Output, OutputArg, ProviderArg, ServerArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct Env {
@@ -35,6 +35,9 @@ pub(crate) enum Generate {
         /// Container image of ferrostack: adds a Deployment of two managers.
         #[arg(long, value_name = "IMAGE")]
         image: Option<String>,
+        /// Providers that the manager runs, beside those of another program for the others [default: all].
+        #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
+        providers: Vec<ProviderArg>,
         /// Namespace of OpenStack clouds: adds it, and the permission to run their controller there.
         #[arg(long, value_name = "NAMESPACE")]
         openstack_namespace: Option<String>,

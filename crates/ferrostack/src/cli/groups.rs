@@ -130,6 +130,7 @@ const GROUPS: [(&str, &[&str]); 13] = [
         "Controllers",
         &[
             "controllers",
+            "providers",
             "openstackcluster_concurrency",
             "openstackmachine_concurrency",
             "cluster_concurrency",

@@ -33,19 +33,19 @@ pub(crate) struct Init {
     pub(crate) server: ServerArgs,
 }
 
-/// The providers of clusterctl's `init`. One manager is all of them, so that only their names can be given.
+/// The providers of clusterctl's `init`. Only the names of ours can be given, and `-`, which leaves one out.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Providers {
-    /// The core provider: cluster-api.
+    /// The core provider: cluster-api, or `-` for none.
     #[arg(long, value_name = "NAME")]
     pub(crate) core: Option<String>,
-    /// The infrastructure provider: openstack.
+    /// The infrastructure provider: openstack, or `-` for none.
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) infrastructure: Vec<String>,
-    /// The bootstrap provider: kubeadm.
+    /// The bootstrap provider: kubeadm, or `-` for none.
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) bootstrap: Vec<String>,
-    /// The control plane provider: kubeadm.
+    /// The control plane provider: kubeadm, or `-` for none.
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) control_plane: Vec<String>,
 }

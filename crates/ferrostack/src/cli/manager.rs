@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::ProviderArg;
 use super::values::duration;
 
 #[derive(Debug, Args)]
@@ -17,6 +18,9 @@ pub(crate) struct Manager {
     /// Context of the kubeconfig [default: its current context].
     #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
+    /// Providers whose controllers run, beside those of another program for the others [default: all].
+    #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
+    pub(crate) providers: Vec<ProviderArg>,
     /// Watch only this namespace (default: all namespaces).
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) namespace: Option<String>,

@@ -2,7 +2,9 @@ use std::sync::Arc;
 
 use apiserver::ApiServer;
 use clap::Parser;
-use kube::api::PostParams;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::ResourceExt;
+use kube::api::{ListParams, PostParams};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -37,7 +39,7 @@ async fn an_empty_cluster_gets_everything_and_again_changes_nothing() {
     let mut versions = Vec::new();
     for _ in 0..2 {
         install(&client, &args, &say).await.unwrap();
-        let deployment = deployments.get(DEPLOYMENT).await.unwrap();
+        let deployment = deployments.get(manifests::MANAGER).await.unwrap();
         let spec = serde_json::to_value(&deployment.spec).unwrap();
         let image = &spec["template"]["spec"]["containers"][0]["image"];
         assert_eq!(image, "example.org/ferrostack:1");
@@ -66,16 +68,58 @@ async fn a_cluster_with_the_same_providers_of_another_program_is_left_as_it_is()
         .create(&PostParams::default(), &theirs)
         .await
         .unwrap();
-    let error = install(&client, &args(&[]), &|_: &str| {})
-        .await
-        .unwrap_err();
-    let error = error.to_string();
-    assert!(
-        error.contains("would work against ours: cluster-api."),
-        "{error}"
-    );
+    for words in [&[][..], &["--core", "cluster-api"]] {
+        let error = install(&client, &args(words), &|_: &str| {}).await;
+        assert!(error.is_err(), "{words:?}");
+    }
     let stored = definitions.list(&ListParams::default()).await.unwrap();
     assert_eq!(stored.items.len(), 1);
+}
+
+#[tokio::test]
+async fn beside_the_core_provider_of_another_program_only_the_named_one_is_installed() {
+    let client = cluster().await;
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let ours = |it: &CustomResourceDefinition| it.labels()["cluster.x-k8s.io/provider"].clone();
+    for mut theirs in api::providers::Provider::Core.definitions() {
+        let labels = theirs.labels_mut();
+        labels.insert("clusterctl.cluster.x-k8s.io".to_owned(), String::new());
+        definitions
+            .create(&PostParams::default(), &theirs)
+            .await
+            .unwrap();
+    }
+    let before = definitions.list(&ListParams::default()).await.unwrap();
+    let words = ["-i", "openstack", "--image", "example.org/ferrostack:1"];
+    for _ in 0..2 {
+        install(&client, &args(&words), &|_: &str| {})
+            .await
+            .unwrap();
+    }
+    let stored = definitions.list(&ListParams::default()).await.unwrap();
+    for definition in &stored.items {
+        let known = before
+            .items
+            .iter()
+            .find(|it| it.name_any() == definition.name_any());
+        match known {
+            Some(known) => assert_eq!(known.metadata, definition.metadata),
+            None => assert_eq!(ours(definition), "infrastructure-openstack"),
+        }
+    }
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), manifests::NAMESPACE);
+    deployments
+        .get("ferrostack-manager-infrastructure")
+        .await
+        .unwrap();
+    // Its manager stays the one that it is.
+    let error = install(
+        &client,
+        &args(&["-i", "openstack", "-n", "other"]),
+        &|_: &str| {},
+    )
+    .await;
+    assert!(error.unwrap_err().to_string().contains("two managers"));
 }
 
 #[test]
@@ -89,27 +133,6 @@ fn definitions_of_an_up_and_of_another_program_are_not_those_of_our_managers() {
     let mut theirs = ours;
     theirs.spec.conversion = serde_json::from_value(webhook).unwrap();
     assert!(manifests::is_of_another(&theirs) && !manifests::is_in_process(&theirs));
-}
-
-#[test]
-fn the_names_of_our_providers_can_be_given_and_no_others() {
-    for words in [
-        &["--core", "cluster-api"][..],
-        &["-i", "openstack", "-b", "kubeadm", "-c", "kubeadm"],
-    ] {
-        check(&args(words).providers).unwrap();
-    }
-    for (words, named) in [
-        (&["-i", "docker"][..], "--infrastructure docker"),
-        (
-            &["-i", "openstack:v0.14.0"],
-            "--infrastructure openstack:v0.14.0",
-        ),
-        (&["--bootstrap", "rke2"], "--bootstrap rke2"),
-    ] {
-        let error = check(&args(words).providers).unwrap_err().to_string();
-        assert!(error.starts_with(named), "{error}");
-    }
 }
 
 #[test]

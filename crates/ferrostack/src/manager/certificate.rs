@@ -11,6 +11,7 @@ use kube::{Client, ResourceExt};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::registration::SERVICE;
+use super::subset::Subset;
 use crate::up::pki;
 
 /// The Secret, of type kubernetes.io/tls, with the certificate authority in `ca.crt`.
@@ -29,21 +30,23 @@ pub(super) struct Certificate {
 /// If several managers find none, the first one to store a certificate wins, and all use that one.
 pub(super) async fn ensure(
     client: &Client,
+    subset: &Subset,
     namespace: &str,
     url: Option<&str>,
 ) -> anyhow::Result<Certificate> {
-    let title = format!("Secret {namespace}/{SECRET}");
+    let name = subset.named(SECRET);
+    let title = format!("Secret {namespace}/{name}");
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let stored = secrets.get_opt(SECRET).await;
+    let stored = secrets.get_opt(&name).await;
     let stored = match stored.with_context(|| format!("reading the {title}"))? {
         Some(stored) => stored,
         None => match secrets
-            .create(&PostParams::default(), &issued(namespace, url)?)
+            .create(&PostParams::default(), &issued(subset, namespace, url)?)
             .await
         {
             Ok(created) => created,
             Err(kube::Error::Api(status)) if status.is_already_exists() => secrets
-                .get(SECRET)
+                .get(&name)
                 .await
                 .with_context(|| format!("reading the {title}"))?,
             Err(source) => return Err(source).with_context(|| format!("creating the {title}")),
@@ -54,10 +57,11 @@ pub(super) async fn ensure(
     })
 }
 
-fn issued(namespace: &str, url: Option<&str>) -> anyhow::Result<Secret> {
+fn issued(subset: &Subset, namespace: &str, url: Option<&str>) -> anyhow::Result<Secret> {
+    let service = subset.named(SERVICE);
     let mut names = vec![
-        format!("{SERVICE}.{namespace}.svc"),
-        format!("{SERVICE}.{namespace}.svc.cluster.local"),
+        format!("{service}.{namespace}.svc"),
+        format!("{service}.{namespace}.svc.cluster.local"),
         "localhost".to_owned(),
         "127.0.0.1".to_owned(),
     ];
@@ -68,7 +72,7 @@ fn issued(namespace: &str, url: Option<&str>) -> anyhow::Result<Secret> {
     let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
     Ok(Secret {
         metadata: ObjectMeta {
-            name: Some(SECRET.to_owned()),
+            name: Some(subset.named(SECRET)),
             ..ObjectMeta::default()
         },
         type_: Some("kubernetes.io/tls".to_owned()),
@@ -108,7 +112,8 @@ mod tests {
 
     #[test]
     fn an_issued_certificate_can_be_read_and_served() {
-        let secret = issued("somewhere", Some("https://[::1]:9443")).unwrap();
+        let subset = Subset::all();
+        let secret = issued(&subset, "somewhere", Some("https://[::1]:9443")).unwrap();
         let certificate = read(&secret).unwrap();
         let (_, pem) = x509(&certificate.certificate);
         for name in ["ferrostack-webhook.somewhere.svc", "localhost"] {

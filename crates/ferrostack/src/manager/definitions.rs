@@ -6,11 +6,13 @@ use anyhow::{Context, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, Client};
 
-/// Checks that all our kinds are defined, with all of their versions.
-pub(super) async fn check(client: &Client) -> anyhow::Result<()> {
+use super::subset::Subset;
+
+/// Checks that all kinds of the subset are defined, with all of their versions.
+pub(super) async fn check(client: &Client, subset: &Subset) -> anyhow::Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut missing = Vec::new();
-    for wanted in api::crds::all() {
+    for wanted in subset.definitions() {
         let name = wanted.metadata.name.clone().unwrap_or_default();
         let stored = definitions.get_opt(&name).await;
         let stored = stored.with_context(|| format!("reading CustomResourceDefinition {name}"))?;
@@ -23,8 +25,12 @@ pub(super) async fn check(client: &Client) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!(
-        "these kinds are not installed, or lack a version: {}. Install them first: ferrostack generate manager | kubectl apply --server-side -f -",
-        missing.join(", ")
+        "these kinds are not installed, or lack a version: {}. Install them first: ferrostack generate manager{} | kubectl apply --server-side -f -",
+        missing.join(", "),
+        match subset.is_all() {
+            true => String::new(),
+            false => format!(" --providers {}", subset.names(",")),
+        }
     )
 }
 

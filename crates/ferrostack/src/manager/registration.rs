@@ -22,11 +22,12 @@ use operator::webhook;
 use serde::de::DeserializeOwned;
 
 use super::certificate::Certificate;
-use super::ownership;
+use super::subset::Subset;
+use super::{manifests, ownership};
 
-/// The Service through which the API server reaches the webhooks.
+/// The Service through which the API server reaches the webhooks of a manager of all providers.
 pub(super) const SERVICE: &str = "ferrostack-webhook";
-/// The name of both webhook configurations.
+/// The name of both webhook configurations of a manager of all providers.
 pub(super) const CONFIGURATION: &str = "ferrostack";
 /// The maximum number of writes to one object: the values, their ownership, and retries after conflicts.
 const TRIES: usize = 5;
@@ -37,6 +38,7 @@ const FIELD_MANAGER: &str = "ferrostack-manager";
 
 /// The address and the certificate authority of the webhooks.
 pub(super) struct Registration<'a> {
+    subset: &'a Subset,
     namespace: &'a str,
     url: Option<&'a str>,
     authority: ByteString,
@@ -44,8 +46,14 @@ pub(super) struct Registration<'a> {
 
 impl<'a> Registration<'a> {
     /// Webhooks at `url`, or else behind the Service in `namespace`.
-    pub(super) fn new(namespace: &'a str, url: Option<&'a str>, certificate: &Certificate) -> Self {
+    pub(super) fn new(
+        subset: &'a Subset,
+        namespace: &'a str,
+        url: Option<&'a str>,
+        certificate: &Certificate,
+    ) -> Self {
         Self {
+            subset,
             namespace,
             url,
             authority: ByteString(certificate.authority.clone().into_bytes()),
@@ -64,22 +72,27 @@ impl<'a> Registration<'a> {
 
     /// Writes address and authority where they differ.
     pub(super) async fn write(&self, client: &Client) -> anyhow::Result<()> {
-        let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
-        change(&mutating, CONFIGURATION, |stored| {
-            for hook in stored.webhooks.iter_mut().flatten() {
-                hook.client_config = self.admission(webhook::MUTATE);
-            }
-        })
-        .await?;
+        let configuration = self.subset.named(CONFIGURATION);
+        if manifests::has_defaults(self.subset)? {
+            let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+            change(&mutating, &configuration, |stored| {
+                for hook in stored.webhooks.iter_mut().flatten() {
+                    hook.client_config = self.admission(webhook::MUTATE);
+                }
+            })
+            .await?;
+        }
         let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
-        change(&validating, CONFIGURATION, |stored| {
+        change(&validating, &configuration, |stored| {
             for hook in stored.webhooks.iter_mut().flatten() {
                 hook.client_config = self.admission(webhook::VALIDATE);
             }
         })
         .await?;
         let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-        for definition in api::crds::all()
+        for definition in self
+            .subset
+            .definitions()
             .iter()
             .filter(|crd| crd.spec.versions.len() > 1)
         {
@@ -99,7 +112,7 @@ impl<'a> Registration<'a> {
                 client_config: Some(WebhookClientConfig {
                     ca_bundle: Some(self.authority.clone()),
                     service: self.url.is_none().then(|| ServiceReference {
-                        name: SERVICE.to_owned(),
+                        name: self.subset.named(SERVICE),
                         namespace: self.namespace.to_owned(),
                         path: Some(webhook::CONVERT.to_owned()),
                         port: Some(443),
@@ -115,7 +128,7 @@ impl<'a> Registration<'a> {
         AdmissionClientConfig {
             ca_bundle: Some(self.authority.clone()),
             service: self.url.is_none().then(|| AdmissionService {
-                name: SERVICE.to_owned(),
+                name: self.subset.named(SERVICE),
                 namespace: self.namespace.to_owned(),
                 path: Some(path.to_owned()),
                 port: Some(443),

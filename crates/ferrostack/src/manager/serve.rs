@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::certificate::Certificate;
+use super::subset::Subset;
 use crate::cli::Listen;
 
 /// The timeout of the TLS handshake.
@@ -45,23 +45,15 @@ pub(super) async fn plain(
     Ok(())
 }
 
-/// Serves the webhooks over TLS until `stop`.
-pub(super) async fn webhooks(
-    client: &Client,
-    address: SocketAddr,
-    certificate: &Certificate,
-    stop: &CancellationToken,
-    say: &impl Fn(&str),
-) -> anyhow::Result<()> {
+/// The webhooks of the kinds of a subset.
+pub(super) fn webhooks(client: &Client, subset: &Subset) -> Router {
     let judge = operator::webhook::Judge {
         validate: ::management::validate,
         beside: ::management::cluster::class_of,
         default: ::management::cluster::default_by,
         judge: ::management::cluster::validate_by,
     };
-    let router = operator::webhook::router(client.clone(), judge);
-    let pair = (certificate.certificate.as_str(), &certificate.key);
-    tls("webhooks", address, pair, router, stop, say).await
+    operator::webhook::router(client.clone(), judge, subset.groups())
 }
 
 /// Serves `router` over TLS, with a certificate and its key, until `stop`.

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::json_patch::difference;
+use super::scope::Scope;
 use super::{convert, mutate, scale, validate};
 
 fn deployment() -> Value {
@@ -185,5 +186,33 @@ proptest! {
             mutate(body);
             validate(body);
         }
+    }
+}
+
+#[test]
+fn reviews_of_groups_that_are_not_served_are_refused_by_name() {
+    let scope = Scope(["infrastructure.cluster.x-k8s.io".to_owned()].into());
+    let admission = |group: &str| {
+        let resource = json!({"group": group, "version": "v1beta2", "resource": "any"});
+        json!({"request": {"uid": "u-1", "resource": resource}})
+    };
+    let conversion = |group: &str| {
+        let version = format!("{group}/v1beta2");
+        json!({"request": {"uid": "u-1", "desiredAPIVersion": version, "objects": []}})
+    };
+    let ours = "infrastructure.cluster.x-k8s.io";
+    assert_eq!(scope.refuses_admission(&admission(ours)), None);
+    assert_eq!(scope.refuses_conversion(&conversion(ours)), None);
+    for theirs in ["cluster.x-k8s.io", "apps", ""] {
+        let refused = scope.refuses_admission(&admission(theirs)).unwrap();
+        assert_eq!(refused["response"]["allowed"], false);
+        assert_eq!(refused["response"]["uid"], "u-1");
+        let message = refused["response"]["status"]["message"].as_str().unwrap();
+        assert!(
+            message.contains(&format!("the group {theirs}")),
+            "{message}"
+        );
+        let refused = scope.refuses_conversion(&conversion(theirs)).unwrap();
+        assert_eq!(refused["response"]["result"]["status"], "Failure");
     }
 }

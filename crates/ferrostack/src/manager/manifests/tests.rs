@@ -1,12 +1,23 @@
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use api::providers::Provider;
 
-use super::{DEPLOYMENT, FILES, NAMESPACE, render};
+use super::*;
 
 /// The manifests without the definitions, which are generated.
 fn documents() -> Vec<Value> {
-    serde_saphyr::from_multiple(&FILES.join("---\n")).unwrap()
+    of(&Subset::all())
+}
+
+/// The same for a manager of some providers.
+fn of(subset: &Subset) -> Vec<Value> {
+    let text = render(subset, NAMESPACE, None, None).unwrap();
+    let all: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let others = ["CustomResourceDefinition", "Namespace"];
+    let by_hand = all.into_iter();
+    by_hand
+        .filter(|it| !others.iter().any(|kind| it["kind"] == *kind))
+        .collect()
 }
 
 fn of_kind<'a>(documents: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -62,11 +73,100 @@ fn the_role_names_what_it_allows() {
 fn the_role_allows_updates_of_the_definitions_that_are_converted() {
     let documents = documents();
     let role = of_kind(&documents, "ClusterRole")[0];
-    let update = role["rules"].as_array().unwrap().iter().find(|rule| {
+    assert_eq!(updated(role), converted());
+}
+
+/// The definitions that a role allows to update.
+fn updated(role: &Value) -> BTreeSet<String> {
+    let rules = role["rules"].as_array().unwrap().iter();
+    let updates = rules.filter(|rule| {
         texts(&rule["resources"]).contains("customresourcedefinitions")
             && texts(&rule["verbs"]).contains("update")
     });
-    assert_eq!(texts(&update.unwrap()["resourceNames"]), converted());
+    updates
+        .flat_map(|rule| texts(&rule["resourceNames"]))
+        .collect()
+}
+
+#[test]
+fn the_manifests_of_a_subset_are_about_its_kinds_alone_and_share_no_name_with_others() {
+    let mut names = BTreeSet::new();
+    let mut objects = 0;
+    for provider in Provider::ALL {
+        let subset = Subset::new([provider], false);
+        let documents = of(&subset);
+        let role = of_kind(&documents, "ClusterRole")[0];
+        let kinds: BTreeSet<String> = subset
+            .definitions()
+            .into_iter()
+            .filter(|it| it.spec.versions.len() > 1)
+            .map(|it| it.metadata.name.unwrap())
+            .collect();
+        assert_eq!(updated(role), kinds);
+        for kind in [
+            "MutatingWebhookConfiguration",
+            "ValidatingWebhookConfiguration",
+        ] {
+            for hooks in of_kind(&documents, kind) {
+                let hook = &hooks["webhooks"][0];
+                let service = &hook["clientConfig"]["service"]["name"];
+                assert_eq!(service, &subset.named(SERVICE));
+                for rule in hook["rules"].as_array().unwrap() {
+                    assert!(
+                        texts(&rule["apiGroups"]).is_subset(&subset.groups()),
+                        "{rule}"
+                    );
+                }
+            }
+        }
+        // Of a status, only that of its own kinds, but for the conditions of machines of a control plane.
+        for rule in role["rules"].as_array().unwrap() {
+            let foreign = !texts(&rule["apiGroups"]).is_subset(&subset.groups());
+            for resource in texts(&rule["resources"]) {
+                let status = resource.ends_with("/status") && foreign;
+                let known = provider == Provider::ControlPlane && resource == "machines/status";
+                assert!(!status || known, "{provider}: {rule}");
+            }
+        }
+        for document in &documents {
+            let name = |path: &str| document.pointer(path).and_then(Value::as_str);
+            let name = name("/metadata/name").unwrap();
+            names.insert(format!("{} {name}", document["kind"]));
+            objects += 1;
+            assert!(name.ends_with(&format!("-{provider}")), "{name}");
+        }
+    }
+    assert_eq!(names.len(), objects);
+}
+
+#[test]
+fn only_kinds_with_defaults_have_a_webhook_for_them() {
+    for (provider, expected) in [
+        (Provider::Core, true),
+        (Provider::Bootstrap, false),
+        (Provider::ControlPlane, true),
+        (Provider::Infrastructure, false),
+    ] {
+        let subset = Subset::new([provider], false);
+        assert_eq!(has_defaults(&subset).unwrap(), expected, "{provider}");
+    }
+}
+
+#[test]
+fn the_manager_of_a_subset_is_deployed_with_its_flag() {
+    let subset = Subset::new([Provider::Infrastructure], false);
+    let text = render(&subset, "elsewhere", Some("example.org/f:1"), None).unwrap();
+    assert!(
+        text.contains("        - --webhook-addr=:9443\n        - --providers=infrastructure\n")
+    );
+    let (_, deployment) = text.rsplit_once("---\n").unwrap();
+    let deployment: Value = serde_saphyr::from_str(deployment).unwrap();
+    let name = "ferrostack-manager-infrastructure";
+    assert_eq!(deployment["metadata"]["name"], name);
+    let pod = &deployment["spec"]["template"];
+    assert_eq!(pod["spec"]["serviceAccountName"], name);
+    assert_eq!(pod["metadata"]["labels"]["app.kubernetes.io/name"], name);
+    assert_eq!(pod["spec"]["containers"][0]["image"], "example.org/f:1");
 }
 
 #[test]
@@ -92,7 +192,13 @@ fn every_kind_with_rules_of_its_own_is_validated() {
 
 #[test]
 fn everything_is_in_the_requested_namespace() {
-    let text = render("elsewhere", Some("registry.example/ferrostack:1"), None).unwrap();
+    let text = render(
+        &Subset::all(),
+        "elsewhere",
+        Some("registry.example/ferrostack:1"),
+        None,
+    )
+    .unwrap();
     assert!(text.starts_with("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: elsewhere\n"));
     assert!(!text.contains(NAMESPACE));
     let definitions = text.matches("\nkind: CustomResourceDefinition\n").count();
@@ -115,6 +221,7 @@ fn everything_is_in_the_requested_namespace() {
 #[test]
 fn the_controller_of_clouds_may_act_in_their_namespace_alone() {
     let text = render(
+        &Subset::all(),
         "elsewhere",
         Some("registry.example/ferrostack:1"),
         Some("clouds"),

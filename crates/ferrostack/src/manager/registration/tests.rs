@@ -13,7 +13,7 @@ const NAMESPACE: &str = manifests::NAMESPACE;
 
 /// Applies the definitions and webhook configurations of the manifests as `kubectl apply --server-side` does.
 async fn apply(client: &Client) {
-    let text = manifests::render(NAMESPACE, None, None).unwrap();
+    let text = manifests::render(&Subset::all(), NAMESPACE, None, None).unwrap();
     let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
     for document in documents {
         let kind = document["kind"].as_str().unwrap();
@@ -69,7 +69,8 @@ async fn the_manifests_can_be_applied_again_after_a_manager_registered_a_url() {
     };
     apply(&client).await;
     let url = "https://127.0.0.1:9443";
-    let registration = Registration::new(NAMESPACE, Some(url), &certificate);
+    let subset = Subset::all();
+    let registration = Registration::new(&subset, NAMESPACE, Some(url), &certificate);
     for _ in 0..2 {
         registration.write(&client).await.unwrap();
         let expected = [format!("{url}/mutate"), format!("{url}/convert")];
@@ -78,7 +79,7 @@ async fn the_manifests_can_be_applied_again_after_a_manager_registered_a_url() {
         assert_eq!(addresses(&client).await, [SERVICE, SERVICE]);
     }
     // A manager behind the Service writes the authority only.
-    let registration = Registration::new(NAMESPACE, None, &certificate);
+    let registration = Registration::new(&subset, NAMESPACE, None, &certificate);
     registration.write(&client).await.unwrap();
     apply(&client).await;
     assert_eq!(addresses(&client).await, [SERVICE, SERVICE]);

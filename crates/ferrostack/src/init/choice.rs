@@ -1,0 +1,125 @@
+//! The providers that `init` installs: those that are named, and on a cluster without a core provider the rest, as
+//! `clusterctl init` has it. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::bail;
+use api::providers::Provider;
+
+use crate::cli::Providers;
+use crate::manager::installed::{Installer, ours};
+
+/// The value by which clusterctl leaves a type of provider out.
+const NONE: &str = "-";
+
+/// What the flags say about a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// Nothing.
+    Open,
+    Install,
+    LeaveOut,
+}
+
+/// The names of providers must be ours: this program installs no others.
+pub(super) fn check(flags: &Providers) -> anyhow::Result<()> {
+    for provider in Provider::ALL {
+        asked(flags, provider)?;
+    }
+    Ok(())
+}
+
+fn asked(flags: &Providers, provider: Provider) -> anyhow::Result<Asked> {
+    let core: Vec<String> = flags.core.iter().cloned().collect();
+    let names = match provider {
+        Provider::Core => &core,
+        Provider::Bootstrap => &flags.bootstrap,
+        Provider::ControlPlane => &flags.control_plane,
+        Provider::Infrastructure => &flags.infrastructure,
+    };
+    let mut asked = Asked::Open;
+    for name in names {
+        // A version is that of this program.
+        let (plain, version) = name.split_once(':').unwrap_or((name, ""));
+        asked = match plain {
+            NONE if names.len() == 1 => Asked::LeaveOut,
+            _ if plain == provider.name() && version.is_empty() => Asked::Install,
+            _ => bail!(
+                "--{provider} {name}: ferrostack has the provider {} in its own version only, and installs no other; `-` leaves it out",
+                provider.name()
+            ),
+        };
+    }
+    Ok(asked)
+}
+
+/// The providers to install with a manager in `namespace`; `there` is what is installed.
+pub(super) fn of(
+    flags: &Providers,
+    there: &BTreeMap<Provider, Installer>,
+    namespace: &str,
+) -> anyhow::Result<BTreeSet<Provider>> {
+    if there.values().any(|it| *it == Installer::InProcess) {
+        bail!(
+            "this is the API server of a `ferrostack up`, which has kinds and controllers already; name another cluster with --kubeconfig"
+        );
+    }
+    // As in clusterctl: a cluster with a core provider gets what is named, and nothing else.
+    let prepared = matches!(there.get(&Provider::Core), Some(Installer::Another(_)));
+    let mut chosen = BTreeSet::new();
+    for provider in Provider::ALL {
+        match asked(flags, provider)? {
+            Asked::Install => chosen.insert(provider),
+            Asked::Open if !prepared => chosen.insert(provider),
+            Asked::Open | Asked::LeaveOut => false,
+        };
+    }
+    if chosen.is_empty() {
+        bail!(
+            "nothing is to be installed: the cluster has controllers of another program. Name the providers that ferrostack is to be, such as \
+             --infrastructure openstack, or use another cluster, and `ferrostack move` for the clusters of this one"
+        );
+    }
+    let taken = chosen.iter().filter_map(|it| match there.get(it) {
+        Some(Installer::Another(name)) => Some(name.as_str()),
+        _ => None,
+    });
+    let taken: BTreeSet<&str> = taken.collect();
+    if !taken.is_empty() {
+        bail!(
+            "the cluster has kinds of these providers, whose controllers would work against ours: {}. Leave them out, such as with \
+             --infrastructure -, or use another cluster, and `ferrostack move` for the clusters of this one",
+            Vec::from_iter(taken).join(", ")
+        );
+    }
+    same_manager(&chosen, there, namespace)?;
+    Ok(chosen)
+}
+
+/// A provider that is installed already belongs to one manager, and stays with it.
+fn same_manager(
+    chosen: &BTreeSet<Provider>,
+    there: &BTreeMap<Provider, Installer>,
+    namespace: &str,
+) -> anyhow::Result<()> {
+    for provider in chosen {
+        let Some((of, place)) = there.get(provider).and_then(ours) else {
+            continue;
+        };
+        let place = place.unwrap_or(namespace);
+        if of == chosen && place == namespace {
+            continue;
+        }
+        let names: Vec<&str> = of.iter().map(|it| it.as_str()).collect();
+        bail!(
+            "{provider} is installed already, for a manager of {} in namespace {place}: two managers would work on the same objects. \
+             Use the same providers and --target-namespace, or delete it first: ferrostack delete --{provider} {}",
+            names.join(", "),
+            provider.name()
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! What is written on a definition when it is installed, and read from it before it is changed: by which version, and for
+//! a manager of which providers in which namespace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context;
+use api::providers::Provider;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt};
+
+use super::manifests;
+use super::subset::Subset;
+
+/// The version of the program that installed a definition.
+const VERSION: &str = "ferrostack.dev/version";
+/// The namespace of the manager.
+const NAMESPACE: &str = "ferrostack.dev/manager-namespace";
+/// The providers that this manager runs, with commas in between.
+const PROVIDERS: &str = "ferrostack.dev/providers";
+/// The version of this program.
+pub(crate) const THIS: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+
+/// Who has installed a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Installer {
+    /// The API server of an `up`, which has no manager.
+    InProcess,
+    /// Another program; its provider label, or the name of the definition.
+    Another(String),
+    /// This program, with these values where they are known: before version 0.2 there were none.
+    Ours {
+        version: Option<String>,
+        namespace: Option<String>,
+        providers: BTreeSet<Provider>,
+    },
+}
+
+/// Writes who installs the definition.
+pub(super) fn annotate(
+    definition: &mut CustomResourceDefinition,
+    subset: &Subset,
+    namespace: &str,
+) {
+    let annotations = definition.annotations_mut();
+    annotations.insert(VERSION.to_owned(), THIS.to_owned());
+    annotations.insert(NAMESPACE.to_owned(), namespace.to_owned());
+    annotations.insert(PROVIDERS.to_owned(), subset.names(","));
+}
+
+/// Who has installed a definition of one of our kinds.
+pub(crate) fn installer(definition: &CustomResourceDefinition) -> Installer {
+    if manifests::is_in_process(definition) {
+        return Installer::InProcess;
+    }
+    if manifests::is_of_another(definition) {
+        let label = definition.labels().get(api::names::PROVIDER_LABEL);
+        return Installer::Another(label.cloned().unwrap_or_else(|| definition.name_any()));
+    }
+    let written = |name: &str| definition.annotations().get(name).cloned();
+    let types = written(PROVIDERS).unwrap_or_default();
+    let providers = Provider::ALL
+        .into_iter()
+        .filter(|it| types.is_empty() || types.split(',').any(|name| name == it.as_str()));
+    Installer::Ours {
+        version: written(VERSION),
+        namespace: written(NAMESPACE),
+        providers: providers.collect(),
+    }
+}
+
+/// The providers of our manager, and its namespace.
+pub(crate) fn ours(installer: &Installer) -> Option<(&BTreeSet<Provider>, Option<&str>)> {
+    match installer {
+        Installer::Ours {
+            providers,
+            namespace,
+            ..
+        } => Some((providers, namespace.as_deref())),
+        _ => None,
+    }
+}
+
+/// Who has installed each provider, by the definitions in the cluster. Of several, another program counts most.
+pub(crate) async fn read(client: &Client) -> anyhow::Result<BTreeMap<Provider, Installer>> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let listed = api.list(&ListParams::default()).await;
+    let listed = listed.context("cannot list CustomResourceDefinitions")?;
+    let mut found = BTreeMap::new();
+    for provider in Provider::ALL {
+        let wanted = provider.definitions();
+        let is_of_it = |name: String| wanted.iter().any(|it| it.name_any() == name);
+        let there = listed.items.iter().filter(|it| is_of_it(it.name_any()));
+        let mut installers: Vec<Installer> = there.map(installer).collect();
+        installers.sort_by_key(|it| matches!(it, Installer::Ours { .. }));
+        if let Some(first) = installers.into_iter().next() {
+            found.insert(provider, first);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_on_a_definition_is_read_again() {
+        let subset = Subset::new([Provider::Bootstrap, Provider::ControlPlane], false);
+        for mut definition in subset.definitions() {
+            annotate(&mut definition, &subset, "capi");
+            let expected = Installer::Ours {
+                version: Some(THIS.to_owned()),
+                namespace: Some("capi".to_owned()),
+                providers: subset.providers().clone(),
+            };
+            assert_eq!(installer(&definition), expected);
+        }
+    }
+
+    #[test]
+    fn definitions_of_a_version_that_wrote_nothing_are_those_of_a_manager_of_all_providers() {
+        let definition = api::crds::all().remove(0);
+        let expected = Installer::Ours {
+            version: None,
+            namespace: None,
+            providers: Provider::ALL.into_iter().collect(),
+        };
+        assert_eq!(installer(&definition), expected);
+        let embedded = ::management::converted(definition);
+        assert_eq!(installer(&embedded), Installer::InProcess);
+    }
+
+    #[test]
+    fn definitions_of_another_program_have_the_name_of_its_provider() {
+        let mut theirs = api::crds::all().remove(0);
+        let labels = theirs.labels_mut();
+        labels.insert("clusterctl.cluster.x-k8s.io".to_owned(), String::new());
+        let expected = Installer::Another("cluster-api".to_owned());
+        assert_eq!(installer(&theirs), expected);
+    }
+}

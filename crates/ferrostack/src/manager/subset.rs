@@ -1,0 +1,130 @@
+//! What a manager runs: all providers, or some beside another program's controllers of the others.
+//!
+//! Every manager has objects of its own in the cluster: ServiceAccount, ClusterRole, webhook configurations, Service,
+//! Lease and certificate. Those of a subset have its name as a suffix, so that several managers do not share any.
+
+use std::collections::BTreeSet;
+
+use api::providers::Provider;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+/// Some or all providers, and whether the kind of clouds is among the kinds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subset {
+    providers: BTreeSet<Provider>,
+    clouds: bool,
+}
+
+impl Subset {
+    /// These providers, or all if there are none. The kind of clouds comes with all of them, or if `clouds` are run.
+    pub(crate) fn new(providers: impl IntoIterator<Item = Provider>, clouds: bool) -> Self {
+        let mut providers: BTreeSet<Provider> = providers.into_iter().collect();
+        if providers.is_empty() {
+            providers.extend(Provider::ALL);
+        }
+        let clouds = clouds || providers.len() == Provider::ALL.len();
+        Self { providers, clouds }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn all() -> Self {
+        Self::new([], false)
+    }
+
+    /// Whether these are all providers.
+    pub(crate) fn is_all(&self) -> bool {
+        self.providers.len() == Provider::ALL.len()
+    }
+
+    pub(crate) fn providers(&self) -> &BTreeSet<Provider> {
+        &self.providers
+    }
+
+    pub(crate) fn has(&self, provider: Provider) -> bool {
+        self.providers.contains(&provider)
+    }
+
+    /// Whether controllers of the crate `clusterapi` run.
+    pub(crate) fn has_clusterapi(&self) -> bool {
+        self.providers
+            .iter()
+            .any(|it| *it != Provider::Infrastructure)
+    }
+
+    /// The names of the providers, with `separator` in between.
+    pub(crate) fn names(&self, separator: &str) -> String {
+        let names: Vec<&str> = self.providers.iter().map(|it| it.as_str()).collect();
+        names.join(separator)
+    }
+
+    /// `name` of an object that each manager has for itself.
+    pub(crate) fn named(&self, name: &str) -> String {
+        match self.is_all() {
+            true => name.to_owned(),
+            false => format!("{name}-{}", self.names("-")),
+        }
+    }
+
+    /// The kinds, in the order in which they are installed.
+    pub(crate) fn definitions(&self) -> Vec<CustomResourceDefinition> {
+        let mut all: Vec<_> = self
+            .providers
+            .iter()
+            .flat_map(|it| it.definitions())
+            .collect();
+        if self.clouds {
+            all.extend(api::openstack::crd::all());
+        }
+        all
+    }
+
+    /// The API groups of the kinds.
+    pub(crate) fn groups(&self) -> BTreeSet<String> {
+        let groups = self.providers.iter().flat_map(|it| it.groups());
+        let clouds = self.clouds.then_some(&api::openstack::GROUP);
+        groups.chain(clouds).map(|it| (*it).to_owned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn managers_of_different_subsets_have_no_name_in_common() {
+        let mut names = BTreeSet::new();
+        let mut subsets = 0;
+        for bits in 1_u8..16 {
+            let chosen = Provider::ALL.into_iter().enumerate();
+            let chosen = chosen.filter(|(at, _)| bits & (1 << at) != 0);
+            let subset = Subset::new(chosen.map(|(_, provider)| provider), false);
+            let name = subset.named("ferrostack-webhook");
+            // The name of a Service.
+            assert!(name.len() <= 63, "{name}");
+            names.insert(name);
+            subsets += 1;
+        }
+        assert_eq!(names.len(), subsets);
+        assert!(names.contains("ferrostack-webhook"));
+        assert!(names.contains("ferrostack-webhook-infrastructure"));
+        assert!(names.contains("ferrostack-webhook-bootstrap-control-plane"));
+    }
+
+    #[test]
+    fn a_subset_has_the_kinds_and_groups_of_its_providers_alone() {
+        let infrastructure = Subset::new([Provider::Infrastructure], false);
+        assert_eq!(
+            infrastructure.groups(),
+            BTreeSet::from(["infrastructure.cluster.x-k8s.io".to_owned()])
+        );
+        assert!(!infrastructure.has_clusterapi());
+        let clouds = Subset::new([Provider::Infrastructure], true);
+        assert!(clouds.groups().contains("ferrostack.dev"));
+        assert_eq!(
+            clouds.definitions().len(),
+            infrastructure.definitions().len() + 1
+        );
+        let all = Subset::all();
+        assert!(all.is_all() && all.definitions() == api::crds::all());
+    }
+}
