@@ -19,6 +19,8 @@ static NEXT_RANGE: AtomicU8 = AtomicU8::new(1);
 
 /// The image that the tests' clusters boot.
 pub(crate) const IMAGE: &str = "suite-node";
+/// The same with Ignition in place of cloud-init.
+pub(crate) const FLATCAR: &str = "suite-flatcar";
 
 /// A cloud that is served until it is dropped.
 pub(crate) struct TestCloud {
@@ -40,18 +42,25 @@ impl TestCloud {
         quotas: BTreeMap<String, i64>,
         guests: guest::Options,
     ) -> Self {
-        Self::serve(home, quotas, Some(guests)).await
+        Self::serve(home, quotas, Some(guests), IMAGE).await
     }
 
     /// A cloud whose servers run nothing.
     pub(crate) async fn without_guests(home: &Path) -> Self {
-        Self::serve(home, BTreeMap::new(), None).await
+        Self::serve(home, BTreeMap::new(), None, IMAGE).await
+    }
+
+    /// A cloud whose only image is one of Flatcar.
+    pub(crate) async fn of_flatcar(home: &Path) -> Self {
+        let guests = Some(guest::Options::default());
+        Self::serve(home, BTreeMap::new(), guests, FLATCAR).await
     }
 
     async fn serve(
         home: &Path,
         quotas: BTreeMap<String, i64>,
         guests: Option<guest::Options>,
+        image: &str,
     ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         // The process id keeps test processes apart, the counter the clouds of this one.
@@ -60,7 +69,7 @@ impl TestCloud {
         let first = Ipv4Addr::new(127, 1 + process, range, 0);
         let options = cloud::Options {
             external_cidr: Ipv4Net::new(first, 24).unwrap(),
-            images: vec![IMAGE.to_owned()],
+            images: vec![image.to_owned()],
             quotas,
             ..cloud::Options::default()
         };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cloud::TestCloud;
+use crate::cloud::{FLATCAR, TestCloud};
 use crate::process::{Up, ferrostack, texts};
 
 /// Beside the workspace, where it is present.
@@ -33,6 +33,8 @@ pub(crate) async fn generate(home: &Path, cloud: &TestCloud, source: &[&str]) ->
             ("OPENSTACK_CLOUD_CACERT_B64", "Cg=="),
             ("OPENSTACK_EXTERNAL_NETWORK_ID", external.as_str()),
             ("OPENSTACK_FAILURE_DOMAIN", "nova"),
+            ("OPENSTACK_FLATCAR_IMAGE_NAME", FLATCAR),
+            ("FLATCAR_IMAGE_NAME", FLATCAR),
         ])
         .output()
         .await
@@ -46,7 +48,10 @@ async fn comes_up(version: &str, template: &str) {
     let Some(released) = released() else { return };
     let template = released.join(version).join(template);
     let home = tempfile::tempdir().unwrap();
-    let cloud = TestCloud::start(home.path()).await;
+    let cloud = match template.to_string_lossy().contains("flatcar") {
+        true => TestCloud::of_flatcar(home.path()).await,
+        false => TestCloud::start(home.path()).await,
+    };
     let source = ["--from", template.to_str().unwrap()];
     let manifests = generate(home.path(), &cloud, &source).await;
     let file = home.path().join("x.yaml");
@@ -91,6 +96,25 @@ async fn a_template_with_everything_in_v1beta2_comes_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_with_everything_in_v1beta2_and_no_load_balancer_comes_up() {
     comes_up("capo-v0.15.0-beta.0", "cluster-template-without-lb.yaml").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_for_flatcar_comes_up() {
+    comes_up("capo-v0.15.0-beta.0", "cluster-template-flatcar.yaml").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_for_flatcar_in_v1beta1_comes_up() {
+    comes_up("capo-v0.10.0", "cluster-template-flatcar.yaml").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_for_flatcar_with_kubernetes_as_an_extension_comes_up() {
+    comes_up(
+        "capo-v0.15.0-beta.0",
+        "cluster-template-flatcar-sysext.yaml",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,7 +19,7 @@ mod token;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::bootstrap::v1beta2::{Format, KubeadmConfig};
+use api::bootstrap::v1beta2::KubeadmConfig;
 use api::core::v1beta2::{Cluster, ContractReference, Machine};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::api::Api;
@@ -28,6 +28,7 @@ use api::kube::runtime::reflector::ObjectRef;
 use api::kube::{Resource, ResourceExt};
 use futures::{Stream, StreamExt};
 use secrecy::SecretString;
+use serde_json::Value;
 
 use crate::Context;
 use crate::feed::{Feed, Memory};
@@ -134,7 +135,6 @@ async fn act(scope: &Scope, subject: &mut Subject, plan: Plan) -> Result<Action,
 
 /// Bootstraps the first machine: acquires the lock, and writes the data for `kubeadm init`.
 async fn init(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapError> {
-    supported(subject)?;
     if !lock::acquire(&scope.context.client, &subject.cluster, &subject.machine).await? {
         return Err(BootstrapError::LockHeld {
             cluster: subject.key.name.clone(),
@@ -156,7 +156,6 @@ async fn join(
     subject: &mut Subject,
     control_plane: bool,
 ) -> Result<Action, BootstrapError> {
-    supported(subject)?;
     let certificates = certificates(scope, subject).await?;
     let discovery = token::discovery(scope, subject, &certificates).await?;
     let kubeadm = data::join_document(subject, &discovery, control_plane)?;
@@ -172,9 +171,21 @@ async fn write(
     parts: data::Parts,
 ) -> Result<Action, BootstrapError> {
     let secrets = scope.context.api(&subject.key.namespace);
-    let document: SecretString = data::document(&secrets, subject, parts).await?;
+    let values = values(scope, subject).await?;
+    let document: SecretString = data::document(&secrets, subject, parts, &values).await?;
     data::store(&secrets, subject, &document).await?;
     Ok(Action::await_change())
+}
+
+/// The values of the files that are templates.
+async fn values(scope: &Scope, subject: &Subject) -> Result<Value, BootstrapError> {
+    let reference = subject.cluster.spec.control_plane_ref.as_ref();
+    let Some(reference) = reference.filter(|_| data::has_templates(&subject.config)) else {
+        return Ok(data::values(None));
+    };
+    let external = &scope.context.external;
+    let plane = external.get_live(reference, &subject.key.namespace).await?;
+    Ok(data::values(plane.as_ref()))
 }
 
 /// Extends the token of a machine without a Node.
@@ -216,13 +227,6 @@ async fn certificates(scope: &Scope, subject: &Subject) -> Result<Certificates, 
         Ok(known)
     } else {
         Err(BootstrapError::NoCertificates { missing })
-    }
-}
-
-fn supported(subject: &Subject) -> Result<(), BootstrapError> {
-    match subject.config.spec.format.unwrap_or_default() {
-        Format::CloudConfig => Ok(()),
-        Format::Ignition => Err(BootstrapError::Ignition),
     }
 }
 

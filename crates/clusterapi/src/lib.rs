@@ -7,6 +7,7 @@
 //!   cluster, machine, machineset, machinedeployment, machinehealthcheck   the controllers of cluster.x-k8s.io
 //!   clusterresourceset   manifests that are applied to workload clusters
 //!   clusterclass, managed   classes of clusters, and the clusters that have a topology
+//!   cloudinit, ignition   user data of machines
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes
 //!   inplace    labels and annotations that follow a template
@@ -39,6 +40,7 @@ pub mod cloudinit;
 pub mod control_plane;
 pub mod external;
 pub mod feed;
+pub mod ignition;
 pub mod kubeadm;
 pub mod kubeadm_config;
 pub mod kubeconfig;

@@ -1,7 +1,7 @@
 //! Simulated guests, booted from the user data of simulated servers.
 //!
-//! [`Guests::start`] follows the [`World`]. Every running instance boots once from its user data, as cloud-init and
-//! kubeadm would do it: files are written, `runcmd` is searched for `kubeadm init` or `kubeadm join`, and the node
+//! [`Guests::start`] follows the [`World`]. Every running instance boots once from its user data, as cloud-init (or, with
+//! an image of Flatcar, Ignition) and kubeadm would do it: files are written, `runcmd` is searched for `kubeadm init` or `kubeadm join`, and the node
 //! comes up or the console has the error.
 //!
 //! ```text
@@ -24,6 +24,7 @@ mod cluster;
 mod console;
 mod discovery;
 mod fleet;
+mod ignition;
 mod jinja;
 mod jws;
 mod kubeadm;
@@ -33,6 +34,7 @@ mod objects;
 mod outside;
 mod pki;
 mod record;
+mod shell;
 mod user_data;
 
 use std::path::PathBuf;

@@ -10,7 +10,7 @@ const MARKS: [&str; 4] = [
 ];
 
 /// The words in the list of README, for messages with these words.
-const ENTRIES: [(&str, &str); 23] = [
+const ENTRIES: [(&str, &str); 21] = [
     ("MachinePools are not built", "classes of MachinePools"),
     (
         "MachinePools of a topology are not built",
@@ -33,8 +33,6 @@ const ENTRIES: [(&str, &str); 23] = [
         "client certificates are not built",
         "tokens and client certificates",
     ),
-    ("spec.format ignition is not built", "`format: ignition`"),
-    ("{field} is not built", "`contentFormat: template`"),
     (
         "this field is not built",
         "fields that are not built are rejected by name",

@@ -3,25 +3,27 @@
 use std::collections::BTreeMap;
 
 use api::bootstrap::v1beta2::{
-    ContentFormat, Discovery, ExternalEtcd, JoinControlPlane, KubeadmConfig, SecretKey,
+    ContentFormat, Discovery, ExternalEtcd, Format, JoinControlPlane, KubeadmConfig, SecretKey,
 };
 use api::core::v1beta2::Cluster;
 use api::infra::USER_DATA_LIMIT;
 use api::k8s_openapi::ByteString;
 use api::k8s_openapi::api::core::v1::{Secret, Taint};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use api::kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use api::kube::api::{Api, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use api::kube::{Resource, ResourceExt};
 use api::names;
 use api::version::Version;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::json;
+use serde_json::{Value, json};
+use topology::template::{Template, TemplateError};
 use zeroize::Zeroizing;
 
 use super::{BootstrapError, Subject};
 use crate::cloudinit::{self, Command, Document, File, User, yaml};
+use crate::ignition;
 use crate::kubeadm::{self, ApiVersion, ClusterFacts};
 use crate::pki::store::{Certificates, Recipe};
 use crate::pki::{CA_DAYS, Purpose};
@@ -218,12 +220,13 @@ pub(super) async fn document(
     secrets: &Api<Secret>,
     subject: &Subject,
     parts: Parts,
+    values: &Value,
 ) -> Result<SecretString, BootstrapError> {
     let spec = &subject.config.spec;
-    let rendered = cloudinit::render(&Document {
+    let document = Document {
         command: parts.command,
         certificates: parts.certificates,
-        files: files(secrets, &subject.config).await?,
+        files: files(secrets, &subject.config, values).await?,
         kubeadm: parts.kubeadm,
         boot_commands: spec.boot_commands.clone(),
         pre_commands: spec.pre_kubeadm_commands.clone(),
@@ -233,7 +236,13 @@ pub(super) async fn document(
         ntp: spec.ntp.clone(),
         disks: spec.disk_setup.clone(),
         mounts: spec.mounts.clone(),
-    });
+    };
+    let more = spec.ignition.as_ref();
+    let more = more.and_then(|it| it.container_linux_config.as_ref());
+    let rendered = match spec.format.unwrap_or_default() {
+        Format::CloudConfig => cloudinit::render(&document),
+        Format::Ignition => ignition::render(&document, more)?,
+    };
     let size = rendered.expose_secret().len();
     // The limits of other infrastructures are not known.
     let limited = subject.machine.spec.infrastructure_ref.kind == "OpenStackMachine";
@@ -324,19 +333,50 @@ fn certificate_files(config: &KubeadmConfig, certificates: &Certificates) -> Vec
     files
 }
 
-async fn files(secrets: &Api<Secret>, config: &KubeadmConfig) -> Result<Vec<File>, BootstrapError> {
+/// Whether a file is a template, for which values are needed.
+pub(super) fn has_templates(config: &KubeadmConfig) -> bool {
+    let mut files = config.spec.files.iter();
+    files.any(|file| file.content_format == Some(ContentFormat::Template))
+}
+
+/// The values of templates: the version of the control plane, if it has one (API reference of `contentFormat`).
+pub(super) fn values(control_plane: Option<&DynamicObject>) -> Value {
+    let version = control_plane.and_then(|it| it.data["spec"]["version"].as_str());
+    match version {
+        Some(version) => json!({"controlPlane": {"version": version}}),
+        None => json!({}),
+    }
+}
+
+/// The content of a file that is a Go template.
+fn rendered(content: &SecretString, values: &Value) -> Result<SecretString, TemplateError> {
+    let template = Template::parse(content.expose_secret())?;
+    let text = template.render(&topology::template::Value::from(values))?;
+    Ok(SecretString::from(text))
+}
+
+async fn files(
+    secrets: &Api<Secret>,
+    config: &KubeadmConfig,
+    values: &Value,
+) -> Result<Vec<File>, BootstrapError> {
     let mut files = Vec::new();
     for (at, file) in config.spec.files.iter().enumerate() {
-        if file.content_format == Some(ContentFormat::Template) {
-            let field = format!("spec.files[{at}].contentFormat Template");
-            return Err(BootstrapError::NotBuilt { field });
-        }
         let content = match &file.content_from {
             Some(source) => {
                 let field = format!("spec.files[{at}].contentFrom.secret");
                 fetch(secrets, &source.secret, field).await?
             }
             None => SecretString::from(file.content.clone().unwrap_or_default()),
+        };
+        let content = match file.content_format {
+            Some(ContentFormat::Template) => {
+                rendered(&content, values).map_err(|source| BootstrapError::Template {
+                    field: format!("spec.files[{at}]"),
+                    source,
+                })?
+            }
+            Some(ContentFormat::Raw) | None => content,
         };
         files.push(File {
             path: file.path.clone(),

@@ -3,7 +3,10 @@
 use api::infra::USER_DATA_LIMIT;
 use api::version::InvalidVersion;
 use operator::retry::{Retry, When};
+use topology::template::TemplateError;
 
+use crate::external::ExternalError;
+use crate::ignition::IgnitionError;
 use crate::kubeadm::UnsupportedVersion;
 use crate::pki::PkiError;
 use crate::pki::store::StoreError;
@@ -53,17 +56,20 @@ pub enum BootstrapError {
     /// The Machine has no version.
     #[error("Machine spec.version is not set: kubeadm's configuration depends on it")]
     NoVersion,
-    /// The format is not supported yet.
-    #[error(
-        "spec.format ignition is not built yet: use an image with cloud-init and the format cloud-config"
-    )]
-    Ignition,
-    /// Another field of the spec is not supported yet.
-    #[error("{field} is not built yet")]
-    NotBuilt {
-        /// The field.
+    /// The data cannot be expressed in Ignition.
+    #[error(transparent)]
+    Ignition(#[from] IgnitionError),
+    /// A file is not the template that its `contentFormat` says.
+    #[error("{field}.content: the template cannot be rendered")]
+    Template {
+        /// The file.
         field: String,
+        /// What is wrong.
+        source: TemplateError,
     },
+    /// The control plane, whose version templates may name, cannot be read.
+    #[error(transparent)]
+    ControlPlane(#[from] ExternalError),
     /// A Secret that the spec names does not exist or has no such key.
     #[error("{field}: secret {name} with key {key} does not exist; create it")]
     MissingSecret {
@@ -146,6 +152,7 @@ impl Retry for BootstrapError {
             Self::Api { source, .. } => source.when(),
             Self::Store(source) => source.when(),
             Self::NotConnected(source) => source.when(),
+            Self::ControlPlane(source) => source.when(),
             // The lock is released with a change of the Cluster or of a Machine.
             Self::LockHeld { .. } => When::OnChange,
             // Secrets are not watched: a user may create one at any time.
@@ -156,8 +163,8 @@ impl Retry for BootstrapError {
             Self::Version(_)
             | Self::TooOld(_)
             | Self::NoVersion
-            | Self::Ignition
-            | Self::NotBuilt { .. }
+            | Self::Ignition(_)
+            | Self::Template { .. }
             | Self::TooLarge { .. } => When::OnChange,
         }
     }

@@ -31,15 +31,15 @@ const FLAVORS: [(&str, &str); 3] = [
 
 /// Flavors of cluster-api-provider-openstack that are not among ours, and what there is instead.
 const OTHERS: [(&str, &str); 6] = [
-    ("flatcar", IGNITION),
-    ("flatcar-sysext", IGNITION),
+    ("flatcar", RELEASED),
+    ("flatcar-sysext", RELEASED),
     ("topology", CLASSES),
     ("clusterclass-dev-test", CLASSES),
     ("development", CLASSES),
     ("external-cloud-provider", "it is the flavor `default` now"),
 ];
-const IGNITION: &str =
-    "it needs bootstrap data for Ignition, and here there is only that for cloud-init";
+const RELEASED: &str =
+    "its template comes with the releases of cluster-api-provider-openstack: name that with --from";
 const CLASSES: &str = "its Cluster has a ClusterClass: apply that one first, and name the template of its release with --from";
 
 /// Where the value of a variable comes from.

@@ -122,7 +122,7 @@ fn what_is_missing_or_wrong_is_said_at_once() {
         ("nosuch", ""),
         (
             "flatcar",
-            ": it needs bootstrap data for Ignition, and here there is only that for cloud-init",
+            ": its template comes with the releases of cluster-api-provider-openstack: name that with --from",
         ),
         (
             "external-cloud-provider",

@@ -28,7 +28,7 @@ use super::objects::{Manifest, SERVICE_SUBNET, pods};
 use super::pki::Pki;
 use super::record::{Membership, StateDir};
 use super::user_data::CloudConfig;
-use super::{kubeadm, user_data};
+use super::{ignition, kubeadm, user_data};
 use crate::etcd::Place;
 use crate::world::Instance;
 
@@ -128,6 +128,9 @@ impl Boot {
 
     fn cloud_config(&self, console: &Console) -> Result<CloudConfig, String> {
         let raw = self.instance.user_data.as_deref().unwrap_or_default();
+        if ignition::is_flatcar(&self.instance) && !raw.is_empty() {
+            return ignition::boot(raw, &self.instance).map_err(|error| error.to_string());
+        }
         match user_data::parse(raw, &user_data::facts(&self.instance)) {
             // As in cloud-init, a warning: the machine boots, and no part of its user data is applied. The real one
             // prints the beginning of the data.

@@ -63,8 +63,6 @@ pub(crate) enum Error {
     NotText,
     #[error("multi-part MIME user data is not simulated; pass one #cloud-config document")]
     Multipart,
-    #[error("Ignition user data is not simulated; use the format cloud-config")]
-    Ignition,
     #[error("user data is in no format that cloud-init knows: its first line is not #cloud-config")]
     Unknown,
     #[error("the jinja template of the user data cannot be rendered: {0}")]
@@ -109,9 +107,6 @@ pub(crate) fn parse(raw: &[u8], facts: &Value) -> Result<CloudConfig, Error> {
     let lower = first.to_ascii_lowercase();
     if lower.starts_with("content-type: multipart") || lower.starts_with("mime-version:") {
         return Err(Error::Multipart);
-    }
-    if text.trim_start().starts_with('{') && text.contains("\"ignition\"") {
-        return Err(Error::Ignition);
     }
     Err(Error::Unknown)
 }

@@ -101,7 +101,10 @@ fn what_cannot_be_used_says_what_and_where() {
             "multi-part MIME",
         ),
         ("MIME-Version: 1.0\n", "multi-part MIME"),
-        ("{\"ignition\": {\"version\": \"3.0.0\"}}", "Ignition"),
+        (
+            "{\"ignition\": {\"version\": \"3.0.0\"}}",
+            "no format that cloud-init knows",
+        ),
         ("hello", "no format that cloud-init knows"),
         (
             "## template: jinja\n#cloud-config\na: {% if x %}\n",
