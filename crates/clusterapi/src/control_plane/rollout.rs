@@ -3,8 +3,9 @@
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::k8s_openapi::api::apps::v1::DaemonSet;
 use api::k8s_openapi::api::core::v1::ConfigMap;
-use api::kube::ResourceExt;
-use api::kube::api::{Api, Patch, PatchParams};
+use api::k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject as Member};
+use api::kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use api::kube::{self, ResourceExt};
 use api::version::Version;
 use serde_json::{Value, json};
 
@@ -13,11 +14,12 @@ use super::{ControlPlaneError, Scope, Subject, coredns, error};
 use crate::cloudinit::yaml;
 use crate::kubeadm::{self, ApiVersion};
 
+/// The group of administrators, and its binding (kubeadm).
+const ADMINISTRATORS: &str = "kubeadm:cluster-admins";
 /// Annotation that excludes kube-proxy from the update.
 const SKIP_KUBE_PROXY: &str = "controlplane.cluster.x-k8s.io/skip-kube-proxy";
 
-/// Updates `kubeadm-config` before the first machine of a new version joins, because `kubeadm join` reads the
-/// configuration of the cluster from it.
+/// Prepares the workload cluster for the first machine of a new version.
 pub(super) async fn before_first_machine(
     subject: &Subject,
     seen: &Observation,
@@ -25,6 +27,58 @@ pub(super) async fn before_first_machine(
     let Some(workload) = seen.workload.as_ref().filter(|_| seen.facts.initialized) else {
         return Ok(());
     };
+    administrators(subject, workload).await?;
+    kubeadm_config(subject, workload).await
+}
+
+/// From v1.29 on, kubeadm issues the administrator's certificate of a new machine for the group of this binding, which
+/// `kubeadm init` of an older version has not created.
+async fn administrators(subject: &Subject, workload: &Reached) -> Result<(), ControlPlaneError> {
+    let version: Version = subject.plane.spec.version.parse()?;
+    if version.is_before_minor(1, 29) {
+        return Ok(());
+    }
+    let bindings: Api<ClusterRoleBinding> = Api::all(workload.client.clone());
+    let read = bindings.get_opt(ADMINISTRATORS).await;
+    let reading = || error::remotely(format!("reading clusterrolebinding {ADMINISTRATORS}"));
+    if read.map_err(reading())?.is_some() {
+        return Ok(());
+    }
+    let (params, binding) = (PostParams::default(), binding_of_administrators());
+    match bindings.create(&params, &binding).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
+        Err(source) => {
+            let creating = format!("creating clusterrolebinding {ADMINISTRATORS}");
+            Err(error::remotely(creating)(source))
+        }
+    }
+}
+
+/// The binding as kubeadm creates it.
+fn binding_of_administrators() -> ClusterRoleBinding {
+    let group = "rbac.authorization.k8s.io";
+    ClusterRoleBinding {
+        metadata: ObjectMeta {
+            name: Some(ADMINISTRATORS.to_owned()),
+            ..ObjectMeta::default()
+        },
+        role_ref: RoleRef {
+            api_group: Some(group.to_owned()),
+            kind: "ClusterRole".to_owned(),
+            name: "cluster-admin".to_owned(),
+        },
+        subjects: Some(vec![Member {
+            api_group: Some(group.to_owned()),
+            kind: "Group".to_owned(),
+            name: ADMINISTRATORS.to_owned(),
+            namespace: None,
+        }]),
+    }
+}
+
+/// Updates `kubeadm-config`, from which `kubeadm join` reads the configuration of the cluster.
+async fn kubeadm_config(subject: &Subject, workload: &Reached) -> Result<(), ControlPlaneError> {
     let maps: Api<ConfigMap> = Api::namespaced(workload.client.clone(), "kube-system");
     let action = "reading configmap kube-system/kubeadm-config";
     let map = maps

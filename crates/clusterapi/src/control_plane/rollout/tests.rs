@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{merged, with_tag};
+use super::{binding_of_administrators, merged, with_tag};
 
 #[test]
 fn images_get_the_tag_of_the_version() {
@@ -37,4 +37,18 @@ fn the_cluster_configuration_keeps_what_a_rollout_does_not_change() {
     );
     let newer = json!({"apiVersion": "v2", "kubernetesVersion": "v1.34.1"});
     assert_eq!(merged(known, &newer), newer);
+}
+
+#[test]
+fn administrators_are_bound_as_kubeadm_binds_them() {
+    let binding = json!(binding_of_administrators());
+    let group = "rbac.authorization.k8s.io";
+    let expected = json!({
+        "apiVersion": format!("{group}/v1"),
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "kubeadm:cluster-admins"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": group, "kind": "Group", "name": "kubeadm:cluster-admins"}],
+    });
+    assert_eq!(binding, expected);
 }
