@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 mod decode;
+pub mod deletion;
 
 /// An error of a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

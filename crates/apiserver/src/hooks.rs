@@ -67,6 +67,29 @@ pub trait Hooks: Send + Sync {
     ) -> Result<Vec<String>, Vec<FieldError>> {
         Ok(Vec::new())
     }
+
+    /// The collection whose objects decide whether `object` can be deleted, in all namespaces.
+    fn referrers(&self, _object: &Value) -> Option<Referrers> {
+        None
+    }
+
+    /// Accepts or rejects the deletion of `object`, besides all objects of [`referrers`](Self::referrers). Both are in
+    /// the stored version. Deletions by owner references and of namespaces are not passed.
+    ///
+    /// # Errors
+    /// Why it cannot be deleted. It becomes the message of a 403.
+    fn delete(&self, _object: &Value, _referrers: &[Value]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A kind of CustomResourceDefinitions whose objects may refer to another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Referrers {
+    /// API group.
+    pub group: String,
+    /// Plural of the kind.
+    pub plural: String,
 }
 
 /// An object besides which another one is admitted, of a kind of CustomResourceDefinitions.

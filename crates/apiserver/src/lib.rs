@@ -49,7 +49,7 @@ pub mod selector;
 
 pub use auth::tls::{TlsError, server_config};
 pub use body::Body;
-pub use hooks::{Beside, FieldError, Hooks, NoHooks};
+pub use hooks::{Beside, FieldError, Hooks, NoHooks, Referrers};
 pub use in_process::InProcess;
 pub use options::{Backend, NotRun, Options, Store, Synchronous};
 pub use pods::{Connection, Kubelet, KubeletClient, KubeletClientError, Line, Log};

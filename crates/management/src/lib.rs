@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use api::admission::{FieldError as Violation, Review};
+use api::admission::{FieldError as Violation, Review, deletion};
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition,
 };
@@ -69,6 +69,18 @@ impl Hooks for Rules {
         };
         cluster::validate_by(review, beside)
             .map_err(|errors| errors.into_iter().map(field).collect())
+    }
+
+    fn referrers(&self, object: &Value) -> Option<apiserver::Referrers> {
+        let kind = deletion::referrers(object)?;
+        Some(apiserver::Referrers {
+            group: api::core::GROUP.to_owned(),
+            plural: kind.plural.to_owned(),
+        })
+    }
+
+    fn delete(&self, object: &Value, referrers: &[Value]) -> Result<(), String> {
+        deletion::deletion(object, referrers)
     }
 }
 

@@ -20,6 +20,7 @@ use self::json_patch::difference;
 use self::scope::Scope;
 
 mod beside;
+mod deletion;
 mod json_patch;
 mod scale;
 mod scope;
@@ -97,6 +98,9 @@ async fn defaults(client: &Client, judge: Judge, body: &Value) -> Value {
 async fn judgement(client: &Client, judge: Judge, body: &Value) -> Value {
     if scale::is_scale(body) {
         return scale::validate(client, body).await;
+    }
+    if deletion::is_deletion(body) {
+        return deletion::validate(client, body).await;
     }
     match beside::read(client, judge, body).await {
         Ok(beside) => validate_by(body, judge, beside.as_ref()),

@@ -57,4 +57,15 @@ impl apiserver::Hooks for Rules {
         }
         management::Rules.validate_beside(object, old, beside)
     }
+
+    fn referrers(&self, object: &Value) -> Option<apiserver::Referrers> {
+        management::Rules.referrers(object)
+    }
+
+    fn delete(&self, object: &Value, referrers: &[Value]) -> Result<(), String> {
+        if self.off.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        management::Rules.delete(object, referrers)
+    }
 }

@@ -279,6 +279,7 @@ async fn delete_asked(
             restriction::admit(call, Operation::Delete, None, Some(&requested))?;
             let (given, dry_run) = (&options.given, options.dry_run);
             admission::of_deletion(call, given, dry_run, &requested, warnings).await?;
+            hooked(core, resource, name, &current)?;
         }
         let old = current.value();
         let new = marked(resource, &old, options, Timestamp::now());
@@ -313,6 +314,25 @@ async fn delete_asked(
             Err(error) => return Err(failed_write(error)),
         }
     }
+}
+
+/// Asks the hooks of the process whether an object of a custom kind can be deleted.
+fn hooked(core: &Core, resource: &Resource, name: &str, current: &Object) -> Result<(), ApiError> {
+    if !resource.is_custom() {
+        return Ok(());
+    }
+    let (hooks, object) = (&core.options.hooks, current.value());
+    let Some(kind) = hooks.referrers(&object) else {
+        return Ok(());
+    };
+    let referrers: Vec<Value> = {
+        let collection = format!("{}/{}", kind.group, kind.plural);
+        let state = core.store.read();
+        let all = state.range(&collection, "", None);
+        all.map(|object| object.value()).collect()
+    };
+    let verdict = hooks.delete(&object, &referrers);
+    verdict.map_err(|why| ApiError::forbidden(&resource.group, &resource.plural, name, &why))
 }
 
 fn check_preconditions(

@@ -325,6 +325,14 @@ async fn a_deleted_cluster_leaves_nothing_but_the_class() {
     world
         .built("v1.33.1", &[("md-0", each.clone()), ("md-1", each)])
         .await;
+    // The class is needed as long as there is a Cluster of it.
+    let classes = world.api::<ClusterClass>();
+    let refused = classes.delete("small", &DeleteParams::default()).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(
+        refused.contains("used by 1 Cluster(s): default/demo."),
+        "{refused}"
+    );
     world.delete::<Cluster>("demo").await;
     world.gone::<Cluster>("demo").await;
     world.cleared().await;
@@ -339,6 +347,13 @@ async fn a_deleted_cluster_leaves_nothing_but_the_class() {
             "{template} of the class stays"
         );
     }
+    drop(
+        classes
+            .delete("small", &DeleteParams::default())
+            .await
+            .unwrap(),
+    );
+    world.gone::<ClusterClass>("small").await;
 }
 
 impl World {
