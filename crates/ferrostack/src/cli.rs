@@ -18,6 +18,7 @@ mod session;
 mod simulate;
 mod topology;
 mod up;
+mod upgrade;
 mod values;
 
 use std::path::PathBuf;
@@ -27,7 +28,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use self::admin::{Admin, Backup, Restore};
 pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, GenerateCloudConf};
 pub(crate) use self::cluster::{
-    Color, Delete, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig, Listing, Why,
+    Color, Delete, DeleteCommand, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig,
+    Listing, Why,
 };
 pub(crate) use self::convert::Convert;
 pub(crate) use self::deploy::{
@@ -48,6 +50,9 @@ pub(crate) use self::session::{Apply, Completion, Down, Man, Status, Version};
 pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};
 pub(crate) use self::topology::{Topology, TopologyPlan};
 pub(crate) use self::up::Up;
+pub(crate) use self::upgrade::{
+    ConfigCommand, DeleteProviders, GenerateProvider, Upgrade, UpgradeApply, UpgradePlan,
+};
 pub(crate) use self::values::LatencyArg;
 
 /// Kubernetes on OpenStack, from one binary.
@@ -116,9 +121,17 @@ pub(crate) enum Command {
     /// List clusters, or print a cluster's kubeconfig.
     #[command(subcommand)]
     Get(Get),
-    /// Delete a cluster and everything that belongs to it.
+    /// Delete a cluster, or providers that `init` has installed.
+    ///
+    /// `delete cluster` deletes a cluster and everything that belongs to it. With flags that name providers, what `init` has
+    /// installed for them is deleted; their kinds and the namespace stay unless they are included.
+    Delete(Box<Delete>),
+    /// Upgrade the providers that `init` has installed to the version of this program.
     #[command(subcommand)]
-    Delete(Delete),
+    Upgrade(Upgrade),
+    /// Show what this program can install.
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Begin, pause, resume or undo the replacement of machines.
     #[command(subcommand)]
     Rollout(Rollout),

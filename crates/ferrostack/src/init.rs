@@ -1,6 +1,6 @@
 //! `init`: makes a management cluster of an existing Kubernetes cluster.
 
-mod choice;
+pub(crate) mod choice;
 
 use std::time::{Duration, Instant};
 

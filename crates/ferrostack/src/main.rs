@@ -5,7 +5,8 @@
 //!   ccm        the cloud controller manager
 //!   cloud_conf cloud.conf of the cloud controller manager
 //!   admin      backups of the data directory of `up`
-//!   manager    the controllers against any Kubernetes cluster; init, what it needs there
+//!   manager    the controllers against any Kubernetes cluster; init, what it needs there; upgrade, uninstall,
+//!              repositories
 //!   up         management API, controllers and (simulated) cloud in one process
 //!   status, down                                 an `up` in the background
 //!   generate   templates to manifests            describe, why, get, apply, delete   the running API server
@@ -43,6 +44,7 @@ mod output;
 mod picture;
 mod planning;
 mod readiness;
+mod repositories;
 mod rolling;
 mod screen;
 mod sentence;
@@ -51,7 +53,9 @@ mod simulated;
 mod snapshot;
 mod template;
 mod tree;
+mod uninstall;
 mod up;
+mod upgrade;
 mod version;
 mod why;
 
@@ -63,8 +67,8 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{
-    Admin, Cli, CloudConf, Command, Delete, Describe, Generate, Get, OpenStack, SimulateCommand,
-    Topology,
+    Admin, Cli, CloudConf, Command, ConfigCommand, DeleteCommand, Describe, Generate, Get,
+    OpenStack, SimulateCommand, Topology, Upgrade,
 };
 use crate::environment::Environment;
 use crate::manager::subset::Subset;
@@ -171,15 +175,24 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         }
         Command::Man(args) => print(&man::write(&args)?),
         Command::Version(args) => print(&version::text(&args, &environment).await?),
-        Command::Delete(Delete::Cluster {
-            name,
-            wait,
-            timeout,
-            connect,
-        }) => {
-            let limit = wait.then_some(timeout);
-            delete::cluster(&name, &connect, limit, &environment, say).await
+        Command::Delete(args) => match args.command {
+            None => uninstall::run(&args.providers, &environment, say).await,
+            Some(DeleteCommand::Cluster {
+                name,
+                wait,
+                timeout,
+                connect,
+            }) => {
+                let limit = wait.then_some(timeout);
+                delete::cluster(&name, &connect, limit, &environment, say).await
+            }
+        },
+        Command::Upgrade(Upgrade::Plan(args)) => print(&upgrade::plan(&args, &environment).await?),
+        Command::Upgrade(Upgrade::Apply(args)) => upgrade::apply(&args, &environment, say).await,
+        Command::Config(ConfigCommand::Repositories(args)) => {
+            print(&repositories::list(args.output))
         }
+        Command::Generate(Generate::Provider(args)) => repositories::generate(&args, print),
         Command::OpenStack(OpenStack::Up(args)) => {
             deploy::up(&args, &environment, stop_on_signal()?, say, warn).await
         }

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::duration;
-use super::{ConnectArgs, OutputArg};
+use super::{ConnectArgs, DeleteProviders, OutputArg};
 use crate::tree::conditions::Selector;
 
 #[derive(Debug, Subcommand)]
@@ -127,9 +127,18 @@ pub(crate) struct GetKubeconfig {
     pub(crate) connect: ConnectArgs,
 }
 
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Delete {
+    #[command(subcommand)]
+    pub(crate) command: Option<DeleteCommand>,
+    #[command(flatten)]
+    pub(crate) providers: DeleteProviders,
+}
+
 #[derive(Debug, Subcommand)]
-pub(crate) enum Delete {
-    /// Delete a cluster.
+pub(crate) enum DeleteCommand {
+    /// Delete a cluster and everything that belongs to it.
     Cluster {
         /// Name of the cluster.
         name: String,

@@ -33,7 +33,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 52] = [
+const ENTRIES: [Entry; 58] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -413,8 +413,62 @@ const ENTRIES: [Entry; 52] = [
     ),
     entry(
         "delete",
-        "simulated-cluster.md",
-        &[("A cluster", "ferrostack delete cluster demo --wait")],
+        "manager.md#upgrading-and-deleting",
+        &[
+            ("A cluster", "ferrostack delete cluster demo --wait"),
+            (
+                "The managers that run in a cluster, and what they need",
+                "ferrostack delete --all",
+            ),
+        ],
+    ),
+    entry(
+        "upgrade",
+        "manager.md#upgrading-and-deleting",
+        &[("What would be installed", "ferrostack upgrade plan")],
+    ),
+    entry(
+        "upgrade plan",
+        "manager.md#upgrading-and-deleting",
+        &[(
+            "For a script",
+            "ferrostack upgrade plan --kubeconfig admin.conf -o json",
+        )],
+    ),
+    entry(
+        "upgrade apply",
+        "manager.md#upgrading-and-deleting",
+        &[(
+            "With managers that run in the cluster",
+            "ferrostack upgrade apply --image example.org/ferrostack:2",
+        )],
+    ),
+    entry(
+        "config",
+        "manager.md#upgrading-and-deleting",
+        &[(
+            "The providers of this program",
+            "ferrostack config repositories",
+        )],
+    ),
+    entry(
+        "config repositories",
+        "manager.md#upgrading-and-deleting",
+        &[("For a script", "ferrostack config repositories -o json")],
+    ),
+    entry(
+        "generate provider",
+        "manager.md#upgrading-and-deleting",
+        &[
+            (
+                "The infrastructure provider",
+                "ferrostack generate provider --infrastructure openstack",
+            ),
+            (
+                "What it is",
+                "ferrostack generate provider --infrastructure openstack --describe",
+            ),
+        ],
     ),
     entry(
         "delete cluster",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::values::kubernetes_version;
-use super::{GenerateCcm, Output, OutputArg, ProviderArg, ServerArgs};
+use super::{GenerateCcm, GenerateProvider, Output, OutputArg, ProviderArg, ServerArgs};
 
 #[derive(Debug, Args)]
 pub(crate) struct Env {
@@ -42,6 +42,8 @@ pub(crate) enum Generate {
         #[arg(long, value_name = "NAMESPACE")]
         openstack_namespace: Option<String>,
     },
+    /// Print the manifests of providers, or describe them.
+    Provider(Box<GenerateProvider>),
     /// Print what a cluster needs to run `ferrostack cloud-controller-manager`: Secret, permissions, DaemonSet.
     CloudControllerManager(GenerateCcm),
 }

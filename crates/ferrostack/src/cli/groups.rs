@@ -17,7 +17,16 @@ const GROUPS: [(&str, &[&str]); 13] = [
     ("Manifests", &["files", "file", "release"]),
     (
         "Providers",
-        &["core", "infrastructure", "bootstrap", "control_plane"],
+        &[
+            "core",
+            "infrastructure",
+            "bootstrap",
+            "control_plane",
+            "all",
+            "include_crd",
+            "include_namespace",
+            "contract",
+        ],
     ),
     (
         "Cloud",

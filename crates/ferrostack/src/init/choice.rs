@@ -29,6 +29,17 @@ pub(super) fn check(flags: &Providers) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The providers that are named.
+pub(crate) fn named(flags: &Providers) -> anyhow::Result<BTreeSet<Provider>> {
+    let mut named = BTreeSet::new();
+    for provider in Provider::ALL {
+        if asked(flags, provider)? == Asked::Install {
+            named.insert(provider);
+        }
+    }
+    Ok(named)
+}
+
 fn asked(flags: &Providers, provider: Provider) -> anyhow::Result<Asked> {
     let core: Vec<String> = flags.core.iter().cloned().collect();
     let names = match provider {

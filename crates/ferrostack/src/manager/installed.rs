@@ -69,6 +69,40 @@ pub(crate) fn installer(definition: &CustomResourceDefinition) -> Installer {
     }
 }
 
+/// A manager of ours, by what is written on its definitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Manager {
+    pub(crate) subset: Subset,
+    pub(crate) namespace: String,
+    pub(crate) version: Option<String>,
+}
+
+/// Our managers, each once, in the order of their providers.
+pub(crate) fn managers(there: &BTreeMap<Provider, Installer>) -> Vec<Manager> {
+    let mut found: Vec<Manager> = Vec::new();
+    for installer in there.values() {
+        let Installer::Ours {
+            version,
+            namespace,
+            providers,
+        } = installer
+        else {
+            continue;
+        };
+        let namespace = namespace.as_deref().unwrap_or(manifests::NAMESPACE);
+        let manager = Manager {
+            subset: Subset::new(providers.iter().copied(), false),
+            namespace: namespace.to_owned(),
+            version: version.clone(),
+        };
+        let same = |it: &Manager| it.subset == manager.subset && it.namespace == manager.namespace;
+        if !found.iter().any(same) {
+            found.push(manager);
+        }
+    }
+    found
+}
+
 /// The providers of our manager, and its namespace.
 pub(crate) fn ours(installer: &Installer) -> Option<(&BTreeSet<Provider>, Option<&str>)> {
     match installer {

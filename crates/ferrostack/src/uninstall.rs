@@ -1,0 +1,174 @@
+//! `delete` with flags that name providers: deletes what `init` has installed.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, bail, ensure};
+use api::providers::Provider;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+use kube::{Client, ResourceExt};
+use serde_json::Value;
+
+use crate::cli::DeleteProviders;
+use crate::connect;
+use crate::environment::Environment;
+use crate::init::choice;
+use crate::manager::installed::{self, Manager};
+use crate::manager::manifests;
+use crate::snapshot::counted;
+
+/// Deletes managers with what they need.
+pub(crate) async fn run(
+    args: &DeleteProviders,
+    environment: &Environment,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let client = connect::cluster(&args.server, environment).await?;
+    delete(&client, args, &say).await
+}
+
+async fn delete(
+    client: &Client,
+    args: &DeleteProviders,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let there = installed::read(client).await?;
+    let managers = installed::managers(&there);
+    let named = choice::named(&args.providers)?;
+    let chosen = chosen(&managers, &named, args.all)?;
+    if args.include_crd {
+        for manager in &chosen {
+            unused(client, manager).await?;
+        }
+    }
+    for manager in chosen {
+        let count = manager_objects(client, manager, args).await?;
+        say(&format!(
+            "deleted {}: {} of namespace {} and of the cluster",
+            manager.subset.names(", "),
+            counted(count, "object"),
+            manager.namespace
+        ));
+        if !args.include_crd {
+            say(
+                "the kinds stay, and their objects; without a manager these cannot be read in v1beta1",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The managers whose providers are named: all providers of a manager, since they are one program.
+fn chosen<'a>(
+    managers: &'a [Manager],
+    named: &BTreeSet<Provider>,
+    all: bool,
+) -> anyhow::Result<Vec<&'a Manager>> {
+    ensure!(
+        all || !named.is_empty(),
+        "nothing is named: use --all, or flags such as --infrastructure openstack; a cluster is deleted with `delete cluster NAME`"
+    );
+    ensure!(
+        !managers.is_empty(),
+        "ferrostack has installed no providers here"
+    );
+    let mut chosen = Vec::new();
+    let mut left = named.clone();
+    for manager in managers {
+        let providers = manager.subset.providers();
+        left.retain(|it| !providers.contains(it));
+        if all || providers.is_subset(named) {
+            chosen.push(manager);
+        } else if !providers.is_disjoint(named) {
+            bail!(
+                "one manager runs {} in namespace {}: name all of them, or --all",
+                manager.subset.names(", "),
+                manager.namespace
+            );
+        }
+    }
+    if let Some(provider) = left.first() {
+        bail!("ferrostack has not installed {}", provider.label());
+    }
+    Ok(chosen)
+}
+
+/// Objects whose kind goes would go with it, and what they stand for in a cloud would stay.
+async fn unused(client: &Client, manager: &Manager) -> anyhow::Result<()> {
+    for definition in manager.subset.definitions() {
+        let Some(version) = definition.spec.versions.iter().find(|it| it.storage) else {
+            continue;
+        };
+        let names = &definition.spec.names;
+        let gvk = GroupVersionKind::gvk(&definition.spec.group, &version.name, &names.kind);
+        let resource = ApiResource::from_gvk_with_plural(&gvk, &names.plural);
+        let api = Api::<DynamicObject>::all_with(client.clone(), &resource);
+        match api.list(&ListParams::default().limit(1)).await {
+            Ok(found) if found.items.is_empty() => {}
+            Ok(_) => bail!(
+                "there are objects of {}: delete the clusters first, so that nothing stays in a cloud, or leave out --include-crd",
+                definition.name_any()
+            ),
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(source) => {
+                let name = definition.name_any();
+                return Err(source).with_context(|| format!("cannot list {name}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Deletes the objects of the manifests, those that were applied last first; returns how many there were.
+async fn manager_objects(
+    client: &Client,
+    manager: &Manager,
+    args: &DeleteProviders,
+) -> anyhow::Result<usize> {
+    let (subset, namespace) = (&manager.subset, &manager.namespace);
+    let text = manifests::render(subset, namespace, Some(manifests::IMAGE), None)?;
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&text)?;
+    let mut deleted = 0;
+    for document in documents.iter().rev() {
+        let kind = document["kind"].as_str().unwrap_or_default();
+        let wanted = match kind {
+            "CustomResourceDefinition" => args.include_crd,
+            "Namespace" => args.include_namespace,
+            _ => true,
+        };
+        if wanted && object(client, document).await? {
+            deleted += 1;
+        }
+    }
+    Ok(deleted)
+}
+
+/// Deletes the object of a manifest; whether there was one. A definition is deleted only if it is still ours.
+async fn object(client: &Client, manifest: &Value) -> anyhow::Result<bool> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (kind, name) = (text(&manifest["kind"]), text(&manifest["metadata"]["name"]));
+    if kind == "CustomResourceDefinition" {
+        let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let stored = api.get_opt(&name).await?;
+        if stored.is_some_and(|it| installed::ours(&installed::installer(&it)).is_none()) {
+            return Ok(false);
+        }
+    }
+    let version = text(&manifest["apiVersion"]);
+    let (group, version) = version.split_once('/').unwrap_or(("", &version));
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, &kind));
+    let api: Api<DynamicObject> = match manifest["metadata"]["namespace"].as_str() {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    match api.delete(&name, &DeleteParams::background()).await {
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(source) => Err(source).with_context(|| format!("cannot delete {kind} {name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

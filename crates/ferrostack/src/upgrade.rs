@@ -1,0 +1,132 @@
+//! `upgrade`: from the version that `init` has written on the definitions to that of this program.
+
+pub(crate) mod plan;
+
+use anyhow::{Context, bail, ensure};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt};
+
+use self::plan::Plan;
+use crate::cli::{Output, UpgradeApply, UpgradePlan};
+use crate::environment::Environment;
+use crate::manager::installed::{self, Manager};
+use crate::manager::manifests;
+use crate::snapshot::counted;
+use crate::{apply as applying, connect, manifest};
+
+/// What an upgrade would do.
+pub(crate) async fn plan(args: &UpgradePlan, environment: &Environment) -> anyhow::Result<String> {
+    let client = connect::cluster(&args.server, environment).await?;
+    let plan = read(&client).await?;
+    Ok(match args.output.output {
+        Output::Json => format!("{:#}\n", plan.json()),
+        Output::Text => plan.text(&environment.program),
+    })
+}
+
+async fn read(client: &Client) -> anyhow::Result<Plan> {
+    let there = installed::read(client).await?;
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let listed = definitions.list(&ListParams::default()).await;
+    let listed = listed.context("cannot list CustomResourceDefinitions")?;
+    Ok(Plan::of(&there, &listed.items))
+}
+
+/// Applies the manifests of this version for each manager; nothing is written when one of them is rejected.
+pub(crate) async fn apply(
+    args: &UpgradeApply,
+    environment: &Environment,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let client = connect::cluster(&args.server, environment).await?;
+    upgrade(&client, args.image.as_deref(), &say).await
+}
+
+async fn upgrade(client: &Client, image: Option<&str>, say: &impl Fn(&str)) -> anyhow::Result<()> {
+    let plan = read(client).await?;
+    ensure!(
+        !plan.managers.is_empty(),
+        "ferrostack has installed no providers here: `init` installs them"
+    );
+    if let Some(newer) = plan.newer() {
+        bail!(
+            "{newer} is installed, which is newer than this program ({}): use that version, or delete the providers first",
+            installed::THIS
+        );
+    }
+    let mut rendered = Vec::new();
+    for manager in &plan.managers {
+        rendered.push((manager, documents(client, manager, image).await?));
+    }
+    for (manager, documents) in rendered {
+        applying::all(client, &documents, &manager.namespace)
+            .await
+            .context("the manifests were rejected")?;
+        say(&format!(
+            "upgraded {} to {}: {}, with namespace {}",
+            manager.subset.names(", "),
+            installed::THIS,
+            counted(documents.len(), "object"),
+            manager.namespace
+        ));
+    }
+    for note in plan.notes() {
+        say(&note);
+    }
+    Ok(())
+}
+
+async fn documents(
+    client: &Client,
+    manager: &Manager,
+    image: Option<&str>,
+) -> anyhow::Result<Vec<manifest::Document>> {
+    let (subset, namespace) = (&manager.subset, &manager.namespace);
+    let name = subset.named(manifests::MANAGER);
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+    let found = deployments.get_opt(&name).await;
+    let found = found.with_context(|| format!("cannot read Deployment {namespace}/{name}"))?;
+    if found.is_some() && image.is_none() {
+        bail!(
+            "Deployment {namespace}/{name} runs managers of the version before: name the image of this version with --image"
+        );
+    }
+    let clouds = found.as_ref().and_then(clouds_of);
+    // Where the managers run elsewhere, they are upgraded there.
+    let image = image.filter(|_| found.is_some());
+    let text = manifests::render(subset, namespace, image, clouds.as_deref())?;
+    Ok(manifest::read("the manifests of the manager", &text)?)
+}
+
+/// The namespace of clouds in the arguments of a Deployment.
+fn clouds_of(deployment: &Deployment) -> Option<String> {
+    let pod = deployment.spec.template.spec.as_ref()?;
+    let args = pod
+        .containers
+        .iter()
+        .flat_map(|it| it.args.iter().flatten());
+    let mut clouds = args.filter_map(|it| it.strip_prefix("--openstack-namespace="));
+    clouds.next().map(str::to_owned)
+}
+
+/// The versions, besides the one that is written, in which objects of a definition may be stored.
+fn stored_before(definition: &CustomResourceDefinition) -> Vec<String> {
+    let versions = definition.spec.versions.iter();
+    let current: Vec<&str> = versions
+        .filter(|it| it.storage)
+        .map(|it| it.name.as_str())
+        .collect();
+    let status = definition.status.as_ref();
+    let stored = status.and_then(|it| it.stored_versions.clone());
+    let mut stored = stored.unwrap_or_default();
+    stored.retain(|it| !current.contains(&it.as_str()));
+    stored
+        .iter()
+        .map(|it| format!("{} ({it})", definition.name_any()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

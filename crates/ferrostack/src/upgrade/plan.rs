@@ -1,0 +1,178 @@
+//! What is installed, and what would be. Pure.
+
+use std::collections::BTreeMap;
+
+use api::providers::Provider;
+use api::version::Version;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::ResourceExt;
+use serde_json::{Value, json};
+
+use crate::manager::installed::{self, Installer, Manager, THIS};
+
+/// A provider of ours in the cluster.
+#[derive(Debug)]
+struct Row {
+    provider: Provider,
+    namespace: String,
+    /// What `init` wrote; versions before 0.2 wrote nothing.
+    version: Option<String>,
+}
+
+/// All of them.
+pub(super) struct Plan {
+    rows: Vec<Row>,
+    pub(super) managers: Vec<Manager>,
+    /// Providers of other programs.
+    others: Vec<String>,
+    /// Definitions with objects in versions that are not written any more.
+    stored: Vec<String>,
+}
+
+impl Plan {
+    pub(super) fn of(
+        there: &BTreeMap<Provider, Installer>,
+        definitions: &[CustomResourceDefinition],
+    ) -> Self {
+        let managers = installed::managers(there);
+        let rows = managers.iter().flat_map(|manager| {
+            manager.subset.providers().iter().map(|provider| Row {
+                provider: *provider,
+                namespace: manager.namespace.clone(),
+                version: manager.version.clone(),
+            })
+        });
+        let others = there.values().filter_map(|it| match it {
+            Installer::Another(name) => Some(name.clone()),
+            _ => None,
+        });
+        let ours = managers.iter().flat_map(|it| it.subset.definitions());
+        let ours: Vec<String> = ours.map(|it| it.name_any()).collect();
+        let known = definitions
+            .iter()
+            .filter(|it| ours.contains(&it.name_any()));
+        Self {
+            rows: rows.collect(),
+            others: others.collect(),
+            stored: known.flat_map(super::stored_before).collect(),
+            managers,
+        }
+    }
+
+    /// The newest version that is installed, if it is newer than this program.
+    pub(super) fn newer(&self) -> Option<&str> {
+        let this: Version = THIS.parse().ok()?;
+        let versions = self.rows.iter().filter_map(|it| it.version.as_deref());
+        let mut newer = versions.filter(|it| it.parse::<Version>().is_ok_and(|it| it > this));
+        newer.next()
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| {
+            json!({
+                "name": row.provider.label(),
+                "namespace": row.namespace,
+                "type": type_of(row.provider),
+                "currentVersion": row.version,
+                "nextVersion": THIS,
+                "upToDate": row.version.as_deref() == Some(THIS),
+            })
+        });
+        json!({
+            "contract": "v1beta2",
+            "providers": rows.collect::<Vec<_>>(),
+            "otherProviders": self.others,
+            "storedInOtherVersions": self.stored,
+        })
+    }
+
+    /// The table of clusterctl, and what to do next.
+    pub(super) fn text(&self, program: &str) -> String {
+        let mut lines = Vec::new();
+        if self.rows.is_empty() {
+            lines.push(format!(
+                "ferrostack has installed no providers here; `{program} init` does"
+            ));
+        } else {
+            let head = [
+                "NAME",
+                "NAMESPACE",
+                "TYPE",
+                "CURRENT VERSION",
+                "NEXT VERSION",
+            ];
+            let mut cells = vec![head.map(str::to_owned)];
+            cells.extend(self.rows.iter().map(|row| {
+                let next = match row.version.as_deref() == Some(THIS) {
+                    true => "Already up to date",
+                    false => THIS,
+                };
+                [
+                    row.provider.label().to_owned(),
+                    row.namespace.clone(),
+                    type_of(row.provider).to_owned(),
+                    row.version.clone().unwrap_or_else(|| "unknown".to_owned()),
+                    next.to_owned(),
+                ]
+            }));
+            lines.extend(aligned(&cells));
+        }
+        lines.extend(self.notes());
+        if self
+            .rows
+            .iter()
+            .any(|row| row.version.as_deref() != Some(THIS))
+        {
+            lines.push(format!("{program} upgrade apply installs {THIS}"));
+        }
+        lines.push(String::new());
+        lines.join("\n")
+    }
+
+    /// What an upgrade leaves as it is.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.others.is_empty() {
+            notes.push(format!(
+                "of another program, and left as they are: {}",
+                self.others.join(", ")
+            ));
+        }
+        if !self.stored.is_empty() {
+            notes.push(format!(
+                "objects may still be stored in versions that are not written any more: {}. Each is written in the current one with its next \
+                 change; until all are, and status.storedVersions is cleared of them, these versions have to stay in the definitions",
+                self.stored.join(", ")
+            ));
+        }
+        notes
+    }
+}
+
+/// The type, as clusterctl prints it.
+pub(crate) fn type_of(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Core => "CoreProvider",
+        Provider::Bootstrap => "BootstrapProvider",
+        Provider::ControlPlane => "ControlPlaneProvider",
+        Provider::Infrastructure => "InfrastructureProvider",
+    }
+}
+
+/// Rows with columns of the same width, three blanks apart.
+pub(crate) fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let width = |at: usize| {
+        rows.iter()
+            .map(|row| row[at].len())
+            .max()
+            .unwrap_or_default()
+    };
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths);
+        let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
+        let line = cells.collect::<Vec<_>>().join("   ");
+        line.trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,154 @@
+use std::sync::Arc;
+
+use api::providers::Provider;
+use apiserver::ApiServer;
+use kube::api::{Patch, PatchParams};
+use parking_lot::Mutex;
+use serde_json::json;
+
+use super::*;
+use crate::manager::subset::Subset;
+
+const IMAGE: &str = "example.org/ferrostack:1";
+
+/// A cluster with managers of these providers.
+async fn cluster(managers: &[&[Provider]], image: Option<&str>) -> Client {
+    let options = apiserver::Options {
+        hooks: Arc::new(apiserver::NoHooks),
+        ..apiserver::Options::default()
+    };
+    let server = ApiServer::open(options).await.unwrap();
+    let client = Client::new(server.in_process(), "default");
+    for providers in managers {
+        let subset = Subset::new(providers.iter().copied(), false);
+        let text = manifests::render(&subset, "capi", image, None).unwrap();
+        let documents = manifest::read("manifests", &text).unwrap();
+        applying::all(&client, &documents, "capi").await.unwrap();
+    }
+    client
+}
+
+/// Writes another version on all definitions.
+async fn was_installed_by(client: &Client, version: Option<&str>) {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for definition in definitions.list(&ListParams::default()).await.unwrap() {
+        let patch = json!({"metadata": {"annotations": {"ferrostack.dev/version": version}}});
+        definitions
+            .patch(
+                &definition.name_any(),
+                &PatchParams::default(),
+                &Patch::Merge(patch),
+            )
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_plan_names_each_provider_with_its_version_and_the_next() {
+    let client = cluster(&[&[Provider::Infrastructure]], None).await;
+    let plan = read(&client).await.unwrap();
+    let text = plan.text("ferrostack");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].starts_with("NAME                       NAMESPACE   TYPE "),
+        "{text}"
+    );
+    assert!(
+        lines[1].starts_with("infrastructure-openstack   capi        InfrastructureProvider   v"),
+        "{text}"
+    );
+    assert!(lines[1].ends_with("Already up to date"), "{text}");
+    assert_eq!(lines.len(), 2, "{text}");
+    was_installed_by(&client, Some("v0.0.9")).await;
+    let plan = read(&client).await.unwrap();
+    let row = plan.json()["providers"][0].clone();
+    assert_eq!(row["currentVersion"], "v0.0.9");
+    assert_eq!(row["nextVersion"], installed::THIS);
+    assert_eq!(row["upToDate"], false);
+    assert!(
+        plan.text("ferrostack")
+            .contains("ferrostack upgrade apply installs v")
+    );
+    let nothing = cluster(&[], None).await;
+    let text = read(&nothing).await.unwrap().text("ferrostack");
+    assert!(
+        text.starts_with("ferrostack has installed no providers here"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn an_upgrade_applies_the_manifests_of_each_manager_and_again_changes_nothing() {
+    let managers: [&[Provider]; 2] = [
+        &[Provider::Infrastructure],
+        &[Provider::Bootstrap, Provider::ControlPlane],
+    ];
+    let client = cluster(&managers, Some(IMAGE)).await;
+    was_installed_by(&client, Some("v0.0.9")).await;
+    let error = upgrade(&client, None, &|_: &str| {}).await.unwrap_err();
+    assert!(error.to_string().contains("with --image"), "{error}");
+    let lines = Mutex::new(Vec::new());
+    let say = |line: &str| lines.lock().push(line.to_owned());
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "capi");
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        upgrade(&client, Some("example.org/ferrostack:2"), &say)
+            .await
+            .unwrap();
+        let deployment = deployments
+            .get("ferrostack-manager-infrastructure")
+            .await
+            .unwrap();
+        let spec = serde_json::to_value(&deployment.spec).unwrap();
+        let image = &spec["template"]["spec"]["containers"][0]["image"];
+        assert_eq!(image, "example.org/ferrostack:2");
+        seen.push(deployment.metadata.resource_version);
+    }
+    assert_eq!(seen[0], seen[1]);
+    let plan = read(&client).await.unwrap();
+    assert_eq!(plan.json()["providers"].as_array().unwrap().len(), 3);
+    assert!(
+        plan.json()["providers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|it| it["upToDate"] == true)
+    );
+    assert!(
+        lines.lock()[0].starts_with("upgraded bootstrap, control-plane to v"),
+        "{lines:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_newer_version_is_not_replaced_and_nothing_is_nothing() {
+    let client = cluster(&[&[Provider::Infrastructure]], None).await;
+    was_installed_by(&client, Some("v99.0.0")).await;
+    let error = upgrade(&client, None, &|_: &str| {}).await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("v99.0.0 is installed, which is newer"),
+        "{error}"
+    );
+    let nothing = cluster(&[], None).await;
+    let error = upgrade(&nothing, None, &|_: &str| {}).await.unwrap_err();
+    assert!(
+        error.to_string().contains("`init` installs them"),
+        "{error}"
+    );
+    // Before versions were written, too.
+    was_installed_by(&client, None).await;
+    upgrade(&client, None, &|_: &str| {}).await.unwrap();
+}
+
+#[test]
+fn versions_in_which_objects_may_still_be_stored_are_named() {
+    let mut definition = Provider::Infrastructure.definitions().remove(0);
+    assert!(stored_before(&definition).is_empty());
+    let status = json!({"storedVersions": ["v1alpha7", "v1beta2"]});
+    definition.status = serde_json::from_value(status).unwrap();
+    let name = definition.name_any();
+    assert_eq!(stored_before(&definition), [format!("{name} (v1alpha7)")]);
+}
