@@ -521,10 +521,6 @@ const CHANGEABLE: &[(&str, &str)] = &[
     ("loadbalancer.openstack.org/proxy-protocol", "true"),
     ("loadbalancer.openstack.org/x-forwarded-for", "true"),
     ("loadbalancer.openstack.org/port-protocols", "80=HTTP"),
-    (
-        "loadbalancer.openstack.org/default-tls-container-ref",
-        "https://k/v1/secrets/5a7c1a94-0000-4000-8000-000000000000",
-    ),
     ("loadbalancer.openstack.org/lb-method", "SOURCE_IP"),
     ("loadbalancer.openstack.org/connection-limit", "7"),
     ("loadbalancer.openstack.org/timeout-client-data", "1000"),
