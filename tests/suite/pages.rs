@@ -179,7 +179,7 @@ pages! {
 }
 
 /// Commands that go on until they are interrupted, and how to know that they have begun.
-const SERVERS: [(&str, &str); 7] = [
+const SERVERS: [(&str, &str); 8] = [
     ("ferrostack up", "grep -q 'Ready after' running.out"),
     (
         "ferrostack openstack up -f cloud.yaml",
@@ -205,15 +205,45 @@ const SERVERS: [(&str, &str); 7] = [
         "ferrostack manager --kubeconfig FILE --leader-elect --webhook-addr 0.0.0.0:9443 --webhook-url https://ADDRESS:9443",
         "grep -q 'leading as' running.out",
     ),
+    (
+        "ferrostack manager --providers infrastructure --leader-elect",
+        "grep -q 'leading as' running.out",
+    ),
 ];
 
 /// Commands that cannot be run here, each with the reason, and the script that runs it with the words it has there.
-const ELSEWHERE: [(&str, &str, &str, &str); 1] = [(
-    "ip netns exec guests ferrostack simulate guests --cloud admin --bind-range 198.51.100.0/24",
-    "a network namespace with a name needs root, and its network a real cloud",
-    "tests/openstack/end-to-end",
-    "simulate guests --cloud admin",
-)];
+const ELSEWHERE: [(&str, &str, &str, &str); 5] = [
+    (
+        "ip netns exec guests ferrostack simulate guests --cloud admin --bind-range 198.51.100.0/24",
+        "a network namespace with a name needs root, and its network a real cloud",
+        "tests/openstack/end-to-end",
+        "simulate guests --cloud admin",
+    ),
+    (
+        "ferrostack up --cloud mine --install-ccm=registry.example.net/ferrostack:1",
+        "it needs a data directory that is not in use, and a manifest for the cloud",
+        "tests/suite/addons.rs",
+        "--install-ccm=registry/ferrostack:1",
+    ),
+    (
+        "ferrostack init --infrastructure openstack --image IMAGE",
+        "it needs a core provider of another program",
+        "tests/kubernetes/install",
+        "init --infrastructure openstack",
+    ),
+    (
+        "ferrostack upgrade plan --kubeconfig FILE",
+        "it needs what `init` has installed",
+        "tests/kubernetes/install",
+        "upgrade plan",
+    ),
+    (
+        "ferrostack upgrade apply --kubeconfig FILE --image IMAGE",
+        "it needs what `init` has installed",
+        "tests/kubernetes/install",
+        "upgrade apply --image",
+    ),
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -196,10 +196,15 @@ async fn what_is_missing_for_the_data_is_named_and_awaited() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ignition_is_refused_with_a_sentence() {
+async fn what_ignition_cannot_express_is_refused_with_its_field() {
     let world = World::start().await;
-    let config = json!({"format": "ignition", "clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}});
+    let motd = json!({"path": "/etc/motd", "encoding": "gzip", "content": "x"});
+    let config = json!({
+        "format": "ignition", "files": [motd],
+        "clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"},
+    });
     world.apply(cluster(1, config)).await;
+    let why = "spec.files[0].encoding: cannot be used with the format ignition";
     eventually("the condition to say so", || async {
         let configs = world.list::<KubeadmConfig>().await;
         let status = configs
@@ -207,7 +212,7 @@ async fn ignition_is_refused_with_a_sentence() {
             .and_then(|config| config.status.clone())
             .unwrap_or_default();
         match conditions::find(&status.conditions, "DataSecretAvailable") {
-            Some(found) if found.message.contains("ignition is not built yet") => Ok(()),
+            Some(found) if found.message.contains(why) => Ok(()),
             other => Err(format!("{other:?}")),
         }
     })
