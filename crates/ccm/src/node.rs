@@ -31,6 +31,7 @@ use self::facts::{Facts, Lookup};
 use crate::context::{Context, Error};
 
 pub(crate) use self::addresses::INTERNAL;
+pub(crate) use self::plan::is_new;
 pub(crate) use self::provider_id::ProviderId;
 
 /// The requeue interval of a Node whose server is incomplete, for example because it has no addresses yet.
@@ -118,7 +119,7 @@ async fn absent(node: &Node, shared: &Shared) -> Result<Action, Error> {
         let waits = plan::is_uninitialized(node) && ctx.options.controllers.node;
         return match waits {
             // The list may be a second old, and the server younger.
-            true if plan::is_new(node, Timestamp::now()) => Ok(Action::requeue(SOON)),
+            true if is_new(node, Timestamp::now()) => Ok(Action::requeue(SOON)),
             true => unfound(node, ctx).await,
             false => Ok(Action::requeue(ctx.options.node_status_update_frequency)),
         };

@@ -350,9 +350,9 @@ async fn advance(work: &Work<'_>, round: &mut Round) -> Result<Result<bool, Reje
     }
     groups::ensure(work, round.desired.group.as_ref()).await?;
     let steps = std::mem::take(&mut round.steps);
-    apply::next(work, &round.desired, round.observed.as_ref(), steps)
-        .await
-        .map(Ok)
+    let awaits_port = round.awaits_port;
+    let left = apply::next(work, &round.desired, round.observed.as_ref(), steps).await?;
+    Ok(Ok(left || awaits_port))
 }
 
 /// With `enabled = false`, load balancers are neither changed nor deleted, as by the Go manager, which does not start

@@ -1,7 +1,10 @@
 //! The security group that lets the traffic of a load balancer reach the nodes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use api::k8s_openapi::api::core::v1::Node;
+use api::k8s_openapi::jiff::Timestamp;
 use openstack::View;
 use openstack::loadbalancer::MemberCreate;
 use openstack::network::{Port, RuleCreate, SecurityGroup, SecurityGroupCreate, SecurityGroupRule};
@@ -11,6 +14,7 @@ use super::identity::Identity;
 use super::sharing::transport;
 use super::{Rejection, Work};
 use crate::context::Error;
+use crate::node::is_new;
 
 /// An ingress rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,6 +110,29 @@ fn is_of(port: &Port, address: &str) -> bool {
             .any(|fixed| fixed.ip_address == address)
 }
 
+/// Whether a member on a Node of the last minute has an address that no port has: the list of ports may be a second old,
+/// and the server younger.
+pub(crate) fn awaits_port(desired: &Desired, nodes: &[Arc<Node>], view: &View) -> bool {
+    let now = Timestamp::now();
+    let has = |node: &Node, address: &str| {
+        let status = node.status.as_ref();
+        let all = status.and_then(|status| status.addresses.as_ref());
+        all.into_iter().flatten().any(|it| it.address == address)
+    };
+    let is_new = |address: &str| {
+        let mut new = nodes.iter().filter(|node| is_new(node, now));
+        new.any(|node| has(node, address))
+    };
+    let is_known = |address: &str| {
+        let mut fixed = view.ports.iter().flat_map(|port| &port.fixed_ips);
+        fixed.any(|fixed| fixed.ip_address == address)
+    };
+    let pools = desired.tree.listeners.iter();
+    let pools = pools.filter_map(|listener| listener.default_pool.as_ref());
+    let mut addresses = pools.flat_map(|pool| &pool.members).map(|it| &it.address);
+    addresses.any(|address| is_new(address) && !is_known(address))
+}
+
 fn find<'a>(identity: &Identity, view: &'a View) -> Option<&'a SecurityGroup> {
     let mut groups = view.security_groups.iter();
     let found = groups.find(|group| identity.owns_group(&group.name, &group.description));
@@ -139,7 +166,7 @@ impl Difference {
         let is_wanted = |rule: &&SecurityGroupRule| {
             Rule::of(rule).is_some_and(|rule| wanted.rules.contains(&rule))
         };
-        let has = |port: &&std::sync::Arc<Port>| port.security_groups.contains(&group.id);
+        let has = |port: &&Arc<Port>| port.security_groups.contains(&group.id);
         let with = view.ports.iter().filter(has).map(|port| port.id.clone());
         let with: BTreeSet<String> = with.collect();
         Self {
@@ -227,7 +254,7 @@ pub(crate) async fn remove(work: &Work<'_>) -> Result<(), Error> {
     };
     let failed =
         |doing: &str| Error::cloud(format!("{doing} of Service {}", work.identity.service));
-    let has = |port: &&std::sync::Arc<Port>| port.security_groups.contains(&group.id);
+    let has = |port: &&Arc<Port>| port.security_groups.contains(&group.id);
     for port in known.ports.iter().filter(has) {
         match inventory.set_port_group(&port.id, &group.id, false).await {
             // The port went with its server.

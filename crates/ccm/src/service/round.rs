@@ -19,6 +19,8 @@ pub(super) struct Round {
     pub(super) steps: Vec<plan::Step>,
     /// Whether the security group is as desired.
     has_group: bool,
+    /// Whether the list of ports is older than the server of a member, so that its port has no security group yet.
+    pub(super) awaits_port: bool,
 }
 
 impl Round {
@@ -27,7 +29,8 @@ impl Round {
     }
 
     fn is_settled(&self) -> bool {
-        self.steps.is_empty() && self.has_group && self.observed.is_some() && self.is_ready()
+        let is_known = self.has_group && !self.awaits_port;
+        self.steps.is_empty() && is_known && self.observed.is_some() && self.is_ready()
     }
 
     /// Whether the load balancer is not there yet, or can be changed.
@@ -165,6 +168,7 @@ fn of(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reject
     let steps = plan::steps(&desired, observed.as_ref());
     let has_group = groups::is_settled(work.identity, desired.group.as_ref(), view);
     Ok(Round {
+        awaits_port: desired.group.is_some() && groups::awaits_port(&desired, nodes, view),
         has_group,
         desired,
         observed,
