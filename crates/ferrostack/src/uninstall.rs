@@ -1,13 +1,15 @@
 //! `delete` with flags that name providers: deletes what `init` has installed.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use api::providers::Provider;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Preconditions};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
+use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
 use serde_json::Value;
 
@@ -18,6 +20,9 @@ use crate::init::choice;
 use crate::manager::installed::{self, Manager};
 use crate::manager::manifests;
 use crate::snapshot::counted;
+
+/// How long kinds and namespaces may take to go; an API server that works needs seconds for them.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Deletes managers with what they need.
 pub(crate) async fn run(
@@ -122,6 +127,7 @@ async fn unused(client: &Client, manager: &Manager) -> anyhow::Result<()> {
 }
 
 /// Deletes the objects of the manifests, those that were applied last first; returns how many there were.
+/// Kinds and namespaces are gone when this returns: until then an `init` of the same ones fails.
 async fn manager_objects(
     client: &Client,
     manager: &Manager,
@@ -130,7 +136,7 @@ async fn manager_objects(
     let (subset, namespace) = (&manager.subset, &manager.namespace);
     let text = manifests::render(subset, namespace, Some(manifests::IMAGE), None)?;
     let documents: Vec<Value> = serde_saphyr::from_multiple(&text)?;
-    let mut deleted = 0;
+    let (mut deleted, mut leaving) = (0, Vec::new());
     for document in documents.iter().rev() {
         let kind = document["kind"].as_str().unwrap_or_default();
         let wanted = match kind {
@@ -138,22 +144,62 @@ async fn manager_objects(
             "Namespace" => args.include_namespace,
             _ => true,
         };
-        if wanted && object(client, document).await? {
-            deleted += 1;
+        if !wanted {
+            continue;
         }
+        if let Some(object) = object(client, document).await? {
+            deleted += 1;
+            leaving
+                .extend(matches!(kind, "CustomResourceDefinition" | "Namespace").then_some(object));
+        }
+    }
+    for object in leaving {
+        object.gone().await?;
     }
     Ok(deleted)
 }
 
-/// Deletes the object of a manifest; whether there was one. A definition is deleted only if it is still ours.
-async fn object(client: &Client, manifest: &Value) -> anyhow::Result<bool> {
+/// An object whose deletion the API server has accepted.
+struct Leaving {
+    api: Api<DynamicObject>,
+    kind: String,
+    name: String,
+    uid: String,
+}
+
+impl Leaving {
+    /// Returns when there is no object of this name, or another one.
+    async fn gone(self) -> anyhow::Result<()> {
+        let Self {
+            api,
+            kind,
+            name,
+            uid,
+        } = self;
+        let deleted = await_condition(api, &name, conditions::is_deleted(&uid));
+        match tokio::time::timeout(PATIENCE, deleted).await {
+            Ok(outcome) => {
+                outcome.with_context(|| format!("cannot watch the deletion of {kind} {name}"))?;
+                Ok(())
+            }
+            Err(_) => bail!(
+                "{kind} {name} is still being deleted after {} s: `kubectl get {} {name} -o yaml` shows in its conditions what it waits for",
+                PATIENCE.as_secs(),
+                kind.to_lowercase()
+            ),
+        }
+    }
+}
+
+/// Deletes the object of a manifest, if there is one. A definition is deleted only if it is still ours.
+async fn object(client: &Client, manifest: &Value) -> anyhow::Result<Option<Leaving>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (text(&manifest["kind"]), text(&manifest["metadata"]["name"]));
     if kind == "CustomResourceDefinition" {
         let api: Api<CustomResourceDefinition> = Api::all(client.clone());
         let stored = api.get_opt(&name).await?;
         if stored.is_some_and(|it| installed::ours(&installed::installer(&it)).is_none()) {
-            return Ok(false);
+            return Ok(None);
         }
     }
     let version = text(&manifest["apiVersion"]);
@@ -163,9 +209,21 @@ async fn object(client: &Client, manifest: &Value) -> anyhow::Result<bool> {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
         None => Api::all_with(client.clone(), &resource),
     };
-    match api.delete(&name, &DeleteParams::background()).await {
-        Ok(_) => Ok(true),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+    let Some(uid) = api.get_metadata_opt(&name).await?.and_then(|it| it.uid()) else {
+        return Ok(None);
+    };
+    let same = DeleteParams::background().preconditions(Preconditions {
+        uid: Some(uid.clone()),
+        resource_version: None,
+    });
+    match api.delete(&name, &same).await {
+        Ok(_) => Ok(Some(Leaving {
+            api,
+            kind,
+            name,
+            uid,
+        })),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(source) => Err(source).with_context(|| format!("cannot delete {kind} {name}")),
     }
 }
