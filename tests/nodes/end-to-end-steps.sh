@@ -191,20 +191,40 @@ etcd_members() {
 	[[ -n ${list:-} ]]
 }
 
-# figures: the memory of the machines, from the statistics of their cgroups, and how soon a worker printed cloud-init's
-# first line after its server was created, a time that Nova gives in whole seconds.
+# console SERVER: what the server has printed.
+console() { cloud_request demo compute "/servers/$1/action" -H 'Content-Type: application/json' -d '{"os-getConsoleOutput": {}}' | jq -r .output; }
+
+# first_line: how soon a machine prints cloud-init's first line after its server was asked for: one more server like a
+# worker's, which only boots. Lines have the kernel's time since its boot; Nova gives the time of creation in whole seconds.
+first_line() {
+	local like network body began server line=
+	like=$(cloud_request demo compute /servers/detail | jq -c '[.servers[] | select(.name | startswith("real-md-0-"))][0]') || return 1
+	network=$(cloud_request demo compute "/servers/$(jq -r .id <<<"$like")/os-interface" | jq -r '.interfaceAttachments[0].net_id') || return 1
+	body=$(jq --arg network "$network" '{server: {name: "first-line", imageRef: .image.id, flavorRef: .flavor.id,
+		networks: [{uuid: $network}], user_data: ("#cloud-config\n{}\n" | @base64)}}' <<<"$like") || return 1
+	began=$(($(awk '{print int($1 * 1000)}' /proc/uptime)))
+	server=$(cloud_request demo compute /servers -H 'Content-Type: application/json' -d "$body" | jq -er .server.id) || return 1
+	for ((tries = 0; tries < 60 && ${#line} == 0; tries++)); do
+		sleep 0.5
+		line=$(console "$server" | sed -n 's/^\[ *\([0-9.]*\)\] cloud-init.*/\1/p' | head -n 1) || true
+	done
+	cloud_request demo compute "/servers/$server" -X DELETE || return 1
+	for ((tries = 0; tries < 60; tries++)); do
+		cloud_request demo compute "/servers/$server" >/dev/null 2>&1 || break
+		sleep 0.5
+	done
+	[[ $line ]] && awk -v line="$line" -v began="$began" 'BEGIN { printf "cloud-init'"'"'s first line %.1f s\n", line - began / 1000 }'
+}
+
+# figures: the memory of the machines, from the statistics of their cgroups, and how soon a machine speaks.
 figures() {
-	local at name server line
-	server=$(cloud_request demo compute /servers/detail | jq -c '[.servers[] | select(.name | startswith("real-md-0-"))][0]') || die "the cloud lists no servers"
-	line=$(cloud_request demo compute "/servers/$(jq -r .id <<<"$server")/action" -H 'Content-Type: application/json' -d '{"os-getConsoleOutput": {}}' |
-		jq -r .output | sed -n 's/^\[ *\([0-9.]*\)\] cloud-init.*/\1/p' | head -n 1)
-	[[ -z $line ]] || awk -v line="$line" -v created="$(date -d "$(jq -r .created <<<"$server")" +%s)" -v now="$EPOCHREALTIME" \
-		'{ printf "cloud-init'"'"'s first line %.1f s\n", now - $1 + line - created }' /proc/uptime
+	local at name
 	for at in /sys/fs/cgroup/memory/machine-*; do
 		[[ -e $at ]] || continue
 		name=${at##*/machine-}
 		awk -v name="$name" '/^total_rss / { printf "memory of %s (resident, without caches) %d MB\n", name, $2 / 1048576 }' "$at/memory.stat"
 	done
+	first_line || die "a server did not print cloud-init's first line"
 }
 
 delete_cluster() { "$ferrostack" delete cluster real --wait --timeout 150s --data-dir "$state/data"; }
