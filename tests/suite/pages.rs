@@ -162,6 +162,15 @@ pages! {
         prints: &["KubeadmControlPlane demo-control-plane: its machines are replaced", "MachineDeployment demo-md-0: paused",
             "MachineDeployment demo-md-0: resumed", "demo-md-0: goes back to the template of revision "],
     };
+    commands_of_the_page_on_recovery: Page {
+        name: "docs/recovery.md",
+        prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig
+            NAME=demo-control-plane
+            MACHINE=$(kubectl get machines -l cluster.x-k8s.io/control-plane -o name | cut -d/ -f2)\n"),
+        ports: false,
+        prints: &["etcd has lost its quorum: 1 of 3 voting members answers", "next: if the lost machines are gone for good, restart the etcd of Machine demo-control-plane-",
+            "kubeadmcontrolplane.controlplane.cluster.x-k8s.io/demo-control-plane condition met"],
+    };
     commands_of_the_page_on_templates: Page {
         name: "docs/templates.md",
         prepare: with_cluster!("sed 's/^  simulated:/  mycloud:/' $OS_CLIENT_CONFIG_FILE >clouds.yaml

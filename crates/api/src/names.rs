@@ -31,6 +31,9 @@ pub const BLOCK_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/block-move"
 pub const DELETE_FOR_MOVE_ANNOTATION: &str = "clusterctl.cluster.x-k8s.io/delete-for-move";
 /// Annotation: the object takes part in a `ferrostack move` that has not ended.
 pub const MOVE_ANNOTATION: &str = "ferrostack.dev/move";
+/// Annotation of a KubeadmControlPlane whose etcd had lost its quorum: the Machine whose etcd was restarted alone. The
+/// other Machines are deleted, and the annotation is removed after them.
+pub const ETCD_SURVIVOR_ANNOTATION: &str = "ferrostack.dev/etcd-survivor";
 /// Annotation: the infrastructure is managed externally.
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 /// Annotation: scaling down deletes this Machine first.

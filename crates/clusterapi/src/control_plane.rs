@@ -35,6 +35,7 @@ mod outdated;
 mod plan;
 mod pods;
 pub mod quorum;
+mod recovery;
 mod remediation;
 mod rollout;
 mod secrets;
@@ -231,7 +232,7 @@ async fn act(
     members::release(scope, subject, seen).await?;
     members::collect(scope, subject, seen).await?;
     joining::add_learner(scope, subject, seen).await?;
-    if remediation::act(scope, subject, seen).await? {
+    if recovery::act(scope, subject, seen).await? || remediation::act(scope, subject, seen).await? {
         return Ok(());
     }
     match step {

@@ -33,6 +33,9 @@ mod scaling;
 #[path = "kubeadm/real_etcd.rs"]
 mod real_etcd;
 
+#[path = "kubeadm/recovery.rs"]
+mod recovery;
+
 #[path = "kubeadm/secrets.rs"]
 mod secrets;
 

@@ -104,6 +104,17 @@ impl Client {
         Ok(self.call(&request).await?.members)
     }
 
+    /// All members as far as this one knows: there may have been changes that it has not received. It needs no quorum.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn members_here(&self) -> Result<Vec<Member>, Error> {
+        let request = MemberListRequest {
+            linearizable: false,
+        };
+        Ok(self.call(&request).await?.members)
+    }
+
     /// The status of the member. It needs no quorum.
     ///
     /// # Errors

@@ -223,6 +223,24 @@ impl Etcd {
         .unwrap_or_default();
     }
 
+    /// Restarts the member of a machine with `--force-new-cluster`: it is then the only member, and votes, and the others
+    /// can never come back. Idempotent.
+    ///
+    /// # Errors
+    /// If the machine is off, or has no member.
+    pub fn force_new_cluster(&self, machine: &str) -> Result<(), String> {
+        if !self.inner.lock().is_up(machine) {
+            return Err("etcd does not run on this machine".to_owned());
+        }
+        let forced = self.change(|state| {
+            let member = state.of(machine).ok_or_else(rules::not_found)?;
+            let id = member.id;
+            state.keep_only(id);
+            Ok(())
+        });
+        forced.map_err(|status| status.message)
+    }
+
     /// Promotes the member of a machine. Idempotent.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use super::GROUP;
 use crate::admission::{FieldError, Review};
 use crate::bootstrap::admission::{at, kind_of, spec_problems};
 use crate::core::admission::reserved_taints;
+use crate::names::ETCD_SURVIVOR_ANNOTATION;
 use crate::version::Version;
 
 /// The validity of the certificates that kubeadm issues, in days, unless the configuration says otherwise.
@@ -83,6 +84,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
 }
 
 fn control_plane(review: Review<'_>, errors: &mut Vec<FieldError>) {
+    survivor(review.object, errors);
     let Some(spec) = review.object.get("spec") else {
         return;
     };
@@ -172,6 +174,30 @@ fn before_expiry(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
              (clusterConfiguration.certificateValidityPeriodDays): machines would be replaced without end"
         );
         let field = format!("{path}.rollout.before.certificatesExpiryDays");
+        errors.push(FieldError::new(field, message));
+    }
+}
+
+/// Rejects what cannot be the name of a Machine. Whether there is one is a condition of the object.
+fn survivor(object: &Value, errors: &mut Vec<FieldError>) {
+    let annotations = at(object, "metadata.annotations");
+    let Some(value) = annotations.and_then(|all| all.get(ETCD_SURVIVOR_ANNOTATION)) else {
+        return;
+    };
+    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let label = |label: &str| {
+        let bytes = label.as_bytes();
+        let ends = [bytes.first(), bytes.last()];
+        ends.into_iter()
+            .all(|end| end.is_some_and(|end| alphanumeric(*end)))
+            && bytes
+                .iter()
+                .all(|byte| alphanumeric(*byte) || *byte == b'-')
+    };
+    let name = value.as_str().unwrap_or_default();
+    if name.len() > 253 || !name.split('.').all(label) {
+        let field = format!("metadata.annotations[{ETCD_SURVIVOR_ANNOTATION}]");
+        let message = "must be the name of the Machine whose etcd was restarted alone";
         errors.push(FieldError::new(field, message));
     }
 }

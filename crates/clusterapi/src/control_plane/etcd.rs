@@ -56,17 +56,20 @@ pub enum View {
     External,
     /// The members could not be queried, for this reason.
     Unknown(String),
+    /// Too few members answer for a quorum, and those have no leader. This is the list that one of them has; a member
+    /// without a problem is one that answers.
+    NoQuorum(Vec<Member>),
     /// Its members.
     Known(Vec<Member>),
 }
 
 impl View {
-    /// The members, if they are known.
+    /// The members, if a quorum has confirmed them.
     #[must_use]
     pub fn members(&self) -> Option<&[Member]> {
         match self {
             View::Known(members) => Some(members),
-            View::External | View::Unknown(_) => None,
+            View::External | View::Unknown(_) | View::NoQuorum(_) => None,
         }
     }
 
@@ -81,10 +84,23 @@ impl View {
     pub fn is_settled(&self) -> bool {
         match self {
             View::External => true,
-            View::Unknown(_) => false,
+            View::Unknown(_) | View::NoQuorum(_) => false,
             View::Known(members) => members.iter().all(|it| it.is_healthy() && !it.learner),
         }
     }
+}
+
+/// How many of the members answer, of a cluster that has lost its quorum.
+#[must_use]
+pub fn without_quorum(members: &[Member]) -> String {
+    let counted = count(members);
+    let answering = counted.voters.saturating_sub(counted.unhealthy);
+    let verb = if answering == 1 { "answers" } else { "answer" };
+    format!(
+        "etcd has lost its quorum: {answering} of {} voting members {verb}, and {} are needed",
+        counted.voters,
+        super::quorum::quorum(counted.voters)
+    )
 }
 
 /// Counts the members.

@@ -182,6 +182,11 @@ fn member(node: &str, etcd: &etcd::View) -> Verdict {
         return Verdict::new(ETCD_MEMBER, Status::Unknown, "InspectionFailed")
             .because(why.as_str());
     }
+    if let etcd::View::NoQuorum(members) = etcd {
+        let known = members.iter().find(|member| member.name == node);
+        let problem = known.and_then(|member| member.problem.clone());
+        return ill(&problem.unwrap_or_else(|| etcd::without_quorum(members)));
+    }
     match etcd.on(node) {
         Some(member) if member.learner => ill("The etcd member is still a learner"),
         Some(member) => match &member.problem {

@@ -19,6 +19,7 @@ use super::coredns::{self, CoreDns};
 use super::etcd::{self, View};
 use super::health::Component;
 use super::plan::{Etcd, Facts, MachineFacts};
+use super::recovery::{self, Recovery};
 use super::{ControlPlaneError, Scope, Subject, certificates, error, health, members, outdated};
 use crate::owners;
 
@@ -44,6 +45,8 @@ pub(super) struct Observation {
     pub(super) etcd: View,
     /// Whether a machine is not created because members of etcd are not connected.
     pub(super) awaits_etcd: bool,
+    /// How far the recovery of a lost quorum is.
+    pub(super) recovery: Recovery,
     /// How far CoreDNS is.
     pub(super) coredns: CoreDns,
     /// The time of the observation.
@@ -161,9 +164,11 @@ pub(super) async fn observe(
         connecting,
         etcd,
         awaits_etcd: false,
+        recovery: Recovery::default(),
         coredns: CoreDns::default(),
         now,
     };
+    seen.recovery = recovery::of(&subject.plane, &seen);
     seen.coredns = coredns::look(scope, subject, &seen).await;
     Ok(seen)
 }
@@ -354,6 +359,7 @@ fn facts_of_etcd(etcd: &View) -> Etcd {
     match etcd {
         View::External => Etcd::External,
         View::Unknown(why) => Etcd::Unknown(why.clone()),
+        View::NoQuorum(members) => Etcd::Unknown(etcd::without_quorum(members)),
         View::Known(members) => Etcd::Known(etcd::count(members)),
     }
 }

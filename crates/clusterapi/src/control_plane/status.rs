@@ -18,7 +18,7 @@ use super::etcd::View;
 use super::health::{self, Component};
 use super::observe::Observation;
 use super::plan::{Etcd, Facts, Step, is_progress};
-use super::{ControlPlaneError, error, etcd, pause, quorum, remediation};
+use super::{ControlPlaneError, error, etcd, pause, quorum, recovery, remediation};
 use crate::news::{self, BLOCKED, News};
 use crate::summary::{self, Reasons};
 
@@ -125,7 +125,9 @@ pub(super) fn after(
         .or(status.last_remediation.take());
     status.observed_generation = generation;
     let of_coredns = core_dns(&status.conditions, &seen.coredns);
-    for verdict in verdicts(seen, step, problem).into_iter().chain(of_coredns) {
+    let of_recovery = seen.recovery.verdict(plane, &status.conditions);
+    let verdicts = verdicts(seen, step, problem).into_iter();
+    for verdict in verdicts.chain(of_coredns).chain(of_recovery) {
         conditions::set(&mut status.conditions, verdict, generation, now);
     }
     pause::record(&mut status.conditions, None, generation, now);
@@ -157,7 +159,8 @@ pub(super) fn news(before: &KubeadmControlPlane, after: &KubeadmControlPlane) ->
     let (before, after) = (list(before), list(after));
     let news = news::rollout(&before, &after).into_iter();
     let blocked = news::blocked(&before, &after, "ControlPlaneUnhealthy");
-    news.chain(blocked).collect()
+    let of_recovery = recovery::news(&before, &after);
+    news.chain(blocked).chain(of_recovery).collect()
 }
 
 fn count(status: &mut KubeadmControlPlaneStatus, cluster: &str, machines: &[&Machine]) {
@@ -262,7 +265,7 @@ fn etcd(seen: &Observation) -> Verdict {
         View::External => return verdict(Status::True, "Healthy").because("etcd is external"),
         View::Unknown(why) => return unknown(why),
         View::Known(_) if seen.etcd.is_settled() => return verdict(Status::True, "Healthy"),
-        View::Known(members) => members,
+        View::Known(members) | View::NoQuorum(members) => members,
     };
     let count = etcd::count(members);
     let mut lines = vec![format!(

@@ -99,6 +99,10 @@ fn of_control_plane(snapshot: &Snapshot, plane: &Item) -> Option<Cause> {
     if is_true(plane, "Available") && has_all(plane) {
         return None;
     }
+    // Its machines fail, too, and cannot be replaced before that.
+    if let Some(recovery) = recovery(plane) {
+        return Some(recovery);
+    }
     let machines: Vec<&Item> = snapshot
         .of_kind(Kind::Machine)
         .filter(|machine| machine.is_owned_by(plane))
@@ -171,6 +175,21 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
         return Cause::waiting("waiting for the first control plane node");
     }
     of_conditions(machine)
+}
+
+/// The condition of a control plane whose etcd has lost its quorum.
+pub(crate) fn lost_quorum(item: &Item) -> Option<Condition<'_>> {
+    let found = item.condition("EtcdRecovered")?;
+    (found.status == "False").then_some(found)
+}
+
+/// What a recovery of etcd waits for: somebody, unless machines are being deleted.
+pub(crate) fn recovery(item: &Item) -> Option<Cause> {
+    let found = lost_quorum(item)?;
+    Some(Cause {
+        text: summary(found.message),
+        failing: !["DeletingLostMachines", "WaitingForEtcd"].contains(&found.reason),
+    })
 }
 
 /// The reasons of an object that may not create or delete machines. They fail, unless they pass by themselves.

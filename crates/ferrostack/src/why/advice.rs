@@ -3,6 +3,7 @@
 use kube::ResourceExt;
 
 use super::chain::{Chain, End, Finding};
+use crate::readiness::cause::lost_quorum;
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// How commands are written that reach the same API server.
@@ -147,6 +148,7 @@ impl Case<'_> {
             "InstanceStateError" | "InstanceDeleted" | "InstanceNotFound" | "NodeDeleted" => {
                 Some(format!("replace the machine: {}", self.delete_machine()?))
             }
+            "QuorumLost" | "SurvivorNotNamed" | "SurvivorRefused" => self.of_recovery(),
             "BootstrapFailed" | "NodeDoesNotExist" => {
                 let server = self.server();
                 Some(format!(
@@ -166,6 +168,25 @@ impl Case<'_> {
             )),
             _ => None,
         }
+    }
+
+    /// The steps in the condition of a control plane whose etcd has lost its quorum.
+    fn of_recovery(&self) -> Option<String> {
+        let found = lost_quorum(self.last)?;
+        let step = |line: &str| {
+            let (number, step) = line.split_once(". ")?;
+            number.parse::<u8>().ok()?;
+            Some(step.replace(
+                "kubectl annotate",
+                &self.commands.kubectl(self.namespace, "annotate"),
+            ))
+        };
+        let steps: Vec<String> = found.message.lines().filter_map(step).collect();
+        let when = match self.finding.reason.as_str() {
+            "QuorumLost" => "if the lost machines are gone for good, ",
+            _ => "",
+        };
+        Some(format!("{when}{}", steps.join("; then ")))
     }
 
     fn otherwise(&self) -> String {

@@ -2,7 +2,7 @@
 
 use kube::ResourceExt;
 
-use crate::readiness::cause::{blocked, cause, is_failure};
+use crate::readiness::cause::{blocked, cause, is_failure, lost_quorum, recovery};
 use crate::readiness::summary;
 use crate::snapshot::reference::{Reference, Role};
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
@@ -246,6 +246,9 @@ impl<'a> Walk<'a> {
 
     /// A Machine of what creates Machines, or what keeps it from creating any.
     fn of_creator(&self, creator: &'a Item) -> Option<&'a Item> {
+        if recovery(creator).is_some_and(|it| it.failing) {
+            return None;
+        }
         let machine = self.pick(self.snapshot.owned(creator, Kind::Machine));
         let fails = |item: &&Item| cause(self.snapshot, item).is_some_and(|it| it.failing);
         if blocked(creator).is_some_and(|it| it.failing) {
@@ -338,15 +341,15 @@ fn by_condition(item: &Item) -> Finding {
             ..Finding::of(item.label(), "has no status")
         };
     };
-    let blocked = blocked(item);
-    let failing = is_failure(found.reason) || blocked.as_ref().is_some_and(|it| it.failing);
+    let obstacle = recovery(item).or_else(|| blocked(item));
+    let failing = is_failure(found.reason) || obstacle.as_ref().is_some_and(|it| it.failing);
     let detail = match found.message {
         "" => found.reason.to_owned(),
         message => without_conditions(&summary(message)).to_owned(),
     };
     Finding {
         since: Some(found.since.to_owned()).filter(|it| !it.is_empty()),
-        detail: Some(blocked.map_or(detail, |it| it.text)),
+        detail: Some(obstacle.map_or(detail, |it| it.text)),
         reason: found.reason.to_owned(),
         failing,
         ..Finding::of(
@@ -361,6 +364,9 @@ fn by_condition(item: &Item) -> Finding {
 
 /// The condition that says most about why an object is not ready: no summary, and rather one that fails.
 pub(super) fn condition(item: &Item) -> Option<Condition<'_>> {
+    if let Some(lost) = lost_quorum(item) {
+        return Some(lost);
+    }
     let order: &[&str] = match item.kind {
         Kind::Cluster => &["InfrastructureReady", "ControlPlaneInitialized"],
         Kind::Machine => &[

@@ -346,3 +346,63 @@ fn what_is_being_deleted_names_what_it_waits_for() {
         Some("its finalizers are example.org/keep")
     );
 }
+
+#[test]
+fn a_lost_quorum_is_the_cause_for_the_machines_that_are_lost_with_the_steps_that_are_next() {
+    let message = "etcd has lost its quorum: 1 of 3 voting members answers, and 2 are needed; no machine is created or deleted meanwhile\n\
+        * Machine cp-a works\n\
+        * Machine cp-b is lost: it does not answer: no answer within 5 s\n\
+        If enough of them come back, nothing has to be done. If they are gone for good (docs/recovery.md):\n\
+        1. restart the etcd of Machine cp-a alone, with --force-new-cluster, or restore a snapshot there\n\
+        2. have the others deleted and replaced: kubectl annotate --overwrite kubeadmcontrolplane demo-cp ferrostack.dev/etcd-survivor=cp-a";
+    let plane = |reason: &str| {
+        let conditions = json!([
+            condition(
+                "ControlPlaneComponentsHealthy",
+                "Unknown",
+                "HealthUnknown",
+                ""
+            ),
+            condition("EtcdRecovered", "False", reason, message),
+            condition("Available", "False", "NotAvailable", "* etcd: lost"),
+        ]);
+        let spec = json!({"replicas": 3});
+        object(
+            Kind::KubeadmControlPlane,
+            "demo-cp",
+            "demo",
+            conditions,
+            spec,
+        )
+    };
+    let snapshot = |reason: &str| {
+        let mut items = vec![
+            demo_cluster(json!([
+                condition("InfrastructureReady", "True", "Ready", ""),
+                condition("ControlPlaneInitialized", "True", "Initialized", ""),
+                condition("Available", "False", "NotAvailable", ""),
+            ])),
+            plane(reason),
+        ];
+        items.extend(machine("cp-b", "demo-cp", "InstanceDeleted", "deleted"));
+        Snapshot { items }
+    };
+    let answer = asked(&snapshot("QuorumLost"), "Cluster/demo");
+    assert_eq!(
+        labels(&answer),
+        ["Cluster/demo", "KubeadmControlPlane/demo-cp"]
+    );
+    let text = text(&answer, now());
+    let first = "Cluster/demo waits for KubeadmControlPlane/demo-cp, which fails since 40 s: etcd has lost its quorum: 1 of 3";
+    assert!(text.starts_with(first), "{text}");
+    let next = "next: if the lost machines are gone for good, restart the etcd of Machine cp-a alone, with --force-new-cluster, \
+        or restore a snapshot there; then have the others deleted and replaced: kubectl -n default annotate --overwrite \
+        kubeadmcontrolplane demo-cp ferrostack.dev/etcd-survivor=cp-a\n";
+    assert!(text.ends_with(next), "{text}");
+    // The machines that are deleted then are what is waited for.
+    let answer = asked(
+        &snapshot("DeletingLostMachines"),
+        "KubeadmControlPlane/demo-cp",
+    );
+    assert!(labels(&answer).contains(&"Machine/cp-b"), "{answer:?}");
+}

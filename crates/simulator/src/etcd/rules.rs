@@ -268,6 +268,18 @@ impl State {
         Ok(())
     }
 
+    /// Drops all members but one, which votes and leads from then on. It needs no quorum.
+    pub(super) fn keep_only(&mut self, id: u64) {
+        if self.members.len() == 1 && self.voters().count() == 1 {
+            return;
+        }
+        self.members.retain(|member| member.id == id);
+        self.members.iter_mut().for_each(|it| it.learner = false);
+        self.alarms.retain(|(member, _)| *member == id);
+        self.leader = id;
+        self.term += 1;
+    }
+
     /// Transfers leadership; `asked` is the member that received the request.
     pub(super) fn move_leader(&mut self, asked: u64, target: u64) -> Result<(), Status> {
         self.led()?;

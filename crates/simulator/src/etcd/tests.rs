@@ -88,6 +88,40 @@ fn without_a_majority_nothing_is_written_until_one_comes_back() {
 }
 
 #[test]
+fn one_that_is_restarted_alone_goes_on_and_the_others_can_never_come_back() {
+    let (etcd, [a, bb, ccc]) = cluster(["a", "bb", "ccc"]);
+    a.cancel();
+    bb.cancel();
+    etcd.takes_writes().unwrap_err();
+    let refused = etcd.force_new_cluster(&place("a").machine).unwrap_err();
+    assert_eq!(refused, "etcd does not run on this machine");
+    etcd.force_new_cluster(&place("ccc").machine).unwrap();
+    etcd.takes_writes().unwrap();
+    assert_eq!(names(&etcd), ["ccc"]);
+    let term = etcd.term();
+    etcd.force_new_cluster(&place("ccc").machine).unwrap();
+    assert_eq!(etcd.term(), term, "nothing is left to drop");
+    let power = CancellationToken::new();
+    let ended = etcd.run(&place("a").machine, &power).unwrap_err();
+    assert!(ended.contains("permanently removed"), "{ended}");
+    for name in ["dddd", "eeeee"] {
+        join(&etcd, name, &power).unwrap();
+    }
+    assert_eq!(names(&etcd), ["ccc", "dddd", "eeeee"]);
+    assert!(!ccc.is_cancelled());
+}
+
+#[test]
+fn one_that_is_restarted_alone_although_the_others_work_ends_them() {
+    let (etcd, [_a, _bb]) = cluster(["a", "bb"]);
+    let power = CancellationToken::new();
+    let other = etcd.run(&place("a").machine, &power).unwrap();
+    etcd.force_new_cluster(&place("bb").machine).unwrap();
+    assert!(other.is_cancelled() && !power.is_cancelled());
+    assert_eq!(names(&etcd), ["bb"]);
+}
+
+#[test]
 fn what_would_cost_the_majority_is_refused() {
     let (etcd, [_a, bb]) = cluster(["a", "bb"]);
     bb.cancel();

@@ -13,9 +13,14 @@ use tracing::{info, warn};
 
 use super::boot::{Boot, Event, Outcome, Shared};
 use super::cluster::{Cluster, Member, Signal};
+use super::console::Consoles;
 use super::network::{self, Backend, Network, NodePort};
 use super::record::{Membership, Record};
 use crate::world::{Instance, World};
+
+/// The property of a server whose value [`FORCED`] is `--force-new-cluster` in the manifest of its etcd.
+const ETCD: &str = "simulator:etcd";
+const FORCED: &str = "force-new-cluster";
 
 /// The delay before an address that could not be bound is retried.
 const REBIND: Duration = Duration::from_secs(1);
@@ -32,6 +37,8 @@ struct Guest {
     record: Option<Record>,
     /// The API server that it serves, or served before it was powered off.
     member: Option<Arc<Member>>,
+    /// Whether its etcd has `--force-new-cluster` in its manifest.
+    forced: bool,
 }
 
 /// The state of the task that follows the World.
@@ -150,6 +157,7 @@ impl Fleet {
                 power: None,
                 record: self.unclaimed.remove(&instance.id),
                 member: None,
+                forced: false,
             };
             self.guests.insert(instance.id.clone(), guest);
         }
@@ -169,6 +177,11 @@ impl Fleet {
             if let (Some(cluster), Some(node)) = (cluster, node) {
                 cluster.signal(Signal::Down(node.name.clone()));
             }
+        }
+        let forced = guest.forced;
+        guest.forced = instance.metadata.get(ETCD).map(String::as_str) == Some(FORCED);
+        if guest.forced && !forced {
+            guest.force_etcd(&self.shared.consoles);
         }
         if instance.running && guest.power.is_none() {
             if let (Some(cluster), Some(node)) = (cluster, node) {
@@ -230,6 +243,9 @@ impl Fleet {
         );
         cluster.kubelets.serves(&member);
         guest.member = Some(member);
+        if guest.forced {
+            guest.force_etcd(&self.shared.consoles);
+        }
         if self
             .clusters
             .insert(cluster.key.clone(), Arc::clone(&cluster))
@@ -413,6 +429,19 @@ impl Fleet {
 impl Guest {
     fn node(&self) -> Option<&Membership> {
         self.record.as_ref()?.node.as_ref()
+    }
+
+    /// Restarts its etcd alone: what a person does by an argument in the manifest of the static Pod. While the argument is
+    /// there, each start does the same.
+    fn force_etcd(&self, consoles: &Consoles) {
+        let Some(member) = self.member.as_ref().filter(|it| it.etcd.is_some()) else {
+            return;
+        };
+        let console = consoles.of(&member.instance);
+        match member.cluster.etcd.force_new_cluster(&member.instance) {
+            Ok(()) => console.line("etcd: forced a new cluster, whose only member is this one"),
+            Err(why) => console.line(&format!("etcd: cannot force a new cluster: {why}")),
+        }
     }
 
     fn switch_off(&self) {

@@ -226,3 +226,26 @@ proptest! {
         let _ = problems(None, json!({"machineNaming": {"template": template}}));
     }
 }
+
+#[test]
+fn an_annotation_that_names_no_machine_is_refused() {
+    let with = |value: Value| {
+        let mut object = plane(json!({}));
+        object["metadata"]["annotations"] = json!({"ferrostack.dev/etcd-survivor": value});
+        default_object(&mut object, None);
+        let review = Review {
+            object: &object,
+            old: None,
+            dry_run: false,
+        };
+        let errors = validate(review).err().unwrap_or_default();
+        errors.into_iter().map(|it| it.path).collect::<Vec<_>>()
+    };
+    for name in ["demo-x7k2p", "demo.a-1"] {
+        assert!(with(json!(name)).is_empty(), "{name}");
+    }
+    for name in ["", "Demo", "a b", "-a", "a-", "a..b", "machine/demo"] {
+        let field = "metadata.annotations[ferrostack.dev/etcd-survivor]";
+        assert_eq!(with(json!(name)), [field], "{name}");
+    }
+}

@@ -4,7 +4,10 @@ use etcd::messages::{self, AlarmMember, AlarmType, StatusResponse};
 
 use futures::FutureExt;
 
-use super::{Connections, Member, Target, View};
+use super::{Connections, Member, Target, View, count};
+
+/// The error in the status of a member without a leader.
+const NO_LEADER: &str = "etcdserver: no leader";
 
 /// The response of a member.
 #[derive(Debug)]
@@ -13,6 +16,8 @@ pub(super) struct Answer {
     pub(super) status: StatusResponse,
     /// The member list. The request fails on a learner and on a member without a quorum.
     pub(super) members: Result<Vec<messages::Member>, String>,
+    /// The members that it knows, if that request has failed.
+    pub(super) known: Vec<messages::Member>,
     pub(super) alarms: Vec<AlarmMember>,
 }
 
@@ -52,9 +57,15 @@ impl Connections {
 async fn ask(client: etcd::Client) -> Result<Answer, etcd::Error> {
     let (status, members, alarms) =
         tokio::join!(client.status(), client.members(), client.alarms());
+    let status = status?;
+    let known = match &members {
+        Err(_) if status.leader == 0 => client.members_here().await.unwrap_or_default(),
+        _ => Vec::new(),
+    };
     Ok(Answer {
-        status: status?,
+        status,
         members: members.map_err(|error| error.to_string()),
+        known,
         alarms: alarms.unwrap_or_default(),
     })
 }
@@ -68,7 +79,7 @@ pub(super) fn combined(answers: Vec<(String, Result<Answer, String>)>) -> View {
         ))
     });
     let Some((source, list)) = list else {
-        return View::Unknown(nobody(&answers));
+        return leaderless(&answers).unwrap_or_else(|| View::Unknown(nobody(&answers)));
     };
     let statuses = answers
         .iter()
@@ -80,19 +91,47 @@ pub(super) fn combined(answers: Vec<(String, Result<Answer, String>)>) -> View {
     let members = list.iter().map(|member| {
         let answer = answers.iter().find(|(node, _)| *node == member.name);
         Member {
-            id: member.id,
-            name: member.name.clone(),
-            host: member
-                .peer_urls
-                .first()
-                .map(|url| host(url).to_owned())
-                .unwrap_or_default(),
-            learner: member.is_learner,
             leads: member.id == leader,
             problem: problem(member, answer.map(|(_, answer)| answer), &source.alarms),
+            ..listed(member)
         }
     });
     View::Known(members.collect())
+}
+
+fn listed(member: &messages::Member) -> Member {
+    let url = member.peer_urls.first();
+    Member {
+        id: member.id,
+        name: member.name.clone(),
+        host: url.map(|url| host(url).to_owned()).unwrap_or_default(),
+        learner: member.is_learner,
+        ..Member::default()
+    }
+}
+
+/// The members that a member without a leader knows. `None` if enough of them answer to elect one, which takes a moment.
+fn leaderless(answers: &[(String, Result<Answer, String>)]) -> Option<View> {
+    let answered = || {
+        answers
+            .iter()
+            .filter_map(|(_, answer)| answer.as_ref().ok())
+    };
+    if answered().any(|answer| answer.status.leader != 0) {
+        return None;
+    }
+    let list = answered().map(|answer| &answer.known);
+    let list = list.into_iter().find(|known| !known.is_empty())?;
+    let members = list.iter().map(|member| {
+        let answer = answers.iter().find(|(node, _)| *node == member.name);
+        let problem = problem(member, answer.map(|(_, answer)| answer), &[]);
+        Member {
+            problem: problem.filter(|words| words != NO_LEADER),
+            ..listed(member)
+        }
+    });
+    let members: Vec<Member> = members.collect();
+    (!count(&members).has_quorum()).then_some(View::NoQuorum(members))
 }
 
 /// Why no member has returned the list.

@@ -4,7 +4,7 @@ use super::addition::peer_url;
 use super::connections::advice;
 use super::look::{Answer, combined};
 use super::removal::{Nodes, in_order, orphan};
-use super::{Member, View, count};
+use super::{Member, View, count, without_quorum};
 use crate::control_plane::quorum::Members;
 
 fn listed(id: u64, name: &str) -> messages::Member {
@@ -28,6 +28,7 @@ fn answer(id: u64, leader: u64, list: &[messages::Member]) -> Result<Answer, Str
             ..StatusResponse::default()
         },
         members: Ok(list.to_vec()),
+        known: Vec::new(),
         alarms: Vec::new(),
     })
 }
@@ -142,6 +143,65 @@ fn without_a_list_nothing_is_known_and_every_reason_is_named() {
                etcd-b: no answer within 5 s";
     assert_eq!(view, View::Unknown(why.to_owned()));
     assert!(matches!(combined(Vec::new()), View::Unknown(why) if why.contains("no Pod")));
+}
+
+/// The answer of a member without a leader.
+fn leaderless(id: u64, list: &[messages::Member]) -> Result<Answer, String> {
+    let mut answer = answer(id, 0, &[])?;
+    answer.members = Err("etcdserver: request timed out".to_owned());
+    answer.known = list.to_vec();
+    answer
+        .status
+        .errors
+        .push("etcdserver: no leader".to_owned());
+    Ok(answer)
+}
+
+#[test]
+fn without_a_quorum_the_members_are_those_that_the_remaining_ones_know() {
+    let list = [listed(1, "a"), listed(2, "b"), listed(3, "c")];
+    let silent = || Err("no answer within 5 s".to_owned());
+    let view = combined(vec![on("a", leaderless(1, &list)), on("b", silent())]);
+    let View::NoQuorum(members) = &view else {
+        panic!("{view:?}");
+    };
+    let problems: Vec<_> = members
+        .iter()
+        .map(|member| member.problem.as_deref().unwrap_or(""))
+        .collect();
+    let words = [
+        "",
+        "it does not answer: no answer within 5 s",
+        "there is no Pod etcd-c to ask",
+    ];
+    assert_eq!(problems, words);
+    assert_eq!(members[2].host, "10.6.0.3");
+    assert!(!view.is_settled() && view.members().is_none() && view.on("a").is_none());
+    assert_eq!(
+        without_quorum(members),
+        "etcd has lost its quorum: 1 of 3 voting members answers, and 2 are needed"
+    );
+}
+
+#[test]
+fn an_election_is_no_loss_of_the_quorum() {
+    let list = [listed(1, "a"), listed(2, "b"), listed(3, "c")];
+    let silent = || Err("no answer within 5 s".to_owned());
+    // Two of three will elect a leader.
+    let electing = combined(vec![
+        on("a", leaderless(1, &list)),
+        on("b", leaderless(2, &list)),
+        on("c", silent()),
+    ]);
+    assert!(matches!(electing, View::Unknown(_)), "{electing:?}");
+    // One that follows a leader is slow, and the others are only out of reach.
+    let mut slow = leaderless(1, &list).unwrap();
+    slow.status.leader = 2;
+    let slow = combined(vec![on("a", Ok(slow)), on("b", silent())]);
+    assert!(matches!(slow, View::Unknown(_)), "{slow:?}");
+    // An older etcd may not answer without a quorum.
+    let silent = combined(vec![on("a", leaderless(1, &[])), on("b", silent())]);
+    assert!(matches!(silent, View::Unknown(_)), "{silent:?}");
 }
 
 fn member(id: u64, name: &str) -> Member {

@@ -41,6 +41,8 @@ pub(super) struct Machine {
     pub(super) balanced: bool,
     /// The name of its image.
     pub(super) image: String,
+    /// The properties of the server.
+    pub(super) metadata: BTreeMap<String, String>,
     address: IpAddr,
 }
 
@@ -375,6 +377,7 @@ impl Machine {
             boot: 1,
             balanced: true,
             image: "ubuntu".to_owned(),
+            metadata: BTreeMap::new(),
             address: Ipv4Addr::new(10, 6, 0, number).into(),
         }
     }
@@ -391,7 +394,7 @@ impl Machine {
             user_data: Some(self.user_data.clone().into()),
             fixed_ips: vec![self.address],
             availability_zone: "nova".to_owned(),
-            metadata: BTreeMap::new(),
+            metadata: self.metadata.clone(),
             hostname: format!("{}.novalocal", self.name),
             running: self.running,
             boot: self.boot,

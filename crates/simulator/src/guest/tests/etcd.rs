@@ -128,6 +128,39 @@ async fn without_a_quorum_nothing_is_written_until_a_member_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_of_three_goes_on_once_its_etcd_is_restarted_alone() {
+    let (mut cloud, client) = control_plane(quick(), &["cp-1", "cp-2"]).await;
+    cloud.remove("cp-1");
+    cloud.remove("cp-2");
+    eventually(&cloud, "writes to be refused", async || {
+        write(&client, "meanwhile").await.is_err()
+    })
+    .await;
+    let etcd = cloud.etcd(&client, "cp-0", "etcd/ca").await.unwrap();
+    etcd.members().await.unwrap_err();
+    let known = etcd.members_here().await.unwrap();
+    assert_eq!(known.len(), 3);
+    let gone = known.iter().find(|member| member.name == "cp-1").unwrap();
+    let refused = etcd.remove(gone.id).await.unwrap_err();
+    assert_eq!(refused.to_string(), "etcdserver: request timed out");
+    let force = ("simulator:etcd".to_owned(), "force-new-cluster".to_owned());
+    cloud.change("cp-0", |machine| machine.metadata.extend([force]));
+    eventually(&cloud, "writes to be taken", async || {
+        write(&client, "after").await.is_ok()
+    })
+    .await;
+    assert_eq!(members(&cloud, &client, "cp-0").await.0, ["cp-0"]);
+    let console = cloud.guests.console("cp-0-id");
+    assert!(console.contains("forced a new cluster"), "{console}");
+    cloud.add(Machine::join(&cloud, "cp-3", true));
+    eventually(&cloud, "cp-3's member", async || {
+        members(&cloud, &client, "cp-0").await.0 == ["cp-0", "cp-3"]
+    })
+    .await;
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_machine_whose_member_was_removed_serves_no_more() {
     let (cloud, client) = control_plane(quick(), &["cp-1", "cp-2"]).await;
     let etcd = cloud.etcd(&client, "cp-0", "etcd/ca").await.unwrap();

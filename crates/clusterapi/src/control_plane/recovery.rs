@@ -1,0 +1,372 @@
+//! Recovery of a control plane whose etcd has lost its quorum (docs/adr/0050).
+//!
+//! ```text
+//!   lost        too few members answer: which ones, and what a person has to do
+//!   not named   etcd has a quorum again, without the members of some machines: a person has to name the one that survived
+//!   refused     what was named is not such a machine
+//!   deleting    the machines that are not members, and then the annotation that named the survivor
+//! ```
+//!
+//! Nothing is changed without the annotation, nor while etcd has no quorum. A machine is deleted only if it had joined, and
+//! a quorum lists the members without its Node and its addresses: it can never be a member again.
+
+use api::conditions::{self, Verdict};
+use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use api::kube::ResourceExt;
+use api::kube::api::{Api, Patch, PatchParams};
+use api::names::ETCD_SURVIVOR_ANNOTATION as SURVIVOR;
+use serde_json::json;
+
+use super::etcd::{Member, View, without_quorum};
+use super::health::LABELS_AND_TAINTS;
+use super::observe::{Observation, Seen};
+use super::{ControlPlaneError, Scope, Subject, error, machines, quorum};
+use crate::news::News;
+
+mod words;
+
+/// The condition of the control plane. It is there from the first loss on: upstream has none.
+const TYPE: &str = "EtcdRecovered";
+
+/// How far a recovery is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Recovery {
+    /// What was reported stays: etcd cannot be asked, and the machines tell nothing.
+    #[default]
+    Unknown,
+    /// None is needed.
+    Nothing,
+    /// The quorum is lost.
+    Lost(Loss),
+    /// Machines have joined and are no members of an etcd with a quorum, and no survivor is named.
+    NotNamed {
+        /// These machines.
+        outside: Vec<String>,
+        /// The machines that are members.
+        members: Vec<String>,
+    },
+    /// The machine that is named cannot be the survivor.
+    Refused { named: String, why: String },
+    /// A survivor is named, but etcd cannot be asked about its members.
+    Unasked { named: String, why: String },
+    /// The machines that are not members are deleted.
+    Deleting {
+        survivor: String,
+        /// Those that are not being deleted yet.
+        outside: Vec<String>,
+        /// Those that are.
+        going: Vec<String>,
+    },
+    /// A survivor is named, and no machine has to be deleted.
+    Done { survivor: String },
+}
+
+/// A lost quorum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Loss {
+    /// How many members answer.
+    head: String,
+    /// The machines that work.
+    survivors: Vec<String>,
+    /// The others, each with what is known of it.
+    lost: Vec<(String, String)>,
+    /// The machine that is named as the survivor.
+    named: Option<String>,
+    /// Why it cannot be the survivor.
+    objection: Option<String>,
+}
+
+/// A machine of the control plane.
+#[derive(Clone, Debug, Default)]
+struct Candidate {
+    name: String,
+    node: Option<String>,
+    addresses: Vec<String>,
+    deleting: bool,
+    /// Whether it has been a member: kubeadm labels its Node after that.
+    joined: bool,
+    /// Why its server or its Node does not work, as other controllers found.
+    gone: Option<String>,
+}
+
+impl Candidate {
+    fn member<'a>(&self, members: &'a [Member]) -> Option<&'a Member> {
+        let node = self.node.as_ref();
+        members
+            .iter()
+            .find(|member| node == Some(&member.name) || self.addresses.contains(&member.host))
+    }
+}
+
+/// How far the recovery of a control plane is.
+pub(super) fn of(plane: &KubeadmControlPlane, seen: &Observation) -> Recovery {
+    if !seen.facts.initialized || seen.connecting {
+        return Recovery::Unknown;
+    }
+    let machines: Vec<_> = seen.machines.iter().map(|it| candidate(it, seen)).collect();
+    let named = plane.annotations().get(SURVIVOR).map(String::as_str);
+    decide(named, &machines, &seen.etcd)
+}
+
+fn candidate(seen: &Seen, around: &Observation) -> Candidate {
+    let machine = &seen.machine;
+    let status = machine.status.as_ref();
+    let addresses = status.and_then(|status| status.addresses.as_ref());
+    let of_node = |name: &str| {
+        let verdict = seen
+            .verdicts
+            .iter()
+            .find(|it| it.type_ == LABELS_AND_TAINTS);
+        let labelled = verdict.is_some_and(|it| it.status == conditions::Status::True);
+        let nodes = around.workload.iter().flat_map(|reached| &reached.nodes);
+        // A Node that was deleted had joined.
+        labelled || !nodes.into_iter().any(|node| node.name_any() == name)
+    };
+    let failed = ["InfrastructureReady", "HealthCheckSucceeded"].into_iter();
+    let mut failed = failed.filter_map(|type_| conditions::find(machine.conditions(), type_));
+    let failed = failed.find(|condition| condition.status == "False");
+    Candidate {
+        name: machine.name_any(),
+        node: machine.node_name().map(str::to_owned),
+        addresses: addresses
+            .into_iter()
+            .flatten()
+            .map(|address| address.address.clone())
+            .collect(),
+        deleting: machine.is_deleting(),
+        joined: around.workload.is_some() && machine.node_name().is_some_and(of_node),
+        gone: failed.map(|it| match it.message.lines().next() {
+            Some(line) if !line.is_empty() => line.trim_start_matches("* ").to_owned(),
+            _ => format!("{} is False: {}", it.type_, it.reason),
+        }),
+    }
+}
+
+fn decide(named: Option<&str>, machines: &[Candidate], etcd: &View) -> Recovery {
+    let refused = |why: String| Recovery::Refused {
+        named: named.unwrap_or_default().to_owned(),
+        why,
+    };
+    match (etcd, named) {
+        (View::External, None) => Recovery::Nothing,
+        (View::External, Some(_)) => refused("etcd is external, and not managed here".to_owned()),
+        (View::NoQuorum(members), _) => Recovery::Lost(loss(named, machines, members)),
+        (View::Unknown(why), _) => match (loss_by_machines(named, machines), named) {
+            (Some(loss), _) => Recovery::Lost(loss),
+            (None, None) => Recovery::Unknown,
+            (None, Some(named)) => Recovery::Unasked {
+                named: named.to_owned(),
+                why: why.clone(),
+            },
+        },
+        (View::Known(members), None) => not_named(machines, members),
+        (View::Known(members), Some(named)) => match objection(named, machines, members) {
+            Some(why) => refused(why),
+            None => named_by_a_person(named, machines, members),
+        },
+    }
+}
+
+/// The machines that have joined and are no members.
+fn outside(machines: &[Candidate], members: &[Member]) -> Vec<String> {
+    let outside = machines
+        .iter()
+        .filter(|it| it.joined && !it.deleting && it.member(members).is_none());
+    outside.map(|it| it.name.clone()).collect()
+}
+
+fn not_named(machines: &[Candidate], members: &[Member]) -> Recovery {
+    let outside = outside(machines, members);
+    if outside.is_empty() {
+        return Recovery::Nothing;
+    }
+    let inside = machines.iter().filter(|it| it.member(members).is_some());
+    Recovery::NotNamed {
+        members: inside.map(|it| it.name.clone()).collect(),
+        outside,
+    }
+}
+
+fn named_by_a_person(named: &str, machines: &[Candidate], members: &[Member]) -> Recovery {
+    let outside = outside(machines, members);
+    let going = machines.iter().filter(|it| it.deleting);
+    let going: Vec<_> = going.map(|it| it.name.clone()).collect();
+    let survivor = named.to_owned();
+    if outside.is_empty() && going.is_empty() {
+        return Recovery::Done { survivor };
+    }
+    Recovery::Deleting {
+        survivor,
+        outside,
+        going,
+    }
+}
+
+/// Why the machine `named` is not one whose member works.
+fn objection(named: &str, machines: &[Candidate], members: &[Member]) -> Option<String> {
+    let machine = match find(named, machines) {
+        Ok(machine) => machine,
+        Err(why) => return Some(why),
+    };
+    match machine.member(members) {
+        None => Some("its etcd is not a member".to_owned()),
+        Some(member) if member.learner => Some("its etcd is a learner".to_owned()),
+        Some(member) => {
+            let problem = member.problem.as_ref();
+            problem.map(|problem| format!("its etcd member does not work: {problem}"))
+        }
+    }
+}
+
+fn find<'a>(named: &str, machines: &'a [Candidate]) -> Result<&'a Candidate, String> {
+    match machines.iter().find(|machine| machine.name == named) {
+        None => Err("no Machine of this control plane has this name".to_owned()),
+        Some(machine) if machine.deleting => Err("it is being deleted".to_owned()),
+        Some(machine) => Ok(machine),
+    }
+}
+
+/// A lost quorum, as a member without a leader reports it.
+fn loss(named: Option<&str>, machines: &[Candidate], members: &[Member]) -> Loss {
+    let name = |member: &Member| {
+        let of = |machine: &&Candidate| machine.member(std::slice::from_ref(member)).is_some();
+        let machine = machines.iter().find(of);
+        machine.map_or_else(
+            || format!("of the etcd member {}", words::label(member)),
+            |machine| machine.name.clone(),
+        )
+    };
+    let voters = || members.iter().filter(|member| !member.learner);
+    let lost = voters().filter_map(|member| Some((name(member), member.problem.clone()?)));
+    Loss {
+        head: without_quorum(members),
+        survivors: voters().filter(|it| it.is_healthy()).map(name).collect(),
+        lost: lost.collect(),
+        named: named.map(str::to_owned),
+        objection: named.and_then(|named| objection(named, machines, members)),
+    }
+}
+
+/// A lost quorum, as far as it can be concluded from the machines: a real API server without etcd forwards no port.
+/// `None` if enough of them may work, or none of them does.
+fn loss_by_machines(named: Option<&str>, machines: &[Candidate]) -> Option<Loss> {
+    let joined = || machines.iter().filter(|it| it.node.is_some());
+    let (works, all) = (
+        joined().filter(|it| it.gone.is_none() && !it.deleting),
+        joined().count(),
+    );
+    let survivors: Vec<_> = works.map(|it| it.name.clone()).collect();
+    if survivors.is_empty() || survivors.len() >= quorum::quorum(all) {
+        return None;
+    }
+    let lost = joined().filter(|it| !survivors.contains(&it.name));
+    let lost = lost.map(|it| {
+        let why = it.gone.clone();
+        (
+            it.name.clone(),
+            why.unwrap_or_else(|| "it is being deleted".to_owned()),
+        )
+    });
+    let objection = named.and_then(|named| match find(named, machines) {
+        Ok(machine) if survivors.contains(&machine.name) => None,
+        Ok(_) => Some("it does not work".to_owned()),
+        Err(why) => Some(why),
+    });
+    Some(Loss {
+        head: format!(
+            "etcd cannot be asked, and of {all} machines that may be its members {} work, where {} are needed for a quorum",
+            survivors.len(),
+            quorum::quorum(all)
+        ),
+        lost: lost.collect(),
+        survivors,
+        named: named.map(str::to_owned),
+        objection,
+    })
+}
+
+impl Recovery {
+    /// The condition of the control plane; `before` are its conditions until now.
+    pub(super) fn verdict(
+        &self,
+        plane: &KubeadmControlPlane,
+        before: &[Condition],
+    ) -> Option<Verdict> {
+        let verdict = |reason| Some(Verdict::new(TYPE, false, reason));
+        let verdict = match self {
+            Recovery::Unknown => None,
+            Recovery::Nothing | Recovery::Done { .. } => {
+                conditions::find(before, TYPE)?;
+                return Some(Verdict::new(TYPE, true, "Recovered"));
+            }
+            Recovery::Lost(_) => verdict("QuorumLost"),
+            Recovery::NotNamed { .. } => verdict("SurvivorNotNamed"),
+            Recovery::Refused { .. } => verdict("SurvivorRefused"),
+            Recovery::Unasked { .. } => verdict("WaitingForEtcd"),
+            Recovery::Deleting { .. } => verdict("DeletingLostMachines"),
+        };
+        verdict.map(|verdict| verdict.because(words::message(self, &plane.name_any())))
+    }
+}
+
+/// The event about a new state of the recovery.
+pub(super) fn news(before: &[Condition], after: &[Condition]) -> Option<News> {
+    let is = conditions::find(after, TYPE)?;
+    let was = conditions::find(before, TYPE);
+    if was.is_some_and(|was| was.reason == is.reason) {
+        return None;
+    }
+    let line = is.message.lines().next().unwrap_or_default();
+    let see = format!("{line}. The condition {TYPE} has the next steps");
+    Some(match is.reason.as_str() {
+        "QuorumLost" => News::warning("EtcdQuorumLost", "RecoverEtcd", see),
+        "SurvivorNotNamed" => News::warning("EtcdSurvivorNotNamed", "RecoverEtcd", see),
+        "SurvivorRefused" => News::warning("EtcdSurvivorRefused", "RecoverEtcd", line),
+        "DeletingLostMachines" => News::normal("DeletingLostMachines", "RecoverEtcd", line),
+        "Recovered" => {
+            let note = "etcd has a quorum, and each machine that has joined is a member";
+            News::normal("EtcdRecovered", "RecoverEtcd", note)
+        }
+        _ => return None,
+    })
+}
+
+/// Deletes the machines that are lost, and then removes the annotation that named the survivor. Returns whether a recovery
+/// is in progress: no other machine is created or deleted meanwhile.
+pub(super) async fn act(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+) -> Result<bool, ControlPlaneError> {
+    match &seen.recovery {
+        Recovery::Deleting { outside, .. } => {
+            for name in outside {
+                machines::delete(scope, subject, seen, name).await?;
+            }
+            Ok(true)
+        }
+        Recovery::Done { .. } => {
+            release(scope, subject).await?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Removes the annotation, unless the object has changed since it was judged.
+async fn release(scope: &Scope, subject: &Subject) -> Result<(), ControlPlaneError> {
+    let planes: Api<KubeadmControlPlane> = scope.context.api(&subject.key.namespace);
+    let patch = json!({"metadata": {
+        "resourceVersion": subject.plane.metadata.resource_version,
+        "annotations": {SURVIVOR: null},
+    }});
+    let params = PatchParams::default();
+    let name = subject.plane.name_any();
+    let patched = planes.patch(&name, &params, &Patch::Merge(&patch)).await;
+    let action = format!("removing the annotation {SURVIVOR} of KubeadmControlPlane {name}");
+    patched.map(drop).map_err(error::doing(action))
+}
+
+#[cfg(test)]
+mod tests;
