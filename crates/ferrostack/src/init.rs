@@ -120,7 +120,7 @@ async fn wait(
 }
 
 /// Whether the Deployment is available, or why not.
-fn available(deployment: &Deployment) -> Result<(), String> {
+pub(crate) fn available(deployment: &Deployment) -> Result<(), String> {
     let status = deployment.status.as_ref();
     let conditions = status.and_then(|it| it.conditions.as_ref());
     let mut conditions = conditions.into_iter().flatten();

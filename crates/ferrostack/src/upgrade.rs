@@ -1,12 +1,15 @@
 //! `upgrade`: from the version that `init` has written on the definitions to that of this program.
 
 pub(crate) mod plan;
+mod storage;
+
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
 use kube::api::{Api, ListParams};
-use kube::{Client, ResourceExt};
 
 use self::plan::Plan;
 use crate::cli::{Output, UpgradeApply, UpgradePlan};
@@ -15,6 +18,9 @@ use crate::manager::installed::{self, Manager};
 use crate::manager::manifests;
 use crate::snapshot::counted;
 use crate::{apply as applying, connect, manifest};
+
+/// How long managers may take until they are available, before objects in old versions are rewritten.
+const MANAGERS: Duration = Duration::from_secs(300);
 
 /// What an upgrade would do.
 pub(crate) async fn plan(args: &UpgradePlan, environment: &Environment) -> anyhow::Result<String> {
@@ -34,7 +40,8 @@ async fn read(client: &Client) -> anyhow::Result<Plan> {
     Ok(Plan::of(&there, &listed.items))
 }
 
-/// Applies the manifests of this version for each manager; nothing is written when one of them is rejected.
+/// Applies the manifests of this version for each manager; nothing is written when one of them is rejected. Then the objects
+/// that are stored in versions which are not written any more are written once.
 pub(crate) async fn apply(
     args: &UpgradeApply,
     environment: &Environment,
@@ -72,10 +79,16 @@ async fn upgrade(client: &Client, image: Option<&str>, say: &impl Fn(&str)) -> a
             manager.namespace
         ));
     }
-    for note in plan.notes() {
+    if let Some(note) = plan.others() {
         say(&note);
     }
-    Ok(())
+    // The new definitions may store another version than those before.
+    let outdated = read(client).await?.stored;
+    if outdated.is_empty() {
+        return Ok(());
+    }
+    storage::managers_available(client, &plan.managers, MANAGERS).await?;
+    storage::rewrite(client, &outdated, say).await
 }
 
 async fn documents(
@@ -109,23 +122,6 @@ fn clouds_of(deployment: &Deployment) -> Option<String> {
         .flat_map(|it| it.args.iter().flatten());
     let mut clouds = args.filter_map(|it| it.strip_prefix("--openstack-namespace="));
     clouds.next().map(str::to_owned)
-}
-
-/// The versions, besides the one that is written, in which objects of a definition may be stored.
-fn stored_before(definition: &CustomResourceDefinition) -> Vec<String> {
-    let versions = definition.spec.versions.iter();
-    let current: Vec<&str> = versions
-        .filter(|it| it.storage)
-        .map(|it| it.name.as_str())
-        .collect();
-    let status = definition.status.as_ref();
-    let stored = status.and_then(|it| it.stored_versions.clone());
-    let mut stored = stored.unwrap_or_default();
-    stored.retain(|it| !current.contains(&it.as_str()));
-    stored
-        .iter()
-        .map(|it| format!("{} ({it})", definition.name_any()))
-        .collect()
 }
 
 #[cfg(test)]

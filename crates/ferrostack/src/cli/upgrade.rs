@@ -11,7 +11,8 @@ pub(crate) enum Upgrade {
     /// Show the providers that ferrostack has installed, and the version that this program would install. Nothing is
     /// changed.
     Plan(UpgradePlan),
-    /// Install the version of this program: kinds, permissions, webhooks and managers.
+    /// Install the version of this program: kinds, permissions, webhooks and managers. Then write objects that are stored
+    /// in old versions once.
     Apply(UpgradeApply),
 }
 

@@ -8,6 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use super::storage::Outdated;
 use crate::manager::installed::{self, Installer, Manager, THIS};
 
 /// A provider of ours in the cluster.
@@ -25,8 +26,8 @@ pub(super) struct Plan {
     pub(super) managers: Vec<Manager>,
     /// Providers of other programs.
     others: Vec<String>,
-    /// Definitions with objects in versions that are not written any more.
-    stored: Vec<String>,
+    /// Kinds with objects in versions that are not written any more.
+    pub(super) stored: Vec<Outdated>,
 }
 
 impl Plan {
@@ -54,7 +55,7 @@ impl Plan {
         Self {
             rows: rows.collect(),
             others: others.collect(),
-            stored: known.flat_map(super::stored_before).collect(),
+            stored: known.filter_map(Outdated::of).collect(),
             managers,
         }
     }
@@ -82,7 +83,7 @@ impl Plan {
             "contract": "v1beta2",
             "providers": rows.collect::<Vec<_>>(),
             "otherProviders": self.others,
-            "storedInOtherVersions": self.stored,
+            "storedInOtherVersions": self.stored_words(),
         })
     }
 
@@ -117,12 +118,10 @@ impl Plan {
             }));
             lines.extend(aligned(&cells));
         }
-        lines.extend(self.notes());
-        if self
-            .rows
-            .iter()
-            .any(|row| row.version.as_deref() != Some(THIS))
-        {
+        lines.extend(self.others());
+        lines.extend(self.rewritten());
+        let differs = |row: &Row| row.version.as_deref() != Some(THIS);
+        if self.rows.iter().any(differs) {
             lines.push(format!("{program} upgrade apply installs {THIS}"));
         }
         lines.push(String::new());
@@ -130,22 +129,28 @@ impl Plan {
     }
 
     /// What an upgrade leaves as it is.
-    pub(super) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if !self.others.is_empty() {
-            notes.push(format!(
+    pub(super) fn others(&self) -> Option<String> {
+        (!self.others.is_empty()).then(|| {
+            format!(
                 "of another program, and left as they are: {}",
                 self.others.join(", ")
-            ));
-        }
-        if !self.stored.is_empty() {
-            notes.push(format!(
-                "objects may still be stored in versions that are not written any more: {}. Each is written in the current one with its next \
-                 change; until all are, and status.storedVersions is cleared of them, these versions have to stay in the definitions",
-                self.stored.join(", ")
-            ));
-        }
-        notes
+            )
+        })
+    }
+
+    /// What an upgrade writes besides the manifests.
+    fn rewritten(&self) -> Option<String> {
+        (!self.stored.is_empty()).then(|| {
+            format!(
+                "objects may still be stored in versions that are not written any more: {}. An upgrade writes each of them once in the current \
+                 version, and then clears status.storedVersions",
+                self.stored_words().join(", ")
+            )
+        })
+    }
+
+    fn stored_words(&self) -> Vec<String> {
+        self.stored.iter().flat_map(Outdated::words).collect()
     }
 }
 

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use api::providers::Provider;
 use apiserver::ApiServer;
+use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -143,12 +144,51 @@ async fn a_newer_version_is_not_replaced_and_nothing_is_nothing() {
     upgrade(&client, None, &|_: &str| {}).await.unwrap();
 }
 
+#[tokio::test]
+async fn versions_in_which_objects_may_be_stored_are_named_and_cleared_by_the_upgrade() {
+    let client = cluster(&[&[Provider::Infrastructure]], None).await;
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let mut names = Vec::new();
+    for definition in Provider::Infrastructure.definitions() {
+        let name = definition.name_any();
+        if definition.spec.versions.len() < 2 {
+            continue;
+        }
+        let both = Patch::Merge(json!({"status": {"storedVersions": ["v1beta1", "v1beta2"]}}));
+        let params = PatchParams::default();
+        definitions
+            .patch_status(&name, &params, &both)
+            .await
+            .unwrap();
+        names.push(name);
+    }
+    let plan = read(&client).await.unwrap();
+    let listed = plan.json()["storedInOtherVersions"].clone();
+    let first = format!("{} (v1beta1)", names[0]);
+    assert!(
+        listed.as_array().unwrap().contains(&json!(first)),
+        "{listed}"
+    );
+    assert!(plan.text("ferrostack").contains(&first));
+    let lines = Mutex::new(Vec::new());
+    let say = |line: &str| lines.lock().push(line.to_owned());
+    upgrade(&client, None, &say).await.unwrap();
+    for name in &names {
+        let status = definitions.get(name).await.unwrap().status.unwrap();
+        assert_eq!(status.stored_versions.unwrap(), ["v1beta2"], "{name}");
+        let line = format!("{name}: stored in v1beta2 alone, 0 objects written");
+        assert!(lines.lock().contains(&line), "{lines:?}");
+    }
+    assert!(read(&client).await.unwrap().stored.is_empty());
+}
+
 #[test]
 fn versions_in_which_objects_may_still_be_stored_are_named() {
     let mut definition = Provider::Infrastructure.definitions().remove(0);
-    assert!(stored_before(&definition).is_empty());
+    assert!(storage::Outdated::of(&definition).is_none());
     let status = json!({"storedVersions": ["v1alpha7", "v1beta2"]});
     definition.status = serde_json::from_value(status).unwrap();
     let name = definition.name_any();
-    assert_eq!(stored_before(&definition), [format!("{name} (v1alpha7)")]);
+    let outdated = storage::Outdated::of(&definition).unwrap();
+    assert_eq!(outdated.words(), [format!("{name} (v1alpha7)")]);
 }

@@ -1,0 +1,230 @@
+//! Objects that are stored in versions which are not written any more are written once, unchanged, and then
+//! `status.storedVersions` is cleared of these versions: what kube-storage-version-migrator does.
+//!
+//! It can be interrupted at any point: `status.storedVersions` is cleared last, and an object that has been written is left as it is
+//! by the API server.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
+use kube::{Client, ResourceExt};
+use serde_json::json;
+
+use crate::init::available;
+use crate::manager::installed::Manager;
+use crate::manager::manifests;
+use crate::snapshot::counted;
+
+/// The number of objects that are listed at once: that of kube-storage-version-migrator.
+const PAGE: u32 = 500;
+/// How often a write is tried while somebody else changes the object.
+const TRIES: usize = 10;
+/// How often the Deployment of the managers is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A kind with objects in versions that are not written any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outdated {
+    /// The name of the definition.
+    name: String,
+    /// The kind in the version that is written.
+    resource: ApiResource,
+    /// The other versions.
+    versions: Vec<String>,
+}
+
+impl Outdated {
+    /// The kind of a definition; `None` if its objects are stored in the version that is written.
+    pub(super) fn of(definition: &CustomResourceDefinition) -> Option<Self> {
+        let spec = &definition.spec;
+        let current = spec.versions.iter().find(|it| it.storage)?;
+        let status = definition.status.as_ref();
+        let mut versions = status.and_then(|it| it.stored_versions.clone())?;
+        versions.retain(|it| *it != current.name);
+        (!versions.is_empty()).then(|| Self {
+            name: definition.name_any(),
+            resource: ApiResource {
+                group: spec.group.clone(),
+                version: current.name.clone(),
+                api_version: format!("{}/{}", spec.group, current.name),
+                kind: spec.names.kind.clone(),
+                plural: spec.names.plural.clone(),
+            },
+            versions,
+        })
+    }
+
+    /// `openstackclusters.infrastructure.cluster.x-k8s.io (v1beta1)`, for each of these versions.
+    pub(super) fn words(&self) -> Vec<String> {
+        let versions = self.versions.iter();
+        versions.map(|it| format!("{} ({it})", self.name)).collect()
+    }
+}
+
+/// Waits until the managers that run in the cluster are available: their webhooks convert what is read.
+pub(super) async fn managers_available(
+    client: &Client,
+    managers: &[Manager],
+    limit: Duration,
+) -> anyhow::Result<()> {
+    for manager in managers {
+        let (namespace, name) = (&manager.namespace, manager.subset.named(manifests::MANAGER));
+        let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+        let started = Instant::now();
+        loop {
+            let found = api.get_opt(&name).await;
+            let found = found.with_context(|| format!("cannot read Deployment {name}"))?;
+            let Some(Err(why)) = found.as_ref().map(available) else {
+                break;
+            };
+            if started.elapsed() > limit {
+                bail!(
+                    "objects in old versions are not rewritten, since Deployment {namespace}/{name} is not available after {} s: {why}. \
+                     `upgrade apply` goes on with it",
+                    limit.as_secs()
+                );
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the objects of each kind, and clears `status.storedVersions`.
+///
+/// # Errors
+/// The first error of each kind; the other kinds are done all the same.
+pub(super) async fn rewrite(
+    client: &Client,
+    kinds: &[Outdated],
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let mut failed = Vec::new();
+    for kind in kinds {
+        match of_kind(client, kind, PAGE, say).await {
+            Ok(objects) => say(&format!(
+                "{}: stored in {} alone, {} written",
+                kind.name,
+                kind.resource.version,
+                counted(objects, "object")
+            )),
+            Err(error) => failed.push(format!("{}: {error:#}", kind.name)),
+        }
+    }
+    if !failed.is_empty() {
+        bail!(
+            "objects may still be stored in old versions; `upgrade apply` goes on with them: {}",
+            failed.join("; ")
+        );
+    }
+    Ok(())
+}
+
+/// Writes all objects of a kind, `page` at a time, and returns how many there were.
+async fn of_kind(
+    client: &Client,
+    kind: &Outdated,
+    page: u32,
+    say: &impl Fn(&str),
+) -> anyhow::Result<usize> {
+    let all: Api<DynamicObject> = Api::all_with(client.clone(), &kind.resource);
+    let mut params = ListParams::default().limit(page);
+    let mut done = 0;
+    loop {
+        let listed = match all.list_metadata(&params).await {
+            // The position in the list has expired: objects that have been written are written in no time.
+            Err(kube::Error::Api(status))
+                if status.code == 410 && params.continue_token.is_some() =>
+            {
+                params.continue_token = None;
+                done = 0;
+                continue;
+            }
+            listed => listed.context("cannot list the objects")?,
+        };
+        for object in &listed.items {
+            write(client, kind, object).await?;
+        }
+        done += listed.items.len();
+        params.continue_token = listed.metadata.continue_.filter(|it| !it.is_empty());
+        if params.continue_token.is_none() {
+            break;
+        }
+        say(&format!(
+            "{}: {} written, and there are more",
+            kind.name,
+            counted(done, "object")
+        ));
+    }
+    clear(client, kind).await?;
+    Ok(done)
+}
+
+/// Writes an object without a change, unless it is gone. Its uid and version are preconditions.
+async fn write(
+    client: &Client,
+    kind: &Outdated,
+    listed: &PartialObjectMeta<DynamicObject>,
+) -> anyhow::Result<()> {
+    let name = listed.name_any();
+    let api: Api<DynamicObject> = match listed.namespace() {
+        Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &kind.resource),
+        None => Api::all_with(client.clone(), &kind.resource),
+    };
+    let mut metadata = listed.metadata.clone();
+    for _ in 0..TRIES {
+        let patch = json!({"metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version}});
+        let params = PatchParams::default();
+        match api
+            .patch_metadata(&name, &params, &Patch::Merge(patch))
+            .await
+        {
+            Ok(_) => return Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(other) => return Err(other).with_context(|| format!("cannot write {name}")),
+        }
+        let again = api.get_metadata_opt(&name).await;
+        match again.with_context(|| format!("cannot read {name}"))? {
+            // Another object of this name was created in the version that is written.
+            Some(again) if again.metadata.uid == metadata.uid => metadata = again.metadata,
+            _ => return Ok(()),
+        }
+    }
+    bail!("{name} is being changed by others all the time")
+}
+
+/// Sets `status.storedVersions` to the version that is written, if that is still the one in which the objects were.
+async fn clear(client: &Client, kind: &Outdated) -> anyhow::Result<()> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let current = &kind.resource.version;
+    for _ in 0..TRIES {
+        let definition = definitions.get(&kind.name).await;
+        let definition = definition.context("cannot read the definition")?;
+        let mut versions = definition.spec.versions.iter();
+        if !versions.any(|it| it.storage && it.name == *current) {
+            bail!("the definition has been changed, and {current} is not written any more");
+        }
+        let patch = json!({
+            "metadata": {"resourceVersion": definition.metadata.resource_version},
+            "status": {"storedVersions": [current]},
+        });
+        let params = PatchParams::default();
+        match definitions
+            .patch_status(&kind.name, &params, &Patch::Merge(patch))
+            .await
+        {
+            Ok(_) => return Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(other) => return Err(other).context("cannot clear status.storedVersions"),
+        }
+    }
+    bail!("the definition is being changed by others all the time")
+}
+
+#[cfg(test)]
+mod tests;
