@@ -133,3 +133,34 @@ async fn our_flavor_with_everything_in_v1beta1_comes_up() {
     up.ready().await;
     assert_eq!(up.ended().await, Some(0), "{}", up.story());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_flavor_for_flatcar_comes_up() {
+    let home = tempfile::tempdir().unwrap();
+    let cloud = TestCloud::of_flatcar(home.path()).await;
+    let manifests = generate(home.path(), &cloud, &["--flavor", "flatcar"]).await;
+    let file = home.path().join("x.yaml");
+    std::fs::write(&file, manifests).unwrap();
+    let file = file.to_str().unwrap();
+    let args = ["--cloud", "simulated", "--exit-when-ready", "-f", file];
+    let mut up = Up::start(home.path(), &args, &cloud.variables());
+    up.ready().await;
+    assert_eq!(up.ended().await, Some(0), "{}", up.story());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_flavor_for_flatcar_comes_up_on_the_cloud_of_up() {
+    let home = tempfile::tempdir().unwrap();
+    let args = [
+        "--flavor",
+        "flatcar",
+        "--control-plane-machine-count",
+        "1",
+        "--worker-machine-count",
+        "1",
+        "--exit-when-ready",
+    ];
+    let mut up = Up::start(home.path(), &args, &[]);
+    up.ready().await;
+    assert_eq!(up.ended().await, Some(0), "{}", up.story());
+}

@@ -21,6 +21,9 @@ mod coredns;
 #[path = "kubeadm/external_etcd.rs"]
 mod external_etcd;
 
+#[path = "kubeadm/files.rs"]
+mod files;
+
 #[path = "kubeadm/world.rs"]
 mod world;
 

@@ -24,6 +24,8 @@ pub(crate) const CLOUD: &str = "simulated";
 pub(crate) const KUBERNETES_VERSION: &str = "v1.34.2";
 /// The image of the nodes that `up` creates by default.
 pub(crate) const IMAGE: &str = "ubuntu-24.04-kubernetes";
+/// The image of machines with Flatcar, which every simulated cloud has.
+pub(crate) const FLATCAR: &str = "flatcar-stable";
 
 /// The configuration of the simulated cloud.
 pub(crate) struct Setup {

@@ -373,6 +373,7 @@ async fn files(
             Some(ContentFormat::Template) => {
                 rendered(&content, values).map_err(|source| BootstrapError::Template {
                     field: format!("spec.files[{at}]"),
+                    path: file.path.clone(),
                     source,
                 })?
             }

@@ -60,10 +60,12 @@ pub enum BootstrapError {
     #[error(transparent)]
     Ignition(#[from] IgnitionError),
     /// A file is not the template that its `contentFormat` says.
-    #[error("{field}.content: the template cannot be rendered")]
+    #[error("{field}.content ({path}): the template cannot be rendered")]
     Template {
-        /// The file.
+        /// The field of the file.
         field: String,
+        /// The path of the file.
+        path: String,
         /// What is wrong.
         source: TemplateError,
     },

@@ -130,7 +130,7 @@ pub(crate) struct GenerateCluster {
 /// The options that choose and fill a cluster template.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ClusterOptions {
-    /// Template that comes with ferrostack: `default`, `without-lb` or `capi-v1beta1`.
+    /// Template that comes with ferrostack: `default`, `without-lb`, `flatcar` or `capi-v1beta1`.
     #[arg(short = 'F', long, value_name = "FLAVOR", conflicts_with = "from")]
     pub(crate) flavor: Option<String>,
     /// Template: a file, a URL, or `-` for standard input.

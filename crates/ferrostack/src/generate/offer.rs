@@ -19,11 +19,15 @@ const LEAST_CPUS: i64 = 2;
 /// The image of the flavor `capi-v1beta1`.
 const UPGRADE_FROM: &str = "OPENSTACK_IMAGE_NAME_UPGRADE_FROM";
 
+/// The image of the flavor `flatcar`.
+const FLATCAR: &str = "OPENSTACK_FLATCAR_IMAGE_NAME";
+
 /// The variables that a cloud has values for, in the order in which they depend on each other.
-pub(super) const VARIABLES: [&str; 9] = [
+pub(super) const VARIABLES: [&str; 10] = [
     "KUBERNETES_VERSION",
     "OPENSTACK_IMAGE_NAME",
     UPGRADE_FROM,
+    FLATCAR,
     "OPENSTACK_EXTERNAL_NETWORK_ID",
     "OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR",
     "OPENSTACK_NODE_MACHINE_FLAVOR",
@@ -68,7 +72,8 @@ impl Offer {
     pub(super) async fn read(session: &Session, source: &Source) -> openstack::Result<Self> {
         let mut offer = Self::default();
         let lacks = |variables: &[&str]| variables.iter().any(|variable| source.lacks(variable));
-        if lacks(&["KUBERNETES_VERSION", "OPENSTACK_IMAGE_NAME", UPGRADE_FROM]) {
+        let images = ["OPENSTACK_IMAGE_NAME", UPGRADE_FROM, FLATCAR];
+        if lacks(&["KUBERNETES_VERSION"]) || lacks(&images) {
             let active = ImageQuery {
                 status: Some("active".to_owned()),
                 ..ImageQuery::default()
@@ -101,10 +106,17 @@ impl Offer {
     pub(super) fn decide(&self, variable: &str, source: &Source) -> Decision {
         match variable {
             "KUBERNETES_VERSION" => {
-                let image = source.value("OPENSTACK_IMAGE_NAME");
-                self.version(image.or_else(|| source.value(UPGRADE_FROM)))
+                let images = ["OPENSTACK_IMAGE_NAME", UPGRADE_FROM, FLATCAR];
+                self.version(images.iter().find_map(|image| source.value(image)))
             }
-            "OPENSTACK_IMAGE_NAME" | UPGRADE_FROM => self.image(source.value("KUBERNETES_VERSION")),
+            "OPENSTACK_IMAGE_NAME" | UPGRADE_FROM => {
+                self.image("image", |_| true, source.value("KUBERNETES_VERSION"))
+            }
+            FLATCAR => {
+                let flatcar = |name: &str| name.to_ascii_lowercase().contains("flatcar");
+                let version = source.value("KUBERNETES_VERSION");
+                self.image("image of Flatcar", flatcar, version)
+            }
             "OPENSTACK_EXTERNAL_NETWORK_ID" => self.network(),
             "OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR" => {
                 self.flavor("flavor of control plane machines", LEAST_CPUS)
@@ -149,11 +161,18 @@ impl Offer {
             .filter(move |image| names.get(image.name.as_str()) == Some(&1))
     }
 
-    fn image(&self, version: Option<&str>) -> Decision {
+    /// `what` is one of the images whose name `is` right.
+    fn image(
+        &self,
+        what: &'static str,
+        is: impl Fn(&str) -> bool,
+        version: Option<&str>,
+    ) -> Decision {
         let wanted: Option<Version> = version.and_then(|version| version.parse().ok());
         let describe = |image: &Image| (image.name.clone(), String::new());
         let fitting: Vec<_> = self
             .unique_images()
+            .filter(|image| is(&image.name))
             .filter(|image| {
                 let found = version_in(&image.name);
                 found.is_some() && (wanted.is_none() || found == wanted)
@@ -162,14 +181,15 @@ impl Offer {
             .collect();
         let version = version.unwrap_or("a Kubernetes version");
         if !fitting.is_empty() {
-            let why = format!("the image with {version} in its name");
-            return one_of("image", fitting, &why, "");
+            let why = format!("the {what} with {version} in its name");
+            return one_of(what, fitting, &why, "");
         }
-        let mut all: Vec<_> = self.unique_images().map(describe).collect();
+        let all = self.unique_images().filter(|image| is(&image.name));
+        let mut all: Vec<_> = all.map(describe).collect();
         all.sort();
         Decision::Choices(Choices {
-            what: "image",
-            why: format!("no image has {version} in its name"),
+            what,
+            why: format!("no {what} has {version} in its name"),
             values: all,
         })
     }

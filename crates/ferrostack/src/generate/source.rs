@@ -14,7 +14,7 @@ use crate::manifest;
 use crate::template::Template;
 
 /// The embedded templates: flavor and text.
-const FLAVORS: [(&str, &str); 3] = [
+const FLAVORS: [(&str, &str); 4] = [
     (
         "default",
         include_str!("../../../../config/templates/cluster-template.yaml"),
@@ -24,14 +24,17 @@ const FLAVORS: [(&str, &str); 3] = [
         include_str!("../../../../config/templates/cluster-template-without-lb.yaml"),
     ),
     (
+        "flatcar",
+        include_str!("../../../../config/templates/cluster-template-flatcar.yaml"),
+    ),
+    (
         "capi-v1beta1",
         include_str!("../../../../config/templates/cluster-template-capi-v1beta1.yaml"),
     ),
 ];
 
 /// Flavors of cluster-api-provider-openstack that are not among ours, and what there is instead.
-const OTHERS: [(&str, &str); 6] = [
-    ("flatcar", RELEASED),
+const OTHERS: [(&str, &str); 5] = [
     ("flatcar-sysext", RELEASED),
     ("topology", CLASSES),
     ("clusterclass-dev-test", CLASSES),

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::cli::{ClusterOptions, FromConfigMap, ServerArgs};
 
-const SET: [(&str, &str); 11] = [
+const SET: [(&str, &str); 12] = [
     ("OPENSTACK_CLOUD", "mycloud"),
     ("OPENSTACK_CLOUD_YAML_B64", "e30K"),
     (
@@ -14,6 +14,7 @@ const SET: [(&str, &str); 11] = [
     ("OPENSTACK_FAILURE_DOMAIN", "az1"),
     ("OPENSTACK_IMAGE_NAME", "image"),
     ("OPENSTACK_IMAGE_NAME_UPGRADE_FROM", "old"),
+    ("OPENSTACK_FLATCAR_IMAGE_NAME", "flatcar"),
     ("OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR", "big"),
     ("OPENSTACK_NODE_MACHINE_FLAVOR", "small"),
     ("OPENSTACK_SSH_KEY_NAME", ""),
@@ -54,7 +55,12 @@ fn options(flavor: &str) -> ClusterOptions {
 
 #[test]
 fn every_flavor_renders_to_objects_of_one_cluster() {
-    for (flavor, control_planes) in [("default", 3), ("without-lb", 1), ("capi-v1beta1", 3)] {
+    for (flavor, control_planes) in [
+        ("default", 3),
+        ("without-lb", 1),
+        ("flatcar", 3),
+        ("capi-v1beta1", 3),
+    ] {
         let options = ClusterOptions {
             control_plane_machine_count: Some(3),
             worker_machine_count: Some(2),
@@ -121,7 +127,7 @@ fn what_is_missing_or_wrong_is_said_at_once() {
     for (flavor, why) in [
         ("nosuch", ""),
         (
-            "flatcar",
+            "flatcar-sysext",
             ": its template comes with the releases of cluster-api-provider-openstack: name that with --from",
         ),
         (
@@ -133,7 +139,7 @@ fn what_is_missing_or_wrong_is_said_at_once() {
         assert_eq!(
             error.to_string(),
             format!(
-                "there is no flavor `{flavor}`{why}; there are: default, without-lb, capi-v1beta1. For a template of your own use --from FILE"
+                "there is no flavor `{flavor}`{why}; there are: default, without-lb, flatcar, capi-v1beta1. For a template of your own use --from FILE"
             )
         );
     }
@@ -208,7 +214,7 @@ fn documented_defaults() -> BTreeMap<String, String> {
 #[test]
 fn the_documented_defaults_are_those_of_the_templates() {
     let mut listed = BTreeMap::new();
-    for flavor in ["default", "without-lb", "capi-v1beta1"] {
+    for flavor in ["default", "without-lb", "flatcar", "capi-v1beta1"] {
         let text = cluster("x", &options(flavor), true, &Environment::with(&[])).unwrap();
         listed.extend(text.lines().filter_map(|line| {
             let line = line.strip_prefix("  - ")?.strip_suffix("  (default)")?;

@@ -3,7 +3,14 @@ use crate::cli::ClusterOptions;
 use crate::environment::Environment;
 
 fn source(variables: &[(&str, &str)]) -> Source {
-    let options = ClusterOptions::default();
+    of_flavor("default", variables)
+}
+
+fn of_flavor(flavor: &str, variables: &[(&str, &str)]) -> Source {
+    let options = ClusterOptions {
+        flavor: Some(flavor.to_owned()),
+        ..ClusterOptions::default()
+    };
     Source::new("x", &options, None, &Environment::with(variables), (1, 0)).unwrap()
 }
 
@@ -151,4 +158,27 @@ fn one_network_zone_and_key_pair_are_taken_and_several_are_choices() {
     for variable in ["OPENSTACK_EXTERNAL_NETWORK_ID", "OPENSTACK_FAILURE_DOMAIN"] {
         assert_eq!(get(&nothing, variable).unwrap_err(), [""; 0]);
     }
+}
+
+#[test]
+fn the_image_of_flatcar_is_one_of_flatcar() {
+    let image = "OPENSTACK_FLATCAR_IMAGE_NAME";
+    let decided = |offer: &Offer, variable, given: &[(&str, &str)]| match offer
+        .decide(variable, &of_flavor("flatcar", given))
+    {
+        Decision::Value { value, .. } => vec![value],
+        Decision::Choices(choices) => {
+            assert_eq!(choices.why, "no image of Flatcar has v1.34.2 in its name");
+            let names = choices.values.into_iter().map(|(value, _)| value);
+            names.collect()
+        }
+    };
+    let version = [("KUBERNETES_VERSION", "v1.34.2")];
+    let both = offer(&["ubuntu-kube-v1.34.2", "Flatcar-kube-v1.34.2"]);
+    assert_eq!(decided(&both, image, &version), ["Flatcar-kube-v1.34.2"]);
+    let other = offer(&["ubuntu-kube-v1.34.2", "flatcar-stable"]);
+    assert_eq!(decided(&other, image, &version), ["flatcar-stable"]);
+    let given = [(image, "flatcar_1.33.0_x86")];
+    let version = decided(&other, "KUBERNETES_VERSION", &given);
+    assert_eq!(version, ["v1.33.0"]);
 }
