@@ -7,6 +7,7 @@ pub(crate) mod deployer;
 pub(crate) mod main_job;
 pub(crate) mod nodes;
 mod process;
+pub(crate) mod scale;
 pub(crate) mod simulator;
 
 use std::path::{Path, PathBuf};

@@ -10,6 +10,7 @@
 //!   bench deployer [--json]  a cloud on Kubernetes: `ferrostack openstack up`
 //!   bench main-job [--json]  time, memory and requests of `ferrostack up`
 //!   bench nodes [--json]     a real Kubernetes, and clusters of real machines
+//!   bench scale [--json]     many clusters of several shapes: time, memory, what they cost at rest
 //!   bench simulator [--json] size and speed of the simulated cloud
 //! ```
 
@@ -83,6 +84,8 @@ enum Bench {
         #[arg(long, value_name = "FILE")]
         binary: Option<PathBuf>,
     },
+    /// `ferrostack up` of many clusters of several shapes: time, one cluster more, memory, what they cost at rest.
+    Scale(bench::scale::Arguments),
     /// The simulated cloud with 10 000 servers: memory, a large list, mixed requests.
     Simulator {
         /// Print JSON instead of a table.
@@ -110,6 +113,7 @@ fn main() -> ExitCode {
             no_idle,
         }) => bench::main_job::run(&root(), binary, json, !no_idle),
         Task::Bench(Bench::Nodes { json, binary }) => bench::nodes::run(&root(), binary, json),
+        Task::Bench(Bench::Scale(arguments)) => bench::scale::run(&root(), &arguments),
         Task::Bench(Bench::Simulator { json, binary }) => {
             bench::simulator::run(&root(), binary, json)
         }

@@ -35,7 +35,7 @@ enum Output {
 
 /// How long the clusters are idle before memory, threads and disk are read.
 const REST: Duration = Duration::from_secs(15);
-const TEMPLATE: &str = "config/templates/cluster-template.yaml";
+pub(super) const TEMPLATE: &str = "config/templates/cluster-template.yaml";
 const NAME: &str = "${CLUSTER_NAME}";
 
 /// The results.
@@ -139,7 +139,7 @@ fn measure(binary: &Path, template: &str, clusters: u32) -> anyhow::Result<Figur
 }
 
 /// The template once for each cluster, whose names end in a number.
-fn repeated(template: &str, clusters: u32) -> String {
+pub(super) fn repeated(template: &str, clusters: u32) -> String {
     let one = |number| template.replace(NAME, &format!("{NAME}-{number}"));
     (1..=clusters).map(one).collect::<Vec<_>>().join("\n---\n")
 }
