@@ -12,6 +12,7 @@
 
 use api::conditions::{self, Verdict};
 use api::controlplane::v1beta2::KubeadmControlPlane;
+use api::k8s_openapi::api::core::v1::Node;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, Patch, PatchParams};
@@ -342,7 +343,9 @@ pub(super) async fn act(
     match &seen.recovery {
         Recovery::Deleting { outside, .. } => {
             for name in outside {
-                machines::delete(scope, subject, seen, name).await?;
+                if !has_unseen_node(seen, name).await? {
+                    machines::delete(scope, subject, seen, name).await?;
+                }
             }
             Ok(true)
         }
@@ -352,6 +355,23 @@ pub(super) async fn act(
         }
         _ => Ok(false),
     }
+}
+
+/// Whether the Node of a machine exists although the cache, which may be outdated, has none: it may be joining.
+async fn has_unseen_node(seen: &Observation, name: &str) -> Result<bool, ControlPlaneError> {
+    let mut machines = seen.machines.iter().map(|seen| &seen.machine);
+    let machine = machines.find(|machine| machine.name_any() == name);
+    let node = machine.and_then(|machine| machine.node_name());
+    let (Some(node), Some(workload)) = (node, &seen.workload) else {
+        return Ok(true);
+    };
+    if workload.nodes.iter().any(|known| known.name_any() == node) {
+        return Ok(false);
+    }
+    let nodes: Api<Node> = Api::all(workload.client.clone());
+    let found = nodes.get_metadata_opt(node).await;
+    let action = format!("reading Node {node}");
+    Ok(found.map_err(error::remotely(action))?.is_some())
 }
 
 /// Removes the annotation, unless the object has changed since it was judged.
