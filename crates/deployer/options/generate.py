@@ -4,7 +4,9 @@
 One JSON file for each service, an option on each line. The tables hold what a configuration file is checked against: type,
 limits, choices, earlier names. They hold no descriptions; those are in the documentation of each project.
 """
+import ast
 import importlib.metadata
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -31,6 +33,9 @@ SERVICES = {
                             "designate.auth", "oslo.cache", "oslo.db", "oslo.concurrency", "oslo.reports",
                             "oslo.service.sslutils", "oslo.service.wsgi", *TOKENS, *MIDDLEWARE, *RPC]),
 }
+# Horizon's settings are Python: those of its files of defaults, and these of its settings.py.
+DASHBOARD = ("openstack_auth", "horizon", "openstack_dashboard")
+LANGUAGES = ("LANGUAGES", "LANGUAGE_CODE", "LANGUAGE_COOKIE_NAME", "SESSION_EXPIRE_AT_BROWSER_CLOSE")
 TYPES = {
     "string value": "string", "integer value": "integer", "boolean value": "boolean", "floating point value": "float",
     "list value": "list", "dict value": "dict", "port value": "port", "uri value": "uri", "multi valued": "multi",
@@ -103,9 +108,41 @@ def plugin(name):
     return table
 
 
+def assigned(path):
+    """What a module assigns in capital letters, with the type of what it assigns; `any` where that is computed."""
+    types = {}
+    for node in ast.parse(path.read_text()).body:
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            continue
+        name, value = node.targets[0].id, node.value
+        if not name.isupper():
+            continue
+        if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "_":
+            value = value.args[0]
+        kind = type(value.value if isinstance(value, ast.Constant) else value)
+        types[name] = {bool: "boolean", int: "integer", str: "string", ast.List: "list", ast.Tuple: "list",
+                       ast.Dict: "map"}.get(kind, "any")
+    return types
+
+
+def dashboard(out):
+    """The settings of Horizon. Nothing of it is loaded: it would need a configuration of Django."""
+    found = {}
+    for package in DASHBOARD:
+        directory = pathlib.Path(importlib.util.find_spec(package).submodule_search_locations[0])
+        found.update(assigned(directory / "defaults.py"))
+    settings = assigned(directory / "settings.py")
+    found.update({name: settings[name] for name in LANGUAGES})
+    version = importlib.metadata.version("horizon")
+    lines = [f"  {json.dumps(name)}: {json.dumps(kind)}" for name, kind in sorted(found.items())]
+    text = f'{{"service": "horizon", "version": {json.dumps(version)}, "settings": {{\n' + ",\n".join(lines) + "}}\n"
+    (out / "horizon.json").write_text(text)
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
+    dashboard(out)
     auth = plugin("password")
     for service, (distribution, namespaces) in SERVICES.items():
         groups = options(namespaces)

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::{Source, Value};
 use crate::options::{Found, Table};
 use crate::parameters::Parameters;
-use crate::service::{self, Service};
+use crate::service::{self, Service, horizon};
 
 /// What is wrong with an option, or may become so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -50,6 +50,7 @@ pub fn check(parameters: &Parameters) -> Vec<Finding> {
     for service in Service::ALL {
         judge(service, parameters, |finding| findings.push(finding));
     }
+    findings.extend(horizon::check(parameters));
     findings
 }
 
@@ -137,7 +138,7 @@ fn unknown(table: &Table, section: &str, name: &str, parameters: &Parameters) ->
 }
 
 /// Why the user cannot set an option.
-fn fixed(source: &Source) -> Option<String> {
+pub(crate) fn fixed(source: &Source) -> Option<String> {
     match source {
         Source::Structure(why) => Some(format!("this option cannot be set: {why}")),
         Source::Parameter(field) => Some(format!("set {field} instead, from which it is derived")),

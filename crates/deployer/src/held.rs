@@ -46,6 +46,7 @@ pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
             "messaging-nova",
             "metadata-nova",
             "names",
+            "sessions-horizon",
         ],
     ),
     // A staged key and a primary one.

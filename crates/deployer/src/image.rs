@@ -62,7 +62,7 @@ mod tests {
     }
 
     /// Programs, and the packages one of which has each.
-    const PROGRAMS: [(&str, &[&str]); 31] = [
+    const PROGRAMS: [(&str, &[&str]); 32] = [
         ("/bin/sh", &[]),
         ("/usr/bin/keystone-wsgi-public", &["keystone"]),
         ("/usr/bin/neutron-api", &["neutron-api"]),
@@ -72,6 +72,10 @@ mod tests {
         (
             "/usr/lib/rabbitmq/bin/rabbitmq-server",
             &["rabbitmq-server"],
+        ),
+        (
+            "/usr/share/openstack-dashboard/wsgi.py",
+            &["openstack-dashboard"],
         ),
         ("glance-api", &["glance-api"]),
         ("glance-manage", &["glance-api"]),
@@ -100,7 +104,7 @@ mod tests {
     ];
 
     /// What a text in an object needs of the image.
-    const LIBRARIES: [(Release, &str, &str); 20] = [
+    const LIBRARIES: [(Release, &str, &str); 22] = [
         (Release::Zed, "mysql+pymysql://", "python3-pymysql"),
         (Release::Zed, "dogpile.cache.memcached", "python3-memcache"),
         (
@@ -139,6 +143,16 @@ mod tests {
             "python3-keystoneauth1",
         ),
         (Release::Epoxy, "from ovs.db", "python3-openvswitch"),
+        (
+            Release::Zed,
+            "backends.memcached.MemcachedCache",
+            "python3-memcache",
+        ),
+        (
+            Release::Epoxy,
+            "backends.memcached.PyMemcacheCache",
+            "python3-pymemcache",
+        ),
         (Release::Zed, "nginx -e stderr", "nginx"),
         (Release::Epoxy, "nginx -e stderr", "nginx"),
         (Release::Zed, "/usr/share/novnc", "novnc"),

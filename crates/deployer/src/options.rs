@@ -190,7 +190,7 @@ fn underscores(name: &str) -> String {
 }
 
 /// The name with the fewest differences, unless more than a third of it differs.
-fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
         .map(|other| (strsim::damerau_levenshtein(name, other), other))
         .filter(|(distance, other)| *distance * 3 <= other.len().max(name.len()))

@@ -146,6 +146,8 @@ pub struct Services {
     pub nova: ServiceParameters,
     /// Networks.
     pub neutron: ServiceParameters,
+    /// The dashboard.
+    pub horizon: DashboardParameters,
 }
 
 /// Settings of a service.
@@ -156,12 +158,20 @@ pub struct ServiceParameters {
     pub config: BTreeMap<String, BTreeMap<String, Json>>,
 }
 
+/// Settings of the dashboard.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DashboardParameters {
+    /// Its settings, by name: they have no sections.
+    pub config: BTreeMap<String, Json>,
+}
+
 mod exposure;
 
 pub use self::exposure::{Exposure, Mode, Tls};
 
 /// Fields of the design that are not built. They are rejected by name, and not as a typing error.
-const NOT_BUILT: [&str; 15] = [
+const NOT_BUILT: [&str; 14] = [
     "replicas",
     "nodes",
     "images",
@@ -173,7 +183,6 @@ const NOT_BUILT: [&str; 15] = [
     "compute.groups",
     "storage",
     "update",
-    "services.horizon",
     "services.cinder",
     "services.octavia",
     "services.memcached",
@@ -267,7 +276,8 @@ impl Parameters {
             let problem = format!("{mode} is not built yet; there are Edge and None");
             return Err(reject(&at("exposure.mode"), &problem));
         }
-        let of_services = Service::ALL.into_iter().flat_map(|service| {
+        let names = Service::ALL.map(Service::name).into_iter();
+        let of_services = names.chain(["horizon"]).flat_map(|service| {
             NOT_BUILT_OF_SERVICES.map(|field| format!("services.{service}.{field}"))
         });
         if let Some(path) = of_services.into_iter().find(|path| has(path)) {

@@ -6,6 +6,7 @@ pub(crate) mod definition;
 pub(crate) mod edge;
 mod fake;
 mod glance;
+pub(crate) mod horizon;
 mod keystone;
 mod mariadb;
 mod memcached;
@@ -114,6 +115,7 @@ pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> (Vec<Definition>, Vec<S
         ovn::definition(cloud),
         neutron::definition(cloud, held),
         nova::definition(cloud, held),
+        horizon::definition(cloud, held),
     ];
     let databases: Vec<(&str, &str)> = services
         .iter()

@@ -114,6 +114,7 @@ check_user_outside() {
 	[[ $state == *ACTIVE ]] || die "the server that was made through the edge is ${state:-not there}: $(outside server show outside -f value -c fault)"
 	url=$(outside console url show --novnc outside -f value -c url)
 	inside curl -sSf --cacert "$directory/ca.crt" "$url" | grep -q noVNC || die "there is no page of a console at $url"
+	check_dashboard "$directory"
 	# Nobody listens behind the console of an imaginary guest: the proxy answers, and then closes the connection.
 	token=${url##*%3D}
 	inside curl -sS --include --no-buffer --http1.1 --max-time 10 --cacert "$directory/ca.crt" -H 'Connection: Upgrade' -H 'Upgrade: websocket' \
@@ -125,6 +126,27 @@ check_user_outside() {
 	outside network delete outside
 	outside image delete outside
 	say "by the edge alone a server was made, had a console, and was deleted"
+}
+
+# A browser's way to the list of servers: the page of the login, its form, and the list, with the server that is there.
+check_dashboard() {
+	local directory=$1 jar=$work/cookies page=$work/page site=https://$address id status style
+	browse() { inside curl -sS --cacert "$directory/ca.crt" --cookie "$jar" --cookie-jar "$jar" --output "$page" --write-out '%{http_code} %{redirect_url}' "$@"; }
+	hidden() { sed -n "s/.*<input type=\"hidden\" name=\"$1\" value=\"\([^\"]*\)\".*/\1/p" "$page" | head -n 1; }
+	status=$(browse "$site/auth/login/")
+	[[ $status == '200 ' ]] || die "the page of the dashboard's login answers $status: $(head -c 300 "$page")"
+	style=$(grep -o '/static/dashboard/css/[^"]*\.css' "$page" | head -n 1 || true)
+	inside curl -sSf --cacert "$directory/ca.crt" --head "$site$style" | grep -qi '^content-type: text/css' || die "the dashboard has no style at ${style:-any path}"
+	printf 'csrfmiddlewaretoken=%s&region=%s&username=admin&password=%s' "$(hidden csrfmiddlewaretoken)" "$(hidden region)" "$(password identity-admin)" >"$work/form"
+	status=$(browse --referer "$site/auth/login/" --data "@$work/form" "$site/auth/login/")
+	[[ $status == "302 $site/"* ]] || die "the login at the dashboard answers $status: $(grep -A 3 -i 'alert\|error' "$page" | head -c 500)"
+	status=$(browse "$site/project/instances/")
+	id=$(outside server show outside -f value -c id)
+	[[ $status == '200 ' ]] && grep -q "/project/instances/$id/" "$page" || die "the dashboard's list of servers answers $status, without $id"
+	# Without the cookie of the session there is only the login.
+	status=$(inside curl -sS --cacert "$directory/ca.crt" --output "$page" --write-out '%{http_code} %{redirect_url}' "$site/project/instances/")
+	[[ $status == "302 $site/auth/login/?next=/project/instances/" ]] || die "without a login the dashboard answers $status"
+	say "at the dashboard the administrator logs in, and sees the server"
 }
 
 # Memory of the processes in Pods that no file backs. Those of the node itself are in no Pod.

@@ -63,7 +63,7 @@ const ENTRIES: [(&str, &str); 21] = [
     ),
     (
         "upgrades from one release to another are not built",
-        "Horizon, `--on this-machine`, upgrade",
+        "`--on this-machine`, upgrade",
     ),
     (
         "Gateway and LoadBalancer are not built",

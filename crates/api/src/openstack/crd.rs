@@ -14,7 +14,7 @@ use crate::core::crd::without_nullable;
 
 const NOT_BUILT: &str = "is not built yet";
 /// Fields that are rejected, as paths in the spec, with their type and the reason.
-pub const REJECTED: [(&str, &str, &str); 17] = [
+pub const REJECTED: [(&str, &str, &str); 16] = [
     ("replicas", "integer", NOT_BUILT),
     ("nodes", "object", NOT_BUILT),
     ("images", "object", NOT_BUILT),
@@ -26,7 +26,6 @@ pub const REJECTED: [(&str, &str, &str); 17] = [
     ("compute.groups", "array", NOT_BUILT),
     ("storage", "object", NOT_BUILT),
     ("update", "object", NOT_BUILT),
-    ("services.horizon", "object", NOT_BUILT),
     ("services.cinder", "object", NOT_BUILT),
     ("services.octavia", "object", NOT_BUILT),
     ("services.memcached", "object", NOT_BUILT),
@@ -49,7 +48,14 @@ pub const REJECTED_OF_SERVICES: [(&str, &str); 4] = [
     ("policy", "object"),
 ];
 /// The services that have settings.
-const SERVICES: [&str; 5] = ["keystone", "glance", "placement", "nova", "neutron"];
+const SERVICES: [&str; 6] = [
+    "keystone",
+    "glance",
+    "placement",
+    "nova",
+    "neutron",
+    "horizon",
+];
 
 /// The CustomResourceDefinitions of this group.
 pub fn all() -> Vec<CustomResourceDefinition> {

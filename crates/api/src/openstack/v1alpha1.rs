@@ -222,6 +222,9 @@ pub struct Services {
     /// Networks.
     #[serde(default, skip_serializing_if = "Service::is_empty")]
     pub neutron: Service,
+    /// The dashboard.
+    #[serde(default, skip_serializing_if = "Dashboard::is_empty")]
+    pub horizon: Dashboard,
 }
 
 /// Settings of a service.
@@ -236,6 +239,23 @@ pub struct Service {
 }
 
 impl Service {
+    fn is_empty(&self) -> bool {
+        self.config.is_empty()
+    }
+}
+
+/// Settings of the dashboard.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Dashboard {
+    /// Settings of Horizon by name, such as `SITE_BRANDING`. Each has to be in the table of the release; what the structure
+    /// of the cloud or the static files in the image demand cannot be set.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schemars(schema_with = "free")]
+    pub config: Map<String, Value>,
+}
+
+impl Dashboard {
     fn is_empty(&self) -> bool {
         self.config.is_empty()
     }

@@ -139,6 +139,8 @@ pub(super) fn ending(mut pod: Json) -> Json {
 fn probe(probe: &Probe) -> Json {
     match probe {
         Probe::Http(port, path) => json!({"httpGet": {"port": port, "path": path}}),
+        Probe::Page(port, path, host) => json!({"httpGet": {"port": port, "path": path,
+            "httpHeaders": [{"name": "Host", "value": host}]}}),
         Probe::Tcp(port) => json!({"tcpSocket": {"port": port}}),
         Probe::Command(words) => json!({"exec": {"command": words}}),
         Probe::Connected(ports) => script(&connected(ports)),

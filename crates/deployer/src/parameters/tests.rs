@@ -94,6 +94,14 @@ fn what_is_wrong_is_named_with_its_field() {
             "exposure.tls.secretName: it is not the name of a Secret",
         ),
         (
+            json!({"release": "zed", "services": {"horizon": {"replicas": 2}}}),
+            "services.horizon.replicas: this field is not built yet",
+        ),
+        (
+            json!({"release": "zed", "services": {"horizon": {"config": []}}}),
+            "services.horizon.config: invalid type: sequence, expected a map",
+        ),
+        (
             json!({"release": "zed", "services": {"searchlight": {}}}),
             "services.searchlight: the project was retired in 2021",
         ),

@@ -152,8 +152,8 @@ fn what_is_no_longer_wanted_goes_in_reverse_order_and_data_stays() {
         json!({"kind": kind, "metadata": {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z",
             "labels": {UID: held().uid(), crate::desired::STEP: step}}})
     };
-    there.push(extra("Deployment", "horizon", "horizon"));
-    there.push(extra("Service", "horizon", "configuration"));
+    there.push(extra("Deployment", "heat-api", "heat-api"));
+    there.push(extra("Service", "heat-api", "configuration"));
     there.push(extra(
         "PersistentVolumeClaim",
         "cinder-volumes",
@@ -168,10 +168,10 @@ fn what_is_no_longer_wanted_goes_in_reverse_order_and_data_stays() {
             .unwrap_or_else(|| panic!("{name}: {order:?}"))
     };
     // Zed has one program for what are several in 2025.1; a step that is gone comes first.
-    assert!(place("Deployment horizon") < place("Job nova-schema"));
+    assert!(place("Deployment heat-api") < place("Job nova-schema"));
     assert!(place("Deployment neutron-rpc-server") < place("Job nova-schema"));
     assert!(place("Job nova-schema") < place("Job nova-api-schema"));
-    assert!(place("Job keystone-schema") < place("Service horizon"));
+    assert!(place("Job keystone-schema") < place("Service heat-api"));
     assert!(change.kept.iter().any(|it| it.name == "cinder-volumes"));
 }
 

@@ -171,6 +171,8 @@ pub(crate) enum Content {
 pub(crate) enum Probe {
     /// A GET of the path on the port of this name is answered with a status below 400.
     Http(&'static str, &'static str),
+    /// The same, asked for as this host.
+    Page(&'static str, &'static str, &'static str),
     /// The port of this name accepts connections.
     Tcp(&'static str),
     /// The command succeeds.

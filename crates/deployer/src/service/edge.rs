@@ -1,5 +1,5 @@
-//! The edge: nginx, which ends TLS and passes each request on to the API of its port. It has the standard port of every
-//! API on the addresses of the control nodes, by a Service with these as external IPs: Pods need no rights on their nodes.
+//! The edge: nginx, which ends TLS and passes each request on to what its port is of. It has the standard port of every
+//! API, and 443 for the dashboard, on the addresses of the control nodes, by a Service with these as external IPs: Pods need no rights on their nodes.
 
 use super::definition::{Address, Definition, File, Probe, Run, Workload, command};
 use crate::certificate;
@@ -8,23 +8,35 @@ use crate::held::Held;
 use crate::parameters::{Exposure, Mode, Parameters};
 
 const USER: &str = "edge";
-/// The ports, which are those of the Services behind them.
+/// The ports of the Pod.
 const PORTS: &[(&str, u16)] = &[
     ("identity", 5000),
     ("consoles", 6080),
+    ("dashboard", 8443),
     ("compute", 8774),
     ("placement", 8778),
     ("image", 9292),
     ("network", 9696),
 ];
-/// The Service behind each port, in the same order.
-const BEHIND: [&str; 6] = [
-    "keystone",
-    "nova-novncproxy",
-    "nova",
-    "placement",
-    "glance",
-    "neutron",
+/// The same on the addresses of nodes. Without privileges a Pod has no port below 1024.
+const SERVED: &[(&str, u16)] = &[
+    ("identity", 5000),
+    ("consoles", 6080),
+    ("dashboard", 443),
+    ("compute", 8774),
+    ("placement", 8778),
+    ("image", 9292),
+    ("network", 9696),
+];
+/// The Service behind each port, in the same order, with its port.
+const BEHIND: [&str; 7] = [
+    "keystone:5000",
+    "nova-novncproxy:6080",
+    "horizon:80",
+    "nova:8774",
+    "placement:8778",
+    "glance:9292",
+    "neutron:9696",
 ];
 /// The directory of the certificate and its key.
 const TLS: &str = "/etc/edge/tls";
@@ -136,7 +148,7 @@ pub(super) fn definition(
         addresses: vec![Address {
             name: "edge",
             workload: "edge",
-            ports: PORTS,
+            ports: SERVED,
             replicas: false,
         }],
         external: exposure.nodes(),
@@ -154,6 +166,7 @@ pub(super) fn definition(
                 "neutron-api",
                 "nova-api",
                 "nova-novncproxy",
+                "horizon",
             ],
         }],
         ..Definition::default()
@@ -172,7 +185,7 @@ fn configuration() -> String {
             "    server {{
         listen {port} ssl;
 {more}        location / {{
-            proxy_pass http://{behind}:{port};
+            proxy_pass http://{behind};
         }}
     }}
 "
@@ -208,6 +221,24 @@ mod tests {
                 assert!(server.contains(&pass), "{}: {server}", entry.kind);
             }
         }
+    }
+
+    #[test]
+    fn the_dashboard_is_on_443_of_the_nodes() {
+        let text = configuration();
+        let (_, server) = text.split_once("        listen 8443 ssl;\n").unwrap();
+        let server = server.split("    server {").next().unwrap();
+        assert!(
+            server.contains("proxy_pass http://horizon:80;\n"),
+            "{server}"
+        );
+        let names = |ports: &[(&'static str, u16)]| -> Vec<&str> {
+            ports.iter().map(|(name, _)| *name).collect()
+        };
+        assert_eq!(names(PORTS), names(SERVED));
+        let different = PORTS.iter().zip(SERVED).filter(|(pod, node)| pod != node);
+        let different: Vec<_> = different.map(|(_, node)| *node).collect();
+        assert_eq!(different, [("dashboard", 443)]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use kube::api::Api;
 use serde_json::json;
 
 use super::place;
-use crate::cli::{OpenStackStatus, Output};
+use crate::cli::{OpenStackStatus, Output, PlaceArgs};
 use crate::environment::Environment;
 
 /// The status of a cloud as text or JSON.
@@ -29,18 +29,29 @@ pub(crate) async fn status(
         );
     };
     match args.output.output {
-        Output::Text => Ok(text(&cloud)),
+        Output::Text => Ok(text(&cloud, dashboard(&cloud, &args.cloud.place))),
         Output::Json => {
             let document = json!({
                 "name": name, "namespace": namespace, "release": cloud.spec.release,
-                "status": cloud.status,
+                "dashboard": dashboard(&cloud, &args.cloud.place), "status": cloud.status,
             });
             Ok(format!("{}\n", serde_json::to_string_pretty(&document)?))
         }
     }
 }
 
-fn text(cloud: &OpenStack) -> String {
+/// Where browsers find Horizon; `None` where nothing answers: inside the cluster alone, or on simulated nodes.
+fn dashboard(cloud: &OpenStack, place: &PlaceArgs) -> Option<String> {
+    url(cloud).filter(|_| !place::is_simulated(place))
+}
+
+/// The URL of Horizon at the edge, if there is one.
+pub(super) fn url(cloud: &OpenStack) -> Option<String> {
+    let exposure = cloud.spec.exposure.as_ref()?;
+    (exposure.mode == "Edge").then(|| format!("https://{}/", exposure.host))
+}
+
+fn text(cloud: &OpenStack, dashboard: Option<String>) -> String {
     let status = cloud.status.clone().unwrap_or_default();
     let mut text = String::new();
     let name = cloud.metadata.name.as_deref().unwrap_or_default();
@@ -50,6 +61,9 @@ fn text(cloud: &OpenStack) -> String {
         Some(ready) if ready.status == "True" => writeln!(text, "ready"),
         Some(ready) => writeln!(text, "not ready: {}", ready.message),
     };
+    if let Some(url) = dashboard {
+        let _ = writeln!(text, "dashboard: {url}");
+    }
     for step in &status.steps {
         let _ = writeln!(text, "  {}", line(step));
     }
@@ -75,5 +89,29 @@ pub(super) fn line(step: &StepStatus) -> String {
         (Phase::Ready, None) => format!("{name:<32} ready"),
         (Phase::Failed, _) => format!("{name:<32} failed: {message}"),
         (Phase::Waiting | Phase::Progressing, _) => format!("{name:<32} {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cloud(exposure: serde_json::Value) -> OpenStack {
+        let object = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
+            "metadata": {"name": "cloud"}, "spec": {"release": "2025.1", "exposure": exposure}});
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn the_dashboard_is_named_where_there_is_an_edge() {
+        let edge = cloud(json!({"mode": "Edge", "host": "cloud.test"}));
+        let printed = text(&edge, url(&edge));
+        assert!(
+            printed.contains("\ndashboard: https://cloud.test/\n"),
+            "{printed}"
+        );
+        let none = cloud(json!({"mode": "None"}));
+        assert_eq!(url(&none), None);
+        assert!(!text(&none, None).contains("dashboard"));
     }
 }

@@ -25,8 +25,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::parameters::Asked;
 use self::report::Report;
-use super::login;
 use super::place::Place;
+use super::{login, status};
 use crate::cli::OpenStackUp;
 use crate::connect::quoted_text;
 use crate::environment::Environment;
@@ -256,7 +256,7 @@ async fn follow(
             report.cloud(&cloud);
         }
         if is_ready && !was_ready {
-            announce(place, asked, report, &running.requests, status.steps.len()).await?;
+            announce(place, asked, report, &running.requests, &cloud).await?;
         } else if ready
             .is_some_and(|it| it.reason == "Conflict" || it.reason == "ConfigurationInvalid")
         {
@@ -269,26 +269,29 @@ async fn follow(
     }
 }
 
-/// Prints that the cloud is ready, and how a simulated one is used.
+/// Prints that the cloud is ready, and how a simulated one is used, or where the dashboard of another is.
 async fn announce(
     place: &Place,
     asked: &Asked,
     report: &mut Report<'_>,
     requests: &Requests,
-    steps: usize,
+    cloud: &OpenStack,
 ) -> anyhow::Result<()> {
+    let steps = cloud.status.as_ref().map_or(0, |it| it.steps.len());
+    let dashboard = status::url(cloud).filter(|_| place.simulated.is_none());
     let (name, namespace, seconds) = (&asked.name, &asked.namespace, report.seconds());
     let file = match &place.simulated {
         Some(simulated) => login::write(&place.client, simulated, namespace, name).await?,
         None => None,
     };
     let event = json!({"ready": {"name": name, "namespace": namespace, "seconds": seconds,
-        "cloudsYaml": file, "requests": report::counts(requests)}});
+        "cloudsYaml": file, "dashboard": dashboard, "requests": report::counts(requests)}});
     let mut lines = vec![format!("ready after {seconds:.1} s: {steps} steps")];
     lines.extend(file.map(|file| {
         let file = quoted_text(&file);
         format!("OS_CLIENT_CONFIG_FILE={file} openstack --os-cloud {name} catalog list")
     }));
+    lines.extend(dashboard.map(|url| format!("dashboard: {url}")));
     report.ready(&event, lines);
     Ok(())
 }

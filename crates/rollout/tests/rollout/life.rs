@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use api::openstack::v1alpha1::{OpenStack, Phase};
 use kube::Client;
+use kube::api::{Api, Patch, PatchParams};
 use kube::client::Body;
 use serde_json::json;
 use testbed::eventually;
@@ -87,6 +88,38 @@ async fn a_changed_option_restarts_the_programs_that_read_it() {
     ];
     assert_eq!(restarted(&after, &last), all);
     world.assert_at_rest().await;
+}
+
+#[tokio::test]
+async fn a_setting_of_the_dashboard_restarts_it_and_one_that_is_unknown_is_named() {
+    let world = World::open().await;
+    let _controller = world.controller();
+    world.create(json!({"release": "2025.1"})).await;
+    world.ready().await;
+    let before = world.serving().await;
+    let config = json!({"SITE_BRANDING": "Ours"});
+    world
+        .changed(json!({"spec": {"services": {"horizon": {"config": config}}}}))
+        .await;
+    world.ready().await;
+    eventually("the old Pod to end", || async {
+        let after = world.serving().await;
+        let single = after.values().all(|it| it.len() == 1);
+        single.then_some(()).ok_or(format!("{after:?}"))
+    })
+    .await;
+    assert_eq!(restarted(&before, &world.serving().await), ["horizon"]);
+    world.assert_at_rest().await;
+    let config = json!({"SITE_BRANDIN": "Ours"});
+    let patch = json!({"spec": {"services": {"horizon": {"config": config}}}});
+    let clouds: Api<OpenStack> = world.management.api();
+    let rejected = clouds
+        .patch(CLOUD, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .unwrap_err()
+        .to_string();
+    let part = "horizon 2025.1 has no setting SITE_BRANDIN; did you mean SITE_BRANDING?";
+    assert!(rejected.contains(part), "{rejected}");
 }
 
 #[tokio::test]

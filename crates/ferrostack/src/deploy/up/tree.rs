@@ -177,7 +177,7 @@ mod tests {
             "{lines:#?}"
         );
         for part in [
-            "cloud", "mariadb", "rabbitmq", "keystone", "neutron", "nova",
+            "cloud", "mariadb", "rabbitmq", "keystone", "neutron", "nova", "horizon",
         ] {
             let row = lines
                 .iter()

@@ -1,0 +1,60 @@
+//! Horizon: the dashboard in the browser. It has no data of its own, and no account: users log in at Keystone with theirs.
+
+mod settings;
+
+pub(crate) use self::settings::check;
+use self::settings::{KEY, SECRET, SETTINGS, STATIC};
+use super::definition::{Address, Definition, File, Probe, Run, Workload, uwsgi};
+use crate::cloud::Cloud;
+use crate::held::Held;
+
+/// The user that the package makes.
+const USER: &str = "horizon";
+/// The name by which the edge and the kubelet ask for it.
+const NAME: &str = "horizon";
+const PORTS: &[(&str, u16)] = &[("http", 8080)];
+/// The port of its Service: without privileges a Pod has none below 1024.
+const SERVED: &[(&str, u16)] = &[("http", 80)];
+const PROGRAM: &str = "/usr/share/openstack-dashboard/wsgi.py";
+
+/// What Horizon consists of.
+pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+    let mut words = uwsgi(PROGRAM, 8080);
+    // The files that were compressed when the image was built.
+    words.extend(["--static-map".to_owned(), format!("/static={STATIC}")]);
+    let key = held.password(KEY);
+    Definition {
+        name: NAME,
+        addresses: vec![Address {
+            name: NAME,
+            workload: NAME,
+            ports: SERVED,
+            replicas: false,
+        }],
+        workloads: vec![Workload {
+            name: NAME,
+            stateful: None,
+            run: Run {
+                command: words,
+                user: USER,
+                files: vec![
+                    File::public(NAME, SETTINGS, settings::public(&cloud.parameters)),
+                    File::secret("horizon-secret", SECRET, settings::secret(&key)),
+                ],
+                // Images that users upload pass through.
+                scratch: vec!["/tmp"],
+                ..Run::default()
+            },
+            ports: PORTS,
+            // The page on which users log in: templates, static files and settings are good.
+            ready: Probe::Page("http", "/auth/login/", NAME),
+            alive: Some(Probe::Tcp("http")),
+            // Without them nobody logs in.
+            needs: vec!["keystone-api", "memcached"],
+        }],
+        ..Definition::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! The settings of Horizon: Python, in place of Debian's `local_settings.py`. What they may be is a table of the release.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use crate::check::{Finding, Severity, fixed};
+use crate::config::Source;
+use crate::object::Password;
+use crate::options::nearest;
+use crate::parameters::Parameters;
+use crate::release::Release;
+use crate::service::edge;
+
+/// The file of the settings.
+pub(super) const SETTINGS: &str = "/etc/openstack-dashboard/local_settings.py";
+/// What is read after it.
+pub(super) const SECRET: &str = "/etc/openstack-dashboard/local_settings.d/50-secret.py";
+/// The account whose password signs sessions and tokens of forms.
+pub(super) const KEY: &str = "sessions-horizon";
+/// Where the package has the compressed static files.
+pub(super) const STATIC: &str = "/var/lib/openstack-dashboard/static";
+const KEYSTONE: &str = "http://keystone:5000/v3";
+
+/// Why users cannot set what belongs to the image.
+const IMAGE: &str = "the static files are made with it when the image is built";
+/// Settings without a value of ours that users cannot set.
+const FIXED: [(&str, &str); 11] = [
+    ("AVAILABLE_THEMES", IMAGE),
+    ("HORIZON_COMPRESS_OFFLINE_CONTEXT_BASE", IMAGE),
+    ("INTEGRATION_TESTS_SUPPORT", IMAGE),
+    ("MEDIA_ROOT", "nothing is stored in the Pod"),
+    ("MEDIA_URL", "nothing is stored in the Pod"),
+    ("NG_TEMPLATE_CACHE_AGE", IMAGE),
+    ("OPENSTACK_KEYSTONE_ENDPOINT_TYPE", INSIDE),
+    (
+        "OPENSTACK_PROFILER",
+        "there is no store for what it measures",
+    ),
+    ("POLICY_FILES_PATH", "the policies are those of the image"),
+    ("SECRET_KEY", "it is made once, and is in a Secret"),
+    ("THEME_COLLECTION_DIR", IMAGE),
+];
+const INSIDE: &str = "services call each other inside the cluster";
+
+/// The settings of a release that can be set.
+#[derive(Debug, Default, Deserialize)]
+struct Table {
+    #[cfg(test)]
+    version: String,
+    settings: BTreeMap<String, Kind>,
+}
+
+/// What the default of a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Boolean,
+    Integer,
+    String,
+    List,
+    Map,
+    /// It has none, or one that Horizon computes.
+    Any,
+}
+
+impl Kind {
+    fn problem(self, value: &Json) -> Option<&'static str> {
+        let (fits, words) = match self {
+            Self::Boolean => (value.is_boolean(), "it has to be true or false"),
+            Self::Integer => (
+                value.is_i64() || value.is_u64(),
+                "it has to be a whole number",
+            ),
+            Self::String => (value.is_string(), "it has to be a text"),
+            Self::List => (value.is_array(), "it has to be a list"),
+            Self::Map => (value.is_object(), "it has to be a map"),
+            Self::Any => (true, ""),
+        };
+        (!fits).then_some(words)
+    }
+}
+
+/// In the order of [`Release::ALL`]. A test looks whether each of them is there.
+static TABLES: [LazyLock<Table>; Release::ALL.len()] = [
+    LazyLock::new(|| parsed(include_str!("../../../options/zed/horizon.json"))),
+    LazyLock::new(|| parsed(include_str!("../../../options/2025.1/horizon.json"))),
+];
+
+fn parsed(text: &str) -> Table {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+type Settings = BTreeMap<String, (Json, Source)>;
+
+/// What the cloud's structure demands, and our defaults.
+fn ours(parameters: &Parameters) -> Settings {
+    let region = parameters.region.as_str();
+    let mut settings = Settings::new();
+    let mut set = |name: &str, value: Json, source| {
+        settings.insert(name.to_owned(), (value, source));
+    };
+    let sessions = Source::Structure("sessions are in the cache of the cloud");
+    set(
+        "CACHES",
+        json!({"default": cache(parameters.release)}),
+        sessions.clone(),
+    );
+    let engine = "django.contrib.sessions.backends.cache";
+    set("SESSION_ENGINE", engine.into(), sessions);
+    let inside = Source::Structure(INSIDE);
+    set("OPENSTACK_KEYSTONE_URL", KEYSTONE.into(), inside.clone());
+    set("OPENSTACK_ENDPOINT_TYPE", "internalURL".into(), inside);
+    let of_region = Source::Parameter("region");
+    set(
+        "AVAILABLE_REGIONS",
+        json!([[KEYSTONE, region]]),
+        of_region.clone(),
+    );
+    set("DEFAULT_SERVICE_REGIONS", json!({"*": region}), of_region);
+    let image = Source::Structure(IMAGE);
+    set("COMPRESS_OFFLINE", true.into(), image.clone());
+    set("STATIC_ROOT", STATIC.into(), image.clone());
+    set("STATIC_URL", "/static/".into(), image.clone());
+    set("WEBROOT", "/".into(), image);
+    let debug = "pages with errors would show settings and tokens";
+    set("DEBUG", false.into(), Source::Structure(debug));
+    set(
+        "LOGGING",
+        logging(),
+        Source::Default("logs are read with kubectl logs"),
+    );
+    // The kubelet and the edge inside the cluster, and forwarded ports.
+    let mut hosts = vec![super::NAME.to_owned(), "localhost".to_owned()];
+    if let Some(exposure) = edge::of(parameters) {
+        hosts.push(exposure.host.clone());
+        hosts.extend(
+            exposure
+                .nodes()
+                .into_iter()
+                .filter(|it| *it != exposure.host),
+        );
+        let edge = Source::Structure("the edge ends TLS and sets the headers");
+        let header = json!(["HTTP_X_FORWARDED_PROTO", "https"]);
+        set("SECURE_PROXY_SSL_HEADER", header, edge.clone());
+        set(
+            "SECURE_PROXY_ADDR_HEADER",
+            "HTTP_X_FORWARDED_FOR".into(),
+            edge.clone(),
+        );
+        set("CSRF_COOKIE_SECURE", true.into(), edge.clone());
+        set("SESSION_COOKIE_SECURE", true.into(), edge);
+    }
+    set("ALLOWED_HOSTS", json!(hosts), Source::Parameter("exposure"));
+    settings
+}
+
+fn cache(release: Release) -> Json {
+    let backend = match release {
+        Release::Zed => "django.core.cache.backends.memcached.MemcachedCache",
+        Release::Epoxy => "django.core.cache.backends.memcached.PyMemcacheCache",
+    };
+    json!({"BACKEND": backend, "LOCATION": "memcached:11211"})
+}
+
+fn logging() -> Json {
+    json!({
+        "version": 1,
+        "disable_existing_loggers": false,
+        "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["console"], "level": "WARNING"},
+        // Who logs in, and who fails to.
+        "loggers": {"openstack_auth": {"level": "INFO"}},
+    })
+}
+
+/// Every finding about the settings of the user.
+pub(crate) fn check(parameters: &Parameters) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    judge(parameters, |finding| findings.push(finding));
+    findings
+}
+
+/// All settings: ours, and above these what of the user's is accepted.
+fn judge(parameters: &Parameters, mut report: impl FnMut(Finding)) -> Settings {
+    let mut settings = ours(parameters);
+    for (name, value) in &parameters.services.horizon.config {
+        match problem(name, value, &settings, parameters.release) {
+            None => {
+                settings.insert(name.clone(), (value.clone(), Source::User));
+            }
+            Some(message) => report(Finding {
+                severity: Severity::Error,
+                path: format!("services.horizon.config.{name}"),
+                message,
+            }),
+        }
+    }
+    settings
+}
+
+/// Why a setting of the user is rejected.
+fn problem(name: &str, value: &Json, ours: &Settings, release: Release) -> Option<String> {
+    if let Some((_, why)) = FIXED.into_iter().find(|it| it.0 == name) {
+        return fixed(&Source::Structure(why)).map(|it| it.replace("option", "setting"));
+    }
+    if let Some((_, source)) = ours.get(name) {
+        return fixed(source).map(|it| it.replace("option", "setting"));
+    }
+    let table = TABLES.get(release as usize)?;
+    let Some(kind) = table.settings.get(name) else {
+        let near = nearest(name, table.settings.keys().map(String::as_str));
+        let near = near.map(|it| format!("; did you mean {it}?"));
+        let near = near.unwrap_or_default();
+        return Some(format!("horizon {release} has no setting {name}{near}"));
+    };
+    kind.problem(value).map(str::to_owned)
+}
+
+/// The file without the secret.
+pub(super) fn public(parameters: &Parameters) -> String {
+    let mut text = "# Made from the parameters of the cloud.\n".to_owned();
+    for (name, (value, _)) in judge(parameters, |_| ()) {
+        let _ = writeln!(text, "{name} = {}", python(&value));
+    }
+    text
+}
+
+/// The file of the secret.
+pub(super) fn secret(key: &Password) -> String {
+    format!("SECRET_KEY = {}\n", python(&key.expose().into()))
+}
+
+/// A value as Python writes it.
+fn python(value: &Json) -> String {
+    match value {
+        Json::Null => "None".to_owned(),
+        Json::Bool(true) => "True".to_owned(),
+        Json::Bool(false) => "False".to_owned(),
+        // The escapes of JSON are those of Python.
+        Json::Number(_) | Json::String(_) => value.to_string(),
+        Json::Array(items) => {
+            let items: Vec<String> = items.iter().map(python).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Json::Object(entries) => {
+            let entry = |(key, value): (&String, &Json)| {
+                format!("{}: {}", Json::from(key.as_str()), python(value))
+            };
+            let entries: Vec<String> = entries.iter().map(entry).collect();
+            format!("{{{}}}", entries.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
