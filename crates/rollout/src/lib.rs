@@ -3,6 +3,7 @@
 //! ```text
 //!   view       what is in the namespaces of clouds, from watches
 //!   reconcile  fetch, plan (deployer: pure), apply, status
+//!   rendered   what is desired, until it changes
 //!   apply      creates, changes and deletes objects; nothing that is not the cloud's
 //!   accounts   what services have in RabbitMQ and Keystone, by their APIs
 //!   reach      HTTP to a Pod, by a port that the API server forwards
@@ -19,6 +20,7 @@ mod problem;
 mod reach;
 mod reconcile;
 mod remove;
+mod rendered;
 mod run;
 mod status;
 mod view;

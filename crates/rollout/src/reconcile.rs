@@ -17,6 +17,7 @@ use crate::accounts::{Known, Look};
 use crate::apply::{self, Applied};
 use crate::problem::Problem;
 use crate::remove;
+use crate::rendered::Rendered;
 use crate::status::{self, Outcome};
 use crate::view::{Seen, View};
 
@@ -25,6 +26,7 @@ pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) view: View,
     pub(crate) accounts: Known,
+    pub(crate) rendered: Rendered,
     pub(crate) looked: Option<Arc<watch::Sender<bool>>>,
 }
 
@@ -39,6 +41,7 @@ pub(crate) async fn reconcile(
     let seen = context.view.of(&namespace)?;
     if object.metadata.deletion_timestamp.is_some() {
         context.accounts.forget(&namespace);
+        context.rendered.forget(&namespace);
         return remove::remove(&api, &object, &context.client, &seen).await;
     }
     if !finalizer::has(&*object, FINALIZER) {
@@ -93,7 +96,7 @@ async fn rolled_out(
         return (Outcome::Conflict(lost(&missing)), rest);
     }
     let held = Held::complete(&cloud.name, &seen.objects, rand::random);
-    let graph = deployer::desired(cloud, &held);
+    let graph = context.rendered.of(cloud, &held);
     let plan = deployer::plan(&graph, &seen.objects);
     if !plan.conflicts.is_empty() {
         return (Outcome::Conflict(plan.conflicts.join("; ")), rest);

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::accounts::Known;
 use crate::reconcile::{self, Context};
+use crate::rendered::Rendered;
 use crate::view::View;
 
 /// The name of the controller in logs and metrics.
@@ -80,6 +81,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
         client,
         view,
         accounts: Known::default(),
+        rendered: Rendered::default(),
         looked: options.looked,
     });
     controller::run(controller, reconcile::reconcile, context, settings).await;

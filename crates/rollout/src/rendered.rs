@@ -1,0 +1,80 @@
+//! What is desired of each cloud, kept until what it follows from changes: another look renders no file again, and signs
+//! no certificate.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use deployer::{Cloud, Graph, Held};
+use parking_lot::Mutex;
+
+/// The steps of clouds, by namespace.
+#[derive(Default)]
+pub(crate) struct Rendered {
+    known: Mutex<HashMap<String, Entry>>,
+}
+
+struct Entry {
+    cloud: Cloud,
+    held: Held,
+    graph: Arc<Graph>,
+}
+
+impl Rendered {
+    /// The steps of a cloud.
+    pub(crate) fn of(&self, cloud: &Cloud, held: &Held) -> Arc<Graph> {
+        let known =
+            self.known.lock().get(&cloud.namespace).and_then(|it| {
+                (it.cloud == *cloud && it.held == *held).then(|| Arc::clone(&it.graph))
+            });
+        if let Some(graph) = known {
+            return graph;
+        }
+        let graph = Arc::new(deployer::desired(cloud, held));
+        let entry = Entry {
+            cloud: cloud.clone(),
+            held: held.clone(),
+            graph: Arc::clone(&graph),
+        };
+        self.known.lock().insert(cloud.namespace.clone(), entry);
+        graph
+    }
+
+    /// Forgets a cloud that is gone.
+    pub(crate) fn forget(&self, namespace: &str) {
+        self.known.lock().remove(namespace);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use deployer::{Parameters, Release};
+    use serde_json::json;
+
+    use super::*;
+
+    fn cloud(release: Release) -> Cloud {
+        Cloud::of(&json!({}), Parameters::of(release)).unwrap()
+    }
+
+    #[test]
+    fn a_cloud_is_rendered_again_when_its_parameters_or_what_is_held_change() {
+        let rendered = Rendered::default();
+        let (zed, held) = (cloud(Release::Zed), Held::complete("cloud", &[], || 7));
+        let first = rendered.of(&zed, &held);
+        assert_eq!(*first, deployer::desired(&zed, &held));
+        assert!(Arc::ptr_eq(&first, &rendered.of(&zed, &held)));
+        let epoxy = cloud(Release::Epoxy);
+        assert_eq!(
+            *rendered.of(&epoxy, &held),
+            deployer::desired(&epoxy, &held)
+        );
+        let other = Held::complete("cloud", &[], || 8);
+        assert_eq!(
+            *rendered.of(&epoxy, &other),
+            deployer::desired(&epoxy, &other)
+        );
+        rendered.forget(&zed.namespace);
+        let again = rendered.of(&zed, &held);
+        assert!(!Arc::ptr_eq(&first, &again) && first == again);
+    }
+}
