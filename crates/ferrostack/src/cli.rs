@@ -33,7 +33,7 @@ pub(crate) use self::cluster::{
 };
 pub(crate) use self::convert::Convert;
 pub(crate) use self::deploy::{
-    CloudArgs, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
+    CloudArgs, On, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
     OpenStackStatus, OpenStackUp, OpenStackWhy, PlaceArgs, PlanServer,
 };
 pub(crate) use self::documentation::{command, parse};

@@ -4,6 +4,7 @@
 mod delete;
 mod explain;
 mod login;
+mod machine;
 mod place;
 mod plan;
 mod status;

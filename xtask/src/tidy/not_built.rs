@@ -63,7 +63,7 @@ const ENTRIES: [(&str, &str); 21] = [
     ),
     (
         "upgrades from one release to another are not built",
-        "`--on this-machine`, upgrade",
+        ", upgrade | rejected as unknown",
     ),
     (
         "Gateway and LoadBalancer are not built",

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::OutputArg;
 use super::values::duration;
@@ -12,7 +12,7 @@ use super::values::duration;
 pub(crate) enum OpenStack {
     /// Make a cloud, or change it, and run its controller until Ctrl-C. What runs goes on running.
     ///
-    /// Without --kubeconfig and --context everything is simulated: an API server in this process and nodes on which no
+    /// Without --on, --kubeconfig and --context everything is simulated: an API server in this process and nodes on which no
     /// program runs.
     Up(OpenStackUp),
     /// Print how far a cloud is, and what each step waits for.
@@ -81,10 +81,22 @@ pub(crate) struct OpenStackUp {
     /// Timeout of --exit-when-ready, such as `90s` or `10m`.
     #[arg(long, default_value = "30m", value_name = "DURATION", value_parser = duration, requires = "exit_when_ready")]
     pub(crate) timeout: Duration,
+    /// Where the cloud is, if not in a cluster of yours.
+    #[arg(long, value_enum, value_name = "PLACE", conflicts_with_all = ["kubeconfig", "context"])]
+    pub(crate) on: Option<On>,
     #[command(flatten)]
     pub(crate) place: PlaceArgs,
     #[command(flatten)]
     pub(crate) output: OutputArg,
+}
+
+/// Where a cloud is that is in no cluster of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum On {
+    /// On nodes on which no program runs [default].
+    Simulated,
+    /// On a Kubernetes of one node, which the scripts of a checkout make on this machine, as root.
+    ThisMachine,
 }
 
 #[derive(Debug, Args)]

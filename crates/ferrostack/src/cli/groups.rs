@@ -92,7 +92,14 @@ const GROUPS: [(&str, &[&str]); 13] = [
     ),
     (
         "API server",
-        &["kubeconfig", "context", "namespace", "master", "empty"],
+        &[
+            "on",
+            "kubeconfig",
+            "context",
+            "namespace",
+            "master",
+            "empty",
+        ],
     ),
     (
         "Simulated cloud",

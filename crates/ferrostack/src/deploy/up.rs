@@ -26,12 +26,12 @@ use tokio_util::sync::CancellationToken;
 use self::parameters::Asked;
 use self::report::Report;
 use super::place::Place;
-use super::{login, status};
-use crate::cli::OpenStackUp;
+use super::{login, machine, status};
+use crate::cli::{On, OpenStackUp, PlaceArgs};
 use crate::connect::quoted_text;
 use crate::environment::Environment;
 
-const SIMULATED: &str = "simulated: nothing is started on this machine. A real OpenStack: `images/build`, then `tests/kubernetes/node install` \
+const SIMULATED: &str = "simulated: nothing is started on this machine. A real OpenStack: --on this-machine, after `tests/kubernetes/node install`, \
      or a cluster of yours, which is named with --kubeconfig or --context";
 /// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -52,7 +52,11 @@ pub(crate) async fn up(
     let stop = shutdown.child_token();
     let _end = stop.clone().drop_guard();
     let metrics = Metrics::default();
-    let mut place = Place::open(&args.place, environment, &metrics, &stop).await?;
+    let place = cluster(args, &asked, environment, &mut report, &shutdown).await?;
+    let Some(place) = place else {
+        return Ok(());
+    };
+    let mut place = Place::open(&place, environment, &metrics, &stop).await?;
     if place.simulated.is_some() {
         report.note(SIMULATED);
     }
@@ -93,6 +97,30 @@ pub(crate) async fn up(
         report.stopped(&running.requests);
     }
     Ok(())
+}
+
+/// The cluster of the cloud, which is made where it is to be on this machine; `None` after `shutdown`.
+async fn cluster(
+    args: &OpenStackUp,
+    asked: &Asked,
+    environment: &Environment,
+    report: &mut Report<'_>,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Option<PlaceArgs>> {
+    if args.on != Some(On::ThisMachine) {
+        return Ok(Some(args.place.clone()));
+    }
+    let release = asked.object["spec"]["release"].as_str();
+    let release = release.context("the parameters have no release")?;
+    let mut note = |text: &str| report.note(text);
+    let kubeconfig = tokio::select! {
+        made = machine::prepared(release, environment, &mut note) => made?,
+        () = shutdown.cancelled() => return Ok(None),
+    };
+    Ok(Some(PlaceArgs {
+        kubeconfig: Some(kubeconfig),
+        ..PlaceArgs::default()
+    }))
 }
 
 /// What is known of the controller.

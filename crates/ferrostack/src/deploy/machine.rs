@@ -1,0 +1,187 @@
+//! `openstack up --on this-machine`: the image of the release, and a Kubernetes of one node, by the scripts of a checkout.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, bail};
+use tokio::process::Command;
+
+use crate::connect::quoted_text;
+use crate::environment::Environment;
+
+/// What makes the image of a release, and what makes the node.
+const IMAGE: &str = "images/build";
+const NODE: &str = "tests/kubernetes/node";
+/// Where the node keeps its state, unless this variable says otherwise.
+const STATE: (&str, &str) = ("FERROSTACK_NODE_STATE", "target/node");
+
+/// This machine with the scripts of a checkout.
+struct Machine {
+    checkout: PathBuf,
+    /// The kubeconfig of its node.
+    kubeconfig: PathBuf,
+}
+
+/// Makes the image of a release and the node, as far as they are not there. Returns the kubeconfig of the node.
+///
+/// # Errors
+/// Without a checkout or root: what to do instead. If a script fails: which.
+pub(super) async fn prepared(
+    release: &str,
+    environment: &Environment,
+    note: &mut dyn FnMut(&str),
+) -> anyhow::Result<PathBuf> {
+    let machine = Machine::of(environment)?;
+    if !rustix::process::geteuid().is_root() {
+        bail!("{}", machine.by_hand(release, &environment.program));
+    }
+    for words in machine.commands(release) {
+        note(&words.join(" "));
+        machine.run(&words).await?;
+    }
+    Ok(machine.kubeconfig)
+}
+
+impl Machine {
+    fn of(environment: &Environment) -> anyhow::Result<Self> {
+        let here = &environment.working_dir;
+        let has_scripts = |it: &&Path| [IMAGE, NODE].iter().all(|path| it.join(path).is_file());
+        let Some(checkout) = here.ancestors().find(has_scripts) else {
+            bail!(
+                "--on this-machine runs {IMAGE} and {NODE} of a checkout of Ferrostack, in which {} is not: change to one, or name a cluster with --kubeconfig or --context",
+                here.display()
+            );
+        };
+        let state = match environment.non_empty(STATE.0) {
+            Some(state) => here.join(state),
+            None => checkout.join(STATE.1),
+        };
+        Ok(Self {
+            checkout: checkout.to_owned(),
+            kubeconfig: state.join("kubeconfig"),
+        })
+    }
+
+    /// The commands, with the checkout as their directory.
+    fn commands(&self, release: &str) -> [Vec<String>; 2] {
+        let images = format!("target/images/openstack/{release}");
+        [
+            vec![IMAGE, "--release", release],
+            vec![NODE, "up", "--images", &images],
+        ]
+        .map(|words| words.into_iter().map(str::to_owned).collect())
+    }
+
+    /// What somebody does who is not root.
+    fn by_hand(&self, release: &str, program: &str) -> String {
+        let mut words = format!(
+            "--on this-machine needs root: nodes are namespaces, and images are made of packages. Run these in {}:",
+            self.checkout.display()
+        );
+        for command in self.commands(release) {
+            let _ = write!(words, "\n  sudo {}", command.join(" "));
+        }
+        let _ = write!(
+            words,
+            "\nand then:\n  {program} openstack up --kubeconfig {}",
+            quoted_text(&self.kubeconfig.display().to_string())
+        );
+        words
+    }
+
+    async fn run(&self, words: &[String]) -> anyhow::Result<()> {
+        let (program, arguments) = words.split_first().context("there is no command")?;
+        // What it prints is no part of our own output; its errors are.
+        let done = Command::new(self.checkout.join(program))
+            .args(arguments)
+            .current_dir(&self.checkout)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .status()
+            .await;
+        let status = done.with_context(|| format!("cannot run {program}"))?;
+        if !status.success() {
+            bail!("{} failed: {status}", words.join(" "));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// A checkout whose scripts note that they ran.
+    fn checkout(exit: i32) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        for path in [IMAGE, NODE] {
+            let path = directory.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let script =
+                format!("#!/bin/sh\necho noise\necho \"${{0##*/}} $*\" >>log\nexit {exit}\n");
+            std::fs::write(&path, script).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        directory
+    }
+
+    fn within(directory: &Path) -> Environment {
+        let mut environment = Environment::with(&[]);
+        environment.working_dir = directory.to_owned();
+        environment
+    }
+
+    #[tokio::test]
+    async fn image_and_node_are_made_one_after_the_other() {
+        let directory = checkout(0);
+        let deep = directory.path().join("images");
+        let machine = Machine::of(&within(&deep)).unwrap();
+        for words in machine.commands("zed") {
+            machine.run(&words).await.unwrap();
+        }
+        let log = std::fs::read_to_string(directory.path().join("log")).unwrap();
+        assert_eq!(
+            log,
+            "build --release zed\nnode up --images target/images/openstack/zed\n"
+        );
+        let state = directory.path().join("target/node/kubeconfig");
+        assert_eq!(machine.kubeconfig, state);
+    }
+
+    #[tokio::test]
+    async fn a_script_that_fails_is_named() {
+        let directory = checkout(3);
+        let machine = Machine::of(&within(directory.path())).unwrap();
+        let error = machine.run(&machine.commands("zed")[0]).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "images/build --release zed failed: exit status: 3"
+        );
+    }
+
+    #[test]
+    fn who_is_not_root_or_in_no_checkout_is_told_what_to_do() {
+        let directory = checkout(0);
+        let machine = Machine::of(&within(directory.path())).unwrap();
+        let words = machine.by_hand("2025.1", "ferrostack");
+        for line in [
+            "\n  sudo images/build --release 2025.1\n",
+            "\n  sudo tests/kubernetes/node up --images target/images/openstack/2025.1\n",
+            "\n  ferrostack openstack up --kubeconfig /",
+        ] {
+            assert!(words.contains(line), "{words}");
+        }
+        let outside = tempfile::tempdir().unwrap();
+        let error = Machine::of(&within(outside.path())).err().unwrap();
+        assert!(
+            error
+                .to_string()
+                .contains("name a cluster with --kubeconfig"),
+            "{error}"
+        );
+    }
+}
