@@ -92,12 +92,12 @@ impl Machine {
 
     async fn run(&self, words: &[String]) -> anyhow::Result<()> {
         let (program, arguments) = words.split_first().context("there is no command")?;
-        // What it prints is no part of our own output; its errors are.
+        // It takes minutes and prints its steps, which are no part of the output that programs read.
         let done = Command::new(self.checkout.join(program))
             .args(arguments)
             .current_dir(&self.checkout)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::from(std::io::stderr()))
             .kill_on_drop(true)
             .status()
             .await;
