@@ -89,6 +89,9 @@ pub struct Options {
     pub more_metrics: Option<Arc<dyn Fn() -> String + Send + Sync>>,
     /// The number of past events of each resource from which watches can resume; older ones get 410 Gone.
     pub history: usize,
+    /// Where there is a file: the bytes of the objects of the latest events that are kept in memory, for watches that
+    /// follow the writes. Older events are read from the file when a watch or a list asks for them.
+    pub recent: usize,
 }
 
 impl Default for Options {
@@ -110,6 +113,7 @@ impl Default for Options {
             not_run: None,
             more_metrics: None,
             history: 1000,
+            recent: 2 << 20,
         }
     }
 }
@@ -120,6 +124,7 @@ impl std::fmt::Debug for Options {
             .field("store", &self.store)
             .field("kubernetes_version", &self.kubernetes_version)
             .field("history", &self.history)
+            .field("recent", &self.recent)
             .finish_non_exhaustive()
     }
 }

@@ -201,7 +201,7 @@ async fn verb(call: &Call, method: &Method, warnings: &mut Warnings) -> Result<A
     match (&call.name, call.subresource.as_deref()) {
         (None, _) => match *method {
             Method::GET if call.query.flag("watch") => watch::watch(call).await,
-            Method::GET => conversion::resolve(&call.core, || read::list(call)).await,
+            Method::GET => read::list(call).await,
             Method::POST => write::create(call, warnings).await,
             Method::DELETE => delete::delete_collection(call, warnings).await,
             _ => Err(ApiError::method_not_allowed()),

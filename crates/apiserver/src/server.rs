@@ -101,6 +101,8 @@ pub struct Stats {
     pub revision: u64,
     /// The number of open watches.
     pub watches: usize,
+    /// The bytes that the past takes in memory: logs of events, lines of watches, and objects that are not current.
+    pub past_bytes: usize,
     /// The size of the database file and its log in bytes; 0 in memory.
     pub database_bytes: u64,
 }
@@ -139,6 +141,7 @@ impl Core {
         Stats {
             objects: state.objects,
             object_bytes: state.object_bytes,
+            past_bytes: state.past_bytes(),
             revision: state.revision,
             watches: self.watches.load(Ordering::Relaxed),
             database_bytes,
@@ -154,7 +157,7 @@ impl ApiServer {
     /// When the database or an option cannot be used.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let authenticator = Authenticator::new(&options)?;
-        let store = Store::open(&options.store, options.history).await?;
+        let store = Store::open(&options.store, options.history, options.recent).await?;
         let shutdown = CancellationToken::new();
         let core = Arc::new(Core {
             options,

@@ -1,10 +1,12 @@
-//! Objects and their history behind one interface: in memory, or in SQLite with the current state in memory.
+//! Objects and their history behind one interface: in memory, or in SQLite with the current state and the latest events
+//! in memory.
 //!
 //! As in etcd, one counter numbers all writes and never goes back. A write names the revision that
 //! it replaces; it is rejected if that is not the current one. It is acknowledged, and visible to
 //! anyone, only once it is durable.
 
 pub(crate) mod gate;
+mod log;
 mod object;
 mod packing;
 mod schema_change;
@@ -15,16 +17,22 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use rusqlite::Connection;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 pub(crate) use gate::Unstorable;
+pub(crate) use log::At;
 pub(crate) use object::{Change, Draft, Event, Object, frame, json_at};
-pub(crate) use state::{Gone, Notice, Place, State};
+pub(crate) use sqlite::past::Unread;
+pub(crate) use state::{Notice, Place, State};
 
 use crate::kinds::{CRD_COLLECTION, Registry, Resource};
 use crate::options;
 use crate::server::OpenError;
+use packing::PACK_ABOVE;
+use sqlite::Retention;
+use sqlite::past;
 
 pub(crate) const NAMESPACES: &str = "/namespaces";
 
@@ -129,30 +137,38 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the store; reads everything current into memory.
-    pub(crate) async fn open(options: &options::Store, history: usize) -> Result<Self, OpenError> {
+    /// Opens the store; reads everything current into memory. `history` and `recent` are those of
+    /// [`Options`](options::Options).
+    pub(crate) async fn open(
+        options: &options::Store,
+        history: usize,
+        recent: usize,
+    ) -> Result<Self, OpenError> {
+        let state = State::new(history);
         match options {
             options::Store::Memory => {
-                let state = RwLock::new(State::new(history));
                 let registry = ArcSwap::new(Registry::built_in());
-                Ok(Self {
-                    guard: OnceLock::new(),
-                    shared: Arc::new(Shared { state, registry }),
-                    writer: None,
-                    applying_schema: tokio::sync::Mutex::default(),
-                })
+                let state = RwLock::new(state);
+                Ok(Self::new(Arc::new(Shared { state, registry }), None))
             }
             options::Store::Sqlite { path, synchronous } => {
-                let (shared, writer) = sqlite::open(path.clone(), *synchronous, history).await?;
-                let store = Self {
-                    guard: OnceLock::new(),
-                    shared,
-                    writer: Some(writer),
-                    applying_schema: tokio::sync::Mutex::default(),
-                };
+                let state = state.packing_above(PACK_ABOVE).with_file(recent);
+                let retention = Retention::default();
+                let (shared, writer) =
+                    sqlite::open(path.clone(), *synchronous, state, retention).await?;
+                let store = Self::new(shared, Some(writer));
                 store.apply_schemas().await;
                 Ok(store)
             }
+        }
+    }
+
+    fn new(shared: Arc<Shared>, writer: Option<sqlite::Writer>) -> Self {
+        Self {
+            guard: OnceLock::new(),
+            shared,
+            writer,
+            applying_schema: tokio::sync::Mutex::default(),
         }
     }
 
@@ -177,6 +193,45 @@ impl Store {
 
     pub(crate) fn get(&self, collection: &str, key: &str) -> Option<Arc<Object>> {
         self.read().get(collection, key).cloned()
+    }
+
+    /// At most `limit` events of a collection after `revision`, and the revision of the store at that moment: there is no
+    /// event between the last of them, if there are fewer, and that revision.
+    pub(crate) async fn events(
+        &self,
+        collection: &Arc<str>,
+        revision: u64,
+        limit: usize,
+    ) -> Result<(Vec<Arc<Event>>, u64), Unread> {
+        {
+            let state = self.read();
+            if let Some(events) = state.events(collection, revision, limit)? {
+                return Ok((events, state.revision));
+            }
+        }
+        let collection = Arc::clone(collection);
+        self.read_file(move |file, shared| past::events(file, shared, &collection, revision, limit))
+            .await
+    }
+
+    /// The objects as they were at an old revision.
+    pub(crate) async fn range_at(&self, at: At) -> Result<Vec<Arc<Object>>, Unread> {
+        if let Some(objects) = self.read().range_at(&at)? {
+            return Ok(objects);
+        }
+        self.read_file(move |file, shared| past::range_at(file, shared, &at))
+            .await
+    }
+
+    async fn read_file<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection, &Shared) -> Result<T, Unread> + Send + 'static,
+    ) -> Result<T, Unread> {
+        let read = match &self.writer {
+            Some(writer) => writer.read(read).await,
+            None => None,
+        };
+        read.unwrap_or_else(|| Err(Unread::Failed("the store is closed".to_owned())))
     }
 
     /// Writes, and returns once the write is durable and visible.

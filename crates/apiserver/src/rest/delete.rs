@@ -131,7 +131,7 @@ pub(crate) async fn delete_collection(
             .cloned()
             .collect()
     };
-    let answer = conversion::resolve(&call.core, || super::read::list(call)).await?;
+    let answer = super::read::list(call).await?;
     for object in objects {
         let asked = Some(Asked { call, warnings });
         match delete_asked(&call.core, &call.resource, &object.key, &options, asked).await {

@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 
 use super::view::{self, Kind};
 use super::{Answer, Call};
+use crate::conversion;
 use crate::error::ApiError;
 use crate::http::accept::Form;
 use crate::http::go_json;
 use crate::kinds::{Resource, selectable};
 use crate::schema::FieldError;
 use crate::selector::{FieldSelector, LabelSelector};
-use crate::store::Object;
+use crate::store::{At, Object, Unread};
 use crate::table;
 
 /// Answers a get.
@@ -153,9 +154,14 @@ struct Page {
 }
 
 /// Answers a list.
-pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
+pub(crate) async fn list(call: &Call) -> Result<Answer, ApiError> {
     let selection = Selection::of(call)?;
-    let page = page(call, &selection)?;
+    let page = page(call, &selection).await?;
+    conversion::resolve(&call.core, || list_of(call, &page)).await
+}
+
+/// A page in the form and version of a request.
+fn list_of(call: &Call, page: &Page) -> Result<Answer, ApiError> {
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
     // A Table omits an empty `continue`.
     if call.resource.is_custom() && call.accept.form != Form::Table {
@@ -231,7 +237,7 @@ pub(crate) fn list(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
-fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
+async fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
     // A negative limit is no limit in kube-apiserver.
     let negative = call
         .query
@@ -256,26 +262,42 @@ fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
         ));
     }
     let exact = exact_revision(call)?;
-    let collection = &*call.resource.collection;
-    let state = call.core.store.read();
     let after = from.as_ref().map(|(_, key)| key.as_str());
     let at = from.as_ref().map(|(revision, _)| *revision).or(exact);
-    if let Some(asked) = at.or(call.query.revision()?)
-        && asked > state.revision
-    {
-        return Err(too_large(asked, state.revision));
-    }
-    let revision = at.unwrap_or(state.revision);
-    let mut objects = match at {
-        Some(at) if at != state.revision => state
-            .range_at(collection, &selection.prefix, after, at)
-            .map_err(|_| history_gone(from.as_ref(), state.revision))?,
-        _ => state
-            .range(collection, &selection.prefix, after)
-            .cloned()
-            .collect(),
+    let asked = at.or(call.query.revision()?);
+    let collection = &call.resource.collection;
+    let store = &call.core.store;
+    let (current, objects) = {
+        let state = store.read();
+        if let Some(asked) = asked
+            && asked > state.revision
+        {
+            return Err(too_large(asked, state.revision));
+        }
+        let now = at.is_none_or(|at| at == state.revision);
+        let objects = now.then(|| state.range(collection, &selection.prefix, after));
+        (
+            state.revision,
+            objects.map(|objects| objects.cloned().collect()),
+        )
     };
-    drop(state);
+    let revision = at.unwrap_or(current);
+    let mut objects: Vec<Arc<Object>> = match objects {
+        Some(objects) => objects,
+        None => {
+            let at = At {
+                collection: Arc::clone(collection),
+                prefix: selection.prefix.clone(),
+                after: after.map(str::to_owned),
+                revision,
+            };
+            let objects = store.range_at(at).await;
+            objects.map_err(|unread| match unread {
+                Unread::Gone(_) => history_gone(from.as_ref(), current),
+                Unread::Failed(problem) => ApiError::internal(problem),
+            })?
+        }
+    };
     if !selection.is_everything() {
         objects.retain(|object| selection.matches(object));
     }

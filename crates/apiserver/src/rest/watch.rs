@@ -24,7 +24,7 @@ use crate::http::query::Query;
 use crate::kinds::{CRD_COLLECTION, Resource};
 use crate::metrics::{Labels, Watching};
 use crate::server::Core;
-use crate::store::{Change, Event, Gone, Object, frame};
+use crate::store::{Change, Event, Object, Unread, frame};
 use crate::table;
 
 /// The interval of bookmarks in kube-apiserver.
@@ -232,15 +232,13 @@ impl Watcher {
             tokio::pin!(alarm, stopped);
             loop {
                 changed.borrow_and_update();
-                let found = {
-                    let state = self.core.store.read();
-                    // The revision is read together with the events, so that a bookmark never precedes an event.
-                    state.events(&self.resource.collection, seen, BATCH).map(|events| (events, state.revision))
-                };
+                // The revision is read together with the events, so that a bookmark never precedes an event.
+                let found = core.store.events(&self.resource.collection, seen, BATCH).await;
                 let (events, revision) = match found {
                     Ok(found) => found,
-                    Err(gone) => {
-                        yield expired(seen, gone);
+                    Err(_) if core.shutdown.is_cancelled() => return,
+                    Err(unread) => {
+                        yield ended(seen, unread);
                         return;
                     }
                 };
@@ -260,6 +258,8 @@ impl Watcher {
                     continue;
                 }
                 seen = seen.max(revision);
+                // A watch that waits keeps nothing of the past in memory.
+                drop(events);
                 if definitions.is_some() && !self.is_served() {
                     return;
                 }
@@ -432,9 +432,14 @@ impl Watcher {
     }
 }
 
-/// 410 for a watch whose next events have been compacted.
-fn expired(seen: u64, gone: Gone) -> Bytes {
-    let oldest = gone.oldest;
-    let error = ApiError::expired(format!("too old resource version: {seen} ({oldest})"));
+/// The last event of a watch whose next events cannot be read: 410 when they have been compacted.
+fn ended(seen: u64, unread: Unread) -> Bytes {
+    let error = match unread {
+        Unread::Gone(gone) => {
+            let oldest = gone.oldest;
+            ApiError::expired(format!("too old resource version: {seen} ({oldest})"))
+        }
+        Unread::Failed(problem) => ApiError::internal(problem),
+    };
     frame("ERROR", error.status().to_string().as_bytes())
 }

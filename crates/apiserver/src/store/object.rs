@@ -271,6 +271,11 @@ impl Event {
         shared.get_or_insert_with(line).clone()
     }
 
+    /// Bytes of the line, if it is kept.
+    pub(super) fn line_length(&self) -> usize {
+        self.frame.lock().as_ref().map_or(0, Bytes::len)
+    }
+
     /// Frees the line, which is a copy of the object. A watcher that still needs it serialises it again.
     pub(super) fn forget_frame(&self) {
         *self.frame.lock() = None;

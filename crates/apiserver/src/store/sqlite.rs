@@ -1,10 +1,12 @@
 //! The log in one SQLite file, owned by one thread.
 //!
 //! A row is one write, numbered by its revision; what it replaced is named by `prev`. Writes that wait
-//! are committed together, and answered after the commit. Reads never come here: the file is read
-//! once, when it is opened.
+//! are committed together, and answered after the commit. The file is read when it is opened, and then
+//! for past events alone, which memory does not hold.
 
+mod compaction;
 pub(crate) mod format;
+pub(crate) mod past;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,26 +21,26 @@ use tokio::sync::oneshot;
 
 use self::format::Row;
 use super::object::Object;
-use super::packing::{self, PACK_ABOVE};
+use super::packing;
 use super::state::{Cold, Place, State};
 use super::{Shared, Write, WriteError};
 use crate::kinds::Registry;
 use crate::options::Synchronous;
 use crate::server::OpenError;
 
+pub(crate) use compaction::{Retention, continue_after};
+
 /// Writes committed together at most.
 const BATCH: usize = 256;
 /// A database that has had no message for this long is at rest.
 const AT_REST: Duration = Duration::from_secs(5);
-/// Superseded rows are kept for this many revisions, so that watches resume after a restart.
-const KEEP: u64 = 5_000;
-/// Compaction runs after this many writes.
-const COMPACT_EVERY: u64 = 1_000;
 
+type Read = Box<dyn FnOnce(&Connection, &Shared) + Send>;
 type Answer = oneshot::Sender<Result<Arc<Object>, WriteError>>;
 
 enum Message {
     Write(Box<Write>, Answer),
+    Read(Read),
     Backup(oneshot::Sender<Result<File, String>>),
     Close(oneshot::Sender<()>),
 }
@@ -54,6 +56,20 @@ impl Writer {
     pub(crate) fn send(&self, write: Write, answer: Answer) {
         // If the thread has ended, the answer is dropped, which the receiver treats as an error.
         let _ = self.queue.send(Message::Write(Box::new(write), answer));
+    }
+
+    /// What `read` returns when the thread calls it, after what was asked to be written before. `None` if the thread has
+    /// ended.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection, &Shared) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        let read: Read = Box::new(move |connection, shared| {
+            let _ = answer.send(read(connection, shared));
+        });
+        let _ = self.queue.send(Message::Read(read));
+        answered.await.ok()
     }
 
     /// A copy of the file as it is after what was asked to be written before, open and already without a name.
@@ -78,39 +94,38 @@ impl Writer {
     }
 }
 
-/// Opens or creates the file, reads it, and starts the thread that writes.
+/// Opens or creates the file, reads it into `state`, and starts the thread that writes.
 pub(crate) async fn open(
     path: PathBuf,
     synchronous: Synchronous,
-    history: usize,
+    state: State,
+    retention: Retention,
 ) -> Result<(Arc<Shared>, Writer), OpenError> {
     let (queue, requests) = mpsc::channel();
     let (ready, opened) = oneshot::channel();
     let file = path.clone();
     let thread = std::thread::Builder::new().name("apiserver-store".to_owned());
-    let spawned = thread.spawn(move || {
-        let state = State::new(history).packing_above(PACK_ABOVE);
-        match format::prepare(&file, synchronous, state) {
-            Ok((connection, state)) => {
-                let registry = ArcSwap::new(Registry::stored(&state));
-                let shared = Arc::new(Shared {
-                    state: RwLock::new(state),
-                    registry,
-                });
-                if ready.send(Ok(Arc::clone(&shared))).is_ok() {
-                    Thread {
-                        path: file,
-                        connection,
-                        packer: None,
-                        shared,
-                        compacted_at: 0,
-                    }
-                    .run(&requests);
+    let spawned = thread.spawn(move || match format::prepare(&file, synchronous, state) {
+        Ok((connection, state)) => {
+            let registry = ArcSwap::new(Registry::stored(&state));
+            let shared = Arc::new(Shared {
+                state: RwLock::new(state),
+                registry,
+            });
+            if ready.send(Ok(Arc::clone(&shared))).is_ok() {
+                Thread {
+                    path: file,
+                    connection,
+                    packer: None,
+                    shared,
+                    retention,
+                    compacted_at: 0,
                 }
+                .run(&requests);
             }
-            Err(error) => {
-                let _ = ready.send(Err(error));
-            }
+        }
+        Err(error) => {
+            let _ = ready.send(Err(error));
         }
     });
     let problem = |problem: String| OpenError::Option {
@@ -130,6 +145,7 @@ struct Thread {
     shared: Arc<Shared>,
     /// Receives objects to be packed. Its thread starts with the first of them: most servers are small.
     packer: Option<mpsc::Sender<Vec<Cold>>>,
+    retention: Retention,
     compacted_at: u64,
 }
 
@@ -141,11 +157,13 @@ impl Thread {
                 break;
             };
             let mut batch = Vec::new();
+            let mut reads = Vec::new();
             let mut copies = Vec::new();
             let mut next = Some(first);
             while let Some(message) = next {
                 match message {
                     Message::Write(write, answer) => batch.push((*write, answer)),
+                    Message::Read(read) => reads.push(read),
                     Message::Backup(answer) => {
                         copies.push(answer);
                         break;
@@ -161,8 +179,13 @@ impl Thread {
                     None
                 };
             }
-            self.commit(batch);
-            self.compact();
+            if !batch.is_empty() {
+                self.commit(batch);
+                self.compact();
+            }
+            for read in reads {
+                read(&self.connection, &self.shared);
+            }
             for answer in copies {
                 let _ = answer.send(self.backup().map_err(|error| self.words(&error)));
             }
@@ -175,14 +198,20 @@ impl Thread {
         }
     }
 
-    /// The next message; `None` if there can be none. When none comes for a while, SQLite's memory is freed: a process
-    /// can have many databases, most of them at rest.
-    fn next(&self, requests: &mpsc::Receiver<Message>) -> Option<Message> {
+    /// The next message; `None` if there can be none. When none comes for a while, the memory of the past and of SQLite is
+    /// freed: a process can have many databases, most of them at rest.
+    fn next(&mut self, requests: &mpsc::Receiver<Message>) -> Option<Message> {
         match requests.recv_timeout(AT_REST) {
             Ok(message) => return Some(message),
             Err(mpsc::RecvTimeoutError::Disconnected) => return None,
             Err(mpsc::RecvTimeoutError::Timeout) => {}
         }
+        let cold = {
+            let mut state = self.shared.state.write();
+            state.forget_recent();
+            state.take_cold()
+        };
+        self.pack(cold);
         self.connection.flush_prepared_statement_cache();
         if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
             tracing::debug!(%error, "the memory of the database could not be freed");
@@ -333,11 +362,13 @@ impl Thread {
     /// Drops the rows that are superseded and too old to resume from.
     fn compact(&mut self) {
         let revision = self.shared.state.read().revision;
-        if revision < self.compacted_at + COMPACT_EVERY || revision <= KEEP {
+        let Retention { keep, every } = self.retention;
+        if revision < self.compacted_at + every || revision <= keep {
             return;
         }
         self.compacted_at = revision;
-        if let Err(error) = compact(&mut self.connection, revision - KEEP) {
+        let through = revision - keep;
+        if let Err(error) = compaction::compact(&mut self.connection, &self.shared, through) {
             tracing::warn!(%error, "the database could not be compacted");
         }
     }
@@ -386,31 +417,6 @@ struct Publish {
     previous: u64,
     delete: bool,
     serve: Option<super::Serve>,
-}
-
-fn compact(connection: &mut Connection, through: u64) -> rusqlite::Result<()> {
-    let through = signed(through);
-    let transaction = connection.transaction()?;
-    let from = format::compacted(&transaction)?;
-    // After a restore, revisions continue far above those of the rows.
-    if through <= from {
-        return Ok(());
-    }
-    transaction.execute(
-        "DELETE FROM log WHERE rev IN (SELECT prev FROM log WHERE rev > ?1 AND rev <= ?2 AND prev > 0)",
-        [from, through],
-    )?;
-    transaction.execute(
-        "DELETE FROM log WHERE rev > ?1 AND rev <= ?2 AND deleted = 1",
-        [from, through],
-    )?;
-    format::set_meta(&transaction, "compacted", through)?;
-    transaction.commit()
-}
-
-/// Drops all history; the next write gets a revision above `revision`.
-pub(crate) fn continue_after(connection: &mut Connection, revision: u64) -> rusqlite::Result<()> {
-    compact(connection, revision)
 }
 
 /// SQLite's integers are signed; revisions stay far below the limit.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
+use super::log::{At, Count, Entry, Past, Recent};
 use super::object::{Change, Event, Object};
 
 /// The number of events of a collection whose lines are shared by watchers. Others are serialised when they are needed:
@@ -28,9 +29,15 @@ pub(crate) struct State {
     /// Nothing is known of what happened up to this revision.
     compacted: u64,
     history: usize,
+    /// Where there is a file: the events whose objects are in memory.
+    recent: Option<Recent>,
+    /// Up to this revision, what is superseded and in no history has left the file.
+    erased: u64,
+    /// Events that left the history after the file was compacted above them.
+    outlived: Vec<Past>,
     /// Objects are packed once all together have more bytes than this.
     pack_above: usize,
-    /// What left the history since it was last asked for, when objects are packed.
+    /// What left the events in memory since it was last asked for, when objects are packed.
     cold: Vec<Cold>,
     /// Collections that were written to since watches were last notified.
     touched: BTreeMap<Arc<str>, watch::Sender<u64>>,
@@ -82,7 +89,7 @@ pub(crate) struct Notice {
 #[derive(Debug)]
 struct Collection {
     objects: BTreeMap<Arc<str>, Arc<Object>>,
-    events: VecDeque<Arc<Event>>,
+    events: VecDeque<Entry>,
     /// Events up to this revision are no longer known.
     dropped: u64,
     changed: watch::Sender<u64>,
@@ -107,6 +114,9 @@ impl State {
             dependents: HashMap::new(),
             compacted: 0,
             history,
+            recent: None,
+            erased: 0,
+            outlived: Vec::new(),
             pack_above: usize::MAX,
             cold: Vec::new(),
             touched: BTreeMap::new(),
@@ -118,6 +128,78 @@ impl State {
     pub(crate) fn packing_above(mut self, bytes: usize) -> Self {
         self.pack_above = bytes;
         self
+    }
+
+    /// Leaves the objects of events to the file, but for the latest ones with at most so many bytes together.
+    pub(crate) fn with_file(mut self, recent: usize) -> Self {
+        self.recent = Some(Recent::new(recent));
+        self
+    }
+
+    /// Leaves the objects of all events to the file. Watches that have nothing to read need none of them.
+    pub(crate) fn forget_recent(&mut self) {
+        while let Some((collection, revision)) = self.recent.as_mut().and_then(Recent::pop) {
+            self.forget(&collection, revision);
+        }
+        for found in self.collections.values_mut() {
+            found.events.shrink_to_fit();
+        }
+    }
+
+    fn forget(&mut self, collection: &Arc<str>, revision: u64) {
+        let Some(found) = self.collections.get_mut(collection) else {
+            return;
+        };
+        let place = found
+            .events
+            .partition_point(|entry| entry.revision() < revision);
+        let entry = found.events.get_mut(place);
+        let entry = entry.filter(|entry| entry.revision() == revision);
+        if let Some(event) = entry.and_then(Entry::forget) {
+            self.cool(collection, &event);
+        }
+    }
+
+    /// Notes an object that no event in memory refers to.
+    fn cool(&mut self, collection: &Arc<str>, event: &Event) {
+        if self.packs() && event.change != Change::Deleted {
+            self.cold.push(Cold {
+                collection: Arc::clone(collection),
+                object: Arc::clone(&event.object),
+            });
+        }
+    }
+
+    /// The bytes in memory that are there for the past alone: logs, lines of watches, and objects that are not current.
+    pub(crate) fn past_bytes(&self) -> usize {
+        let mut count = Count::default();
+        for found in self.collections.values() {
+            count.add(&found.events, |object| {
+                let current = found.objects.get(&object.key);
+                current.is_some_and(|current| Arc::ptr_eq(current, object))
+            });
+        }
+        count.bytes
+    }
+
+    /// Whether watches can resume from before an event of a collection.
+    pub(super) fn remembers(&self, collection: &str, revision: u64) -> bool {
+        let found = self.collections.get(collection);
+        found.is_some_and(|found| found.dropped < revision)
+    }
+
+    /// The events that left the history, but not the file when it was compacted.
+    pub(super) fn take_outlived(&mut self) -> Vec<Past> {
+        std::mem::take(&mut self.outlived)
+    }
+
+    pub(super) fn put_back_outlived(&mut self, outlived: Vec<Past>) {
+        self.outlived.extend(outlived);
+    }
+
+    /// The file is compacted up to `through`.
+    pub(super) fn erased(&mut self, through: u64) {
+        self.erased = through;
     }
 
     /// Whether there is so much that objects are to be packed.
@@ -166,6 +248,7 @@ impl State {
     /// that of the last write is less: so a restored database continues.
     pub(crate) fn continue_after(&mut self, compacted: u64) {
         self.compacted = compacted;
+        self.erased = compacted;
         self.revision = self.revision.max(compacted);
     }
 
@@ -202,63 +285,57 @@ impl State {
             .map(|(_, object)| object)
     }
 
-    /// The objects under `prefix` as they were at `revision`.
-    pub(crate) fn range_at<'a>(
-        &'a self,
-        collection: &'a str,
-        prefix: &'a str,
-        after: Option<&'a str>,
-        revision: u64,
-    ) -> Result<Vec<Arc<Object>>, Gone> {
-        let mut objects: BTreeMap<&str, &Arc<Object>> = self
-            .range(collection, prefix, after)
-            .map(|object| (&*object.key, object))
-            .collect();
-        let events = self.known_since(collection, revision)?;
-        for event in events
-            .into_iter()
-            .flatten()
-            .rev()
-            .take_while(|e| e.object.revision > revision)
-        {
-            let key = &*event.object.key;
-            if !key.starts_with(prefix) || after.is_some_and(|after| key <= after) {
-                continue;
-            }
-            match &event.previous {
-                Some(previous) => objects.insert(key, previous),
-                None => objects.remove(key),
-            };
-        }
-        Ok(objects.into_values().cloned().collect())
+    /// The current objects of what `at` selects.
+    pub(super) fn range_of<'a>(&'a self, at: &'a At) -> impl Iterator<Item = &'a Arc<Object>> {
+        self.range(&at.collection, &at.prefix, at.after.as_deref())
     }
 
-    /// At most `limit` events of a collection after `revision`.
+    /// The objects as they were; `None` when that is to be read from the file.
+    pub(crate) fn range_at(&self, at: &At) -> Result<Option<Vec<Arc<Object>>>, Gone> {
+        let events = self.events(&at.collection, at.revision, usize::MAX)?;
+        Ok(events.map(|events| at.rewind(self.range_of(at).cloned(), &events)))
+    }
+
+    /// At most `limit` events of a collection after `revision`; `None` when some are to be read from the file.
     pub(crate) fn events(
         &self,
         collection: &str,
         revision: u64,
         limit: usize,
-    ) -> Result<Vec<Arc<Event>>, Gone> {
-        let Some(events) = self.known_since(collection, revision)? else {
-            return Ok(Vec::new());
-        };
-        let first = events.partition_point(|event| event.object.revision <= revision);
-        Ok(events.range(first..).take(limit).cloned().collect())
+    ) -> Result<Option<Vec<Arc<Event>>>, Gone> {
+        let entries = self.known_since(collection, revision)?.take(limit);
+        Ok(entries.map(|entry| entry.here().cloned()).collect())
     }
 
-    /// The events of a collection, which must be known from `revision` on. None when nothing was ever written to it.
+    /// The same, with references to what is in the file.
+    pub(super) fn log(
+        &self,
+        collection: &str,
+        revision: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Gone> {
+        let entries = self.known_since(collection, revision)?.take(limit);
+        Ok(entries.cloned().collect())
+    }
+
+    /// The events of a collection after `revision`, which must be known from then on.
     fn known_since(
         &self,
         collection: &str,
         revision: u64,
-    ) -> Result<Option<&VecDeque<Arc<Event>>>, Gone> {
+    ) -> Result<impl Iterator<Item = &Entry>, Gone> {
         let found = self.collections.get(collection);
         let oldest = found.map_or(self.compacted, |found| found.dropped);
         if revision < oldest {
             return Err(Gone { oldest });
         }
-        Ok(found.map(|found| &found.events))
+        let events = found.map(|found| {
+            let first = found
+                .events
+                .partition_point(|entry| entry.revision() <= revision);
+            found.events.range(first..)
+        });
+        Ok(events.into_iter().flatten())
     }
 
     /// A receiver that is notified of every write to a collection.
@@ -327,35 +404,52 @@ impl State {
 
     fn remember(&mut self, place: &Place, event: Arc<Event>) {
         let history = self.history;
-        let packs = self.packs();
         let mut left = Vec::new();
         let found = self.collection(&place.collection);
-        found.events.push_back(Arc::clone(&event));
-        if let Some(served) = found.events.len().checked_sub(FRAMES + 1) {
-            found.events[served].forget_frame();
+        found.events.push_back(Entry::Here(Arc::clone(&event)));
+        if let Some(served) = found.events.len().checked_sub(FRAMES + 1)
+            && let Some(event) = found.events[served].here()
+        {
+            event.forget_frame();
         }
         while found.events.len() > history {
-            if let Some(oldest) = found.events.pop_front() {
-                found.dropped = oldest.object.revision;
-                if packs && oldest.change != Change::Deleted {
-                    left.push(Cold {
-                        collection: Arc::clone(&place.collection),
-                        object: Arc::clone(&oldest.object),
-                    });
-                }
-            }
+            left.extend(found.events.pop_front());
+        }
+        if let Some(last) = left.last() {
+            // What was read from a compacted file is older than what is known to be gone.
+            found.dropped = found.dropped.max(last.revision());
         }
         let changed = found.changed.clone();
         if changed.receiver_count() > 0 {
             self.touched.insert(Arc::clone(&place.collection), changed);
         }
-        self.cold.append(&mut left);
+        for entry in left {
+            self.leave(&place.collection, entry);
+        }
+        if let Some(recent) = &mut self.recent {
+            recent.push(&place.collection, &event);
+        }
+        while let Some((collection, revision)) = self.recent.as_mut().and_then(Recent::pop_surplus)
+        {
+            self.forget(&collection, revision);
+        }
         if let Some(notices) = &self.notices {
             // Nobody listens any more once the server closes.
             let _ = notices.send(Arc::new(Notice {
                 place: place.clone(),
                 event,
             }));
+        }
+    }
+
+    /// Notes what is to be done for an event that left the history.
+    fn leave(&mut self, collection: &Arc<str>, entry: Entry) {
+        let past = entry.past();
+        if past.revision <= self.erased && (past.previous > 0 || past.deleted) {
+            self.outlived.push(past);
+        }
+        if let Entry::Here(event) = entry {
+            self.cool(collection, &event);
         }
     }
 

@@ -21,6 +21,7 @@ mod network;
 mod objects;
 #[path = "../durability/opened.rs"]
 mod opened;
+mod past;
 mod pods;
 mod pods_dialled;
 mod pods_evicted;

@@ -32,6 +32,8 @@ pub(crate) use services::{ServicePort, ServicePorts};
 
 /// The number of past events of each resource that a workload API server keeps; there may be thousands of servers.
 const HISTORY: usize = 50;
+/// Bytes of recent events in memory: a process can have many clusters, each with a few watches.
+const RECENT: usize = 128 << 10;
 
 /// A workload cluster that at least one control plane guest has opened.
 pub(crate) struct Cluster {
@@ -216,6 +218,7 @@ impl Clusters {
             service_account_key: Some(opening.pki.service_account_key.clone()),
             kubernetes_version: opening.version,
             history: HISTORY,
+            recent: RECENT,
             not_run: Some(Arc::new(not_run)),
             ..apiserver::Options::default()
         };

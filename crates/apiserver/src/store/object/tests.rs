@@ -16,10 +16,11 @@ fn only_the_newest_events_keep_their_lines_and_older_ones_are_served_the_same() 
         let event = state
             .events(&collection, revision - 1, 1)
             .unwrap()
+            .unwrap()
             .remove(0);
         lines.push(event.frame());
     }
-    let events = state.events(&collection, 0, 100).unwrap();
+    let events = state.events(&collection, 0, 100).unwrap().unwrap();
     let shared: Vec<bool> = events
         .iter()
         .map(|event| event.frame.lock().is_some())

@@ -271,14 +271,15 @@ pub(crate) fn load(
         };
         state.publish(&collection, Arc::new(object), deleted);
     }
+    state.forget_recent();
     // What is read is packed already.
     drop(state.take_cold());
     Ok(state)
 }
 
-type Loaded = (Object, String, bool);
+pub(super) type Loaded = (Object, String, bool);
 
-fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Loaded, String>> {
+pub(super) fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Loaded, String>> {
     let found = Row {
         revision: row.get(0)?,
         collection: row.get_ref(1)?.as_str()?,
