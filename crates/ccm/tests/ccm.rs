@@ -29,6 +29,9 @@ mod faults;
 #[path = "ccm/groups.rs"]
 mod groups;
 
+#[path = "ccm/ovn.rs"]
+mod ovn;
+
 #[path = "ccm/routes.rs"]
 mod routes;
 

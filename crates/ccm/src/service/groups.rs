@@ -112,8 +112,12 @@ fn is_of(port: &Port, address: &str) -> bool {
 
 /// Whether a member on a Node of the last minute has an address that no port has: the list of ports may be a second old,
 /// and the server younger.
-pub(crate) fn awaits_port(desired: &Desired, nodes: &[Arc<Node>], view: &View) -> bool {
-    let now = Timestamp::now();
+pub(crate) fn awaits_port(
+    desired: &Desired,
+    nodes: &[Arc<Node>],
+    view: &View,
+    now: Timestamp,
+) -> bool {
     let has = |node: &Node, address: &str| {
         let status = node.status.as_ref();
         let all = status.and_then(|status| status.addresses.as_ref());
@@ -265,3 +269,6 @@ pub(crate) async fn remove(work: &Work<'_>) -> Result<(), Error> {
     let deleted = inventory.delete_security_group(&group.id).await;
     deleted.map_err(failed("deleting the security group"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::Node;
+use api::k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use openstack::View;
 
@@ -168,7 +169,8 @@ fn of(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reject
     let steps = plan::steps(&desired, observed.as_ref());
     let has_group = groups::is_settled(work.identity, desired.group.as_ref(), view);
     Ok(Round {
-        awaits_port: desired.group.is_some() && groups::awaits_port(&desired, nodes, view),
+        awaits_port: desired.group.is_some()
+            && groups::awaits_port(&desired, nodes, view, Timestamp::now()),
         has_group,
         desired,
         observed,

@@ -1,10 +1,11 @@
 //! Every request to the cloud fails once in every way, and the end is the same.
 
+use api::k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
 use testbed::eventually;
 
 use crate::killing::{Phase, prepare};
-use crate::services::world;
+use crate::services::{octavia_where, world};
 use crate::world::World;
 
 /// The ways in which a request fails.
@@ -86,6 +87,100 @@ async fn all_fail(world: World, writes: &[(&str, &str, &str)], phases: &[Phase])
             Vec::<Value>::new(),
             "{class}: writes that did not happen"
         );
+        assert_eq!(world.cloud.resources(), before, "{class}");
+    }
+}
+
+/// The requests that a driver without bulk requests gets for members.
+const OF_MEMBERS: [(&str, &str); 3] = [
+    ("POST", "/v2.0/lbaas/pools/{pool_id}/members"),
+    ("PUT", "/v2.0/lbaas/pools/{pool_id}/members/{id}"),
+    ("DELETE", "/v2.0/lbaas/pools/{pool_id}/members/{id}"),
+];
+
+/// Waits until there are as many members, which are checked at this port.
+async fn members_are(world: &World, count: usize, monitor_port: &Value) {
+    eventually(&format!("{count} members"), || async {
+        let members = world.all_members().await;
+        let is = |member: &Value| member["monitor_port"] == *monitor_port;
+        let all = members.len() == count && members.iter().all(is);
+        all.then_some(()).ok_or_else(|| format!("{members:?}"))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_write_of_a_single_member_fails_once_in_every_way_and_the_end_is_the_same() {
+    let conf = "[LoadBalancer]\nprovider-requires-serial-api-calls = true\n";
+    let world = World::serving(conf, &["worker-1", "worker-2"]).await;
+    let before = world.cloud.resources();
+    let cluster = json!({"spec": {"externalTrafficPolicy": "Cluster"}});
+    let port = json!(32_123);
+    let local = json!({"spec": {"externalTrafficPolicy": "Local", "healthCheckNodePort": port}});
+    for class in classes() {
+        for (method, route) in OF_MEMBERS {
+            inject(&world, "load-balancer", method, route, &class).await;
+        }
+        world.service("web", &[("TCP", 80)], cluster.clone()).await;
+        world.published("web").await;
+        members_are(&world, 2, &Value::Null).await;
+        world.cluster.merge::<Service>("web", local.clone()).await;
+        members_are(&world, 2, &port).await;
+        world.exclude("worker-2").await;
+        members_are(&world, 1, &port).await;
+        world.include("worker-2").await;
+        members_are(&world, 2, &port).await;
+        assert_eq!(left(&world).await, Vec::<Value>::new(), "{class}");
+        world.delete_service("web").await;
+        assert_eq!(world.cloud.resources(), before, "{class}");
+    }
+}
+
+/// The writes of a Service with the driver ovn whose monitors are switched on and off.
+const OF_OVN: [(&str, &str); 6] = [
+    ("POST", "/v2.0/lbaas/loadbalancers"),
+    ("PUT", "/v2.0/lbaas/pools/{pool_id}/members"),
+    ("POST", "/v2.0/lbaas/healthmonitors"),
+    ("PUT", "/v2.0/lbaas/healthmonitors/{id}"),
+    ("DELETE", "/v2.0/lbaas/healthmonitors/{id}"),
+    ("DELETE", "/v2.0/lbaas/loadbalancers/{id}"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_write_of_udp_without_and_with_monitors_on_ovn_fails_once_and_the_end_is_the_same() {
+    let world = World::serving(crate::ovn::CONF, &["worker-1", "worker-2"]).await;
+    let before = world.cloud.resources();
+    let monitors = async |delay: &Value, count: usize| {
+        let annotation = |name: &str| format!("loadbalancer.openstack.org/{name}");
+        let enabled = if delay.is_null() { "false" } else { "true" };
+        let change = json!({"metadata": {"annotations": {
+            annotation("enable-health-monitor"): enabled, annotation("health-monitor-delay"): delay,
+        }}});
+        world.cluster.merge::<Service>("web", change).await;
+        let delay = delay.as_str().and_then(|text| text.parse::<i64>().ok());
+        octavia_where(&world, "healthmonitors", |list| {
+            list.len() == count && list.iter().all(|it| it["delay"].as_i64() == delay)
+        })
+        .await;
+    };
+    for class in classes() {
+        for (method, route) in OF_OVN {
+            inject(&world, "load-balancer", method, route, &class).await;
+        }
+        world
+            .service("web", &[("UDP", 53), ("TCP", 53)], json!({}))
+            .await;
+        world.published("web").await;
+        monitors(&json!("6"), 2).await;
+        monitors(&json!("7"), 2).await;
+        monitors(&Value::Null, 0).await;
+        world.exclude("worker-2").await;
+        world.members_are(&["worker-1", "worker-1"]).await;
+        world.include("worker-2").await;
+        let both = ["worker-1", "worker-1", "worker-2", "worker-2"];
+        world.members_are(&both).await;
+        world.delete_service("web").await;
+        assert_eq!(left(&world).await, Vec::<Value>::new(), "{class}");
         assert_eq!(world.cloud.resources(), before, "{class}");
     }
 }

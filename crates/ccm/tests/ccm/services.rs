@@ -545,7 +545,7 @@ async fn what_fails_is_reported_under_the_reasons_of_the_go_manager() {
 }
 
 #[tokio::test]
-async fn a_zone_that_the_driver_ovn_does_not_have_is_reported() {
+async fn a_zone_that_the_driver_ovn_does_not_have_is_reported_and_the_service_is_served() {
     let conf =
         "[LoadBalancer]\nlb-provider = ovn\nlb-method = SOURCE_IP_PORT\navailability-zone = az1\n";
     let world = World::serving(conf, &["worker-1"]).await;
@@ -557,6 +557,8 @@ async fn a_zone_that_the_driver_ovn_does_not_have_is_reported() {
         note.contains("availability-zone `az1` has no effect"),
         "{note}"
     );
+    world.published("web").await;
+    assert!(world.octavia("loadbalancers").await[0]["availability_zone"].is_null());
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 pub(crate) use testbed::eventually;
 
 const URL: &str = "http://cloud";
+const EXCLUDE: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 
 /// The environment of a test.
 pub(crate) struct World {
@@ -32,6 +33,8 @@ pub(crate) struct World {
     pub(crate) client: Option<Client>,
     /// Whether the Octavia that the manager sees gives a load balancer one address.
     pub(crate) has_older_octavia: bool,
+    /// Whether load balancers are those of the driver ovn.
+    has_ovn: bool,
     token: String,
     pub(crate) network: String,
     pub(crate) subnet: String,
@@ -67,6 +70,7 @@ impl World {
             running: None,
             client: None,
             has_older_octavia: false,
+            has_ovn: conf.contains("lb-provider = ovn"),
             token: String::new(),
             network: String::new(),
             subnet: String::new(),
@@ -342,6 +346,9 @@ impl World {
         if self.has_older_octavia {
             cloud = Arc::new(crate::older::Older(cloud));
         }
+        if self.has_ovn {
+            cloud = Arc::new(crate::ovn::Ovn(cloud));
+        }
         let transport = testbed::line(cloud, &cut);
         let mut options = self.options.clone();
         options.clouds = PoolOptions {
@@ -454,10 +461,18 @@ impl World {
 
     /// Excludes a Node from load balancers.
     pub(crate) async fn exclude(&self, name: &str) {
-        let label = "node.kubernetes.io/exclude-from-external-load-balancers";
-        let patch = Patch::Merge(json!({"metadata": {"labels": {label: "true"}}}));
+        self.label(name, EXCLUDE, json!("true")).await;
+    }
+
+    /// Lets a Node be a member again.
+    pub(crate) async fn include(&self, name: &str) {
+        self.label(name, EXCLUDE, Value::Null).await;
+    }
+
+    async fn label(&self, node: &str, label: &str, value: Value) {
+        let patch = Patch::Merge(json!({"metadata": {"labels": {label: value}}}));
         self.nodes()
-            .patch(name, &PatchParams::default(), &patch)
+            .patch(node, &PatchParams::default(), &patch)
             .await
             .unwrap();
     }
