@@ -348,11 +348,11 @@ async fn advance(work: &Work<'_>, round: &mut Round) -> Result<Result<bool, Reje
     {
         return Ok(Err(rejection));
     }
-    groups::ensure(work, round.desired.group.as_ref()).await?;
+    let awaits_group = groups::ensure(work, round.desired.group.as_ref()).await?;
     let steps = std::mem::take(&mut round.steps);
     let awaits_port = round.awaits_port;
     let left = apply::next(work, &round.desired, round.observed.as_ref(), steps).await?;
-    Ok(Ok(left || awaits_port))
+    Ok(Ok(left || awaits_group || awaits_port))
 }
 
 /// With `enabled = false`, load balancers are neither changed nor deleted, as by the Go manager, which does not start

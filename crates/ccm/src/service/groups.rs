@@ -194,10 +194,11 @@ pub(crate) fn is_settled(identity: &Identity, wanted: Option<&Group>, view: &Vie
     }
 }
 
-/// Creates or changes the group, or deletes it if none is wanted. What opens a port comes before what closes one.
-pub(crate) async fn ensure(work: &Work<'_>, wanted: Option<&Group>) -> Result<(), Error> {
+/// Creates or changes the group, or deletes it if none is wanted. What opens a port comes before what closes one. Returns
+/// whether something is left to do: a list that was begun before the group was created does not show it.
+pub(crate) async fn ensure(work: &Work<'_>, wanted: Option<&Group>) -> Result<bool, Error> {
     let Some(wanted) = wanted else {
-        return remove(work).await;
+        return remove(work).await.map(|()| false);
     };
     let (inventory, identity) = (&work.cloud.inventory, work.identity);
     let failed = |doing: &str| Error::cloud(format!("{doing} of Service {}", identity.service));
@@ -212,7 +213,7 @@ pub(crate) async fn ensure(work: &Work<'_>, wanted: Option<&Group>) -> Result<()
     }
     let known = inventory.known();
     let Some(group) = find(identity, &known) else {
-        return Ok(());
+        return Ok(true);
     };
     let difference = Difference::of(wanted, group, &known);
     if !difference.missing.is_empty() {
@@ -233,7 +234,7 @@ pub(crate) async fn ensure(work: &Work<'_>, wanted: Option<&Group>) -> Result<()
         let deleted = inventory.delete_rule(&group.id, rule).await;
         deleted.map_err(failed("deleting a rule of the security group"))?;
     }
-    Ok(())
+    Ok(false)
 }
 
 fn creation(group: &str, rule: Rule) -> RuleCreate {
