@@ -341,7 +341,12 @@ pub(super) async fn act(
     seen: &Observation,
 ) -> Result<bool, ControlPlaneError> {
     match &seen.recovery {
-        Recovery::Deleting { outside, .. } => {
+        Recovery::Deleting {
+            survivor, outside, ..
+        } => {
+            if outside.is_empty() || !is_still_named(scope, subject, survivor).await? {
+                return Ok(true);
+            }
             for name in outside {
                 if !has_unseen_node(seen, name).await? {
                     machines::delete(scope, subject, seen, name).await?;
@@ -355,6 +360,24 @@ pub(super) async fn act(
         }
         _ => Ok(false),
     }
+}
+
+/// Whether the annotation still names the survivor: it may have been taken back since the reconcile began, as asking a
+/// member that is lost takes seconds.
+async fn is_still_named(
+    scope: &Scope,
+    subject: &Subject,
+    survivor: &str,
+) -> Result<bool, ControlPlaneError> {
+    let planes: Api<KubeadmControlPlane> = scope.context.api(&subject.key.namespace);
+    let name = subject.plane.name_any();
+    let found = planes.get_metadata_opt(&name).await;
+    let action = format!("reading KubeadmControlPlane {name}");
+    let found = found.map_err(error::doing(action))?;
+    Ok(found.is_some_and(|live| {
+        let named = live.annotations().get(SURVIVOR);
+        live.metadata.uid == subject.plane.metadata.uid && named.is_some_and(|it| it == survivor)
+    }))
 }
 
 /// Whether the Node of a machine exists although the cache, which may be outdated, has none: it may be joining.
