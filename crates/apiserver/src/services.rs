@@ -128,11 +128,14 @@ impl Range {
 
 impl Choice<'_> {
     /// Reserves a requested value unless it belongs to another Service. `current`: the values that the Service has
-    /// already.
+    /// already, which need no reservation: several requests may change one Service at the same time.
     fn claim(&mut self, claim: Claim, current: &HashSet<Claim>) -> bool {
+        if current.contains(&claim) {
+            return true;
+        }
         let reserved = self.reserved.get(&claim);
         let by_other = reserved.is_some_and(|request| *request != self.request);
-        let free = !by_other && (current.contains(&claim) || !self.stored.contains(&claim));
+        let free = !by_other && !self.stored.contains(&claim);
         if free {
             self.reserved.insert(claim, self.request);
         }

@@ -153,8 +153,14 @@ impl Work<'_> {
     }
 
     async fn view(&self, age: Duration) -> Result<Arc<View>, Error> {
+        let listing = || Error::cloud("listing load balancers");
         let view = self.cloud.inventory.view(KINDS, age).await;
-        view.map_err(Error::cloud("listing load balancers"))
+        let view = view.map_err(listing())?;
+        if !floating::needs_routers(&view) {
+            return Ok(view);
+        }
+        let view = self.cloud.inventory.view(&[Kind::Routers], AT_REST).await;
+        view.map_err(listing())
     }
 
     async fn warn(&self, reason: &str, message: &str) {
@@ -252,7 +258,7 @@ async fn report(work: &Work<'_>, operation: Operation, error: &Error) {
         return;
     }
     // The cloud may have executed a request without an answer. A list that is older would lead to a second one.
-    for kind in KINDS {
+    for kind in KINDS.iter().chain(&[Kind::Routers]) {
         work.cloud.inventory.stale(*kind);
     }
     work.warn(operation.failed(), &error.words()).await;

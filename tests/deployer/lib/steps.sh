@@ -47,7 +47,8 @@ UNREADY='.items[] | .status as $is | (.spec.replicas // 1) as $wanted | {step: .
 # parameters: the file of the cloud (JSON, which is YAML): two hypervisors in two zones, and the edge on the node's address.
 parameters() {
 	jq -cn --arg release "$release" --arg host "$address" '{release: $release, network: {physical: [{name: "public"}]},
-		compute: {driver: "Fake", fake: {hypervisors: 2, zones: ["az1", "az2"]}}, exposure: {mode: "Edge", host: $host}}'
+		compute: {driver: "Fake", fake: {hypervisors: 2, zones: ["az1", "az2"]}}, exposure: {mode: "Edge", host: $host}}' |
+		if [[ $scenario ]]; then reference_parameters; else cat; fi
 }
 
 # wanted: the names of the steps in their order; with --until those that it needs, too.

@@ -1,6 +1,6 @@
 //! The scenario: steps in YAML, one file for each service, run in the order of the files' names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -65,6 +65,40 @@ impl Step {
         };
         (next(), next(), next())
     }
+
+    /// Whether one of these variables stands in it.
+    fn mentions(&self, names: &BTreeSet<String>) -> bool {
+        let body = self.body.as_ref().map(Value::to_string);
+        let texts = self.headers.values().chain(&self.raw).chain(&body);
+        let account = format!("${}_token", self.account);
+        texts.chain([&self.request, &account]).any(|text| {
+            let mut words = text.split('$').skip(1).map(|rest| {
+                let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                &rest[..end.unwrap_or(rest.len())]
+            });
+            words.any(|name| names.contains(name))
+        })
+    }
+}
+
+/// The steps that do not need a service that is missing: neither requests of it, nor what only these save.
+pub(crate) fn without(steps: Vec<Step>, serves: impl Fn(&str) -> bool) -> Vec<Step> {
+    let mut lost: BTreeSet<String> = BTreeSet::new();
+    let mut kept: Vec<Step> = Vec::new();
+    for step in steps {
+        let serves = serves(step.parts().1) && !step.mentions(&lost);
+        let saved = step.save.keys().cloned();
+        let saved = saved.chain(step.login.iter().map(|account| format!("{account}_token")));
+        if serves {
+            for name in saved {
+                lost.remove(&name);
+            }
+            kept.push(step);
+        } else {
+            lost.extend(saved);
+        }
+    }
+    kept
 }
 
 /// All steps.

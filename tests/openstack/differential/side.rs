@@ -1,7 +1,7 @@
 //! One of the two clouds.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::{Client, Method, Response};
@@ -38,6 +38,8 @@ struct Clouds {
 #[derive(Clone, Deserialize)]
 struct Entry {
     auth: Account,
+    /// The certificate of the authority that the cloud's are verified by.
+    cacert: Option<PathBuf>,
 }
 
 #[derive(Clone, Deserialize)]
@@ -58,26 +60,34 @@ impl Side {
             Some(path) => PathBuf::from(path),
             None => root().join("target/openstack/clouds.yaml"),
         };
-        let text = std::fs::read_to_string(&file)
-            .map_err(|_| "there is none; tests/openstack/up starts one".to_owned())?;
+        Self::of_file(&file, "tests/openstack/up")
+    }
+
+    /// The cloud of `FERROSTACK_DEPLOYED_CLOUDS`, which `ferrostack openstack up` has made.
+    pub(crate) fn deployed() -> Result<Self, String> {
+        let file = std::env::var_os("FERROSTACK_DEPLOYED_CLOUDS")
+            .ok_or("there is none; tests/deployer/run --scenario starts one")?;
+        Self::of_file(&PathBuf::from(file), "tests/deployer/run --scenario")
+    }
+
+    fn of_file(file: &Path, starter: &str) -> Result<Self, String> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|_| format!("there is none; {starter} starts one"))?;
         let clouds: Clouds = serde_saphyr::from_str(&text)
             .map_err(|error| format!("{}: {error}", file.display()))?;
         let account = |name: &str| clouds.clouds.get(name).map(|entry| entry.auth.clone());
         let (Some(demo), Some(admin)) = (account("demo"), account("admin")) else {
             return Err(format!("{} has no clouds demo and admin", file.display()));
         };
-        let address = demo
-            .auth_url
-            .trim_start_matches("http://")
-            .split('/')
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        std::net::TcpStream::connect(&address)
-            .map_err(|_| format!("nothing listens on {address}; tests/openstack/up starts it"))?;
+        let address = demo.auth_url.split('/').nth(2).unwrap_or_default();
+        std::net::TcpStream::connect(address)
+            .map_err(|_| format!("nothing listens on {address}; {starter} starts it"))?;
+        let authority = clouds.clouds["demo"].cacert.as_ref();
+        let authority = authority.map(|file| std::fs::read(file).unwrap());
         Ok(Self::of(
             demo,
             admin,
+            authority.as_deref(),
             Duration::from_millis(250),
             // A load balancer takes a minute on a machine that compiles at the same time.
             Duration::from_secs(240),
@@ -122,6 +132,7 @@ impl Side {
         let mut side = Self::of(
             account("simulated"),
             account("simulated-admin"),
+            None,
             Duration::from_millis(2),
             Duration::from_secs(60),
         );
@@ -129,14 +140,22 @@ impl Side {
         (side.connect().await, cloud)
     }
 
-    fn of(demo: Account, admin: Account, pause: Duration, patience: Duration) -> Self {
+    fn of(
+        demo: Account,
+        admin: Account,
+        authority: Option<&[u8]>,
+        pause: Duration,
+        patience: Duration,
+    ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
+        let mut client = Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(Duration::from_secs(120))
-            .build()
-            .unwrap();
+            .timeout(Duration::from_secs(120));
+        if let Some(pem) = authority {
+            client = client.add_root_certificate(reqwest::Certificate::from_pem(pem).unwrap());
+        }
+        let client = client.build().unwrap();
         Self {
             client,
             accounts: BTreeMap::from([("demo", demo), ("admin", admin)]),
@@ -191,6 +210,11 @@ impl Side {
             }
         }
         self
+    }
+
+    /// Whether the catalog has a service.
+    pub(crate) fn serves(&self, service: &str) -> bool {
+        self.endpoints.contains_key(service)
     }
 
     pub(crate) fn is_simulated(&self) -> bool {

@@ -29,6 +29,8 @@ pub(crate) struct Verdict {
     pub(crate) stale: Vec<String>,
     /// Steps that allow an array to be empty although both clouds agree.
     pub(crate) unneeded: Vec<String>,
+    /// Steps whose status is an accepted difference, so that it need not be that of the scenario.
+    pub(crate) excused: BTreeSet<String>,
 }
 
 /// Reads the table under the heading `## Accepted differences`: request, place, reason.
@@ -80,6 +82,7 @@ pub(crate) fn compare(
         accepted: 0,
         stale: Vec::new(),
         unneeded: Vec::new(),
+        excused: BTreeSet::new(),
     };
     let mut used = BTreeSet::new();
     for (step, simulated) in steps.iter().zip(simulated) {
@@ -106,6 +109,9 @@ pub(crate) fn compare(
                 Some(index) => {
                     used.insert(index);
                     verdict.accepted += 1;
+                    if at == "status" {
+                        verdict.excused.insert(step.name.clone());
+                    }
                 }
                 None => {
                     let (method, service, _) = step.parts();
@@ -126,8 +132,19 @@ pub(crate) fn compare(
 }
 
 impl Verdict {
+    /// What fails the comparison: differences that are not accepted, and lines of the table of accepted ones, or of the
+    /// scenario, that are not needed.
+    pub(crate) fn problems(&self, table: &str) -> Vec<String> {
+        let stale = self.stale.iter();
+        let stale =
+            stale.map(|line| format!("{table} accepts a difference that is not there: {line}"));
+        let unneeded = self.unneeded.iter();
+        let unneeded = unneeded.map(|line| format!("may_be_empty is not needed: {line}"));
+        stale.chain(unneeded).chain(self.table()).collect()
+    }
+
     /// The differences that are not accepted, one line each; equal ones of several steps are merged.
-    pub(crate) fn table(&self) -> Vec<String> {
+    fn table(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for ((request, at, real, simulated), steps) in &self.rows {
             let first = &steps[0];

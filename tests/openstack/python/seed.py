@@ -1,4 +1,8 @@
-"""What a new cloud holds: seed.py identity | hypervisors | resources | finish. Every stage can be repeated."""
+"""What a new cloud holds: seed.py identity | hypervisors | resources | finish. Every stage can be repeated.
+
+seed.py deployed: the same on a cloud of `ferrostack openstack up` (AUTH_URL, CACERT), as far as it has the services. It
+has its own catalog, accounts of services, zones and hypervisors.
+"""
 import os
 import subprocess
 import sys
@@ -9,6 +13,8 @@ import openstack
 STATE = os.environ['STATE']
 HOSTS = int(os.environ['HOSTS'])
 IP = '127.0.0.1'
+AUTH_URL = os.environ.get('AUTH_URL', 'http://%s:5000/v3' % IP)
+CACERT = os.environ.get('CACERT')
 REGION = 'RegionOne'
 ADMIN_PROJECT_USERS = ('glance', 'placement', 'nova', 'neutron', 'cinder', 'octavia')
 CATALOG = (  # type, name, URL; the services' usual ones: some carry a version or the project, some do not
@@ -46,8 +52,25 @@ LIMITED_BALANCER = {'load_balancer': 1, 'listener': 1, 'pool': 1, 'member': 2, '
 
 def identity():
     """Projects, users, roles, the catalog, and the file by which clients find it all."""
+    accounts(ADMIN_PROJECT_USERS)
+    catalog()
+    write_clouds(application_credential())
+
+
+def deployed():
+    accounts(())
+    write_clouds(application_credential())
+    admin = connect('admin')
+    projects = {p.name: p.id for p in admin.identity.projects()}
+    flavors(admin.compute)
+    images(admin.image)
+    external_network(admin.network)
+    limits(admin, projects)
+
+
+def accounts(of_services):
+    write_clouds(application=None)
     password = secret('password')
-    write_clouds(password, application=None)
     api = connect('admin').identity
     projects = {p.name: p for p in api.projects()}
     for name in ('service', 'demo', 'limited'):
@@ -66,12 +89,16 @@ def identity():
             for role in granted:
                 api.assign_project_role_to_user(projects[project], users[user], roles[role])
 
-    for name in ADMIN_PROJECT_USERS:
+    for name in of_services:
         # The role `service` makes their tokens service tokens (service_token_roles).
         account(name, 'service', 'admin', 'service')
     account('demo', 'demo', 'member', 'reader')
     account('reader', 'demo', 'reader')
     account('limited', 'limited', 'member', 'reader')
+
+
+def catalog():
+    api = connect('admin').identity
     services = {s.type: s for s in api.services()}
     known = {(e.service_id, e.interface) for e in api.endpoints()}
     for kind, name, url in CATALOG:
@@ -80,7 +107,6 @@ def identity():
         for interface in ('public', 'internal', 'admin'):
             if (services[kind].id, interface) not in known:
                 api.create_endpoint(service_id=services[kind].id, interface=interface, region_id=REGION, url=url % IP)
-    write_clouds(password, application_credential())
 
 
 def application_credential():
@@ -94,19 +120,22 @@ def application_credential():
         user, 'demo-app', secret=secret('password'), description='of tests/openstack').id
 
 
-def write_clouds(password, application):
+def write_clouds(application):
+    password = secret('password')
+    end = f'    region_name: {REGION}\n    interface: public\n    identity_api_version: 3\n'
+    if CACERT:
+        end += f'    cacert: {CACERT}\n'
+
     def cloud(name, user, project):
-        return (f'  {name}:\n    auth:\n      auth_url: http://{IP}:5000/v3\n      username: {user}\n'
+        return (f'  {name}:\n    auth:\n      auth_url: {AUTH_URL}\n      username: {user}\n'
                 f'      password: {password}\n      project_name: {project}\n      user_domain_name: Default\n'
-                f'      project_domain_name: Default\n    region_name: {REGION}\n    interface: public\n'
-                '    identity_api_version: 3\n')
+                f'      project_domain_name: Default\n{end}')
 
     text = 'clouds:\n' + cloud('admin', 'admin', 'admin') + cloud('demo', 'demo', 'demo')
     text += cloud('demo-reader', 'reader', 'demo') + cloud('limited', 'limited', 'limited')
     if application:
-        text += (f'  demo-app:\n    auth_type: v3applicationcredential\n    auth:\n      auth_url: http://{IP}:5000/v3\n'
-                 f'      application_credential_id: {application}\n      application_credential_secret: {password}\n'
-                 f'    region_name: {REGION}\n    interface: public\n    identity_api_version: 3\n')
+        text += (f'  demo-app:\n    auth_type: v3applicationcredential\n    auth:\n      auth_url: {AUTH_URL}\n'
+                 f'      application_credential_id: {application}\n      application_credential_secret: {password}\n{end}')
     # Renamed atomically, so that concurrent readers see either the old or the new file.
     part = clouds_file() + '.part'
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'w') as file:
@@ -132,8 +161,12 @@ def resources():
     volume_types(admin.block_storage)
     external_network(admin.network)
     amphora_network(admin, projects)
-    put(admin.compute, '/os-quota-sets/' + projects['limited'], json={'quota_set': LIMITED_COMPUTE})
     put(admin.block_storage, '/os-quota-sets/' + projects['limited'], json={'quota_set': LIMITED_VOLUME})
+    limits(admin, projects)
+
+
+def limits(admin, projects):
+    put(admin.compute, '/os-quota-sets/' + projects['limited'], json={'quota_set': LIMITED_COMPUTE})
     admin.network.update_quota(projects['limited'], **LIMITED_NETWORK)
     for user in ('demo', 'limited'):
         keypair(connect(user).compute)
@@ -260,4 +293,4 @@ def until(what, ready, seconds=180):
 
 
 if __name__ == '__main__':
-    {f.__name__: f for f in (identity, hypervisors, resources, finish)}[sys.argv[1]]()
+    {f.__name__: f for f in (identity, hypervisors, resources, finish, deployed)}[sys.argv[1]]()

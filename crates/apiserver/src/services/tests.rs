@@ -63,6 +63,36 @@ async fn services_created_at_the_same_moment_share_no_address_and_no_node_port()
     );
 }
 
+/// Several clients change one Service at the same time: none of them is told that its port is another's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn requests_that_change_one_service_at_the_same_moment_keep_its_ports() {
+    let server = server().await;
+    let ports = json!([{"name": "a", "port": 80}, {"name": "b", "port": 81}]);
+    let spec = json!({"type": "NodePort", "ports": ports});
+    let (code, before) = create(server.clone(), service("web", spec)).await;
+    assert_eq!(code, 201, "{before}");
+    let mut patches = tokio::task::JoinSet::new();
+    for n in 0..200 {
+        let patch = json!({"metadata": {"labels": {format!("n{n}"): "x"}}});
+        let request = Request::patch("/api/v1/namespaces/default/services/web")
+            .header("content-type", "application/merge-patch+json")
+            .body(Full::new(bytes::Bytes::from(patch.to_string())))
+            .expect("a request");
+        patches.spawn(server.clone().in_process().oneshot(request));
+    }
+    while let Some(answer) = patches.join_next().await {
+        let answer = answer.expect("a task").expect("an answer");
+        let code = answer.status().as_u16();
+        let body = answer.into_body().collect().await.expect("a body");
+        let body: Value = serde_json::from_slice(&body.to_bytes()).expect("JSON");
+        assert_eq!(
+            (code, &body["spec"]["ports"]),
+            (200, &before["spec"]["ports"]),
+            "{body}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn an_exhausted_range_is_an_error_and_releases_reservations() {
     let server = server().await;

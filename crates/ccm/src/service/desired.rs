@@ -141,6 +141,13 @@ pub(crate) fn of(
         cidrs: (!is_ovn).then(|| cidrs.clone()),
         is_ovn,
     };
+    let floating = match has_floating_ip {
+        true => {
+            let asked = asked.filter(|ip| Family::V4.has(ip));
+            floating::wanted(&wishes, asked, &vip, identity, facts)?
+        }
+        false => None,
+    };
     let ports = spec.ports.iter().flatten().enumerate();
     let mut desired = Desired {
         tree: LoadBalancerCreate {
@@ -159,15 +166,7 @@ pub(crate) fn of(
                 .map(|(index, port)| parts.listener(index, port))
                 .collect::<Result<_, _>>()?,
         },
-        floating: match has_floating_ip {
-            true => floating::wanted(
-                &wishes,
-                asked.filter(|ip| Family::V4.has(ip)),
-                identity,
-                facts,
-            )?,
-            false => None,
-        },
+        floating,
         families,
         apart: vip.apart,
         vip_subnet: filled(&vip_subnet),

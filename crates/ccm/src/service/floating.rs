@@ -10,6 +10,7 @@ use super::Rejection;
 use super::annotations::{FloatingSubnet, Wishes};
 use super::desired::Facts;
 use super::identity::Identity;
+use super::vip::Vip;
 
 /// The desired floating IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,12 +31,13 @@ pub(crate) struct Floating {
 pub(super) fn wanted(
     wishes: &Wishes,
     asked: Option<&str>,
+    vip: &Vip,
     identity: &Identity,
     facts: &Facts<'_>,
 ) -> Result<Option<Floating>, Rejection> {
     let view = facts.view;
     let network = match wishes.placement.floating_network_id.as_str() {
-        "" => match external_network(view) {
+        "" => match external_network(vip, view) {
             Some(network) => network,
             None => return Ok(None),
         },
@@ -64,14 +66,56 @@ pub(super) fn wanted(
     }))
 }
 
-/// The first external network that has a subnet of IPv4, or subnets that the project does not see.
-fn external_network(view: &View) -> Option<String> {
+/// Whether the choice of the external network depends on routers.
+pub(super) fn needs_routers(view: &View) -> bool {
+    fitting(view).nth(1).is_some()
+}
+
+/// The external network of a router that the virtual address is connected to, since Neutron associates no floating IP of
+/// another one; if there is no such router, the first.
+fn external_network(vip: &Vip, view: &View) -> Option<String> {
+    let reached = reached(vip, view);
+    let mut found = fitting(view);
+    let first = found.next()?;
+    let mut found = std::iter::once(first.clone()).chain(found);
+    let network = found.find(|id| reached.contains(&id.as_str()));
+    Some(network.unwrap_or(first))
+}
+
+/// Ids of the external networks that have a subnet of IPv4, or subnets that the project does not see.
+fn fitting(view: &View) -> impl Iterator<Item = String> {
     let fits = |id: &str| {
         let subnets = view.subnets.of_parent(id);
         subnets.is_empty() || subnets.iter().any(|subnet| subnet.ip_version == 4)
     };
-    let found = view.external_networks().find(|network| fits(&network.id));
-    found.map(|network| network.id.clone())
+    let networks = view.external_networks();
+    networks
+        .filter(move |network| fits(&network.id))
+        .map(|network| network.id.clone())
+}
+
+/// Networks of the gateways of the routers that have a port on the subnet of the virtual address.
+fn reached<'a>(vip: &Vip, view: &'a View) -> Vec<&'a str> {
+    let is_near = |network: &str, subnet: &str| match (&vip.subnet, &vip.port, &vip.network) {
+        (Some(wanted), _, _) => subnet == wanted,
+        (None, Some(port), _) => {
+            let port = view.ports.get(port);
+            let mut ips = port.iter().flat_map(|port| &port.fixed_ips);
+            ips.any(|ip| ip.subnet_id == subnet)
+        }
+        (None, None, wanted) => wanted.as_deref() == Some(network),
+    };
+    let interfaces = view.ports.iter().filter(|port| {
+        port.device_owner.starts_with("network:") && {
+            let mut ips = port.fixed_ips.iter();
+            ips.any(|ip| is_near(&port.network_id, &ip.subnet_id))
+        }
+    });
+    let routers = interfaces.filter_map(|port| view.routers.get(&port.device_id));
+    let gateways = routers.filter_map(|router| router.external_gateway_info.as_ref());
+    gateways
+        .map(|gateway| gateway.network_id.as_str())
+        .collect()
 }
 
 /// Rejects a floating IP that is on another port than that of our load balancer.

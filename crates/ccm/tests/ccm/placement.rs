@@ -28,6 +28,33 @@ async fn external_subnet(world: &World, name: &str, prefix: &str, addresses: u8,
     world.administer("PUT", &path, json!({"tags": tags})).await;
 }
 
+/// Neutron rejects a floating IP of any other with 404.
+#[tokio::test]
+async fn of_several_external_networks_that_of_the_router_is_taken() {
+    let world = World::start("").await;
+    let mut networks = Vec::new();
+    for number in 0..6 {
+        let network =
+            json!({"network": {"name": format!("other-{number}"), "router:external": true}});
+        let network = world
+            .administer("POST", "/network/v2.0/networks", network)
+            .await;
+        let id = network["network"]["id"].clone();
+        let subnet = json!({"subnet": {"network_id": id, "ip_version": 4, "enable_dhcp": false,
+            "cidr": format!("127.{}.0.0/24", 50 + number)}});
+        world
+            .administer("POST", "/network/v2.0/subnets", subnet)
+            .await;
+        networks.push(id);
+    }
+    world.route_out_to(&networks[3]).await;
+    world.worker("worker-1").await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    let service = world.published("web").await;
+    assert!(ip(&service).starts_with("127.53.0."), "{}", ip(&service));
+    assert_eq!(world.count_events("web", "SyncLoadBalancerFailed").await, 0);
+}
+
 #[tokio::test]
 async fn the_subnet_of_the_floating_ip_follows_patterns_and_tags() {
     let world = world(&["worker-1"]).await;

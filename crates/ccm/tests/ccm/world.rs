@@ -139,6 +139,11 @@ impl World {
     /// Connects the network to the external one, so that floating IPs can be used; returns the id of the router.
     pub(crate) async fn route_out(&self) -> String {
         let external = self.external_network().await;
+        self.route_out_to(&external).await
+    }
+
+    /// The same to an external network with this id.
+    pub(crate) async fn route_out_to(&self, external: &Value) -> String {
         let router =
             json!({"router": {"name": "r", "external_gateway_info": {"network_id": external}}});
         let router = self.request("POST", "/network/v2.0/routers", router).await;
