@@ -92,6 +92,10 @@ pub struct Options {
     /// Where there is a file: the bytes of the objects of the latest events that are kept in memory, for watches that
     /// follow the writes. Older events are read from the file when a watch or a list asks for them.
     pub recent: usize,
+    /// Where there is a file: whether it is closed while nothing is written, so that a server at rest takes neither the
+    /// memory of SQLite nor open files. Another process can open the file then: something else must keep it away, such as
+    /// a lock of the directory.
+    pub closed_at_rest: bool,
 }
 
 impl Default for Options {
@@ -114,6 +118,7 @@ impl Default for Options {
             more_metrics: None,
             history: 1000,
             recent: 2 << 20,
+            closed_at_rest: false,
         }
     }
 }

@@ -157,7 +157,7 @@ impl ApiServer {
     /// When the database or an option cannot be used.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let authenticator = Authenticator::new(&options)?;
-        let store = Store::open(&options.store, options.history, options.recent).await?;
+        let store = Store::open(&options).await?;
         let shutdown = CancellationToken::new();
         let core = Arc::new(Core {
             options,

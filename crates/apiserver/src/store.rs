@@ -28,10 +28,10 @@ pub(crate) use sqlite::past::Unread;
 pub(crate) use state::{Notice, Place, State};
 
 use crate::kinds::{CRD_COLLECTION, Registry, Resource};
-use crate::options;
+use crate::options::{self, Options};
 use crate::server::OpenError;
 use packing::PACK_ABOVE;
-use sqlite::Retention;
+use sqlite::Usage;
 use sqlite::past;
 
 pub(crate) const NAMESPACES: &str = "/namespaces";
@@ -137,25 +137,23 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the store; reads everything current into memory. `history` and `recent` are those of
-    /// [`Options`](options::Options).
-    pub(crate) async fn open(
-        options: &options::Store,
-        history: usize,
-        recent: usize,
-    ) -> Result<Self, OpenError> {
-        let state = State::new(history);
-        match options {
+    /// Opens the store; reads everything current into memory.
+    pub(crate) async fn open(options: &Options) -> Result<Self, OpenError> {
+        let state = State::new(options.history);
+        match &options.store {
             options::Store::Memory => {
                 let registry = ArcSwap::new(Registry::built_in());
                 let state = RwLock::new(state);
                 Ok(Self::new(Arc::new(Shared { state, registry }), None))
             }
             options::Store::Sqlite { path, synchronous } => {
-                let state = state.packing_above(PACK_ABOVE).with_file(recent);
-                let retention = Retention::default();
-                let (shared, writer) =
-                    sqlite::open(path.clone(), *synchronous, state, retention).await?;
+                let state = state.packing_above(PACK_ABOVE).with_file(options.recent);
+                let usage = Usage {
+                    synchronous: *synchronous,
+                    closed_at_rest: options.closed_at_rest,
+                    ..Usage::default()
+                };
+                let (shared, writer) = sqlite::open(path.clone(), usage, state).await?;
                 let store = Self::new(shared, Some(writer));
                 store.apply_schemas().await;
                 Ok(store)
@@ -227,6 +225,10 @@ impl Store {
         &self,
         read: impl FnOnce(&Connection, &Shared) -> Result<T, Unread> + Send + 'static,
     ) -> Result<T, Unread> {
+        let read = move |file: Result<&Connection, String>, shared: &Shared| match file {
+            Ok(file) => read(file, shared),
+            Err(problem) => Err(Unread::Failed(problem)),
+        };
         let read = match &self.writer {
             Some(writer) => writer.read(read).await,
             None => None,

@@ -1,18 +1,25 @@
-//! The log in one SQLite file, owned by one thread.
+//! The log in one SQLite file.
 //!
 //! A row is one write, numbered by its revision; what it replaced is named by `prev`. Writes that wait
 //! are committed together, and answered after the commit. The file is read when it is opened, and then
-//! for past events alone, which memory does not hold.
+//! for past events alone, which memory does not hold. At rest a database has no thread, and no open file
+//! where that is asked for: a process can have a thousand databases, most of them at rest.
+//!
+//! ```text
+//!   queue    what waits for a database, and who works on it
+//!   pool     the threads of all databases
+//! ```
 
 mod compaction;
 pub(crate) mod format;
 pub(crate) mod past;
+mod pool;
+mod queue;
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::RwLock;
@@ -20,6 +27,7 @@ use rusqlite::{Connection, ErrorCode, params};
 use tokio::sync::oneshot;
 
 use self::format::Row;
+use self::queue::{Answer, Message};
 use super::object::Object;
 use super::packing;
 use super::state::{Cold, Place, State};
@@ -29,194 +37,130 @@ use crate::options::Synchronous;
 use crate::server::OpenError;
 
 pub(crate) use compaction::{Retention, continue_after};
+pub(crate) use queue::Writer;
 
-/// Writes committed together at most.
-const BATCH: usize = 256;
-/// A database that has had no message for this long is at rest.
-const AT_REST: Duration = Duration::from_secs(5);
-
-type Read = Box<dyn FnOnce(&Connection, &Shared) + Send>;
-type Answer = oneshot::Sender<Result<Arc<Object>, WriteError>>;
-
-enum Message {
-    Write(Box<Write>, Answer),
-    Read(Read),
-    Backup(oneshot::Sender<Result<File, String>>),
-    Close(oneshot::Sender<()>),
+/// How a file is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    pub(crate) synchronous: Synchronous,
+    /// Whether it is closed while there is nothing to do. Its lock goes with that.
+    pub(crate) closed_at_rest: bool,
+    pub(crate) retention: Retention,
 }
 
-/// The way to the thread that writes.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    queue: mpsc::Sender<Message>,
-    path: PathBuf,
-}
-
-impl Writer {
-    pub(crate) fn send(&self, write: Write, answer: Answer) {
-        // If the thread has ended, the answer is dropped, which the receiver treats as an error.
-        let _ = self.queue.send(Message::Write(Box::new(write), answer));
-    }
-
-    /// What `read` returns when the thread calls it, after what was asked to be written before. `None` if the thread has
-    /// ended.
-    pub(crate) async fn read<T: Send + 'static>(
-        &self,
-        read: impl FnOnce(&Connection, &Shared) -> T + Send + 'static,
-    ) -> Option<T> {
-        let (answer, answered) = oneshot::channel();
-        let read: Read = Box::new(move |connection, shared| {
-            let _ = answer.send(read(connection, shared));
-        });
-        let _ = self.queue.send(Message::Read(read));
-        answered.await.ok()
-    }
-
-    /// A copy of the file as it is after what was asked to be written before, open and already without a name.
-    pub(crate) async fn backup(&self) -> Result<File, String> {
-        let (answer, answered) = oneshot::channel();
-        let _ = self.queue.send(Message::Backup(answer));
-        let closed = |_| Err("the store is closed".to_owned());
-        answered.await.unwrap_or_else(closed)
-    }
-
-    pub(crate) async fn close(&self) {
-        let (done, closed) = oneshot::channel();
-        if self.queue.send(Message::Close(done)).is_ok() {
-            let _ = closed.await;
-        }
-    }
-
-    /// Bytes of the file and its log.
-    pub(crate) fn bytes(&self) -> u64 {
-        let size = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
-        size(&self.path) + size(&beside(&self.path, "-wal"))
-    }
-}
-
-/// Opens or creates the file, reads it into `state`, and starts the thread that writes.
+/// Opens or creates the file, and reads it into `state`.
 pub(crate) async fn open(
     path: PathBuf,
-    synchronous: Synchronous,
+    usage: Usage,
     state: State,
-    retention: Retention,
 ) -> Result<(Arc<Shared>, Writer), OpenError> {
-    let (queue, requests) = mpsc::channel();
     let (ready, opened) = oneshot::channel();
     let file = path.clone();
-    let thread = std::thread::Builder::new().name("apiserver-store".to_owned());
-    let spawned = thread.spawn(move || match format::prepare(&file, synchronous, state) {
-        Ok((connection, state)) => {
+    pool::run(move || {
+        let database = format::prepare(&file, usage.synchronous, state);
+        let database = database.map(|(connection, state)| {
             let registry = ArcSwap::new(Registry::stored(&state));
             let shared = Arc::new(Shared {
                 state: RwLock::new(state),
                 registry,
             });
-            if ready.send(Ok(Arc::clone(&shared))).is_ok() {
-                Thread {
-                    path: file,
-                    connection,
-                    packer: None,
-                    shared,
-                    retention,
-                    compacted_at: 0,
-                }
-                .run(&requests);
+            Database {
+                path: file,
+                connection: Some(connection),
+                packer: None,
+                shared,
+                usage,
+                compacted_at: 0,
             }
-        }
-        Err(error) => {
-            let _ = ready.send(Err(error));
-        }
+        });
+        // Whoever waited may be gone; the file is closed then.
+        let _ = ready.send(database);
     });
-    let problem = |problem: String| OpenError::Option {
+    let database = opened.await.map_err(|_| OpenError::Option {
         option: "store",
-        problem,
-    };
-    spawned.map_err(|error| problem(error.to_string()))?;
-    let shared = opened
-        .await
-        .map_err(|_| problem("the writer ended early".to_owned()))??;
-    Ok((shared, Writer { queue, path }))
+        problem: "opening it ended early".to_owned(),
+    })??;
+    let shared = Arc::clone(&database.shared);
+    Ok((shared, Writer::new(path, database)))
 }
 
-struct Thread {
+/// A file, in the hands of whoever works on it.
+struct Database {
     path: PathBuf,
-    connection: Connection,
+    /// `None` at rest, if it is to be closed then.
+    connection: Option<Connection>,
     shared: Arc<Shared>,
     /// Receives objects to be packed. Its thread starts with the first of them: most servers are small.
     packer: Option<mpsc::Sender<Vec<Cold>>>,
-    retention: Retention,
+    usage: Usage,
     compacted_at: u64,
 }
 
-impl Thread {
-    fn run(mut self, requests: &mpsc::Receiver<Message>) {
-        let mut closing = None;
-        while closing.is_none() {
-            let Some(first) = self.next(requests) else {
-                break;
-            };
-            let mut batch = Vec::new();
-            let mut reads = Vec::new();
-            let mut copies = Vec::new();
-            let mut next = Some(first);
-            while let Some(message) = next {
-                match message {
-                    Message::Write(write, answer) => batch.push((*write, answer)),
-                    Message::Read(read) => reads.push(read),
-                    Message::Backup(answer) => {
-                        copies.push(answer);
-                        break;
-                    }
-                    Message::Close(done) => {
-                        closing = Some(done);
-                        break;
-                    }
-                }
-                next = if batch.len() < BATCH {
-                    requests.try_recv().ok()
-                } else {
-                    None
-                };
-            }
-            if !batch.is_empty() {
-                self.commit(batch);
-                self.compact();
-            }
-            for read in reads {
-                read(&self.connection, &self.shared);
-            }
-            for answer in copies {
-                let _ = answer.send(self.backup().map_err(|error| self.words(&error)));
+impl Database {
+    /// Handles messages that have waited together: first all writes, then reads, then backups.
+    fn handle(&mut self, messages: Vec<Message>) {
+        let mut batch = Vec::new();
+        let mut reads = Vec::new();
+        let mut copies = Vec::new();
+        for message in messages {
+            match message {
+                Message::Write(write, answer) => batch.push((*write, answer)),
+                Message::Read(read) => reads.push(read),
+                Message::Backup(answer) => copies.push(answer),
+                // It is the last one, and its sender is answered once the file is closed.
+                Message::Close(_) => {}
             }
         }
-        if let Err((_, error)) = self.connection.close() {
-            tracing::error!(%error, "the database could not be closed");
+        if !batch.is_empty() {
+            self.commit(batch);
+            self.compact();
         }
-        if let Some(done) = closing {
-            let _ = done.send(());
+        for read in reads {
+            let shared = Arc::clone(&self.shared);
+            match self.connection() {
+                Ok(connection) => read(Ok(connection), &shared),
+                Err(error) => read(Err(self.words(&error)), &shared),
+            }
+        }
+        for answer in copies {
+            let _ = answer.send(self.backup().map_err(|error| self.words(&error)));
         }
     }
 
-    /// The next message; `None` if there can be none. When none comes for a while, the memory of the past and of SQLite is
-    /// freed: a process can have many databases, most of them at rest.
-    fn next(&mut self, requests: &mpsc::Receiver<Message>) -> Option<Message> {
-        match requests.recv_timeout(AT_REST) {
-            Ok(message) => return Some(message),
-            Err(mpsc::RecvTimeoutError::Disconnected) => return None,
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-        }
+    /// The open file.
+    fn connection(&mut self) -> rusqlite::Result<&mut Connection> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => format::reopen(&self.path, self.usage.synchronous)?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+
+    /// Frees what is needed again with the next write or read: the memory of the past and of SQLite.
+    fn rest(&mut self) {
         let cold = {
             let mut state = self.shared.state.write();
             state.forget_recent();
             state.take_cold()
         };
         self.pack(cold);
-        self.connection.flush_prepared_statement_cache();
-        if let Err(error) = self.connection.execute_batch("PRAGMA shrink_memory") {
+        if self.usage.closed_at_rest {
+            return self.close();
+        }
+        let Some(connection) = &self.connection else {
+            return;
+        };
+        connection.flush_prepared_statement_cache();
+        if let Err(error) = connection.execute_batch("PRAGMA shrink_memory") {
             tracing::debug!(%error, "the memory of the database could not be freed");
         }
-        requests.recv().ok()
+    }
+
+    fn close(&mut self) {
+        let closed = self.connection.take().map(Connection::close);
+        if let Some(Err((_, error))) = closed {
+            tracing::error!(%error, "the database could not be closed");
+        }
     }
 
     /// Has `cold` packed. Without a thread for it nothing is, and the next call tries again.
@@ -305,11 +249,12 @@ impl Thread {
         if accepted.is_empty() {
             return Ok(());
         }
+        let connection = self.connection()?;
         // A failing disk may have failed the end of the last transaction, too.
-        if !self.connection.is_autocommit() {
-            self.connection.execute_batch("ROLLBACK")?;
+        if !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK")?;
         }
-        let transaction = self.connection.transaction()?;
+        let transaction = connection.transaction()?;
         {
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO log (rev, collection, key, prev, deleted, value, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -362,19 +307,23 @@ impl Thread {
     /// Drops the rows that are superseded and too old to resume from.
     fn compact(&mut self) {
         let revision = self.shared.state.read().revision;
-        let Retention { keep, every } = self.retention;
+        let Retention { keep, every } = self.usage.retention;
         if revision < self.compacted_at + every || revision <= keep {
             return;
         }
         self.compacted_at = revision;
         let through = revision - keep;
-        if let Err(error) = compaction::compact(&mut self.connection, &self.shared, through) {
+        let shared = Arc::clone(&self.shared);
+        let compacted = self
+            .connection()
+            .and_then(|connection| compaction::compact(connection, &shared, through));
+        if let Err(error) = compacted {
             tracing::warn!(%error, "the database could not be compacted");
         }
     }
 
     /// A compact copy. It is unlinked before it is used, so that none is left behind.
-    fn backup(&self) -> rusqlite::Result<File> {
+    fn backup(&mut self) -> rusqlite::Result<File> {
         let copy = beside(&self.path, ".backup");
         let io = |error: std::io::Error| {
             let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
@@ -384,7 +333,7 @@ impl Thread {
         let _ = std::fs::remove_file(&copy);
         format::make(&copy).map_err(io)?;
         let copied = self
-            .connection
+            .connection()?
             .execute("VACUUM INTO ?1", [copy.to_string_lossy()]);
         let file = copied.and_then(|_| File::open(&copy).map_err(io));
         let _ = std::fs::remove_file(&copy);

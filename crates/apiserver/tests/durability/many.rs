@@ -1,8 +1,10 @@
 //! Servers in memory are cheap: tests and benches have one for each simulated cluster.
 
+use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use apiserver::{ApiServer, Options};
+use apiserver::{ApiServer, Options, Store, Synchronous};
 use serde_json::{Value, json};
 
 use crate::local::{call, open};
@@ -133,6 +135,57 @@ async fn the_process_with_a_small_server() {
         assert_eq!(call(&server, "POST", maps, &map).await.0, 201);
     }
     println!("threads: {}", threads().join(", "));
+}
+
+#[test]
+fn a_server_at_rest_has_no_thread_and_where_that_is_asked_for_no_open_file() {
+    assert_eq!(
+        alone("many::the_process_at_rest", "at rest: "),
+        "20 objects"
+    );
+}
+
+/// Not a test of its own: others use threads and files meanwhile.
+#[tokio::test]
+async fn the_process_at_rest() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        store: Store::Sqlite {
+            path: directory.path().join("objects.db"),
+            synchronous: Synchronous::Normal,
+        },
+        closed_at_rest: true,
+        ..Options::default()
+    };
+    let server = ApiServer::open(options).await.unwrap();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    for n in 0..20 {
+        let map = map(&format!("map-{n}"), "text");
+        assert_eq!(call(&server, "POST", maps, &map).await.0, 201);
+        if n > 0 {
+            continue;
+        }
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while threads().iter().any(|name| name == "apiserver-store") || is_open(directory.path()) {
+            assert!(Instant::now() < deadline, "{:?}", threads());
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    let (_, list) = call(&server, "GET", maps, &Value::Null).await;
+    println!(
+        "at rest: {} objects",
+        list["items"].as_array().unwrap().len()
+    );
+}
+
+/// Whether this process has a file below `directory` open.
+fn is_open(directory: &Path) -> bool {
+    let files = std::fs::read_dir("/proc/self/fd").unwrap();
+    let mut targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    targets.any(|target| target.starts_with(directory))
 }
 
 /// The names of the threads of this process.

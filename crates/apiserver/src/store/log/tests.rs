@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::sqlite::{self, Retention};
+use super::super::sqlite::{self, Retention, Usage};
 use super::super::{Draft, Place, State, Store, Unread, Write, gate};
 use super::*;
-use crate::options::{self, Synchronous};
+use crate::options::{Options, Synchronous};
 
 const COLLECTIONS: [&str; 2] = ["/configmaps", "/secrets"];
 
@@ -30,7 +30,12 @@ struct Settings {
 impl Settings {
     async fn open(self, path: PathBuf) -> Store {
         let state = State::new(self.history).with_file(self.recent);
-        let opened = sqlite::open(path, Synchronous::Normal, state, self.retention).await;
+        let usage = Usage {
+            synchronous: Synchronous::Normal,
+            closed_at_rest: true,
+            retention: self.retention,
+        };
+        let opened = sqlite::open(path, usage, state).await;
         let (shared, writer) = opened.unwrap();
         Store::new(shared, Some(writer))
     }
@@ -42,9 +47,12 @@ type Received = (Change, u64, String, Option<String>);
 impl Both {
     async fn new(settings: Settings) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let memory = Store::open(&options::Store::Memory, settings.history, 0).await;
+        let memory = Options {
+            history: settings.history,
+            ..Options::default()
+        };
         Self {
-            memory: memory.unwrap(),
+            memory: Store::open(&memory).await.unwrap(),
             file: settings.open(directory.path().join("objects.db")).await,
             settings,
             directory,
@@ -66,6 +74,11 @@ impl Both {
         self.file.close().await;
         self.compacted = self.query("SELECT value FROM meta WHERE name = 'compacted'");
         self.file = self.settings.open(self.path()).await;
+    }
+
+    /// Lets the file rest, so that it is closed.
+    async fn rest(&self) {
+        self.file.writer.as_ref().unwrap().rest().await;
     }
 
     /// Creates or replaces an object whose value has `size` bytes.
@@ -219,7 +232,7 @@ proptest! {
                 match step {
                     Step::Put(collection, key, size) => both.put(collection, key, size).await,
                     Step::Delete(collection, key) => both.delete(collection, key).await,
-                    Step::Rest => both.file.subscribe().forget_recent(),
+                    Step::Rest => both.rest().await,
                     Step::Reopen => both.reopen().await,
                     Step::Compare => both.compare().await,
                 }
@@ -295,13 +308,54 @@ async fn the_past_takes_memory_for_its_latest_events_only_and_none_at_rest() {
     let found = both.file.read().past_bytes();
     assert!(found > RECENT / 2, "{found}");
     assert!(found < 2 * RECENT + of_log, "{found}");
-    both.file.subscribe().forget_recent();
+    both.rest().await;
     let at_rest = both.file.read().past_bytes();
     assert_eq!(at_rest, HISTORY * size_of::<Entry>());
     both.reopen().await;
     let opened = both.file.read().past_bytes();
     assert_eq!(opened, HISTORY * size_of::<Entry>());
     both.compare_at(both.revision() - 400).await;
+}
+
+#[tokio::test]
+async fn a_file_is_closed_at_rest_and_opened_again_for_what_is_written_and_read() {
+    let mut both = Both::new(SETTINGS).await;
+    both.put(0, 0, 10).await;
+    let use_elsewhere = || {
+        let connection = rusqlite::Connection::open(both.path()).unwrap();
+        connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")
+    };
+    assert!(use_elsewhere().is_err());
+    for size in 0..3 {
+        both.rest().await;
+        use_elsewhere().unwrap();
+        both.put(0, 0, size).await;
+        both.rest().await;
+        both.compare().await;
+    }
+    both.rest().await;
+    both.reopen().await;
+    both.compare().await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_gone_at_rest_is_not_created_anew_and_writes_fail_until_it_is_back() {
+    let both = Both::new(SETTINGS).await;
+    both.put(0, 0, 10).await;
+    both.rest().await;
+    let elsewhere = both.path().with_extension("elsewhere");
+    std::fs::rename(both.path(), &elsewhere).unwrap();
+    let write = || {
+        let value = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "o1"}});
+        Write::create(COLLECTIONS[0], "o1", &value).unwrap()
+    };
+    let error = both.file.write(write()).await.unwrap_err().to_string();
+    assert!(error.contains("objects.db cannot be written"), "{error}");
+    assert!(!both.path().exists());
+    std::fs::rename(&elsewhere, both.path()).unwrap();
+    both.file.write(write()).await.unwrap();
+    both.memory.write(write()).await.unwrap();
+    both.compare().await;
 }
 
 #[test]

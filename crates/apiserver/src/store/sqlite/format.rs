@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ring::digest;
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Transaction};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction};
 
 use super::{signed, unsigned};
 use crate::options::Synchronous;
@@ -83,6 +83,14 @@ pub(crate) fn prepare(
     bring_up_to_date(&mut connection, path)?;
     let state = load(&connection, path, state)?;
     Ok((connection, state))
+}
+
+/// Opens a file that this process has prepared and closed. It must be there, and nobody else may have it open.
+pub(super) fn reopen(path: &Path, synchronous: Synchronous) -> rusqlite::Result<Connection> {
+    let there = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, there)?;
+    configure(&connection, synchronous)?;
+    Ok(connection)
 }
 
 /// Creates an empty file where there is none: here and not in SQLite, so that no other user can ever read it.

@@ -26,8 +26,8 @@ impl From<Gone> for Unread {
     }
 }
 
-/// At most `limit` events of a collection after `revision`, and the revision of the store. Called by the thread that
-/// writes, so that the file has what the state refers to.
+/// At most `limit` events of a collection after `revision`, and the revision of the store. Called between writes, so that
+/// the file has what the state refers to.
 pub(in crate::store) fn events(
     connection: &Connection,
     shared: &Shared,

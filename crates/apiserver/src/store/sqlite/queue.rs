@@ -1,0 +1,235 @@
+//! What waits for a database. One thread at a time works on it, and none while nothing waits.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::super::object::Object;
+use super::super::{Shared, Write, WriteError};
+use super::{Database, beside, pool};
+
+/// Messages handled together at most.
+const BATCH: usize = 256;
+/// A database that has had no message for this long is at rest.
+const AT_REST: Duration = Duration::from_secs(5);
+
+pub(super) type Read = Box<dyn FnOnce(Result<&Connection, String>, &Shared) + Send>;
+pub(super) type Answer = oneshot::Sender<Result<Arc<Object>, WriteError>>;
+
+pub(super) enum Message {
+    Write(Box<Write>, Answer),
+    Read(Read),
+    Backup(oneshot::Sender<Result<File, String>>),
+    /// Answered once the file is closed. Nothing follows it.
+    Close(oneshot::Sender<()>),
+}
+
+/// The way to the database.
+pub(crate) struct Writer {
+    queue: Arc<Queue>,
+    path: PathBuf,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut text = f.debug_struct("Writer");
+        text.field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+struct Queue {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    messages: VecDeque<Message>,
+    /// The number of messages until now.
+    sent: u64,
+    /// The database, while nobody works on it.
+    database: Option<Box<Database>>,
+    /// Whether it is to be looked at whether the database is at rest.
+    watched: bool,
+    /// Whether the database is closed for good: messages are dropped, which their senders treat as an error.
+    closed: bool,
+}
+
+impl Writer {
+    pub(super) fn new(path: PathBuf, database: Database) -> Self {
+        let queue = Arc::new(Queue {
+            state: Mutex::new(State {
+                database: Some(Box::new(database)),
+                ..State::default()
+            }),
+        });
+        queue.watch(&mut queue.state.lock());
+        Self { queue, path }
+    }
+
+    pub(crate) fn send(&self, write: Write, answer: Answer) {
+        self.queue.send(Message::Write(Box::new(write), answer));
+    }
+
+    /// What `read` returns when it is called between writes, after what was asked to be written before. It gets the file, or
+    /// why that cannot be opened. `None` if the database is closed.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(Result<&Connection, String>, &Shared) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        let read: Read = Box::new(move |connection, shared| {
+            let _ = answer.send(read(connection, shared));
+        });
+        self.queue.send(Message::Read(read));
+        answered.await.ok()
+    }
+
+    /// A copy of the file as it is after what was asked to be written before, open and already without a name.
+    pub(crate) async fn backup(&self) -> Result<File, String> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(Message::Backup(answer));
+        let closed = |_| Err("the store is closed".to_owned());
+        answered.await.unwrap_or_else(closed)
+    }
+
+    /// Closes the database after what was asked to be written before.
+    pub(crate) async fn close(&self) {
+        let (done, closed) = oneshot::channel();
+        self.queue.send(Message::Close(done));
+        // Dropped unanswered if it is closed already.
+        let _ = closed.await;
+    }
+
+    /// Bytes of the file and its log.
+    pub(crate) fn bytes(&self) -> u64 {
+        let size = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
+        size(&self.path) + size(&beside(&self.path, "-wal"))
+    }
+
+    /// Lets the database rest at once.
+    #[cfg(test)]
+    pub(crate) async fn rest(&self) {
+        // Whoever works on it has put it back soon after the last answer.
+        loop {
+            let database = self.queue.state.lock().database.take();
+            if let Some(mut database) = database {
+                database.rest();
+                self.queue.work(database, true);
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Queue {
+    fn send(self: &Arc<Self>, message: Message) {
+        let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
+        state.messages.push_back(message);
+        state.sent += 1;
+        let database = state.database.take();
+        drop(state);
+        if let Some(database) = database {
+            self.start(database);
+        }
+    }
+
+    fn start(self: &Arc<Self>, database: Box<Database>) {
+        let working = Working(Arc::clone(self));
+        pool::run(move || working.0.work(database, false));
+    }
+
+    /// Handles what waits, until nothing does. `rested`: whether nothing has happened since the database was let rest.
+    fn work(self: &Arc<Self>, mut database: Box<Database>, mut rested: bool) {
+        loop {
+            let mut state = self.state.lock();
+            if state.messages.is_empty() {
+                state.messages.shrink_to_fit();
+                state.database = Some(database);
+                if !rested {
+                    self.watch(&mut state);
+                }
+                return;
+            }
+            let count = state.messages.len().min(BATCH);
+            let messages: Vec<_> = state.messages.drain(..count).collect();
+            drop(state);
+            rested = false;
+            if let Some(done) = handle(&mut database, messages) {
+                database.close();
+                let mut state = self.state.lock();
+                state.closed = true;
+                state.messages.clear();
+                drop(state);
+                let _ = done.send(());
+                return;
+            }
+        }
+    }
+
+    /// Has it looked at after a while whether there was a message since.
+    fn watch(self: &Arc<Self>, state: &mut MutexGuard<'_, State>) {
+        if std::mem::replace(&mut state.watched, true) {
+            return;
+        }
+        let (queue, sent) = (Arc::downgrade(self), state.sent);
+        pool::run_after(AT_REST, move || {
+            if let Some(queue) = queue.upgrade() {
+                queue.look(sent);
+            }
+        });
+    }
+
+    /// Lets the database rest, if there was no message after the first `sent`.
+    fn look(self: &Arc<Self>, sent: u64) {
+        let mut state = self.state.lock();
+        state.watched = false;
+        // Whoever works on it sees to it afterwards.
+        let Some(mut database) = state.database.take() else {
+            return;
+        };
+        if state.sent != sent {
+            state.database = Some(database);
+            self.watch(&mut state);
+            return;
+        }
+        drop(state);
+        let working = Working(Arc::clone(self));
+        database.rest();
+        working.0.work(database, true);
+    }
+}
+
+/// Handles messages up to the one that closes the database; returns whom to answer that it is.
+fn handle(database: &mut Database, mut messages: Vec<Message>) -> Option<oneshot::Sender<()>> {
+    let is_close = |message: &Message| matches!(message, Message::Close(_));
+    let close = messages.iter().position(is_close);
+    let close = close.and_then(|at| messages.drain(at..).next());
+    database.handle(messages);
+    match close? {
+        Message::Close(done) => Some(done),
+        Message::Write(..) | Message::Read(_) | Message::Backup(_) => None,
+    }
+}
+
+/// Somebody works on the database of a queue. If that panics, the database is gone.
+struct Working(Arc<Queue>);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut state = self.0.state.lock();
+            state.closed = true;
+            state.messages.clear();
+        }
+    }
+}
