@@ -76,12 +76,12 @@ pub async fn run_in(
     options: Options,
     shutdown: CancellationToken,
 ) {
+    let client = operator::client::named(&client, "cloud-controller-manager");
     let context = |controller: &str| {
-        let client = operator::client::named(&client, "cloud-controller-manager");
         Arc::new(Context {
             clouds: clouds.pool.clone(),
             recorder: Recorder::new(client.clone(), controller),
-            client,
+            client: client.clone(),
             metrics: clouds.metrics.clone(),
             options: options.clone(),
             uid: OnceCell::new(),

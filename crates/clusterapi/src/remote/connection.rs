@@ -1,6 +1,5 @@
 //! The task that maintains the connection to one workload cluster.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,27 +29,14 @@ const SYNC_TIMEOUT: Duration = Duration::from_secs(300);
 /// An established connection.
 pub(super) struct Link {
     client: Client,
-    /// The client with the user agents of the controllers that use it.
-    named: Mutex<HashMap<&'static str, Client>>,
     pub(super) nodes: Store<Node>,
 }
 
 impl Link {
-    fn new(client: Client, nodes: Store<Node>) -> Self {
-        Self {
-            client,
-            named: Mutex::default(),
-            nodes,
-        }
-    }
-
-    /// A client with the user agent of `controller`.
+    /// A client with the user agent of `controller`. None is kept for the next time: each has a task and a queue of its own,
+    /// and there may be a thousand connections with a dozen controllers.
     pub(super) fn client_of(&self, controller: &'static str) -> Client {
-        let mut named = self.named.lock();
-        let client = named.entry(controller);
-        client
-            .or_insert_with(|| context::named(&self.client, controller))
-            .clone()
+        context::named(&self.client, controller)
     }
 }
 
@@ -203,7 +189,10 @@ impl Task {
                         writer.apply_watcher_event(&event);
                         if matches!(event, watcher::Event::InitDone) && !synced {
                             synced = true;
-                            self.connected(Link::new(client.clone(), nodes.clone()));
+                            self.connected(Link {
+                                client: client.clone(),
+                                nodes: nodes.clone(),
+                            });
                         }
                         self.forward(event, &nodes);
                     }

@@ -43,9 +43,8 @@ impl Connector for KubeconfigConnector {
             // Controllers retry, and report why: an eviction that a budget forbids is a 429, which the client would
             // repeat until the timeout.
             config.default_retry = false;
-            let client = operator::client::multiplexed(config)
-                .map_err(|source| format!("the kubeconfig cannot be used: {source}"))?;
-            Ok(operator::client::answered_within(&client, TIMEOUT))
+            operator::client::multiplexed(config, TIMEOUT)
+                .map_err(|source| format!("the kubeconfig cannot be used: {source}"))
         }
         .boxed()
     }
