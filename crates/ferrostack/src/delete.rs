@@ -201,7 +201,7 @@ mod tests {
                 json!({"metadata": metadata, "spec": spec}),
             ));
         }
-        Snapshot { items }
+        Snapshot::from(items)
     }
 
     #[test]

@@ -324,13 +324,11 @@ mod tests {
             let metadata = serde_json::json!({"name": name, "namespace": namespace});
             crate::snapshot::tests::item(Kind::Cluster, serde_json::json!({"metadata": metadata}))
         };
-        let snapshot = Snapshot {
-            items: vec![
-                cluster("default", "a"),
-                cluster("prod", "b"),
-                cluster("prod", "c"),
-            ],
-        };
+        let snapshot = Snapshot::from(vec![
+            cluster("default", "a"),
+            cluster("prod", "b"),
+            cluster("prod", "c"),
+        ]);
         assert_eq!(only(named(&snapshot), "default"), Some("a"));
         assert_eq!(only(named(&snapshot), "prod"), None);
         assert_eq!(only(named(&snapshot), "test"), None);

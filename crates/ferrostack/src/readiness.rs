@@ -139,9 +139,10 @@ fn machine(item: &Item, snapshot: &Snapshot) -> Option<String> {
     if phase == "Running" && !item.is_deleting() {
         return None;
     }
-    let infrastructure = snapshot.of_kind(Kind::OpenStackMachine).find(|infra| {
-        infra.namespace() == item.namespace()
-            && item.field("/spec/infrastructureRef/name").as_str() == Some(infra.name())
+    let infrastructure = item.field("/spec/infrastructureRef/name").as_str();
+    let infrastructure = infrastructure.and_then(|name| {
+        let mut named = snapshot.named(item.namespace(), name);
+        named.find(|it| it.kind == Kind::OpenStackMachine)
     });
     let why = waits_for(item).or_else(|| infrastructure.and_then(waits_for));
     Some(match why {

@@ -1,6 +1,7 @@
 //! The objects of clusters in the management API at a point in time.
 
 pub(crate) mod follow;
+mod index;
 pub(crate) mod reference;
 
 use std::sync::Arc;
@@ -8,6 +9,9 @@ use std::sync::Arc;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, TypeMeta};
 use kube::{Client, ResourceExt};
 use serde_json::Value;
+
+use index::Common;
+pub(crate) use index::Items;
 
 /// The kinds of a cluster's objects, in the order in which they are displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -160,12 +164,26 @@ impl Item {
         })
     }
 
+    fn uid(&self) -> &str {
+        self.object.metadata.uid.as_deref().unwrap_or_default()
+    }
+
     pub(crate) fn is_owned_by(&self, owner: &Item) -> bool {
-        let uid = owner.object.metadata.uid.as_deref().unwrap_or_default();
+        let uid = owner.uid();
         self.object
             .owner_references()
             .iter()
             .any(|reference| reference.uid == uid)
+    }
+
+    /// Whether it belongs to `cluster` by label or reference.
+    pub(crate) fn belongs_to(&self, cluster: &Item) -> bool {
+        let labels = self.object.labels();
+        self.namespace() == cluster.namespace()
+            && (labels
+                .get(index::CLUSTER_NAME)
+                .is_some_and(|name| name == cluster.name())
+                || self.is_owned_by(cluster))
     }
 
     pub(crate) fn is_deleting(&self) -> bool {
@@ -186,7 +204,14 @@ pub(crate) struct Condition<'a> {
 /// All objects of all clusters of a namespace, or of every namespace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Items,
+}
+
+impl From<Vec<Item>> for Snapshot {
+    fn from(items: Vec<Item>) -> Self {
+        let items = items.into();
+        Self { items }
+    }
 }
 
 impl Snapshot {
@@ -230,15 +255,11 @@ impl Snapshot {
         cluster: &'a Item,
         kind: Kind,
     ) -> impl Iterator<Item = &'a Item> {
-        self.of_kind(kind).filter(move |item| {
-            item.namespace() == cluster.namespace()
-                && (item
-                    .object
-                    .labels()
-                    .get("cluster.x-k8s.io/cluster-name")
-                    .is_some_and(|name| name == cluster.name())
-                    || item.is_owned_by(cluster))
-        })
+        let candidates = self.items.with(&[
+            Common::Cluster(cluster.namespace(), cluster.name()),
+            Common::Owner(cluster.uid()),
+        ]);
+        candidates.filter(move |item| item.kind == kind && item.belongs_to(cluster))
     }
 }
 

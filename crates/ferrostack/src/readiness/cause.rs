@@ -103,10 +103,7 @@ fn of_control_plane(snapshot: &Snapshot, plane: &Item) -> Option<Cause> {
     if let Some(recovery) = recovery(plane) {
         return Some(recovery);
     }
-    let machines: Vec<&Item> = snapshot
-        .of_kind(Kind::Machine)
-        .filter(|machine| machine.is_owned_by(plane))
-        .collect();
+    let machines: Vec<&Item> = snapshot.owned(plane, Kind::Machine).collect();
     let failing = machines
         .iter()
         .filter_map(|machine| cause(snapshot, machine))
@@ -127,13 +124,10 @@ fn of_control_plane(snapshot: &Snapshot, plane: &Item) -> Option<Cause> {
 }
 
 fn of_deployment(snapshot: &Snapshot, deployment: &Item) -> Option<Cause> {
-    let sets: Vec<&Item> = snapshot
-        .of_kind(Kind::MachineSet)
-        .filter(|set| set.is_owned_by(deployment))
-        .collect();
-    let failing = snapshot
-        .of_kind(Kind::Machine)
-        .filter(|machine| sets.iter().any(|set| machine.is_owned_by(set)))
+    let sets: Vec<&Item> = snapshot.owned(deployment, Kind::MachineSet).collect();
+    let failing = sets
+        .iter()
+        .flat_map(|set| snapshot.owned(set, Kind::Machine))
         .filter_map(|machine| of_machine(snapshot, machine))
         .find(|cause| cause.failing);
     let blocked = blocked(deployment).or_else(|| sets.iter().find_map(|set| blocked(set)));
@@ -163,11 +157,7 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
         .as_ref()
         .is_some_and(|labels| labels.contains_key("cluster.x-k8s.io/control-plane"));
     let waits_for_init = is_worker && machine.field("/spec/bootstrap/dataSecretName").is_null();
-    let is_cluster_of_machine = |cluster: &&Item| {
-        snapshot
-            .belonging(cluster, Kind::Machine)
-            .any(|item| item.name() == machine.name())
-    };
+    let is_cluster_of_machine = |cluster: &&Item| machine.belongs_to(cluster);
     if waits_for_init
         && let Some(cluster) = snapshot.of_kind(Kind::Cluster).find(is_cluster_of_machine)
         && !is_true(cluster, "ControlPlaneInitialized")

@@ -31,7 +31,7 @@ fn nothing_at_all_is_not_ready() {
 #[test]
 fn an_available_cluster_with_running_machines_is_ready() {
     let items = vec![cluster_item("True"), machine_item("Running")];
-    assert_eq!(pending(&Snapshot { items }), []);
+    assert_eq!(pending(&Snapshot::from(items)), []);
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn what_is_missing_is_named_with_its_own_words() {
         deployment,
         machine_item("Provisioned"),
     ];
-    let found: Vec<_> = pending(&Snapshot { items })
+    let found: Vec<_> = pending(&Snapshot::from(items))
         .into_iter()
         .map(|pending| format!("{}: {}", pending.object, pending.why))
         .collect();
@@ -66,7 +66,7 @@ fn a_change_that_nobody_has_looked_at_and_a_rollout_are_not_ready() {
             "metadata": {"name": "d", "generation": generation}, "spec": {"replicas": 3},
             "status": {"replicas": 3, "readyReplicas": 3, "upToDateReplicas": current, "observedGeneration": 1}});
         let items = vec![cluster_item("True"), item(Kind::MachineDeployment, object)];
-        let found = pending(&Snapshot { items });
+        let found = pending(&Snapshot::from(items));
         found.into_iter().map(|pending| pending.why).next()
     };
     assert_eq!(deployment(1, 3), None);
@@ -111,7 +111,7 @@ fn what_fails_comes_before_what_an_object_itself_waits_for() {
             ),
         ),
     ];
-    let mut snapshot = Snapshot { items };
+    let mut snapshot = Snapshot::from(items);
     let whys = |snapshot: &Snapshot| -> Vec<String> {
         let found = pending(snapshot).into_iter();
         found.map(|pending| pending.why).collect()

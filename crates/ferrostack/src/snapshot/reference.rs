@@ -3,7 +3,7 @@
 use kube::ResourceExt;
 use serde_json::Value;
 
-use super::{Item, Kind, Snapshot};
+use super::{Common, Item, Kind, Snapshot};
 
 /// A reference of the contract between Cluster API and providers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,8 +98,8 @@ impl Snapshot {
     /// The object that `from` refers to in this role.
     pub(crate) fn referred(&self, from: &Item, role: Role) -> Option<&Item> {
         let reference = from.reference(role)?;
-        let mut items = self.items.iter();
-        items.find(|item| item.namespace() == from.namespace() && item.is(&reference))
+        self.named(from.namespace(), &reference.name)
+            .find(|item| item.is(&reference))
     }
 
     /// The infrastructure of a Cluster. A Cluster that refers to none has that which is its own.
@@ -121,8 +121,18 @@ impl Snapshot {
         owner: &'a Item,
         kind: Kind,
     ) -> impl Iterator<Item = &'a Item> {
-        self.of_kind(kind)
-            .filter(move |item| item.is_owned_by(owner))
+        let candidates = self.items.with(&[Common::Owner(owner.uid())]);
+        candidates.filter(move |item| item.kind == kind && item.is_owned_by(owner))
+    }
+
+    /// The objects of this name.
+    pub(crate) fn named<'a, 'b>(
+        &'a self,
+        namespace: &'b str,
+        name: &'b str,
+    ) -> impl Iterator<Item = &'a Item> + use<'a, 'b> {
+        let candidates = self.items.with(&[Common::Name(namespace, name)]);
+        candidates.filter(move |item| item.namespace() == namespace && item.name() == name)
     }
 
     /// The Cluster of an object.

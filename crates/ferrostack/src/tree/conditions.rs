@@ -185,9 +185,7 @@ mod tests {
                 json!({"metadata": {"name": name, "namespace": "default"}, "status": {"conditions": conditions}}),
             )
         };
-        Snapshot {
-            items: vec![machine("a"), machine("b")],
-        }
+        Snapshot::from(vec![machine("a"), machine("b")])
     }
 
     fn types(wanted: &[&str], name: &str) -> Vec<String> {

@@ -47,18 +47,16 @@ pub(super) fn demo() -> Snapshot {
         .labels
         .get_or_insert_default();
     labels.insert(label, String::new());
-    Snapshot {
-        items: vec![
-            cluster,
-            owned(Kind::OpenStackCluster, "demo", "demo", "True"),
-            owned(Kind::KubeadmControlPlane, "demo-cp", "demo", "False"),
-            owned(Kind::MachineDeployment, "md", "demo", "True"),
-            owned(Kind::MachineSet, "ms", "md", "True"),
-            first,
-            owned(Kind::Machine, "w-a", "ms", "True"),
-            owned(Kind::Machine, "w-b", "ms", "True"),
-        ],
-    }
+    Snapshot::from(vec![
+        cluster,
+        owned(Kind::OpenStackCluster, "demo", "demo", "True"),
+        owned(Kind::KubeadmControlPlane, "demo-cp", "demo", "False"),
+        owned(Kind::MachineDeployment, "md", "demo", "True"),
+        owned(Kind::MachineSet, "ms", "md", "True"),
+        first,
+        owned(Kind::Machine, "w-a", "ms", "True"),
+        owned(Kind::Machine, "w-b", "ms", "True"),
+    ])
 }
 
 pub(super) fn now() -> Timestamp {

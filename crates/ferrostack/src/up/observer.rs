@@ -1,5 +1,7 @@
 //! Watches the objects of all clusters, for progress and readiness.
 
+mod light;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Changes within this duration are published together.
 const GATHER: Duration = Duration::from_millis(50);
+/// With many objects a snapshot takes its time: at most one part in so many of a core is spent on snapshots.
+const SHARE: u32 = 20;
 
 /// The kinds with names here, for [`observe`].
 pub(crate) fn ours() -> Vec<ApiResource> {
@@ -42,6 +46,7 @@ pub(crate) fn observe(
             resources,
             ..Known::default()
         };
+        let mut gather = GATHER;
         loop {
             let next = tokio::select! {
                 () = shutdown.cancelled() => None,
@@ -49,14 +54,19 @@ pub(crate) fn observe(
             };
             let Some((index, event)) = next else { return };
             known.take(index, event);
-            let until = Instant::now() + GATHER;
+            let until = Instant::now() + gather;
             while let Ok(Some((index, event))) = tokio::time::timeout_at(until, events.next()).await
             {
                 known.take(index, event);
             }
-            if known.complete() && sender.send(Arc::new(known.snapshot())).is_err() {
+            if !known.complete() {
+                continue;
+            }
+            let began = Instant::now();
+            if sender.send(Arc::new(known.snapshot())).is_err() {
                 return;
             }
+            gather = GATHER.max(began.elapsed() * SHARE);
         }
     });
     receiver
@@ -100,9 +110,8 @@ impl Known {
     }
 
     fn insert(&mut self, index: usize, mut object: DynamicObject) {
-        // Half of an object, and never displayed.
-        object.metadata.managed_fields = None;
         if let Some(resource) = self.resources.get(index) {
+            light::lighten(resource, &mut object);
             let key = (index, uid(&object));
             self.objects.insert(key, Item::of(resource, object));
         }
@@ -120,7 +129,7 @@ impl Known {
             (item.kind, created, item.name().to_owned())
         };
         items.sort_by_cached_key(key);
-        Snapshot { items }
+        Snapshot::from(items)
     }
 }
 

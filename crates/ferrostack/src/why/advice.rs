@@ -286,22 +286,20 @@ mod tests {
             message
         )]))["status"]
             .clone();
-        let snapshot = Snapshot {
-            items: vec![
-                of_demo(Kind::Cluster, "demo", "", json!({})),
-                of_demo(Kind::MachineSet, "set", "md", json!({})),
-                of_demo(Kind::Machine, "m", "set", machine),
-                of_demo(
-                    Kind::OpenStackMachine,
-                    "m",
-                    "m",
-                    status(json!([
-                        condition("InstanceReady", "False", reason, message),
-                        condition("Ready", "False", reason, message)
-                    ])),
-                ),
-            ],
-        };
+        let snapshot = Snapshot::from(vec![
+            of_demo(Kind::Cluster, "demo", "", json!({})),
+            of_demo(Kind::MachineSet, "set", "md", json!({})),
+            of_demo(Kind::Machine, "m", "set", machine),
+            of_demo(
+                Kind::OpenStackMachine,
+                "m",
+                "m",
+                status(json!([
+                    condition("InstanceReady", "False", reason, message),
+                    condition("Ready", "False", reason, message)
+                ])),
+            ),
+        ]);
         let chain = Chain::of(&snapshot, &snapshot.items[3]).unwrap();
         let commands = Commands {
             program: "ferrostack",

@@ -139,13 +139,11 @@ mod tests {
                 json!({"metadata": {"name": name, "namespace": "default"}, "status": {"nodeRef": {"name": "n"}}}),
             )
         };
-        Snapshot {
-            items: vec![
-                named(Kind::Cluster, "demo"),
-                named(Kind::MachineSet, "a"),
-                named(Kind::Machine, "b"),
-            ],
-        }
+        Snapshot::from(vec![
+            named(Kind::Cluster, "demo"),
+            named(Kind::MachineSet, "a"),
+            named(Kind::Machine, "b"),
+        ])
     }
 
     fn found(words: &[&str]) -> Result<String, String> {

@@ -124,7 +124,7 @@ fn refused() -> Snapshot {
     ];
     items.extend(machine("w-a", "set", "InstanceCreateFailed", QUOTA));
     items.extend(machine("w-b", "set", "InstanceCreateFailed", QUOTA));
-    Snapshot { items }
+    Snapshot::from(items)
 }
 
 fn asked(snapshot: &Snapshot, label: &str) -> Answer {
@@ -229,7 +229,7 @@ fn joining() -> Snapshot {
         "waiting"
     )]);
     items.push(object(Kind::OpenStackMachine, "w", "w", waits, json!({})));
-    Snapshot { items }
+    Snapshot::from(items)
 }
 
 #[test]
@@ -308,16 +308,14 @@ fn objects_of_other_providers_are_links_as_well() {
         Kind::Cluster,
         json!({"metadata": {"name": "demo", "namespace": "default", "uid": "demo"}, "spec": spec, "status": {"conditions": conditions}}),
     );
-    let snapshot = Snapshot {
-        items: vec![
-            cluster,
-            other(
-                "infrastructure.cluster.x-k8s.io/v1beta1",
-                "DockerCluster",
-                docker,
-            ),
-        ],
-    };
+    let snapshot = Snapshot::from(vec![
+        cluster,
+        other(
+            "infrastructure.cluster.x-k8s.io/v1beta1",
+            "DockerCluster",
+            docker,
+        ),
+    ]);
     let answer = asked(&snapshot, "Cluster/demo");
     assert_eq!(labels(&answer), ["Cluster/demo", "DockerCluster/d"]);
     assert_eq!(answer.cause.unwrap().detail.as_deref(), Some("no image"));
@@ -385,7 +383,7 @@ fn a_lost_quorum_is_the_cause_for_the_machines_that_are_lost_with_the_steps_that
             plane(reason),
         ];
         items.extend(machine("cp-b", "demo-cp", "InstanceDeleted", "deleted"));
-        Snapshot { items }
+        Snapshot::from(items)
     };
     let answer = asked(&snapshot("QuorumLost"), "Cluster/demo");
     assert_eq!(

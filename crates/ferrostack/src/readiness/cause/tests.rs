@@ -51,44 +51,42 @@ fn a_quota_that_is_used_up_is_told_in_few_words() {
 #[test]
 fn while_the_network_is_built_nothing_speaks_of_kubeadm() {
     let status = |conditions: Value| json!({"status": {"conditions": conditions}});
-    let snapshot = Snapshot {
-        items: vec![
-            of_demo(
-                Kind::Cluster,
-                "demo",
-                "",
-                status(json!([condition(
-                    "InfrastructureReady",
-                    "False",
-                    "R",
-                    "Waiting for OpenStackCluster to create the infrastructure"
-                )])),
-            ),
-            of_demo(
-                Kind::OpenStackCluster,
-                "demo",
-                "demo",
-                status(json!([condition(
-                    "Ready",
-                    "False",
-                    "WaitingForCloud",
-                    "APIEndpointReady: creating load balancer x"
-                )])),
-            ),
-            of_demo(
-                Kind::KubeadmControlPlane,
-                "cp",
-                "demo",
-                status(json!([condition(
-                    "Initialized",
-                    "False",
-                    "R",
-                    "Waiting for the Cluster's infrastructure"
-                )])),
-            ),
-            of_demo(Kind::Machine, "w", "ms", json!({})),
-        ],
-    };
+    let snapshot = Snapshot::from(vec![
+        of_demo(
+            Kind::Cluster,
+            "demo",
+            "",
+            status(json!([condition(
+                "InfrastructureReady",
+                "False",
+                "R",
+                "Waiting for OpenStackCluster to create the infrastructure"
+            )])),
+        ),
+        of_demo(
+            Kind::OpenStackCluster,
+            "demo",
+            "demo",
+            status(json!([condition(
+                "Ready",
+                "False",
+                "WaitingForCloud",
+                "APIEndpointReady: creating load balancer x"
+            )])),
+        ),
+        of_demo(
+            Kind::KubeadmControlPlane,
+            "cp",
+            "demo",
+            status(json!([condition(
+                "Initialized",
+                "False",
+                "R",
+                "Waiting for the Cluster's infrastructure"
+            )])),
+        ),
+        of_demo(Kind::Machine, "w", "ms", json!({})),
+    ]);
     for (name, expected) in [
         ("Cluster/demo", "creating the load balancer"),
         ("OpenStackCluster/demo", "creating the load balancer"),
@@ -110,17 +108,15 @@ fn while_the_network_is_built_nothing_speaks_of_kubeadm() {
 fn a_blocked_rollout_is_the_cause_of_its_machine_deployment() {
     let message = "Scaling up from 0 to 1 replicas is blocked because:\n* version v1.35.0 does not fit\n* another";
     let available = json!({"spec": {"replicas": 0}, "status": {"conditions": [condition("Available", "True", "A", "")]}});
-    let snapshot = Snapshot {
-        items: vec![
-            of_demo(Kind::MachineDeployment, "md", "demo", available),
-            of_demo(
-                Kind::MachineSet,
-                "ms",
-                "md",
-                json!({"status": {"conditions": [condition("ScalingUp", "True", "ScalingUp", message)]}}),
-            ),
-        ],
-    };
+    let snapshot = Snapshot::from(vec![
+        of_demo(Kind::MachineDeployment, "md", "demo", available),
+        of_demo(
+            Kind::MachineSet,
+            "ms",
+            "md",
+            json!({"status": {"conditions": [condition("ScalingUp", "True", "ScalingUp", message)]}}),
+        ),
+    ]);
     assert_eq!(
         waiting_for(&snapshot, "MachineDeployment/md").unwrap(),
         "blocked: version v1.35.0 does not fit; another"
@@ -152,14 +148,12 @@ fn an_upgrade_that_waits_for_the_control_plane_is_no_failure() {
     let message = "Rolling out 3 not up-to-date replicas\n* Version v1.34.2, v1.35.0 required\n\
         The roll-out is blocked because:\n* Waiting for KubeadmControlPlane cp, which is being upgraded from v1.34.2 to v1.35.0";
     let status = json!({"conditions": [condition("RollingOut", "True", "RollingOut", message)]});
-    let snapshot = Snapshot {
-        items: vec![of_demo(
-            Kind::MachineDeployment,
-            "md",
-            "demo",
-            json!({"status": status}),
-        )],
-    };
+    let snapshot = Snapshot::from(vec![of_demo(
+        Kind::MachineDeployment,
+        "md",
+        "demo",
+        json!({"status": status}),
+    )]);
     let found = cause(&snapshot, &snapshot.items[0]).unwrap();
     assert!(!found.failing);
     assert_eq!(

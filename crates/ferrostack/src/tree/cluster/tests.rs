@@ -129,7 +129,7 @@ fn foreign() -> Snapshot {
             json!({"metadata": metadata(name, name), "status": ready("True")}),
         ));
     }
-    Snapshot { items }
+    Snapshot::from(items)
 }
 
 /// The names of the tree, with what each waits for.

@@ -31,7 +31,7 @@ fn stored(more: &[&str]) -> Snapshot {
         more.iter()
             .map(|name| item(Kind::Cluster, json!({"metadata": metadata(name, name)}))),
     );
-    Snapshot { items }
+    Snapshot::from(items)
 }
 
 fn decided(flags: &[&str], stored: &Snapshot) -> Result<Decision, String> {

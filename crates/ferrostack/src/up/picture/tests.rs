@@ -42,40 +42,38 @@ fn demo() -> Snapshot {
     let failing = json!({"phase": "Provisioning", "conditions": [
         condition("Ready", "False", "NotReady", ""),
         condition("InfrastructureReady", "False", "InstanceCreateFailed", QUOTA)]});
-    Snapshot {
-        items: vec![
-            of_demo(Kind::Cluster, "demo", "", json!({"status": cluster})),
-            of_demo(
-                Kind::OpenStackCluster,
-                "demo",
-                "demo",
-                json!({"status": ready(json!({}))}),
-            ),
-            of_demo(
-                Kind::KubeadmControlPlane,
-                "demo-control-plane",
-                "demo",
-                json!({"spec": {"replicas": 1}, "status": ready(json!({"replicas": 1, "readyReplicas": 1}))}),
-            ),
-            of_demo(
-                Kind::MachineDeployment,
-                "demo-md-0",
-                "demo",
-                json!({"spec": {"replicas": 3},
+    Snapshot::from(vec![
+        of_demo(Kind::Cluster, "demo", "", json!({"status": cluster})),
+        of_demo(
+            Kind::OpenStackCluster,
+            "demo",
+            "demo",
+            json!({"status": ready(json!({}))}),
+        ),
+        of_demo(
+            Kind::KubeadmControlPlane,
+            "demo-control-plane",
+            "demo",
+            json!({"spec": {"replicas": 1}, "status": ready(json!({"replicas": 1, "readyReplicas": 1}))}),
+        ),
+        of_demo(
+            Kind::MachineDeployment,
+            "demo-md-0",
+            "demo",
+            json!({"spec": {"replicas": 3},
                        "status": {"replicas": 3, "readyReplicas": 1, "phase": "ScalingUp",
                                   "conditions": [condition("Available", "False", "NotAvailable", "x")]}}),
-            ),
-            of_demo(Kind::MachineSet, "demo-md-0-7d7pl", "demo-md-0", json!({})),
-            machine(
-                "demo-control-plane-blm9w",
-                "demo-control-plane",
-                ready(running.clone()),
-            ),
-            machine("demo-md-0-7d7pl-5xfmf", "demo-md-0-7d7pl", ready(running)),
-            machine("demo-md-0-7d7pl-hbrhw", "demo-md-0-7d7pl", waiting),
-            machine("demo-md-0-7d7pl-zzzzz", "demo-md-0-7d7pl", failing),
-        ],
-    }
+        ),
+        of_demo(Kind::MachineSet, "demo-md-0-7d7pl", "demo-md-0", json!({})),
+        machine(
+            "demo-control-plane-blm9w",
+            "demo-control-plane",
+            ready(running.clone()),
+        ),
+        machine("demo-md-0-7d7pl-5xfmf", "demo-md-0-7d7pl", ready(running)),
+        machine("demo-md-0-7d7pl-hbrhw", "demo-md-0-7d7pl", waiting),
+        machine("demo-md-0-7d7pl-zzzzz", "demo-md-0-7d7pl", failing),
+    ])
 }
 
 fn text(snapshot: &Snapshot, width: usize, height: usize) -> String {

@@ -1,0 +1,44 @@
+//! What of an object is kept for as long as it is displayed. A process with a thousand clusters displays ten thousand.
+
+use kube::api::{ApiResource, DynamicObject};
+use serde_json::Value;
+
+use crate::snapshot::Kind;
+
+/// The fields of infrastructure objects that are displayed, or that say what others refer to.
+const OF_INFRASTRUCTURE: [(&str, &[&str]); 2] = [
+    ("spec", &["providerID", "identityRef"]),
+    (
+        "status",
+        &["conditions", "initialization", "ready", "phase"],
+    ),
+];
+
+/// Removes what is never displayed: more than half of most objects.
+pub(super) fn lighten(resource: &ApiResource, object: &mut DynamicObject) {
+    object.metadata.managed_fields = None;
+    object.metadata.annotations = None;
+    let data = &mut object.data;
+    // The conditions of the older contract.
+    remove(data, "status", "deprecated");
+    match Kind::of(&resource.group, &resource.kind) {
+        Kind::KubeadmControlPlane => remove(data, "spec", "kubeadmConfigSpec"),
+        Kind::OpenStackCluster | Kind::OpenStackMachine => {
+            for (part, kept) in OF_INFRASTRUCTURE {
+                if let Some(fields) = data.get_mut(part).and_then(Value::as_object_mut) {
+                    fields.retain(|name, _| kept.contains(&name.as_str()));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn remove(data: &mut Value, part: &str, field: &str) {
+    if let Some(fields) = data.get_mut(part).and_then(Value::as_object_mut) {
+        fields.remove(field);
+    }
+}
+
+#[cfg(test)]
+mod tests;
