@@ -43,6 +43,8 @@ pub(crate) struct Cluster {
     pub(crate) ca_hash: String,
     /// The host of the control plane endpoint, as in kubeconfigs.
     pub(crate) endpoint_host: Option<String>,
+    /// The same, if it is an address.
+    endpoint: Option<IpAddr>,
     /// A client with the permissions of an administrator.
     pub(crate) api: Api,
     /// The members of etcd; empty if etcd is external.
@@ -219,6 +221,8 @@ impl Clusters {
             kubernetes_version: opening.version,
             history: HISTORY,
             recent: RECENT,
+            // The state directory belongs to one process.
+            closed_at_rest: true,
             not_run: Some(Arc::new(not_run)),
             ..apiserver::Options::default()
         };
@@ -233,6 +237,10 @@ impl Clusters {
         let cluster = Arc::new(Cluster {
             key: key.clone(),
             ca_hash: opening.pki.ca.hash(),
+            endpoint: opening
+                .endpoint_host
+                .as_deref()
+                .and_then(|host| host.parse().ok()),
             endpoint_host: opening.endpoint_host,
             api: Api::new(client.clone(), "kubeadm"),
             etcd,
@@ -325,12 +333,8 @@ impl Member {
         }
     }
 
-    /// Whether `address` is the host in the cluster's kubeconfigs.
-    pub(crate) fn is_endpoint(&self, address: IpAddr) -> bool {
-        self.cluster
-            .endpoint_host
-            .as_deref()
-            .and_then(|host| host.parse().ok())
-            == Some(address)
+    /// The address that is the host in the cluster's kubeconfigs, if that is an address.
+    pub(crate) fn endpoints(&self) -> &[IpAddr] {
+        self.cluster.endpoint.as_slice()
     }
 }

@@ -24,6 +24,8 @@ const FORCED: &str = "force-new-cluster";
 
 /// The delay before an address that could not be bound is retried.
 const REBIND: Duration = Duration::from_secs(1);
+/// Routes that are found faster than this need no rest afterwards.
+const QUICK: Duration = Duration::from_micros(500);
 
 /// One instance of the World.
 struct Guest {
@@ -110,7 +112,17 @@ impl Fleet {
                 () = ports_changed.notified() => {}
                 () = tokio::time::sleep_until(rebind.unwrap_or_else(Instant::now)), if rebind.is_some() => {}
             }
+            // What has happened in the meantime changes the routes once.
+            while let Ok(event) = events.try_recv() {
+                self.hear(event);
+            }
+            let began = std::time::Instant::now();
             rebind = self.route().await;
+            // With many clusters that takes a while; a quarter of a core is spent on it at most.
+            let pause = began.elapsed().saturating_sub(QUICK) * 3;
+            let _ = shutdown
+                .run_until_cancelled(tokio::time::sleep(pause))
+                .await;
         }
         for guest in self.guests.values() {
             guest.switch_off();

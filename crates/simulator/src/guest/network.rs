@@ -27,8 +27,8 @@ pub(crate) use backend::{Backend, NodePort};
 pub(crate) trait Target: Clone {
     /// Its fixed addresses and ports.
     fn addresses(&self) -> &[SocketAddr];
-    /// Whether its cluster names `address` for it: as the host in kubeconfigs, or in the status of the Service.
-    fn is_endpoint(&self, address: IpAddr) -> bool;
+    /// The addresses that its cluster names for it: the host in kubeconfigs, or those in the status of the Service.
+    fn endpoints(&self) -> &[IpAddr];
 }
 
 /// The guests behind each outside address and port.
@@ -40,109 +40,164 @@ pub(crate) fn routes<T: Target>(
     targets: &[T],
     outside: &Outside,
 ) -> BTreeMap<SocketAddr, Vec<T>> {
-    let mut inside: BTreeMap<SocketAddr, Vec<&T>> = BTreeMap::new();
-    for target in targets {
-        for address in target.addresses() {
-            inside.entry(*address).or_default().push(target);
-        }
-    }
-    let mut owners: HashMap<IpAddr, usize> = HashMap::new();
-    for address in world
-        .instances
-        .iter()
-        .flat_map(|instance| &instance.fixed_ips)
-    {
-        *owners.entry(*address).or_default() += 1;
-    }
-    let is_unique = |fixed: IpAddr| owners.get(&fixed) == Some(&1);
-    let mut listeners: HashMap<IpAddr, Vec<&Listener>> = HashMap::new();
-    let is_tcp = |listener: &&Listener| !matches!(listener.protocol.as_str(), "UDP" | "SCTP");
-    for listener in world.listeners.iter().filter(is_tcp) {
-        listeners.entry(listener.vip).or_default().push(listener);
-    }
+    let inside = Inside::new(world, targets);
     let forwards = world
         .addresses
         .iter()
         .map(|forward| (forward.floating, forward.fixed));
     // The address of a server or load balancer on the external network leads to it, too.
-    let direct = owners
+    let direct = inside
+        .owners
         .keys()
-        .chain(listeners.keys())
+        .chain(inside.balancers.keys())
         .map(|address| (*address, *address));
     let pairs: BTreeSet<(IpAddr, IpAddr)> = forwards
         .chain(direct)
         .filter(|(address, _)| outside.contains(*address))
         .collect();
-
-    let mut found: BTreeMap<SocketAddr, Candidates<'_, T>> = BTreeMap::new();
+    let mut found: BTreeMap<SocketAddr, Candidates> = BTreeMap::new();
     for (outside, fixed) in pairs {
-        let ports = SocketAddr::new(fixed, 0)..=SocketAddr::new(fixed, u16::MAX);
-        for (at, targets) in inside.range(ports) {
-            let outside = SocketAddr::new(outside, at.port());
-            found
-                .entry(outside)
-                .or_default()
-                .add(targets, is_unique(fixed));
-        }
-        let listeners = listeners.get(&fixed).map(Vec::as_slice).unwrap_or_default();
-        let one_balancer = listeners
-            .windows(2)
-            .all(|pair| matches!(pair, [a, b] if a.load_balancer_id == b.load_balancer_id));
-        for (listener, member) in listeners
-            .iter()
-            .flat_map(|it| it.members.iter().map(move |member| (it, member)))
-        {
-            if let Some(targets) = inside.get(member) {
-                let outside = SocketAddr::new(outside, listener.port);
-                let unique = one_balancer && is_unique(member.ip());
-                found.entry(outside).or_default().add(targets, unique);
-            }
-        }
+        inside.named(outside, fixed, |port, target| {
+            let at = SocketAddr::new(outside, port);
+            found.entry(at).or_default().named.insert(target);
+        });
+        inside.unique(fixed, |port, target| {
+            let at = SocketAddr::new(outside, port);
+            found.entry(at).or_default().unique.insert(target);
+        });
     }
+    let chosen = |candidates: Candidates| {
+        let places = candidates.choose().into_iter();
+        places
+            .filter_map(|place| targets.get(place).cloned())
+            .collect()
+    };
     found
         .into_iter()
-        .map(|(at, candidates)| (at, candidates.choose(at.ip())))
-        .filter(|(_, targets)| !targets.is_empty())
+        .map(|(at, candidates)| (at, chosen(candidates)))
         .collect()
 }
 
-/// The guests that may be behind an outside address, and whether each is unambiguous.
-struct Candidates<'a, T>(Vec<(&'a T, bool)>);
+/// The guests that may be behind an outside address and port, by their places.
+#[derive(Default)]
+struct Candidates {
+    /// Those whose cluster names the address.
+    named: BTreeSet<usize>,
+    /// Those that it leads to without doubt.
+    unique: BTreeSet<usize>,
+}
 
-impl<T> Default for Candidates<'_, T> {
-    fn default() -> Self {
-        Self(Vec::new())
+impl Candidates {
+    fn choose(self) -> BTreeSet<usize> {
+        match self.named.is_empty() {
+            true => self.unique,
+            false => self.named,
+        }
     }
 }
 
-impl<'a, T: Target> Candidates<'a, T> {
-    fn add(&mut self, targets: &[&'a T], unique: bool) {
-        let known: Vec<*const T> = self
-            .0
+/// What is at the fixed addresses. There may be a thousand clusters with the same ones, so that nothing goes through all
+/// that have an address.
+struct Inside<'a, T> {
+    targets: &'a [T],
+    /// The places of targets by address.
+    by_address: BTreeMap<SocketAddr, Vec<usize>>,
+    /// The same by an address that their cluster names.
+    by_endpoint: HashMap<IpAddr, Vec<usize>>,
+    /// How many ports have a fixed address.
+    owners: HashMap<IpAddr, usize>,
+    /// Load balancers by fixed address.
+    balancers: HashMap<IpAddr, Balancers<'a>>,
+}
+
+/// The load balancers with one fixed address.
+#[derive(Default)]
+struct Balancers<'a> {
+    listeners: Vec<&'a Listener>,
+    /// The ports that lead to a member.
+    ports: HashMap<SocketAddr, BTreeSet<u16>>,
+}
+
+impl Balancers<'_> {
+    /// Whether there is one only.
+    fn is_one(&self) -> bool {
+        let first = self.listeners.first().map(|it| &it.load_balancer_id);
+        self.listeners
             .iter()
-            .map(|(target, _)| std::ptr::from_ref(*target))
-            .collect();
-        let new = targets
-            .iter()
-            .filter(|target| !known.contains(&std::ptr::from_ref(**target)));
-        self.0.extend(new.map(|target| (*target, unique)));
+            .all(|it| Some(&it.load_balancer_id) == first)
+    }
+}
+
+impl<'a, T: Target> Inside<'a, T> {
+    fn new(world: &'a World, targets: &'a [T]) -> Self {
+        let mut inside = Self {
+            targets,
+            by_address: BTreeMap::new(),
+            by_endpoint: HashMap::new(),
+            owners: HashMap::new(),
+            balancers: HashMap::new(),
+        };
+        for (place, target) in targets.iter().enumerate() {
+            for address in target.addresses() {
+                inside.by_address.entry(*address).or_default().push(place);
+            }
+            for endpoint in target.endpoints() {
+                inside.by_endpoint.entry(*endpoint).or_default().push(place);
+            }
+        }
+        for instance in &world.instances {
+            for address in &instance.fixed_ips {
+                *inside.owners.entry(*address).or_default() += 1;
+            }
+        }
+        let is_tcp = |listener: &&Listener| !matches!(listener.protocol.as_str(), "UDP" | "SCTP");
+        for listener in world.listeners.iter().filter(is_tcp) {
+            let found = inside.balancers.entry(listener.vip).or_default();
+            found.listeners.push(listener);
+            for member in &listener.members {
+                let ports = found.ports.entry(*member).or_default();
+                ports.insert(listener.port);
+            }
+        }
+        inside
     }
 
-    fn choose(&self, outside: IpAddr) -> Vec<T> {
-        let named: Vec<T> = self
-            .0
-            .iter()
-            .filter(|(target, _)| target.is_endpoint(outside))
-            .map(|(target, _)| (*target).clone())
-            .collect();
-        if !named.is_empty() {
-            return named;
+    /// The targets at a fixed address whose cluster names `outside`, and the ports that lead to them.
+    fn named(&self, outside: IpAddr, fixed: IpAddr, mut found: impl FnMut(u16, usize)) {
+        let balancers = self.balancers.get(&fixed);
+        for place in self.by_endpoint.get(&outside).into_iter().flatten() {
+            let addresses = self.targets.get(*place).map(Target::addresses);
+            for address in addresses.into_iter().flatten() {
+                if address.ip() == fixed {
+                    found(address.port(), *place);
+                }
+                let ports = balancers.and_then(|it| it.ports.get(address));
+                for port in ports.into_iter().flatten() {
+                    found(*port, *place);
+                }
+            }
         }
-        self.0
-            .iter()
-            .filter(|(_, unique)| *unique)
-            .map(|(target, _)| (*target).clone())
-            .collect()
+    }
+
+    /// The targets at a fixed address that nothing else has, and the ports that lead to them.
+    fn unique(&self, fixed: IpAddr, mut found: impl FnMut(u16, usize)) {
+        let is_unique = |fixed: IpAddr| self.owners.get(&fixed) == Some(&1);
+        if is_unique(fixed) {
+            let ports = SocketAddr::new(fixed, 0)..=SocketAddr::new(fixed, u16::MAX);
+            for (at, places) in self.by_address.range(ports) {
+                places.iter().for_each(|place| found(at.port(), *place));
+            }
+        }
+        let Some(balancers) = self.balancers.get(&fixed).filter(|it| it.is_one()) else {
+            return;
+        };
+        for listener in &balancers.listeners {
+            let members = listener.members.iter();
+            for member in members.filter(|member| is_unique(member.ip())) {
+                let places = self.by_address.get(member).into_iter().flatten();
+                places.for_each(|place| found(listener.port, *place));
+            }
+        }
     }
 }
 

@@ -46,10 +46,10 @@ impl Target for Backend {
         }
     }
 
-    fn is_endpoint(&self, address: IpAddr) -> bool {
+    fn endpoints(&self) -> &[IpAddr] {
         match self {
-            Self::Api(member) => member.is_endpoint(address),
-            Self::Service(port) => port.port.published.contains(&address),
+            Self::Api(member) => member.endpoints(),
+            Self::Service(port) => &port.port.published,
         }
     }
 }

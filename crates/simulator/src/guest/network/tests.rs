@@ -13,8 +13,8 @@ impl Target for Guest {
         &self.addresses
     }
 
-    fn is_endpoint(&self, address: IpAddr) -> bool {
-        self.endpoint == address
+    fn endpoints(&self) -> &[IpAddr] {
+        std::slice::from_ref(&self.endpoint)
     }
 }
 
@@ -198,4 +198,29 @@ fn a_server_on_the_external_network_is_reached_without_a_floating_address() {
         reached_by_default(&world, &guests),
         [("127.9.0.7:6443".to_owned(), vec!["a"])]
     );
+}
+
+#[test]
+fn a_thousand_clusters_with_the_same_fixed_addresses_are_told_apart_in_no_time() {
+    let floating = |n: usize| format!("127.9.{}.{}", n / 250, n % 250 + 1);
+    let names: Vec<String> = (0..1000).map(floating).collect();
+    let instances: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "10.6.0.10")).collect();
+    let forwards: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "10.6.0.5")).collect();
+    let balancer = |name: &String| listener(name, "10.6.0.5", 6443, &["10.6.0.10:6443"]);
+    let world = world(&instances, &forwards, names.iter().map(balancer).collect());
+    let guests: Vec<Guest> = names
+        .iter()
+        .map(|name| guest("any", "10.6.0.10:6443", name))
+        .collect();
+    let started = std::time::Instant::now();
+    let found = routes(&world, &guests, &Outside::default());
+    // A search through all clusters for each of them takes seconds.
+    assert!(started.elapsed() < std::time::Duration::from_secs(1));
+    assert_eq!(found.len(), 1000);
+    for (at, guests) in found {
+        assert_eq!(
+            guests.iter().map(|it| it.endpoint).collect::<Vec<_>>(),
+            [at.ip()]
+        );
+    }
 }
