@@ -118,6 +118,14 @@ pages! {
         prints: &["cpu_allocation_ratio = 4.0", "rabbit_quorum_queue", "+ Secret openstack-accounts",
             "simulated: nothing is started", "cloud cloud, release 2025.1: ready", "deleted; volumes"],
     };
+    commands_of_the_quick_start: Page {
+        name: "docs/quick-start.md",
+        prepare: "",
+        ports: false,
+        prints: &["Kubernetes control plane", "OPENSTACK_EXTERNAL_NETWORK_ID", "InfrastructureProvider",
+            "cluster.cluster.x-k8s.io/capi-quickstart created", "cluster.cluster.x-k8s.io/capi-quickstart condition met",
+            "node/capi-quickstart-control-plane-", "\"capi-quickstart\" deleted", "stopped"],
+    };
     commands_of_the_page_on_a_real_openstack: Page {
         name: "docs/real-openstack.md",
         // In place of the real cloud a simulated one, whose servers run nothing, either. Its images have five versions.
@@ -188,8 +196,12 @@ pages! {
 }
 
 /// Commands that go on until they are interrupted, and how to know that they have begun.
-const SERVERS: [(&str, &str); 8] = [
+const SERVERS: [(&str, &str); 9] = [
     ("ferrostack up", "grep -q 'Ready after' running.out"),
+    (
+        "ferrostack up -f namespace.yaml",
+        "grep -q 'management API at' running.out",
+    ),
     (
         "ferrostack openstack up -f cloud.yaml",
         "grep -q '^ready after' running.out",
