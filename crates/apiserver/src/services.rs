@@ -20,6 +20,11 @@ use crate::rest::Call;
 use crate::schema::FieldError;
 use crate::store::Store;
 
+mod dependent;
+
+pub(crate) use dependent::{drop_dependent, problems};
+use dependent::{has_health_check, health_check_port};
+
 /// 10.96.0.0/12 without its first and last address.
 const ADDRESSES: RangeInclusive<u32> = 0x0a60_0001..=0x0a6f_fffe;
 /// The number of addresses at the beginning of the range that are allocated last.
@@ -260,7 +265,7 @@ pub(crate) fn node_ports(
         shared.insert(port["port"].as_i64(), number);
         port["nodePort"] = Value::from(number);
     }
-    Ok(())
+    service.health_check(&mut new["spec"], live.map(|live| &live["spec"]))
 }
 
 /// A Service whose node ports are being allocated.
@@ -310,6 +315,43 @@ impl Ports<'_> {
             old["port"] == port["port"] && old["protocol"].as_str().unwrap_or("TCP") == protocol
         })?;
         u32::try_from(old["nodePort"].as_u64()?).ok()
+    }
+
+    /// Allocates the port of the health check, if the Service has one: the requested one, the current one, or any.
+    fn health_check(&mut self, spec: &mut Value, live: Option<&Value>) -> Result<(), ApiError> {
+        if !has_health_check(spec) {
+            return Ok(());
+        }
+        let current = live.filter(|live| has_health_check(live));
+        let current = current.and_then(health_check_port);
+        let asked = health_check_port(spec);
+        spec["healthCheckNodePort"] = match (asked, current) {
+            // Another one than the current one is rejected with the other rules.
+            (Some(_), Some(_)) => return Ok(()),
+            (None, Some(current)) => Value::from(current),
+            (Some(asked), None) => self.health_check_asked(asked)?,
+            (None, None) => Value::from(self.any()?),
+        };
+        Ok(())
+    }
+
+    fn health_check_asked(&mut self, asked: i64) -> Result<Value, ApiError> {
+        let rejected = |why: &str| {
+            let why = format!("failed to allocate requested HealthCheck NodePort {asked}: {why}");
+            ApiError::internal(why)
+        };
+        let number = u32::try_from(asked).ok();
+        let Some(number) = number.filter(|number| PORTS.contains(number)) else {
+            return Err(rejected(
+                "provided port is not in the valid range. The range of valid ports is 30000-32767",
+            ));
+        };
+        let claim = Claim::Port(number);
+        if self.used.contains(&claim) || !self.choice.claim(claim, &self.current) {
+            return Err(rejected("provided port is already allocated"));
+        }
+        self.used.insert(claim);
+        Ok(Value::from(number))
     }
 
     fn any(&mut self) -> Result<u32, ApiError> {

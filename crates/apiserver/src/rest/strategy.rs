@@ -175,7 +175,10 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
                 errors.extend(pods::unchangeable(new, live));
             }
         }
-        "Service" => service_rules(new, &mut errors),
+        "Service" => {
+            service_rules(new, &mut errors);
+            crate::services::problems(&new["spec"], live.map(|live| &live["spec"]), &mut errors);
+        }
         "Node" => {
             errors.extend(nodes::ranges(new));
             if let Some(live) = live {
@@ -391,6 +394,9 @@ fn service_rules(service: &Value, errors: &mut Vec<FieldError>) {
 }
 
 fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), ApiError> {
+    if let Some(live) = live {
+        crate::services::drop_dependent(&mut new["spec"], &live["spec"]);
+    }
     let external = new["spec"]["type"] == "ExternalName";
     if !external {
         if let Some(address) = live
