@@ -35,6 +35,8 @@ pub(crate) struct World {
     pub(crate) has_older_octavia: bool,
     /// Whether load balancers are those of the driver ovn.
     has_ovn: bool,
+    /// Whether cloud.conf asks for a security group of each Service.
+    pub(crate) manages_groups: bool,
     token: String,
     pub(crate) network: String,
     pub(crate) subnet: String,
@@ -71,6 +73,7 @@ impl World {
             client: None,
             has_older_octavia: false,
             has_ovn: conf.contains("lb-provider = ovn"),
+            manages_groups: conf.contains("manage-security-groups = true"),
             token: String::new(),
             network: String::new(),
             subnet: String::new(),
