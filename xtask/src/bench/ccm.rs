@@ -30,6 +30,9 @@ pub(crate) struct Arguments {
     /// Measure this program instead of building the release one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
+    /// Measure this openstack-cloud-controller-manager, the one of Go, instead of ours.
+    #[arg(long, value_name = "FILE")]
+    go: Option<PathBuf>,
     /// Numbers of nodes.
     #[arg(long, value_delimiter = ',', default_value = "10,100,1000")]
     nodes: Vec<usize>,
@@ -49,6 +52,8 @@ pub(crate) struct Arguments {
 #[serde(rename_all = "camelCase")]
 struct Report {
     machine: String,
+    /// Whether the manager is the one of Go.
+    go: bool,
     nodes: Vec<Nodes>,
     cells: Vec<Cell>,
     minutes: f64,
@@ -106,6 +111,10 @@ pub(crate) fn run(root: &Path, arguments: Arguments) -> anyhow::Result<()> {
         Some(binary) => std::path::absolute(binary)?,
         None => build(root)?,
     };
+    let arguments = Arguments {
+        go: arguments.go.clone().map(std::path::absolute).transpose()?,
+        ..arguments
+    };
     let runtime = tokio::runtime::Runtime::new()?;
     let report = runtime.block_on(measure(&binary, &arguments))?;
     let text = match arguments.json {
@@ -119,7 +128,7 @@ async fn measure(binary: &Path, arguments: &Arguments) -> anyhow::Result<Report>
     let begun = Instant::now();
     let (mut nodes, mut cells) = (Vec::new(), Vec::new());
     for count in &arguments.nodes {
-        let mut world = World::open(binary).await?;
+        let mut world = World::open(binary, arguments.go.as_deref()).await?;
         world.add_nodes(0, *count).await?;
         world.start()?;
         let initialised = world.until_initialised(*count).await?;
@@ -149,6 +158,7 @@ async fn measure(binary: &Path, arguments: &Arguments) -> anyhow::Result<Report>
     }
     Ok(Report {
         machine: machine(),
+        go: arguments.go.is_some(),
         nodes,
         cells,
         minutes: begun.elapsed().as_secs_f64() / 60.0,

@@ -6,8 +6,9 @@ use super::{Cost, Report, Requests};
 
 /// One row for each cell.
 pub(super) fn render(report: &Report) -> String {
-    let mut text = String::from(
-        "cloud controller manager: requests to the cloud as all (writes, lists of members), and seconds\n\n",
+    let whose = if report.go { " of Go" } else { "" };
+    let mut text = format!(
+        "cloud controller manager{whose}: requests to the cloud as all (writes, lists of members), and seconds\n\n"
     );
     for nodes in &report.nodes {
         let _ = writeln!(

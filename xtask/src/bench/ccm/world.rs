@@ -20,7 +20,6 @@ use crate::bench::simulator::client::{Client, Simulator};
 const NODES: &str = "/api/v1/nodes";
 const SERVICES: &str = "/api/v1/namespaces/default/services";
 const MEMBERS: &str = "/v2.0/lbaas/pools/{pool_id}/members";
-const BALANCERS: &str = "/v2.0/lbaas/loadbalancers";
 /// Ports in one request.
 const BULK: usize = 100;
 
@@ -31,6 +30,8 @@ pub(super) struct World {
     client: Client,
     api: ApiClient,
     binary: PathBuf,
+    /// The manager of Go, if it is measured.
+    go: Option<PathBuf>,
     directory: tempfile::TempDir,
     manager: Option<Child>,
     network: String,
@@ -41,7 +42,7 @@ pub(super) struct World {
 
 impl World {
     /// A cloud with a network that has a way out, and an empty cluster.
-    pub(super) async fn open(binary: &Path) -> anyhow::Result<Self> {
+    pub(super) async fn open(binary: &Path, go: Option<&Path>) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         let stop = CancellationToken::new();
         let access = serve(directory.path(), stop.clone()).await?;
@@ -62,6 +63,7 @@ impl World {
             flavor: text(&flavors["flavors"][0], "id")?,
             image: text(&images["images"][0], "id")?,
             binary: binary.to_owned(),
+            go: go.map(Path::to_owned),
             manager: None,
             _cloud: cloud,
             client,
@@ -73,19 +75,36 @@ impl World {
 
     /// Starts the manager.
     pub(super) fn start(&mut self) -> anyhow::Result<()> {
-        let child = Command::new(&self.binary)
-            .args([
-                "cloud-controller-manager",
-                "--leader-elect=false",
-                "--secure-port=0",
-            ])
+        let mut command = match &self.go {
+            None => {
+                let mut command = Command::new(&self.binary);
+                command.arg("cloud-controller-manager");
+                command
+            }
+            Some(go) => {
+                let mut command = Command::new(go);
+                command.args([
+                    "--cloud-provider=openstack",
+                    "--configure-cloud-routes=false",
+                ]);
+                command
+            }
+        };
+        let child = command
+            .args(["--leader-elect=false", "--secure-port=0"])
             .args(["--cloud-config", "cloud.conf", "--kubeconfig", "kubeconfig"])
             .current_dir(self.directory.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(self.directory.path().join("log"))?)
             .spawn()
-            .with_context(|| self.binary.display().to_string())?;
+            .with_context(|| {
+                self.go
+                    .as_ref()
+                    .unwrap_or(&self.binary)
+                    .display()
+                    .to_string()
+            })?;
         self.manager = Some(child);
         Ok(())
     }
@@ -198,7 +217,7 @@ impl World {
         let begun = Instant::now();
         self.start()?;
         // A new process logs in first, and takes its time.
-        while self.requests()?.lists == 0 {
+        while self.requests()?.looks == 0 {
             if begun.elapsed() > LIMIT {
                 return Ok(None);
             }
@@ -312,8 +331,8 @@ impl World {
             if !is_read && entry["service"] != "identity" {
                 counts.writes += count;
             }
-            if is_read && entry["route"] == BALANCERS {
-                counts.lists += count;
+            if is_read && entry["service"] == "load-balancer" {
+                counts.looks += count;
             }
             if entry["route"] == MEMBERS {
                 let of = if is_read {
@@ -336,8 +355,8 @@ struct Counts {
     members: u64,
     /// Writes of all members of a pool.
     sets: u64,
-    /// Lists of load balancers.
-    lists: u64,
+    /// Reads of load balancers and their parts.
+    looks: u64,
 }
 
 impl Counts {
