@@ -90,8 +90,7 @@ pub(crate) fn problems(spec: &Value, old: Option<&Value>, errors: &mut Vec<Field
     } else if old.is_some_and(|old| {
         has_health_check(old) && health_check_port(old).is_some_and(|old| old != port)
     }) {
-        let why = "field is immutable";
-        errors.push(FieldError::invalid(PORT, &Value::from(port), why));
+        errors.push(FieldError::forbidden(PORT, "field is immutable"));
     }
 }
 
