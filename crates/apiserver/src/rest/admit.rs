@@ -485,6 +485,11 @@ fn partition(
                         meta_of(fields).insert(field.to_owned(), value.clone());
                     }
                 }
+                // The service controller of Go adds and removes its finalizer by way of the status.
+                match metadata.get("finalizers") {
+                    Some(value) => meta_of(fields).insert("finalizers".to_owned(), value.clone()),
+                    None => meta_of(fields).remove("finalizers"),
+                };
             }
             match managed {
                 Some(managed) => meta_of(fields).insert("managedFields".to_owned(), managed),
