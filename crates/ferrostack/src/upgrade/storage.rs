@@ -26,6 +26,9 @@ const TRIES: usize = 10;
 /// How often the Deployment of the managers is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// How long webhooks may be unreachable: managers outside of the cluster write their address again within 30 seconds.
+const WEBHOOKS: Duration = Duration::from_secs(120);
+
 /// A kind with objects in versions that are not written any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outdated {
@@ -103,9 +106,9 @@ pub(super) async fn rewrite(
     kinds: &[Outdated],
     say: &impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let mut failed = Vec::new();
+    let (mut failed, started) = (Vec::new(), Instant::now());
     for kind in kinds {
-        match of_kind(client, kind, PAGE, say).await {
+        match patiently(client, kind, started, say).await {
             Ok(objects) => say(&format!(
                 "{}: stored in {} alone, {} written",
                 kind.name,
@@ -122,6 +125,39 @@ pub(super) async fn rewrite(
         );
     }
     Ok(())
+}
+
+/// Writes all objects of a kind, as soon as the API server reaches the webhooks. The manifests name a Service; managers
+/// outside of the cluster have no Pods behind it, and write their own address when they see that.
+async fn patiently(
+    client: &Client,
+    kind: &Outdated,
+    started: Instant,
+    say: &impl Fn(&str),
+) -> anyhow::Result<usize> {
+    let mut is_announced = false;
+    loop {
+        match of_kind(client, kind, PAGE, say).await {
+            Err(error) if is_unreachable(&error) && started.elapsed() < WEBHOOKS => {
+                if !std::mem::replace(&mut is_announced, true) {
+                    say(&format!(
+                        "{}: waiting for the webhooks of the managers",
+                        kind.name
+                    ));
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Whether the API server could not call a webhook, of conversion or of admission. One that has answered is not called again.
+fn is_unreachable(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => status.code == 500 && status.message.contains("webhook"),
+        _ => false,
+    }
 }
 
 /// Writes all objects of a kind, `page` at a time, and returns how many there were.

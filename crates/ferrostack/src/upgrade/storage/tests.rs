@@ -241,3 +241,33 @@ async fn nothing_is_rewritten_before_the_managers_are_available() {
     written.unwrap();
     wait(Duration::ZERO).await.unwrap();
 }
+
+#[test]
+fn only_a_webhook_that_cannot_be_called_is_waited_for() {
+    let error = |code: u16, message: &str| {
+        let status = json!({"kind": "Status", "status": "Failure", "code": code, "message": message, "reason": ""});
+        let status: kube::core::Status = serde_json::from_value(status).unwrap();
+        anyhow::Error::from(kube::Error::Api(Box::new(status))).context("cannot write a")
+    };
+    for (code, message, expected) in [
+        (
+            500,
+            "Internal error occurred: failed calling webhook \"a.b\": failed to call webhook: service \"s\" not found",
+            true,
+        ),
+        (
+            500,
+            "conversion webhook for b/v1, Kind=C failed: Post \"https://s.n.svc:443/convert\": no such host",
+            true,
+        ),
+        (500, "etcdserver: request timed out", false),
+        (
+            403,
+            "admission webhook \"a.b\" denied the request: no",
+            false,
+        ),
+    ] {
+        assert_eq!(is_unreachable(&error(code, message)), expected, "{message}");
+    }
+    assert!(!is_unreachable(&anyhow::anyhow!("a webhook")));
+}
