@@ -1,10 +1,13 @@
 //! Killing the controllers at each of their writes, and starting them again.
 
-use api::core::v1beta2::{Cluster, MachineDeployment};
+use std::collections::BTreeSet;
+
+use api::core::v1beta2::{Cluster, Machine, MachineDeployment};
+use api::kube::ResourceExt;
 use serde_json::json;
 use testbed::written_at_rest;
 
-use crate::world::World;
+use crate::world::{World, machine_template};
 
 /// The controllers are killed at every nth write, for each of these n, so that different writes are the last ones.
 const WRITES: [usize; 5] = [1, 2, 3, 4, 7];
@@ -54,6 +57,40 @@ async fn controllers_killed_at_every_write_scale_a_deployment() {
         let machines = gone.iter().filter(|name| name.starts_with("FakeMachine/"));
         assert_eq!(machines.count(), 2, "deleted: {gone:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn controllers_killed_at_every_write_roll_a_template_out_within_its_bounds() {
+    for nth in [1, 3] {
+        let world = World::start().await;
+        world.cluster(3).await;
+        world.settled(3).await;
+        world.kill().await;
+        let before = names(&world).await;
+        world.apply([machine_template("demo-md-2")]).await;
+        let change = json!({ "spec": { "template": { "spec": {
+            "infrastructureRef": { "name": "demo-md-2" },
+        }}}});
+        world.merge::<MachineDeployment>("demo-md", change).await;
+        let settled = || async {
+            world.settled(3).await;
+            assert!(names(&world).await.is_disjoint(&before));
+        };
+        let kills = world.killed_at_every(nth, settled).await;
+        assert!(
+            kills > 20 / nth,
+            "only {kills} kills at each write number {nth}"
+        );
+        let gone = world.gone.lock().clone();
+        let machines = gone.iter().filter(|name| name.starts_with("FakeMachine/"));
+        assert_eq!(machines.count(), 3, "deleted: {gone:?}");
+    }
+}
+
+/// The names of all Machines.
+async fn names(world: &World) -> BTreeSet<String> {
+    let machines = world.list::<Machine>().await;
+    machines.iter().map(ResourceExt::name_any).collect()
 }
 
 #[tokio::test(start_paused = true)]

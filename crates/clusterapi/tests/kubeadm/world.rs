@@ -39,6 +39,8 @@ pub(crate) struct World {
     /// The etcd members of the machines.
     pub(crate) members: Members,
     provider: CancellationToken,
+    /// The provider of infrastructure and what runs on its machines, without the members that they serve.
+    play: CancellationToken,
     controllers: Mutex<Option<Running>>,
 }
 
@@ -102,12 +104,14 @@ impl World {
             members: members.clone(),
         };
         let task = play.run();
-        tokio::spawn(provider.clone().run_until_cancelled_owned(task));
+        let play = provider.child_token();
+        tokio::spawn(play.clone().run_until_cancelled_owned(task));
         Self {
             management,
             workload,
             members,
             provider,
+            play,
             controllers: Mutex::default(),
         }
     }
@@ -122,6 +126,11 @@ impl World {
     /// Starts the controllers.
     pub(crate) fn run(&self) {
         *self.controllers.lock() = Some(self.run_with(&Fuse::recorder()));
+    }
+
+    /// Nothing changes on machines any more, and none comes or goes; members of etcd answer as before.
+    pub(crate) fn stop_machines(&self) {
+        self.play.cancel();
     }
 
     /// Starts controllers behind a fuse.
