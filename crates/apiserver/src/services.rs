@@ -22,7 +22,7 @@ use crate::store::Store;
 
 mod dependent;
 
-pub(crate) use dependent::{drop_dependent, problems};
+pub(crate) use dependent::{drop_dependent, problems, restore_sent};
 use dependent::{has_health_check, health_check_port};
 
 /// 10.96.0.0/12 without its first and last address.

@@ -101,7 +101,7 @@ impl Normal {
                 Value::Array(sorted(entries.iter().map(|entry| self.of(entry)).collect()))
             }
             ("continue", Value::String(text)) if !text.is_empty() => Value::from("<continue>"),
-            ("nodePort", Value::Number(_)) => Value::from("<node port>"),
+            ("nodePort" | "healthCheckNodePort", Value::Number(_)) => Value::from("<node port>"),
             ("caBundle" | "ca.crt", Value::String(text)) if text.len() > 200 => Value::from("<ca>"),
             _ => self.of(value),
         }

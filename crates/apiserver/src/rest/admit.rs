@@ -264,8 +264,9 @@ pub(crate) async fn admit(
             api_version: &version.api_version,
             time: &time,
         };
-        if live.is_none() {
-            strategy::remove_server_fields(resource, &as_sent, &mut requested);
+        match live {
+            None => strategy::remove_server_fields(resource, &as_sent, &mut requested),
+            Some(_) => strategy::restore_sent_fields(resource, &as_sent, &mut requested),
         }
         if let Some(status) = sent_status {
             let mut whole = requested.clone();

@@ -127,7 +127,13 @@ pub(super) fn remove_server_fields(resource: &Resource, sent: &Value, new: &mut 
                     port.remove("nodePort");
                 }
             }
-            &["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"]
+            &[
+                "clusterIP",
+                "clusterIPs",
+                "healthCheckNodePort",
+                "ipFamilies",
+                "ipFamilyPolicy",
+            ]
         }
         ("batch", "Job") => {
             for metadata in ["/metadata", "/spec/template/metadata"] {
@@ -157,6 +163,13 @@ pub(super) fn remove_server_fields(resource: &Resource, sent: &Value, new: &mut 
     };
     if let Some(spec) = new["spec"].as_object_mut() {
         spec.retain(|name, _| !fields.contains(&name.as_str()) || given(name));
+    }
+}
+
+/// The same for a changed object, and what storage has removed is there as it was sent.
+pub(super) fn restore_sent_fields(resource: &Resource, sent: &Value, new: &mut Value) {
+    if resource.group.is_empty() && resource.kind == "Service" {
+        crate::services::restore_sent(&mut new["spec"], &sent["spec"]);
     }
 }
 

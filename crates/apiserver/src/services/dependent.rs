@@ -36,16 +36,21 @@ pub(super) fn health_check_port(spec: &Value) -> Option<i64> {
         .filter(|port| *port != 0)
 }
 
+/// Whether a Service with this spec may have a field.
+type MayHave = fn(&Value) -> bool;
+
+/// The fields that a Service loses with its type, but for the ports.
+const DEPENDENT: [(&str, MayHave); 4] = [
+    ("healthCheckNodePort", has_health_check),
+    ("allocateLoadBalancerNodePorts", is_balanced),
+    ("loadBalancerClass", is_balanced),
+    ("externalTrafficPolicy", is_external),
+];
+
 /// Drops what the new `spec` cannot have, and has only because the `old` one had it.
 pub(crate) fn drop_dependent(spec: &mut Value, old: &Value) {
-    let fields: [(&str, fn(&Value) -> bool); 4] = [
-        ("healthCheckNodePort", has_health_check),
-        ("allocateLoadBalancerNodePorts", is_balanced),
-        ("loadBalancerClass", is_balanced),
-        ("externalTrafficPolicy", is_external),
-    ];
     // All are judged before one of them is dropped.
-    let surplus = fields.map(|(field, may_have)| {
+    let surplus = DEPENDENT.map(|(field, may_have)| {
         let dropped = may_have(old) && !may_have(spec) && spec[field] == old[field];
         dropped.then_some(field)
     });
@@ -61,6 +66,21 @@ pub(crate) fn drop_dependent(spec: &mut Value, old: &Value) {
         if let Some(port) = port.as_object_mut() {
             port.remove("nodePort");
         }
+    }
+}
+
+/// What was dropped from a changed Service, or allocated for it, as it was `sent`: managers are those of what was sent.
+pub(crate) fn restore_sent(spec: &mut Value, sent: &Value) {
+    let Some(map) = spec.as_object_mut() else {
+        return;
+    };
+    for (field, _) in DEPENDENT {
+        if !sent[field].is_null() {
+            map.entry(field).or_insert_with(|| sent[field].clone());
+        }
+    }
+    if sent["healthCheckNodePort"].is_null() {
+        map.remove("healthCheckNodePort");
     }
 }
 
