@@ -38,6 +38,11 @@ pub struct Manager {
     former: &'static [&'static str],
 }
 
+/// Applies MachineSets of a MachineDeployment.
+pub(crate) const MACHINE_DEPLOYMENT: Manager = Manager {
+    name: "capi-machinedeployment",
+    former: &["ferrostack-machinedeployment"],
+};
 /// Applies Machines of a MachineSet.
 pub(crate) const MACHINE_SET: Manager = Manager {
     name: "capi-machineset",
@@ -58,7 +63,8 @@ pub(crate) const CONTROL_PLANE_METADATA: Manager = Manager {
     name: "capi-kubeadmcontrolplane-metadata",
     former: &["ferrostack-kubeadmcontrolplane", "manager"],
 };
-const ALL: [&Manager; 4] = [
+const ALL: [&Manager; 5] = [
+    &MACHINE_DEPLOYMENT,
     &MACHINE_SET,
     &MACHINE_SET_METADATA,
     &CONTROL_PLANE,
@@ -147,6 +153,43 @@ pub(crate) fn released(
         }
     }
     changed.then_some(entries)
+}
+
+/// The `managedFields` with all that former versions of the controller wrote by updates as applied; `None` if they wrote
+/// nothing so.
+pub(crate) fn adopted(metadata: &ObjectMeta, manager: &Manager) -> Option<Vec<ManagedFieldsEntry>> {
+    let entries = metadata.managed_fields.clone()?;
+    let is_former = |entry: &ManagedFieldsEntry| {
+        !is_applied(entry) && entry.subresource.is_none() && is_by(entry, manager.former)
+    };
+    let (former, mut entries): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_former);
+    let mut former = former.into_iter();
+    let mut applied = former.next()?;
+    let is_same = |entry: &ManagedFieldsEntry| is_applied(entry) && is_by(entry, &[manager.name]);
+    let known = entries
+        .iter()
+        .position(is_same)
+        .map(|at| entries.remove(at));
+    for other in former.chain(known) {
+        if let (Some(FieldsV1(fields)), Some(FieldsV1(more))) =
+            (&mut applied.fields_v1, other.fields_v1)
+        {
+            unite(fields, more);
+        }
+    }
+    applied.manager = Some(manager.name.to_owned());
+    applied.operation = Some("Apply".to_owned());
+    entries.push(applied);
+    Some(entries)
+}
+
+/// Adds `more` fields to a set of fields.
+fn unite(fields: &mut Value, more: Value) {
+    if let (Some(fields), Value::Object(more)) = (fields.as_object_mut(), more) {
+        for (field, below) in more {
+            unite(fields.entry(field).or_insert_with(|| json!({})), below);
+        }
+    }
 }
 
 /// The merge patch that writes `entries` to the object with this metadata.

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::cloudinit::yaml;
 
 /// The feature gate with which the kubelet of a joining control plane machine uses its local API server.
-const LOCAL_MODE: &str = "ControlPlaneKubeletLocalMode";
+pub(crate) const LOCAL_MODE: &str = "ControlPlaneKubeletLocalMode";
 
 /// An API version of kubeadm's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -25,6 +25,7 @@ mod proportion;
 pub(crate) mod revision;
 pub(crate) mod rollout;
 mod status;
+mod write;
 
 /// Runs the controller until shutdown.
 pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {

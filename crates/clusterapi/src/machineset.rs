@@ -30,6 +30,7 @@ mod scale;
 mod status;
 mod sync;
 
+pub(crate) use apply::DISABLE_CREATE;
 pub(crate) use preflight::WAITING;
 pub(crate) use sync::{set_owner_of_template, templates};
 

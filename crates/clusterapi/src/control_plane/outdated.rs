@@ -8,6 +8,9 @@ use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
 use api::names::{CLONED_FROM_GROUP_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION};
 
+use self::comparable::{as_join, comparable, is_init, without_ca_path};
+use crate::kubeadm;
+
 /// A machine and its bootstrap config and infrastructure, `None` if they are not known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {
@@ -82,14 +85,21 @@ fn by_template(plane: &KubeadmControlPlane, object: &DynamicObject) -> Option<St
     (!same).then(|| format!("{actual} is not up-to-date"))
 }
 
-/// Whether a new machine would get a different KubeadmConfig.
+/// Whether a new machine would get a different KubeadmConfig. The first machine is up to date in either form, as one that
+/// joins, or as the first one again.
 fn differs(plane: &KubeadmControlPlane, config: &KubeadmConfig) -> bool {
-    let init = config.spec.join_configuration.is_none();
-    comparable(config_spec(plane, init)) != comparable(config.spec.clone())
+    let (joining, current) = (config_spec(plane, false), &config.spec);
+    if !is_init(current) {
+        return comparable(&joining) != comparable(current);
+    }
+    let as_joined = without_ca_path(as_join(current.clone()));
+    comparable(&without_ca_path(joining)) != comparable(&as_joined)
+        && comparable(&config_spec(plane, true)) != comparable(current)
 }
 
 /// The KubeadmConfig of a new machine: without the join configuration for the first machine, without the init
-/// configuration for all others. All have the cluster configuration, because it specifies whether etcd is external.
+/// configuration for all others. All have the cluster configuration, because it specifies whether etcd is external, with the
+/// feature gate that kubeadm gets, as the Go control plane provider expects it of machines that are up to date.
 pub(super) fn config_spec(plane: &KubeadmControlPlane, init: bool) -> KubeadmConfigSpec {
     let mut spec = plane.spec.kubeadm_config_spec.clone().unwrap_or_default();
     if init {
@@ -99,29 +109,14 @@ pub(super) fn config_spec(plane: &KubeadmControlPlane, init: bool) -> KubeadmCon
         let join = spec.join_configuration.get_or_insert_default();
         join.control_plane.get_or_insert_default();
     }
-    spec
-}
-
-/// A spec with explicit defaults and without the fields that the bootstrap controller sets.
-fn comparable(mut spec: KubeadmConfigSpec) -> KubeadmConfigSpec {
-    spec.format = Some(spec.format.unwrap_or_default());
-    if let Some(join) = &mut spec.join_configuration {
-        join.discovery = None;
-        join.control_plane.get_or_insert_default();
-    }
-    // CoreDNS is upgraded in the cluster, without new machines.
-    if let Some(cluster) = &mut spec.cluster_configuration {
-        cluster.dns = None;
-    }
-    // An empty configuration equals an absent one.
-    if spec.init_configuration.as_ref() == Some(&Default::default()) {
-        spec.init_configuration = None;
-    }
-    if spec.cluster_configuration.as_ref() == Some(&Default::default()) {
-        spec.cluster_configuration = None;
+    if let Ok(version) = plane.spec.version.parse() {
+        let cluster = spec.cluster_configuration.take().unwrap_or_default();
+        let cluster = kubeadm::with_local_mode(cluster, &version);
+        spec.cluster_configuration = (cluster != Default::default()).then_some(cluster);
     }
     spec
 }
 
+mod comparable;
 #[cfg(test)]
 mod tests;

@@ -120,3 +120,28 @@ fn caches_keep_what_is_compared_and_nothing_else() {
         is_outdated(&reduced, &wanted, &MACHINE_SET)
     );
 }
+
+#[test]
+fn updates_of_former_managers_become_what_was_applied() {
+    let former = "ferrostack-machinedeployment";
+    let managed = json!([
+        entry(former, "Update", &["a", "b"]),
+        entry("kubectl-label", "Update", &["a"]),
+        entry("capi-machinedeployment", "Apply", &["b", "c"]),
+    ]);
+    let before = metadata(managed, json!({}));
+    let entries = adopted(&before, &MACHINE_DEPLOYMENT).unwrap();
+    let managers: Vec<_> = entries.iter().map(|it| it.manager.as_deref()).collect();
+    assert_eq!(
+        managers,
+        [Some("kubectl-label"), Some("capi-machinedeployment")]
+    );
+    assert_eq!(entries[1].operation.as_deref(), Some("Apply"));
+    let labels: Vec<_> = fields(&entries[1], "f:labels").unwrap().keys().collect();
+    assert_eq!(labels, ["f:a", "f:b", "f:c"]);
+    let after = ObjectMeta {
+        managed_fields: Some(entries),
+        ..before
+    };
+    assert_eq!(adopted(&after, &MACHINE_DEPLOYMENT), None);
+}

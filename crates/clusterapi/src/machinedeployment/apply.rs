@@ -5,14 +5,14 @@ use std::sync::Arc;
 use api::core::v1beta2::{MachineDeployment, MachineSet};
 use api::kube;
 use api::kube::ResourceExt;
-use api::kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
+use api::kube::api::{DeleteParams, ListParams, ObjectMeta, Preconditions};
 use api::names::{CLUSTER_NAME_LABEL, TEMPLATE_HASH_LABEL};
 use operator::decode::{self, Decoded, NotDecoded};
 use operator::patch;
 
 use super::proportion::{self, Share};
 use super::rollout::{self, Bounds};
-use super::{of, oldest_first, revision};
+use super::{of, oldest_first, revision, write};
 use crate::error::{Doing, Error, is_absent};
 use crate::news::{self, News};
 use crate::{Context, naming, owners};
@@ -198,7 +198,7 @@ async fn make(
 ) -> Result<MachineSet, Error> {
     let set = revision::new_set(deployment, &naming::suffix(), revision::next_revision(sets));
     let api = ctx.api::<MachineSet>(&deployment.namespace().unwrap_or_default());
-    api.create(&PostParams::default(), &set)
+    write::apply(&api, &set)
         .await
         .doing(|| of("creating a MachineSet of", deployment))
 }
@@ -214,9 +214,6 @@ async fn store(
     bounds: Bounds,
 ) -> Result<(), Error> {
     let mut after = set.clone();
-    if owners::controller_of(&set.metadata).is_none() {
-        owners::ensure(&mut after.metadata, owners::controller(deployment));
-    }
     if let Some(highest) = highest {
         let hash = set
             .labels()
@@ -243,8 +240,7 @@ async fn store(
         i64::from(bounds.replicas + bounds.surge),
     );
     let api = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
-    let stored = patch::object(&api, set, &after).await;
-    stored.doing(|| format!("changing MachineSet {}", set.name_any()))?;
+    write::change(&api, deployment, set, &after).await?;
     news::publish(ctx, deployment, News::of_scaling(set, after.replicas())).await;
     let revision = after.annotations().get(revision::REVISION).cloned();
     match revision.filter(|_| highest.is_some()) {

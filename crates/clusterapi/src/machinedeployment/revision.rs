@@ -12,6 +12,7 @@ use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, TEMPLATE_HASH_LABEL};
 
+use crate::machineset::DISABLE_CREATE;
 use crate::{MACHINE_SET_FINALIZER, naming, owners};
 
 pub(crate) use api::names::REVISION_ANNOTATION as REVISION;
@@ -173,6 +174,10 @@ pub(crate) fn conform(set: &mut MachineSet, deployment: &MachineDeployment, hash
     let wanted = wanted.filter(|(name, _)| *name != LAST_APPLIED && !is_bookkeeping(name));
     let annotations = set.metadata.annotations.get_or_insert_default();
     annotations.extend(wanted.map(|(name, value)| (name.clone(), value.clone())));
+    // The Go controller forbids it in former sets of a deployment with the strategy OnDelete.
+    if let Some(disabled) = annotations.get_mut(DISABLE_CREATE) {
+        "false".clone_into(disabled);
+    }
 }
 
 /// Whether a MachineSet belongs to the deployment: it is controlled by the deployment, or it has no controller and the
@@ -198,6 +203,13 @@ fn labels_of_deployment(deployment: &MachineDeployment, hash: &str) -> BTreeMap<
         entry(DEPLOYMENT_NAME_LABEL, &deployment.name_any()),
         entry(TEMPLATE_HASH_LABEL, hash),
     ])
+}
+
+/// Whether a set has the annotation from its deployment.
+pub(crate) fn is_given(deployment: &MachineDeployment, annotation: &str) -> bool {
+    let copied = annotation != LAST_APPLIED && !is_bookkeeping(annotation);
+    [REVISION, DESIRED_REPLICAS, MAX_REPLICAS, DISABLE_CREATE].contains(&annotation)
+        || copied && deployment.annotations().contains_key(annotation)
 }
 
 fn is_bookkeeping(annotation: &str) -> bool {

@@ -26,8 +26,9 @@ use crate::{Context, naming, owners, selector};
 
 /// How many machines of one set are created concurrently.
 const AT_A_TIME: usize = 8;
-/// Annotation: no machine is created while it is present (set by in-place updates).
-const DISABLE_CREATE: &str = "cluster.x-k8s.io/disable-machine-create";
+/// Annotation: no machine is created while it is `true`. The Go deployment controller writes it into every set, as `false`
+/// where machines may be created.
+pub(crate) const DISABLE_CREATE: &str = "cluster.x-k8s.io/disable-machine-create";
 
 /// Adopts machines that the selector matches and that have no controller.
 pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> {
@@ -88,7 +89,8 @@ pub(super) async fn scale(
     };
     let there = members_live(runner, &fresh).await?;
     let plan = scale::plan(fresh.replicas(), order(&fresh), &there);
-    let blocked = !problems.is_empty() || fresh.annotations().contains_key(DISABLE_CREATE);
+    let disabled = fresh.annotations().get(DISABLE_CREATE);
+    let blocked = !problems.is_empty() || disabled.is_some_and(|value| value == "true");
     match plan {
         Scale::Up(missing) if !blocked => {
             let leftovers = leftovers(runner, &fresh, &there).await?;

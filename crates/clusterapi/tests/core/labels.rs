@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::core::v1beta2::{Machine, MachineDeployment};
+use api::core::v1beta2::{Machine, MachineDeployment, MachineSet};
 use api::kube::ResourceExt;
 use api::kube::api::{DynamicObject, ListParams, ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -152,4 +152,55 @@ async fn a_label_that_was_set_without_server_side_apply_leaves_as_well() {
     eventually("all to be applied", applied).await;
     template(&world, "tier", Value::Null).await;
     all_have(&world, "tier", false).await;
+}
+
+/// The labels and the managers of the labels of the MachineSet, and the labels of its template.
+async fn of_set(world: &World) -> Value {
+    let set = world.list::<MachineSet>().await.remove(0);
+    let entries = set.metadata.managed_fields.clone().unwrap_or_default();
+    let mut managers = Vec::new();
+    for entry in entries {
+        let fields = serde_json::to_value(entry.fields_v1).unwrap();
+        if fields["f:metadata"]["f:labels"].is_object() {
+            managers.push(json!([entry.manager, entry.operation]));
+        }
+    }
+    let template = set.spec.template.metadata.clone();
+    json!([set.labels(), template.and_then(|it| it.labels), managers])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn labels_leave_a_machine_set_with_its_deployment_alone_as_their_manager() {
+    let world = World::start().await;
+    world.cluster(1).await;
+    world.settled(1).await;
+    let applied = json!([["capi-machinedeployment", "Apply"]]);
+    for former in [false, true] {
+        if former {
+            // As a former version left it: without server-side apply.
+            let set = world.list::<MachineSet>().await.remove(0);
+            let mut entries = set.metadata.managed_fields.clone().unwrap();
+            for entry in &mut entries {
+                if entry.manager.as_deref() == Some("capi-machinedeployment") {
+                    entry.manager = Some("ferrostack-machinedeployment".to_owned());
+                    entry.operation = Some("Update".to_owned());
+                }
+            }
+            let patch = json!({ "metadata": { "managedFields": entries } });
+            world.merge::<MachineSet>(&set.name_any(), patch).await;
+        }
+        for tier in [json!("gold"), Value::Null] {
+            template(&world, "tier", tier.clone()).await;
+            eventually("the label to come or leave", || async {
+                let found = of_set(&world).await;
+                let is_there = [&found[0]["tier"], &found[1]["tier"]];
+                if is_there == [&tier, &tier] && found[2] == applied {
+                    Ok(())
+                } else {
+                    Err(format!("{found}"))
+                }
+            })
+            .await;
+        }
+    }
 }

@@ -127,6 +127,46 @@ async fn a_deleted_machine_is_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn machines_are_created_unless_the_annotation_that_disables_it_is_true() {
+    let world = World::start().await;
+    world.cluster(0).await;
+    world.settled(0).await;
+    // A set of its own, which no deployment changes.
+    let of_deployment = world.list::<MachineSet>().await.remove(0);
+    let mut alone = MachineSet::new("alone", of_deployment.spec);
+    let labels = json!({ "cluster.x-k8s.io/cluster-name": "demo", "set": "alone" });
+    alone.spec.replicas = Some(1);
+    alone.spec.selector = serde_json::from_value(json!({ "matchLabels": labels })).unwrap();
+    let metadata = serde_json::from_value(json!({ "labels": labels })).unwrap();
+    alone.spec.template.metadata = Some(metadata);
+    let disabled = |value: &str| json!({ "cluster.x-k8s.io/disable-machine-create": value });
+    alone.metadata.annotations = serde_json::from_value(disabled("true")).unwrap();
+    let sets = world.api::<MachineSet>();
+    sets.create(&Default::default(), &alone).await.unwrap();
+    let machines = async || world.list::<Machine>().await.len();
+    eventually("the set to be looked at", || async {
+        let found = sets.get("alone").await.unwrap();
+        match found.status.and_then(|status| status.replicas) {
+            Some(0) => Ok(()),
+            other => Err(format!("{other:?} machines")),
+        }
+    })
+    .await;
+    assert_eq!(machines().await, 0);
+    // What the Go deployment controller writes into each set.
+    let patch = Patch::Merge(json!({ "metadata": { "annotations": disabled("false") } }));
+    let patched = sets.patch("alone", &PatchParams::default(), &patch).await;
+    patched.unwrap();
+    eventually("its machine", || async {
+        match machines().await {
+            1 => Ok(()),
+            other => Err(format!("{other} machines")),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_template_is_rolled_out_within_its_bounds() {
     let world = World::start().await;
     world.cluster(3).await;

@@ -121,6 +121,97 @@ fn a_change_of_the_join_part_leaves_the_first_machine_alone() {
     assert!(!outdated_because(&changed, &machine("v1.34.1"), Some(&second), None).is_empty());
 }
 
+/// The config of a machine for `spec`, as the Go control plane provider writes it.
+fn of_go(mut spec: Value) -> KubeadmConfig {
+    spec["clusterConfiguration"]["featureGates"]["ControlPlaneKubeletLocalMode"] = json!(true);
+    config(spec)
+}
+
+#[test]
+fn machines_of_the_go_control_plane_provider_are_current() {
+    let arguments = json!({"nodeRegistration": {"kubeletExtraArgs": [{"name": "cloud-provider", "value": "external"}]}});
+    let plane = plane(json!({"kubeadmConfigSpec": {
+        "clusterConfiguration": {"controllerManager": {"extraArgs": [{"name": "v", "value": "2"}]}},
+        "initConfiguration": arguments, "joinConfiguration": arguments,
+    }}));
+    for init in [true, false] {
+        let ours = serde_json::to_value(config_spec(&plane, init)).unwrap();
+        assert_eq!(
+            ours["clusterConfiguration"]["featureGates"],
+            json!({"ControlPlaneKubeletLocalMode": true})
+        );
+        assert_eq!(
+            serde_json::to_value(of_go(ours.clone()).spec).unwrap(),
+            ours
+        );
+
+        let mut without = ours.clone();
+        let cluster = without["clusterConfiguration"].as_object_mut().unwrap();
+        cluster.remove("featureGates");
+        let mut off = ours.clone();
+        off["clusterConfiguration"]["featureGates"]["ControlPlaneKubeletLocalMode"] = json!(false);
+        let mut defaulted = ours.clone();
+        let part = if init {
+            "initConfiguration"
+        } else {
+            "joinConfiguration"
+        };
+        defaulted["format"] = json!("cloud-config");
+        defaulted["files"] = json!([]);
+        defaulted["clusterConfiguration"]["controlPlaneEndpoint"] = json!("192.0.2.1:6443");
+        defaulted["clusterConfiguration"]["etcd"] = json!({"local": {"extraArgs": []}});
+        defaulted[part]["nodeRegistration"]["imagePullPolicy"] = json!("IfNotPresent");
+        defaulted[part]["timeouts"] = json!({"controlPlaneComponentHealthCheckSeconds": 60});
+        let mut untainted = ours.clone();
+        untainted[part]["nodeRegistration"]["taints"] = json!([]);
+        for (spec, is_current) in [
+            (without, true),
+            (off, false),
+            (defaulted, true),
+            (untainted, false),
+        ] {
+            let reasons = outdated_because(
+                &plane,
+                &machine("v1.34.1"),
+                Some(&config(spec.clone())),
+                None,
+            );
+            assert_eq!(reasons.is_empty(), is_current, "{spec}: {reasons:?}");
+        }
+    }
+}
+
+#[test]
+fn the_feature_gate_is_that_of_the_version() {
+    for (version, has) in [
+        ("v1.30.9", false),
+        ("v1.31.0", true),
+        ("v1.35.2", true),
+        ("v1.36.0", false),
+    ] {
+        let plane = plane(json!({"version": version}));
+        let spec = config_spec(&plane, true);
+        assert_eq!(spec.cluster_configuration.is_some(), has, "{version}");
+    }
+}
+
+#[test]
+fn the_first_machine_is_current_in_either_form() {
+    let plane = plane(json!({"kubeadmConfigSpec": {
+        "initConfiguration": {"skipPhases": ["first"]},
+        "joinConfiguration": {"skipPhases": ["further"], "caCertPath": "/ca.crt"},
+    }}));
+    for (phase, is_current) in [("first", true), ("further", true), ("former", false)] {
+        let spec = json!({
+            "initConfiguration": {"skipPhases": [phase]},
+            // What a conversion from v1beta1 leaves.
+            "joinConfiguration": {"timeouts": {"controlPlaneComponentHealthCheckSeconds": 60}},
+        });
+        let reasons = outdated_because(&plane, &machine("v1.34.1"), Some(&config(spec)), None);
+        assert_eq!(reasons.is_empty(), is_current, "{phase}: {reasons:?}");
+    }
+}
+
 #[test]
 fn time_makes_machines_outdated() {
     let current = machine("v1.34.1");
