@@ -56,6 +56,12 @@ const RULES: &[Rule] = &[
         never: &["kube", "kube-*", "k8s-openapi"],
     },
     Rule {
+        name: "heap",
+        uses: &[],
+        tests_use: &[],
+        never: IO,
+    },
+    Rule {
         name: "openstack",
         uses: &[],
         tests_use: &[],
@@ -143,6 +149,7 @@ const RULES: &[Rule] = &[
             "ccm",
             "clusterapi",
             "deployer",
+            "heap",
             "management",
             "mover",
             "openstack",
