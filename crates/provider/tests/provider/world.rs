@@ -119,7 +119,8 @@ impl World {
 
     /// Adds a fault to the cloud.
     pub(crate) async fn fault(&self, rule: Value) {
-        let request = http::Request::post(format!("{URL}/_simulator/faults"));
+        let request = http::Request::post(format!("{URL}/_simulator/faults"))
+            .header("content-type", "application/json");
         let request = request.body(bytes::Bytes::from(rule.to_string())).unwrap();
         let transport = InProcess::new(self.cloud.router(URL));
         let answer = transport
