@@ -91,11 +91,7 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         "{err}"
     );
 
-    let mut up = ferrostack(home.path());
-    let up = up
-        .args(on(data, &["up"]))
-        .stdout(std::process::Stdio::null());
-    let mut up = up.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut up = ferrostack(home.path()).args(on(data, &["up"])).start();
     let status = on(data, &["status"]);
     let mut seen = String::new();
     for _ in 0..600 {
@@ -137,7 +133,7 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         out.contains("deleted; volumes, passwords and keys stay"),
         "{out}"
     );
-    up.kill().await.unwrap();
+    up.child.kill().await.unwrap();
     assert!(!path.join("openstack/clouds.yaml").exists());
 
     let (code, out, err) = ended(home.path(), &on(data, &["up", "--exit-when-ready"])).await;

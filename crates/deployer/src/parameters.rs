@@ -293,7 +293,7 @@ impl Parameters {
             },
             Err(error) => Err(ParametersError {
                 path: at(&error.path().to_string().replace('?', "")),
-                problem: error.into_inner().to_string(),
+                problem: worded(&error.into_inner().to_string()),
             }),
         }
     }
@@ -369,6 +369,18 @@ fn vlans(text: &str) -> bool {
 
 fn region() -> String {
     "RegionOne".to_owned()
+}
+
+/// Serde's message, without the names of Rust's types of numbers.
+fn worded(message: &str) -> String {
+    let types = ["u8", "u16", "u32", "u64", "i32", "i64"];
+    let rest = types
+        .iter()
+        .find_map(|name| message.strip_suffix(name)?.strip_suffix(", expected "));
+    match rest {
+        Some(rest) => format!("{rest}, expected a whole number"),
+        None => message.to_owned(),
+    }
 }
 
 #[cfg(test)]

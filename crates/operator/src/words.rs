@@ -15,6 +15,13 @@ const LAYERS: [&str; 8] = [
     "tcp connect error",
 ];
 
+/// The beginning of the text of such a layer, which goes on with a URL.
+const SENDING: &str = "error sending request";
+
+fn is_layer(text: &str) -> bool {
+    LAYERS.contains(&text) || text.starts_with(SENDING)
+}
+
 /// An error with the chain of its causes, on one line. Errors of API servers have the words of the server; those of
 /// connections say that it does not answer, and why. Neither has a debug form or a number of the operating system.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
@@ -28,7 +35,7 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
         let part = without_source(error);
         next = error.source();
         // A layer is named only if nothing else is known.
-        if !(LAYERS.contains(&part.as_str()) && (next.is_some() || !text.is_empty())) {
+        if !(is_layer(&part) && (next.is_some() || !text.is_empty())) {
             append(&mut text, &part);
         }
     }

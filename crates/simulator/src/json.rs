@@ -1,4 +1,4 @@
-//! A client for JSON objects of an API server, by path.
+//! A client for JSON objects of an API server, by path, and their texts.
 
 use http::{Method, Request, StatusCode};
 use kube::Client;
@@ -28,6 +28,11 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// A text of an object; empty where there is none.
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 impl Json {

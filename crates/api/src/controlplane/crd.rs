@@ -128,9 +128,9 @@ fn object_reference() -> Value {
             "kind": part("The kind."),
             "name": part("The name."),
             "namespace": part("The namespace; always that of the control plane."),
-            "fieldPath": part("Not looked at."),
-            "resourceVersion": part("Not looked at."),
-            "uid": part("Not looked at."),
+            "fieldPath": part("Ignored."),
+            "resourceVersion": part("Ignored."),
+            "uid": part("Ignored."),
         },
     })
 }
@@ -139,7 +139,7 @@ fn status() -> Value {
     let count = |what: &str| json!({"type": "integer", "format": "int32", "description": what});
     json!({
         "type": "object",
-        "description": "What was made of a KubeadmControlPlane.",
+        "description": "The observed state of a KubeadmControlPlane.",
         "properties": {
             "selector": text(1, 4096, "The label selector of the machines."),
             "replicas": count("How many machines there are."),

@@ -12,7 +12,7 @@ use super::{ControlPlaneError, Scope, Subject, error, hooks};
 use crate::pki::{Purpose, store};
 
 /// The observed state of etcd. The members are queried once the control plane is initialized.
-pub(super) async fn look(
+pub(super) async fn observe(
     scope: &Scope,
     subject: &Subject,
     workload: Option<&Reached>,
@@ -31,7 +31,7 @@ pub(super) async fn look(
         return View::Unknown(why);
     }
     let nodes = workload.etcd_nodes();
-    scope.etcd.look(&target(subject, workload, &nodes)).await
+    scope.etcd.query(&target(subject, workload, &nodes)).await
 }
 
 /// Lets the addition of a machine wait until a member that has just joined is connected. A member that counts another one

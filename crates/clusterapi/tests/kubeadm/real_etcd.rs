@@ -242,7 +242,7 @@ impl Kubelet for Ports {
 /// Waits until there are `count` healthy members.
 async fn settled(connections: &Connections, target: &Target<'_>, count: usize) -> Vec<Member> {
     eventually(&format!("{count} members that are well"), || async {
-        match connections.look(target).await {
+        match connections.query(target).await {
             View::Known(members)
                 if members.len() == count
                     && members.iter().all(Member::is_healthy)
@@ -259,7 +259,7 @@ async fn settled(connections: &Connections, target: &Target<'_>, count: usize) -
 /// Waits until all members count as connected, or all but this one.
 async fn connected(connections: &Connections, target: &Target<'_>, but: Option<&str>) {
     eventually("the members to be connected", || async {
-        let view = connections.look(target).await;
+        let view = connections.query(target).await;
         let members = view.members().unwrap_or_default();
         let found = connections.disconnected(target, members).await;
         match found.map(|(_, other)| other.name.as_str()) {
@@ -273,7 +273,7 @@ async fn connected(connections: &Connections, target: &Target<'_>, but: Option<&
 /// Removes a member as the controller does. etcd rejects this until all members have been connected for five seconds.
 async fn remove(connections: &Connections, target: &Target<'_>, id: u64) {
     eventually("the member to be removed", || async {
-        match connections.look(target).await {
+        match connections.query(target).await {
             View::Known(members) => connections.remove(target, &members, id, &[]).await,
             other => Err(format!("{other:?}")),
         }
@@ -315,7 +315,7 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     // A failed member stays in the list, blocks other membership changes, and is removed.
     site.kill(&dead.name);
     eventually("the member to be missed", || async {
-        let view = connections.look(&target).await;
+        let view = connections.query(&target).await;
         let problem = view
             .on(&dead.name)
             .and_then(|member| member.problem.clone());
@@ -351,7 +351,7 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     })
     .await;
     assert_eq!(by, left[0].name);
-    let view = connections.look(&target).await;
+    let view = connections.query(&target).await;
     let members = view.members().unwrap_or_default().iter();
     let mut learners = members.filter(|member| member.learner && member.host == "127.0.0.9");
     let learner = learners.next().unwrap();
@@ -363,7 +363,7 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     remove(&connections, &target, learner.id).await;
 
     site.kill(&left[0].name);
-    let view = connections.look(&target).await;
+    let view = connections.query(&target).await;
     assert!(
         matches!(&view, View::Unknown(why) if why.contains("no etcd member")),
         "{view:?}"

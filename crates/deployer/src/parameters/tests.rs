@@ -118,6 +118,10 @@ fn what_is_wrong_is_named_with_its_field() {
             "spec.replicas: this field is not built yet",
         ),
         (
+            json!({"release": "zed", "network": {"mtu": "large"}}),
+            "network.mtu: invalid type: string \"large\", expected a whole number",
+        ),
+        (
             json!({"release": "zed", "services": {"nova": {"config": {"DEFAULT": 1}}}}),
             "services.nova.config.DEFAULT: invalid type: integer `1`, expected a map",
         ),

@@ -100,7 +100,7 @@ fn of_objects(situation: &Situation<'_>, observed: &Observed<'_>, step: &Step) -
             of_object(situation, &step.name, reference, there, &problem)
         }
         // It became ready in the meantime.
-        None => Cause::new(Reason::Busy, &step.name, "is being looked at"),
+        None => Cause::new(Reason::Busy, &step.name, "is being checked"),
     }
 }
 

@@ -116,7 +116,7 @@ pub fn progress(
 /// The state of a step whose accounts can be written.
 fn accounts(written: Option<&Written>) -> State {
     match written {
-        None => State::Progressing("its accounts have not been looked at".to_owned()),
+        None => State::Progressing("its accounts have not been read yet".to_owned()),
         Some(Written::Not(why)) => State::Progressing(why.clone()),
         Some(Written::Conflict(what)) => State::Conflict(what.clone()),
         Some(Written::All) => State::Ready,

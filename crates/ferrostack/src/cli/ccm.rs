@@ -11,31 +11,32 @@ use super::values::{Cidrs, cidrs, duration};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CloudConf {
-    /// Check a cloud.conf: print every error, and exit with 1 if there is one.
+    /// Check a cloud.conf: print every error, and exit with 1 if there are any.
     Check {
-        /// The file (`-` is standard input).
+        /// File to check, or `-` for standard input.
         file: PathBuf,
         #[command(flatten)]
         output: OutputArg,
     },
-    /// Print a cloud.conf, secrets included.
+    /// Print a cloud.conf, including secrets.
     Generate(GenerateCloudConf),
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct GenerateCloudConf {
-    /// Entry of clouds.yaml to take the values from.
+    /// Entry of clouds.yaml from which the values are taken.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
-    /// File of the in-tree provider (`--cloud-provider=openstack`) to take the values from (`-` is standard input).
+    /// Configuration file of the in-tree provider (`--cloud-provider=openstack`) from which the values are taken, or
+    /// `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) from_legacy: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateCcm {
-    /// Entry of clouds.yaml: adds the Secret cloud-config with its credentials.
+    /// Entry of clouds.yaml; adds the Secret cloud-config with its credentials.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
     /// Namespace of the manager.
@@ -52,7 +53,7 @@ pub(crate) struct CloudControllerManager {
     /// Configuration file (cloud.conf).
     #[arg(long, value_name = "FILE", required = true)]
     pub(crate) cloud_config: PathBuf,
-    /// The only provider is `openstack`.
+    /// Cloud provider; the only one is `openstack`.
     #[arg(long, value_name = "NAME", default_value = "openstack", value_parser = ["openstack", ""])]
     pub(crate) cloud_provider: String,
     /// Kubeconfig of the cluster [default: KUBECONFIG, then the service account of the pod].
@@ -61,13 +62,13 @@ pub(crate) struct CloudControllerManager {
     /// Context of the kubeconfig [default: its current context].
     #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
-    /// Address of the API server, in place of the kubeconfig's.
+    /// URL of the API server, which takes precedence over that in the kubeconfig.
     #[arg(long, value_name = "URL")]
     pub(crate) master: Option<String>,
-    /// Name of the cluster in names and descriptions of load balancers.
+    /// Name of the cluster, which is used in names and descriptions of load balancers.
     #[arg(long, value_name = "NAME", default_value = "kubernetes", value_parser = cluster_name)]
     pub(crate) cluster_name: String,
-    /// Controllers to run: `*`, names, and `-name` for all but one.
+    /// Controllers to run: `*` for all, names, and `-NAME` to leave one out.
     #[arg(
         long,
         value_name = "LIST",
@@ -79,23 +80,23 @@ pub(crate) struct CloudControllerManager {
     /// Interval at which nodes that are not ready are checked.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     pub(crate) node_monitor_period: Duration,
-    /// Interval at which the addresses of nodes are refreshed, besides when they change.
+    /// Interval at which the addresses of all nodes are refreshed.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     pub(crate) node_status_update_frequency: Duration,
-    /// Number of nodes reconciled at a time.
+    /// Number of nodes that are reconciled in parallel.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrent_node_syncs: u16,
-    /// Number of Services reconciled at a time.
+    /// Number of Services that are reconciled in parallel.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrent_service_syncs: u16,
-    /// Ranges of the pods, one of IPv4, one of IPv6 or both; needed if cloud.conf names a router. Empty as without it.
+    /// CIDRs of the pods: one of IPv4, one of IPv6, or both; required if cloud.conf names a router.
     #[arg(long, value_name = "CIDRS", default_value = "", hide_default_value = true, value_parser = cidrs)]
     pub(crate) cluster_cidr: Cidrs,
     /// Create routes to the pods of nodes on the router that cloud.conf names.
     #[arg(long, value_name = "BOOL", default_value = "true", default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) configure_cloud_routes: bool,
-    /// Shortest interval between changes of the router.
+    /// Minimum interval between changes of the router.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) route_reconciliation_period: Duration,
     /// Address of /healthz and, if it is a loopback address, of /metrics.

@@ -18,7 +18,7 @@ pub(crate) struct Manager {
     /// Context of the kubeconfig [default: its current context].
     #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
-    /// Providers whose controllers run, beside those of another program for the others [default: all].
+    /// Providers whose controllers are run; the other ones are run by another program [default: all].
     #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
     pub(crate) providers: Vec<ProviderArg>,
     /// Watch only this namespace (default: all namespaces).
@@ -36,22 +36,22 @@ pub(crate) struct Manager {
     /// Address of /metrics, over plain HTTP; `0` for none.
     #[arg(long, value_name = "ADDRESS", default_value = "0", value_parser = listen)]
     pub(crate) diagnostics_address: Listen,
-    /// Address of the webhooks (conversion, defaults, validation), over TLS.
+    /// Address on which the webhooks (conversion, defaulting, validation) listen, with TLS.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9443", value_parser = address)]
     pub(crate) webhook_addr: SocketAddr,
-    /// Where the API server reaches the webhooks, such as https://127.0.0.1:9443 [default: the Service
+    /// URL at which the API server reaches the webhooks, such as https://127.0.0.1:9443 [default: the Service
     /// ferrostack-webhook in the manager's namespace].
     #[arg(long, value_name = "URL", value_parser = https)]
     pub(crate) webhook_url: Option<String>,
-    /// Number of OpenStackClusters reconciled at a time.
+    /// Number of OpenStackClusters that are reconciled in parallel.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) openstackcluster_concurrency: u16,
-    /// Number of OpenStackMachines reconciled at a time.
+    /// Number of OpenStackMachines that are reconciled in parallel.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) openstackmachine_concurrency: u16,
     #[command(flatten)]
     pub(crate) core: CoreConcurrency,
-    /// How long a server may run without becoming a node before its console is read for the reason.
+    /// How long a running server may take to become a node before its console log is searched for the reason.
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub(crate) bootstrap_timeout: Duration,
 }
@@ -59,35 +59,35 @@ pub(crate) struct Manager {
 // The default is higher than that of the Go managers (10), because no reconcile waits for a cloud.
 #[derive(Debug, Args)]
 pub(crate) struct CoreConcurrency {
-    /// How many Clusters are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of Clusters that are reconciled in parallel.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) cluster_concurrency: u16,
-    /// How many ClusterClasses are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of ClusterClasses that are reconciled in parallel.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) clusterclass_concurrency: u16,
-    /// How many Clusters that have a topology are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of Clusters that have a topology that are reconciled in parallel.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) clustertopology_concurrency: u16,
-    /// How many Machines are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of Machines that are reconciled in parallel.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) machine_concurrency: u16,
-    /// How many MachineSets are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of MachineSets that are reconciled in parallel.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) machineset_concurrency: u16,
-    /// How many MachineDeployments are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of MachineDeployments that are reconciled in parallel.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) machinedeployment_concurrency: u16,
-    /// How many MachineHealthChecks are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of MachineHealthChecks that are reconciled in parallel.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) machinehealthcheck_concurrency: u16,
-    /// How many ClusterResourceSets are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of ClusterResourceSets that are reconciled in parallel.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) clusterresourceset_concurrency: u16,
-    /// How many KubeadmConfigs are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of KubeadmConfigs that are reconciled in parallel.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) kubeadmconfig_concurrency: u16,
-    /// How many KubeadmControlPlanes are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of KubeadmControlPlanes that are reconciled in parallel.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) kubeadmcontrolplane_concurrency: u16,
 }
 
@@ -111,13 +111,13 @@ impl CoreConcurrency {
 
 #[derive(Debug, Args)]
 pub(crate) struct Election {
-    /// Work only while holding a Lease, so that several managers may run.
+    /// Elect a leader, so that one of several managers is active at a time.
     #[arg(long)]
     pub(crate) leader_elect: bool,
-    /// How long other managers wait for a leader that does not renew.
+    /// How long other managers wait before they replace a leader that does not renew its Lease.
     #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration)]
     pub(crate) leader_elect_lease_duration: Duration,
-    /// How long a leader continues without a renewal.
+    /// How long a leader tries to renew its Lease before it stops.
     #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration)]
     pub(crate) leader_elect_renew_deadline: Duration,
     /// Interval at which the Lease is read and renewed.

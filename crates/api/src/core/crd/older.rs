@@ -17,7 +17,7 @@ pub(super) fn cluster(root: &mut Value) {
     set(
         spec,
         "infrastructureRef",
-        reference("The infrastructure that is no machine."),
+        reference("The infrastructure of the cluster as a whole."),
     );
     set(spec, "controlPlaneRef", reference("The control plane."));
     let endpoint = property(spec, "controlPlaneEndpoint");
@@ -92,7 +92,7 @@ pub(super) fn deployment(root: &mut Value) {
     template_spec(root);
     let spec = property(root, "spec");
     strategy(spec);
-    let effect = "No longer of any effect.";
+    let effect = "No longer has any effect.";
     for name in ["progressDeadlineSeconds", "revisionHistoryLimit"] {
         set(
             spec,
@@ -239,7 +239,7 @@ fn topology(topology: &mut Value) {
         "classNamespace",
         text(1, 63, "Namespace of the class."),
     );
-    set(topology, "rolloutAfter", time("No longer of any effect."));
+    set(topology, "rolloutAfter", time("No longer has any effect."));
     topology["required"] = json!(["class", "version"]);
     defined(&mut property(topology, "variables")["items"]);
     let control_plane = property(topology, "controlPlane");
@@ -309,7 +309,7 @@ fn defined(variable: &mut Value) {
         variable,
         "definitionFrom",
         json!({ "type": "string", "maxLength": 256,
-        "description": "No longer of any effect." }),
+        "description": "No longer has any effect." }),
     );
 }
 
