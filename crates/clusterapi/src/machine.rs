@@ -25,6 +25,8 @@ mod facts;
 mod node;
 mod state;
 
+pub use node::Synced;
+
 /// Runs the controller until shutdown.
 pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     let controller = context
