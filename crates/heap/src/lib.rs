@@ -19,7 +19,10 @@ mod tests {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let line = status.lines().find(|line| line.starts_with("RssAnon:"));
         let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
-        kilobytes.and_then(|it| it.parse::<usize>().ok()).unwrap_or(0) * 1024
+        kilobytes
+            .and_then(|it| it.parse::<usize>().ok())
+            .unwrap_or(0)
+            * 1024
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::v1beta2;
 use crate::bootstrap::crd::older::{
     bootstrap, conditions, duration, forget, old_conditions, property, relax, remove, set, text,
 };
-use crate::bootstrap::crd::{column, finish, with_v1beta1};
+use crate::bootstrap::crd::{column, finish, wide, with_v1beta1};
 
 /// The CustomResourceDefinitions of KubeadmControlPlane and KubeadmControlPlaneTemplate.
 pub fn all() -> Vec<CustomResourceDefinition> {
@@ -22,6 +22,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         ),
         column("Initialized", "boolean", ".status.initialized"),
         column("API Server Available", "boolean", ".status.ready"),
+        wide("Desired", "integer", ".spec.replicas"),
         column("Replicas", "integer", ".status.replicas"),
         column("Ready", "integer", ".status.readyReplicas"),
         column("Updated", "integer", ".status.updatedReplicas"),

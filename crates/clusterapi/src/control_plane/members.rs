@@ -219,13 +219,14 @@ async fn trust(scope: &Scope, subject: &Subject) -> Result<(), String> {
         return Ok(());
     }
     let secrets: Api<Secret> = scope.context.api(&subject.key.namespace);
-    let read = store::read_one(&secrets, &subject.key.name, Purpose::Etcd).await;
+    let now = scope.context.now();
+    let read = store::read_one(&secrets, &subject.key.name, Purpose::Etcd, now).await;
     let name = Purpose::Etcd.secret_name(&subject.key.name);
     let ca = match read {
         Ok(Some(ca)) => ca,
         Ok(None) => return Err(format!("Secret {name} with the CA of etcd does not exist")),
         Err(source) => return Err(operator::words::chain(&source)),
     };
-    let trusted = scope.etcd.trust(&subject.key, &ca, scope.context.now());
+    let trusted = scope.etcd.trust(&subject.key, &ca, now);
     trusted.map_err(|why| format!("Secret {name}: {why}"))
 }

@@ -407,7 +407,7 @@ fn machines(
         type_,
         from,
         objects,
-        "Machines",
+        "Machine",
         Reasons { good, bad, unknown },
     )
 }

@@ -159,6 +159,11 @@ const GROUPS: [(&str, &[&str]); 13] = [
             "clusterresourceset_concurrency",
             "kubeadmconfig_concurrency",
             "kubeadmcontrolplane_concurrency",
+            "clustercache_concurrency",
+            "watch_filter",
+            "sync_period",
+            "additional_sync_machine_labels",
+            "additional_sync_machine_annotations",
             "concurrent_node_syncs",
             "concurrent_service_syncs",
             "node_monitor_period",
@@ -170,7 +175,7 @@ const GROUPS: [(&str, &[&str]); 13] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 30] = [
+const LONG_ONLY: [&str; 34] = [
     "switch_cloud",
     "simulated_listen",
     "guest_runner",
@@ -198,6 +203,10 @@ const LONG_ONLY: [&str; 30] = [
     "clusterresourceset_concurrency",
     "kubeadmconfig_concurrency",
     "kubeadmcontrolplane_concurrency",
+    "clustercache_concurrency",
+    "sync_period",
+    "additional_sync_machine_labels",
+    "additional_sync_machine_annotations",
     "node_monitor_period",
     "node_status_update_frequency",
     "seed",
