@@ -187,13 +187,14 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
         ctx,
         nodes,
         recoveries: Default::default(),
+        settled: Default::default(),
         drivers: Default::default(),
         weights,
     });
     controller::run(controller, service::reconcile, shared, settings).await;
 }
 
-/// The weights of members, and the EndpointSlices that change, which are watched once a Service asks for weights.
+/// The weights of members, and the EndpointSlices that change, which are watched once a Service needs them.
 fn endpoints(
     ctx: &Context,
 ) -> (

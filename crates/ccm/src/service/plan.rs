@@ -208,6 +208,7 @@ fn change(wanted: &ListenerCreate, branch: &Branch, desired: &Desired, steps: &m
     let listener = &branch.listener;
     let cidrs = wanted.allowed_cidrs.clone();
     let change = ListenerUpdate {
+        name: Identity::renamed(&wanted.name, &listener.name),
         allowed_cidrs: cidrs.filter(|cidrs| !same_cidrs(cidrs, &listener.allowed_cidrs)),
         ..traffic::difference(wanted, listener)
     };
@@ -242,7 +243,9 @@ fn change(wanted: &ListenerCreate, branch: &Branch, desired: &Desired, steps: &m
         });
     }
     let members = with_weights(&wanted.members, &branch.members, desired.keeps_weights);
-    if desired.is_serial {
+    if desired.keeps_members(wanted) {
+        // The endpoints are not known yet.
+    } else if desired.is_serial {
         single_members(&pool.id, &members, &branch.members, steps);
     } else if !same_members(&members, &branch.members) {
         steps.push(Step::SetMembers {
@@ -261,6 +264,7 @@ fn change(wanted: &ListenerCreate, branch: &Branch, desired: &Desired, steps: &m
 fn pool_difference(wanted: &PoolCreate, pool: &Pool) -> PoolUpdate {
     let persistence = &wanted.session_persistence;
     PoolUpdate {
+        name: Identity::renamed(&wanted.name, &pool.name),
         lb_algorithm: Some(wanted.lb_algorithm.clone())
             .filter(|method| *method != pool.lb_algorithm),
         session_persistence: (*persistence != pool.session_persistence)
@@ -370,13 +374,7 @@ fn monitor(
         (None, None) => {}
         (None, Some(known)) => steps.push(Step::DeleteMonitor(known.id.clone())),
         (Some(wanted), Some(known)) if wanted.kind == known.kind => {
-            let change = MonitorUpdate {
-                delay: Some(wanted.delay).filter(|delay| *delay != known.delay),
-                timeout: Some(wanted.timeout).filter(|timeout| *timeout != known.timeout),
-                max_retries: Some(wanted.max_retries).filter(|most| *most != known.max_retries),
-                max_retries_down: Some(wanted.max_retries_down)
-                    .filter(|most| *most != known.max_retries_down),
-            };
+            let change = monitor_difference(wanted, known);
             if change != MonitorUpdate::default() {
                 steps.push(Step::UpdateMonitor {
                     id: known.id.clone(),
@@ -390,5 +388,24 @@ fn monitor(
             pool_id: Some(pool.to_owned()),
             ..wanted.clone()
         }))),
+    }
+}
+
+fn monitor_difference(wanted: &MonitorCreate, known: &Monitor) -> MonitorUpdate {
+    let number = |wanted: i64, known: i64| Some(wanted).filter(|wanted| *wanted != known);
+    // Monitors of other types have no such fields.
+    let text = |wanted: &Option<String>, known: &Option<String>| {
+        let wanted = wanted.clone()?;
+        (Some(&wanted) != known.as_ref()).then_some(wanted)
+    };
+    MonitorUpdate {
+        name: Identity::renamed(&wanted.name, &known.name),
+        delay: number(wanted.delay, known.delay),
+        timeout: number(wanted.timeout, known.timeout),
+        max_retries: number(wanted.max_retries, known.max_retries),
+        max_retries_down: number(wanted.max_retries_down, known.max_retries_down),
+        http_method: text(&wanted.http_method, &known.http_method),
+        url_path: text(&wanted.url_path, &known.url_path),
+        expected_codes: text(&wanted.expected_codes, &known.expected_codes),
     }
 }

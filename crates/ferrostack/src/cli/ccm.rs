@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
+mod idle;
+
+pub(crate) use self::idle::WithoutEffect;
 use super::OutputArg;
 use super::values::{Cidrs, cidrs, duration};
 
@@ -105,6 +108,18 @@ pub(crate) struct CloudControllerManager {
     /// Port of /healthz and /metrics, over TLS; 0 for none.
     #[arg(long, value_name = "PORT", default_value_t = 10258)]
     pub(crate) secure_port: u16,
+    /// Certificate of the server, with those of intermediate authorities [default: one that is made at the start].
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    pub(crate) tls_cert_file: Option<PathBuf>,
+    /// Key of --tls-cert-file.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub(crate) tls_private_key_file: Option<PathBuf>,
+    /// Oldest version of TLS that is accepted; the server has 1.2 and 1.3.
+    #[arg(long, value_name = "VERSION", hide = true, value_parser = tls_version)]
+    pub(crate) tls_min_version: Option<String>,
+    /// Cipher suites of TLS 1.2, among which all of the server's must be.
+    #[arg(long, value_name = "LIST", hide = true, value_delimiter = ',')]
+    pub(crate) tls_cipher_suites: Vec<String>,
     /// Work only while holding a Lease, so that several managers may run.
     #[arg(long, value_name = "BOOL", default_value = "true", default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = clap::ArgAction::Set)]
@@ -148,103 +163,16 @@ impl CloudControllerManager {
     }
 }
 
-/// Flags of the Go manager that change nothing here.
-#[derive(Debug, Args)]
-pub(crate) struct WithoutEffect {
-    /// No effect, as in the Go manager.
-    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
-    pub(crate) allocate_node_cidrs: Option<bool>,
-    /// No effect, as in the Go manager.
-    #[arg(long, value_name = "NAME", hide = true)]
-    pub(crate) cidr_allocator_type: Option<String>,
-    /// No effect: addresses are refreshed by the workers of --concurrent-node-syncs.
-    #[arg(long, value_name = "N", hide = true)]
-    pub(crate) concurrent_node_status_updates: Option<u16>,
-    /// No effect: requests to the API server are not limited.
-    #[arg(long, value_name = "N", hide = true)]
-    pub(crate) kube_api_qps: Option<f32>,
-    /// No effect: requests to the API server are not limited.
-    #[arg(long, value_name = "N", hide = true)]
-    pub(crate) kube_api_burst: Option<i32>,
-    /// No effect: there is no resync of all objects.
-    #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
-    pub(crate) min_resync_period: Option<Duration>,
-    /// No effect: all controllers use one service account.
-    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
-    pub(crate) use_service_account_credentials: Option<bool>,
-    /// No effect, as in the Go manager.
-    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
-    pub(crate) allow_untagged_cloud: Option<bool>,
-    /// No effect, as in the Go manager.
-    #[arg(long, value_name = "NAME", hide = true)]
-    pub(crate) external_cloud_volume_plugin: Option<String>,
-    /// No effect, as in the Go manager.
-    #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
-    pub(crate) node_sync_period: Option<Duration>,
-}
-
-impl WithoutEffect {
-    /// The flags that are given, each with the reason why it changes nothing.
-    pub(crate) fn given(&self) -> Vec<(&'static str, &'static str)> {
-        // Every field, so that none is forgotten.
-        let Self {
-            allocate_node_cidrs,
-            cidr_allocator_type,
-            concurrent_node_status_updates,
-            kube_api_qps,
-            kube_api_burst,
-            min_resync_period,
-            use_service_account_credentials,
-            allow_untagged_cloud,
-            external_cloud_volume_plugin,
-            node_sync_period,
-        } = self;
-        const UNLIMITED: &str = "requests to the API server are not limited";
-        const NOTHING: &str = "it changes nothing in the Go manager, either";
-        let all = [
-            (
-                allocate_node_cidrs.is_some(),
-                "--allocate-node-cidrs",
-                NOTHING,
-            ),
-            (
-                cidr_allocator_type.is_some(),
-                "--cidr-allocator-type",
-                NOTHING,
-            ),
-            (
-                concurrent_node_status_updates.is_some(),
-                "--concurrent-node-status-updates",
-                "addresses are refreshed by the workers of --concurrent-node-syncs",
-            ),
-            (kube_api_qps.is_some(), "--kube-api-qps", UNLIMITED),
-            (kube_api_burst.is_some(), "--kube-api-burst", UNLIMITED),
-            (
-                min_resync_period.is_some(),
-                "--min-resync-period",
-                "there is no resync of all objects",
-            ),
-            (
-                *use_service_account_credentials == Some(true),
-                "--use-service-account-credentials",
-                "all controllers use one service account",
-            ),
-            (
-                allow_untagged_cloud.is_some(),
-                "--allow-untagged-cloud",
-                NOTHING,
-            ),
-            (
-                external_cloud_volume_plugin.is_some(),
-                "--external-cloud-volume-plugin",
-                NOTHING,
-            ),
-            (node_sync_period.is_some(), "--node-sync-period", NOTHING),
-        ];
-        all.into_iter()
-            .filter(|(given, ..)| *given)
-            .map(|(_, flag, why)| (flag, why))
-            .collect()
+/// The server has TLS 1.2 and 1.3, so that an older least version changes nothing.
+fn tls_version(text: &str) -> Result<String, String> {
+    match text {
+        "VersionTLS10" | "VersionTLS11" | "VersionTLS12" => Ok(text.to_owned()),
+        "VersionTLS13" => Err(
+            "the server takes TLS 1.2, too, which would not be what was asked for: remove the flag, or turn the server off \
+             with --secure-port=0"
+                .to_owned(),
+        ),
+        _ => Err("write VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13".to_owned()),
     }
 }
 
