@@ -11,7 +11,7 @@ use api::kube::{Api, Resource, ResourceExt};
 use operator::metrics::Metrics;
 use operator::watch::Reports;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use testbed::{Management, NAMESPACE, eventually};
 use tokio_util::sync::CancellationToken;
 
