@@ -132,7 +132,8 @@ const RULES: &[Rule] = &[
     Rule {
         name: "testbed",
         uses: &["api", "apiserver", "management", "openstack"],
-        tests_use: &[],
+        // The life of a cluster, with all controllers.
+        tests_use: &["clusterapi", "provider", "simulator"],
         never: &[],
     },
     Rule {
