@@ -18,11 +18,12 @@ go_certificate() {
 		-subj /CN=webhooks -addext subjectAltName=IP:127.0.0.1 2>/dev/null
 }
 
-# go_manifests DIRECTORY PORT: those of a provider, with webhooks at an address, without what only runs in a cluster.
+# go_manifests DIRECTORY PORT: those of a provider, with the label of clusterctl, with webhooks at an address, and without what
+# only runs in a cluster.
 go_manifests() {
 	local certificate
 	certificate=$(base64 -w0 <"$work/serving-certs/tls.crt")
-	"$kubectl" kustomize "$(go_module)/$1/config/default" | "$kubectl" label --local -f - "$label" -o json |
+	"$kubectl" kustomize "$(go_module)/$1/config/default" | "$kubectl" label --local -f - "$label" clusterctl.cluster.x-k8s.io= -o json |
 		jq --arg url "https://127.0.0.1:$2" --arg authority "$certificate" '
 			select(.kind | IN("Deployment", "Service", "Certificate", "Issuer") | not)
 			| walk(if type == "object" and (.service | type == "object" and has("path"))
@@ -39,7 +40,7 @@ go_install() {
 	done
 }
 
-# Removes what would answer for them, and their permissions; the kinds stay.
+# Removes what would answer for them, and their permissions. The kinds stay, without the label by which they are theirs.
 go_remove() {
 	local directory namespace
 	for provider in "${go_providers[@]}"; do
@@ -47,6 +48,7 @@ go_remove() {
 		go_manifests "$directory" 0 | jq 'select(.kind | IN("CustomResourceDefinition", "Namespace") | not)' |
 			admin delete --ignore-not-found -f - >/dev/null
 	done
+	admin label customresourcedefinitions -l clusterctl.cluster.x-k8s.io clusterctl.cluster.x-k8s.io- >/dev/null
 }
 
 # go_kubeconfig NAMESPACE SERVICE-ACCOUNT FILE: with a token of that ServiceAccount and nothing else, where there is RBAC.
