@@ -214,14 +214,26 @@ writes() {
 
 # cloud_request USER SERVICE PATH ARGUMENTS…: a request to the simulated cloud as a user, whose project has the same name.
 cloud_request() {
-	local user=$1 service=$2 path=$3 clouds=$state/data/clouds.yaml url password token
-	shift 3
+	local user=$1
+	shift
+	cloud_token "$user" && cloud_send "$@"
+}
+
+# cloud_token USER: authenticates; the token and the catalog are kept for cloud_send.
+cloud_token() {
+	local user=$1 clouds=$state/data/clouds.yaml url password
 	url=$(sed -n 's/^ *auth_url: //p' "$clouds" | head -n 1)
 	password=$(sed -n "/username: $user\$/,/project_name/s/^ *password: //p" "$clouds" | head -n 1)
 	jq -n --arg user "$user" --arg password "$password" '{auth: {
 		identity: {methods: ["password"], password: {user: {name: $user, domain: {id: "default"}, password: $password}}},
 		scope: {project: {name: $user, domain: {id: "default"}}}}}' |
-		curl -sS -f -D "$run/token" -o "$run/catalog" -H 'Content-Type: application/json' -d @- "$url/auth/tokens" || return 1
+		curl -sS -f -D "$run/token" -o "$run/catalog" -H 'Content-Type: application/json' -d @- "$url/auth/tokens"
+}
+
+# cloud_send SERVICE PATH ARGUMENTS…: a request with the last token.
+cloud_send() {
+	local service=$1 path=$2 url token
+	shift 2
 	token=$(sed -n 's/^[Xx]-[Ss]ubject-[Tt]oken: *//p' "$run/token" | tr -d '\r\n')
 	url=$(jq -er --arg type "$service" '.token.catalog[] | select(.type == $type) | .endpoints[] | select(.interface == "public") | .url' "$run/catalog") || return 1
 	curl -sS -f -H "X-Auth-Token: $token" "$@" "$url$path"

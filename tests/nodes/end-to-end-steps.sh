@@ -106,8 +106,9 @@ cloud_before() {
 # inventory: what a project has in the cloud, one a line.
 inventory() {
 	local kind service path
+	cloud_token demo || return 1
 	while read -r kind service path; do
-		cloud_request demo "$service" "$path" >"$run/listed" || return 1
+		cloud_send "$service" "$path" >"$run/listed" || return 1
 		jq -er --arg kind "$kind" '(.[$kind] // error("no " + $kind))[] | .keypair // . | "\($kind) \(.id // .name) \(.name // .floating_ip_address // "")"' \
 			"$run/listed" || [[ $(jq -c ".$kind" "$run/listed") == '[]' ]] || return 1
 	done <<-KINDS | LC_ALL=C sort
