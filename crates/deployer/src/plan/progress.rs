@@ -142,7 +142,7 @@ fn at_rest(
         let Some(problem) = readiness::problem(reference, there) else {
             continue;
         };
-        let reason = pods::reason(&graph.uid, &step.name, reference, there, pods);
+        let reason = pods::reason(&graph.uid, &step.name, reference, observed, pods);
         if reference.kind == ObjectKind::Job && readiness::has_failed(there) {
             let command = command(object.public());
             let reason = reason.unwrap_or_else(|| "its Pods are gone".to_owned());

@@ -31,10 +31,9 @@ async fn worker(world: &World) -> String {
     let ports = machine.status.unwrap().resources.unwrap().ports;
     assert_eq!(ports.len(), 2);
     let port = ports[0].id.clone();
-    let network = world.session().await;
-    let added = network
-        .network()
-        .set_port_pairs(&port, &[OF_OTHERS.to_owned()], &[]);
+    let session = world.session().await;
+    let (network, of_others) = (session.network(), [OF_OTHERS.to_owned()]);
+    let added = network.set_port_pairs(&port, &of_others, &[]);
     added.await.unwrap();
     port
 }
