@@ -1,7 +1,6 @@
 //! Machines that fail in pairs, and are replaced by their health checks.
 
 use api::core::v1beta2::{Machine, MachineHealthCheck};
-use kube::ResourceExt;
 use serde_json::{Value, json};
 use testbed::eventually;
 
