@@ -29,10 +29,16 @@ impl Settled {
         self.0.lock().insert(tag, hash(desired));
     }
 
-    /// Whether the load balancer was like this before.
+    /// Whether the load balancer was like this before. What was asked for before something else is forgotten: it may be
+    /// asked for again.
     pub(crate) fn knows(&self, desired: &Desired) -> bool {
         let tag = desired.identity.service_tag();
-        self.0.lock().get(&tag) == Some(&hash(desired))
+        let mut all = self.0.lock();
+        let is_same = all.get(&tag) == Some(&hash(desired));
+        if !is_same {
+            all.remove(&tag);
+        }
+        is_same
     }
 
     /// Forgets the load balancer of a Service that is no longer served.

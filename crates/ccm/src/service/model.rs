@@ -238,7 +238,7 @@ impl Model {
             match known.find(|known| same(known, member)) {
                 Some(known) => {
                     known.weight = member.weight.unwrap_or(known.weight);
-                    known.monitor_port = member.monitor_port;
+                    known.monitor_port = member.monitor_port.or(known.monitor_port);
                 }
                 None => self.member(pool, member),
             }
@@ -419,6 +419,7 @@ impl Model {
                 let weight = wanted.unwrap().weight.unwrap_or(member.weight);
                 assert_eq!(member.weight, weight);
                 assert!((0..=256).contains(&weight), "{weight}");
+                assert_eq!(member.monitor_port, wanted.unwrap().monitor_port);
                 let is_equal = wanted.unwrap().weight.is_none() && !desired.keeps_weights;
                 assert!(!is_equal || weight == 1, "{weight}");
             }

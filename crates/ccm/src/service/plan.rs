@@ -248,6 +248,7 @@ fn change(wanted: &ListenerCreate, branch: &Branch, desired: &Desired, steps: &m
     } else if desired.is_serial {
         single_members(&pool.id, &members, &branch.members, steps);
     } else if !same_members(&members, &branch.members) {
+        steps.extend(without_monitor_port(&pool.id, &members, &branch.members));
         steps.push(Step::SetMembers {
             pool: pool.id.clone(),
             members,
@@ -314,6 +315,32 @@ fn same_members(wanted: &[MemberCreate], known: &[impl AsRef<Member>]) -> bool {
         .map(|m| (m.address.clone(), m.protocol_port, m.monitor_port, m.weight))
         .collect();
     wanted == known
+}
+
+/// The members that are no longer asked at a port of their own. A request for all members leaves a port as it is unless it
+/// names another one.
+fn without_monitor_port(
+    pool: &str,
+    wanted: &[MemberCreate],
+    known: &[impl AsRef<Member>],
+) -> Vec<Step> {
+    let known = known.iter().map(AsRef::as_ref);
+    let asked = known.filter(|known| known.monitor_port.is_some());
+    let stays = |known: &&Member| {
+        let mut wanted = wanted.iter().filter(|wanted| wanted.monitor_port.is_none());
+        wanted.any(|wanted| {
+            wanted.address == known.address && wanted.protocol_port == known.protocol_port
+        })
+    };
+    let step = |known: &Member| Step::UpdateMember {
+        pool: pool.to_owned(),
+        id: known.id.clone(),
+        change: MemberUpdate {
+            monitor_port: Some(None),
+            ..MemberUpdate::default()
+        },
+    };
+    asked.filter(stays).map(step).collect()
 }
 
 /// The steps for each member alone, new ones first.

@@ -95,9 +95,17 @@ const WRONG: &[(&str, &str, &str)] = &[
 /// event (`what_the_cloud_rejects_is_an_event_with_its_words`).
 const ANY: &[&str] = &["load-balancer-id", "load-balancer-address", "hostname"];
 const JUDGED: &[(&str, &str, &str)] = &[
-    ("flavor-id", NOWHERE, "creating the load balancer"),
-    ("availability-zone", "nowhere", "creating the load balancer"),
-    ("floating-subnet-id", NOWHERE, "creating the floating IP"),
+    ("flavor-id", NOWHERE, "Invalid flavor_id"),
+    (
+        "availability-zone",
+        "nowhere",
+        "POST /load-balancer/v2.0/lbaas/loadbalancers: 4",
+    ),
+    (
+        "floating-subnet-id",
+        NOWHERE,
+        "POST /network/v2.0/floatingips: 4",
+    ),
 ];
 
 fn full(name: &str) -> String {
@@ -156,10 +164,9 @@ async fn what_the_cloud_rejects_is_an_event_with_its_words() {
     for (name, value, words) in JUDGED {
         let annotations = json!({"metadata": {"annotations": {full(name): value}}});
         world.service(name, &[("TCP", 80)], annotations).await;
-        let note = world
+        world
             .event_with(name, "SyncLoadBalancerFailed", words)
             .await;
-        assert!(note.contains(value), "{name}: {note}");
         world.delete_service(name).await;
     }
     assert!(world.octavia("loadbalancers").await.is_empty());
