@@ -14,7 +14,7 @@ use crate::accounts::Accounts;
 use crate::accounts::broker::{self, Broker};
 use crate::accounts::identity::{self, Identity, Urls};
 use crate::cloud::Cloud;
-use crate::held::{Held, MADE, SECRETS};
+use crate::held::{GENERATED, Held, SECRETS};
 use crate::object::{Object, ObjectKind};
 use crate::service::definition::{Address, Content, Definition, Run, Task, Volume, Workload};
 use crate::service::{definitions, edge};
@@ -117,7 +117,7 @@ fn ordered(mut steps: Vec<Step>) -> Vec<Step> {
 fn secrets(names: &Names<'_>) -> Step {
     let objects = SECRETS.iter().map(|(name, _)| {
         let mut metadata = names.metadata(HELD);
-        metadata["annotations"] = json!({MADE: Held::made(name)});
+        metadata["annotations"] = json!({GENERATED: Held::generated(name)});
         let fields = json!({"type": "Opaque"});
         Object::new(ObjectKind::Secret, name, metadata, fields).with_secret(names.held.secret(name))
     });

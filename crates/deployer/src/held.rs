@@ -28,7 +28,7 @@ pub(crate) const FERNET: &str = "keystone-fernet-keys";
 pub(crate) const CREDENTIAL: &str = "keystone-credential-keys";
 /// The annotation of a Secret of this module with the keys that were made for it. One that is listed and not there was
 /// lost; one that is not listed is new in this version, and is made.
-pub(crate) const MADE: &str = "ferrostack.dev/made";
+pub(crate) const GENERATED: &str = "ferrostack.dev/generated";
 /// The Secrets of this module, with the keys that each of them needs.
 pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
     (
@@ -201,8 +201,8 @@ impl Held {
             .unwrap_or_default()
     }
 
-    /// The keys of a Secret that this version makes, for [`MADE`].
-    pub(crate) fn made(name: &str) -> String {
+    /// The keys of a Secret that this version makes, for [`GENERATED`].
+    pub(crate) fn generated(name: &str) -> String {
         let mut all = SECRETS.iter().filter(|(it, _)| *it == name);
         all.next()
             .map_or_else(String::new, |(_, keys)| keys.join(","))

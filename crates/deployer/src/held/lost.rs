@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::{ACCOUNTS, MADE, UID};
+use super::{ACCOUNTS, GENERATED, UID};
 use crate::object::Password;
 
 /// Passwords that cannot be set anew: whoever holds them took them when it was empty.
@@ -32,17 +32,17 @@ pub(super) fn whole(name: &str) -> String {
     )
 }
 
-/// The keys of a Secret that were made and are gone or empty. In one of before [`MADE`] all of them were made.
+/// The keys of a Secret that were made and are gone or empty. In one of before [`GENERATED`] all of them were made.
 pub(super) fn keys(
     name: &str,
     keys: &[&str],
     secret: &Json,
     values: &BTreeMap<String, Password>,
 ) -> Vec<String> {
-    let made = secret["metadata"]["annotations"][MADE].as_str();
-    let was_made = |key: &str| made.is_none_or(|all| all.split(',').any(|it| it == key));
+    let listed = secret["metadata"]["annotations"][GENERATED].as_str();
+    let was_generated = |key: &str| listed.is_none_or(|all| all.split(',').any(|it| it == key));
     let is_lost = |key: &str| values.get(key).is_none_or(|it| it.expose().is_empty());
-    let lost = keys.iter().filter(|key| was_made(key) && is_lost(key));
+    let lost = keys.iter().filter(|key| was_generated(key) && is_lost(key));
     lost.map(|key| {
         let otherwise = match name == ACCOUNTS && !FINAL.contains(key) {
             true => "set another one there, which is passed on",

@@ -23,7 +23,7 @@ fn stored(held: &Held, cloud: &str) -> Vec<Json> {
                 .collect();
             json!({"kind": "Secret", "metadata": {"name": name,
                 "labels": {PART_OF: cloud, UID: held.uid()},
-                "annotations": {MADE: Held::made(name)}}, "data": data})
+                "annotations": {GENERATED: Held::generated(name)}}, "data": data})
         })
         .collect()
 }
@@ -57,8 +57,8 @@ fn what_is_there_is_kept_and_a_key_that_an_earlier_version_did_not_make_is_made(
         .as_object_mut()
         .unwrap()
         .remove("database-nova");
-    let made = Held::made(ACCOUNTS).replace("database-nova,", "");
-    objects[0]["metadata"]["annotations"][MADE] = made.into();
+    let listed = Held::generated(ACCOUNTS).replace("database-nova,", "");
+    objects[0]["metadata"]["annotations"][GENERATED] = listed.into();
     objects[0]["data"]["of-an-earlier-version"] = "eA==".into();
     let again = Held::complete("cloud", &objects, || 7);
     assert_eq!(again.uid(), held.uid());
@@ -148,8 +148,8 @@ fn a_secret_that_is_gone_is_named_while_volumes_of_the_cloud_are_there() {
     let held = Held::complete("cloud", &[], counter());
     let mut objects = stored(&held, "cloud");
     objects.remove(0);
-    let half_made = Held::complete("cloud", &objects, counter());
-    assert_eq!(half_made.problems(), [""; 0]);
+    let incomplete = Held::complete("cloud", &objects, counter());
+    assert_eq!(incomplete.problems(), [""; 0]);
     objects.push(
         json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "mariadb-data",
         "labels": {PART_OF: "cloud", UID: held.uid()}}}),

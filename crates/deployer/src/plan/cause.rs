@@ -263,7 +263,7 @@ fn of_pod(
 
 /// Why a Pod is on no node, and what to do.
 fn unplaced(situation: &Situation<'_>, pod: &Json, words: &str) -> (String, Option<String>) {
-    if let Some(why) = pods::without_class(pod, &Observed::of(situation.objects)) {
+    if let Some(why) = pods::without_class(pod, words, &Observed::of(situation.objects)) {
         return (why, Some(pods::DEFAULT_CLASS.to_owned()));
     }
     let nodes = situation.nodes;

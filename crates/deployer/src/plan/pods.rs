@@ -30,8 +30,12 @@ pub(super) fn reason(
 pub(super) const DEFAULT_CLASS: &str =
     "kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true";
 
-/// That no storage class makes a volume of a Pod: claims get the default one of the cluster.
-pub(super) fn without_class(pod: &Json, observed: &Observed<'_>) -> Option<String> {
+/// That no storage class makes a volume of a Pod, which the scheduler says is on no node for its claims: these get the
+/// default class of the cluster.
+pub(super) fn without_class(pod: &Json, words: &str, observed: &Observed<'_>) -> Option<String> {
+    if !words.contains("PersistentVolumeClaim") {
+        return None;
+    }
     let volumes = pod.pointer("/spec/volumes").and_then(Json::as_array);
     volumes.into_iter().flatten().find_map(|volume| {
         let name = volume["persistentVolumeClaim"]["claimName"].as_str()?;
@@ -90,7 +94,7 @@ fn problem(pod: &Json, observed: &Observed<'_>) -> Option<String> {
     let Trouble { reason, detail, .. } = &trouble;
     Some(match reason.as_str() {
         ENDED => format!("ended with {detail}"),
-        "Unschedulable" => match without_class(pod, observed) {
+        "Unschedulable" => match without_class(pod, detail, observed) {
             Some(why) => format!("is on no node: {why}: {DEFAULT_CLASS}"),
             None => format!("is on no node: {detail}"),
         },

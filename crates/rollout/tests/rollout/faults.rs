@@ -15,7 +15,7 @@ use serde_json::json;
 use simulator::nodes::Gate;
 use testbed::NAMESPACE;
 
-use crate::world::{CLOUD, World, full, start};
+use crate::world::{CLOUD, World, start};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
@@ -99,7 +99,7 @@ fn failing_programs(fault: Fault, failed: Arc<AtomicUsize>) -> Gate {
 
 async fn life(fault: Fault) {
     let world = World::open().await;
-    world.create(full()).await;
+    world.create(json!({"release": "2025.1"})).await;
     let failed = Arc::new(AtomicUsize::new(0));
     world
         .programs
