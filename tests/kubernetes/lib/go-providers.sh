@@ -1,6 +1,6 @@
-# For scripts with $here, $root, $work, $label, $kubectl, $embedded, admin, begin and await: the Go controllers of Cluster API, built from
-# their Go modules (tests/kubernetes/build cluster-api), as programs on this machine. Manifests are those of the same module:
-# definitions, permissions, webhooks; the certificates of cert-manager are made here, and Services are addresses.
+# For scripts with $here, $root, $work, $label, $kubectl, $embedded, admin, begin and await: the Go controllers of Cluster API,
+# built from their module (tests/kubernetes/build cluster-api), as programs on this machine. Manifests are those of the same
+# module: definitions, permissions, webhooks; the certificates of cert-manager are made here, and Services are addresses.
 
 # Each provider: the directory in the module, its namespace, and the first of its three ports.
 go_providers=("core capi-system 29470" "bootstrap/kubeadm capi-kubeadm-bootstrap-system 29474"
