@@ -63,7 +63,7 @@ async fn reconcile(class: Arc<ClusterClass>, ctx: Arc<Context>) -> Result<Action
     let paused = pause::reason(None, class.as_ref());
     let seen = match &paused {
         Some(_) => Templates::default(),
-        None => own_templates(&ctx, &class).await,
+        None => add_ownership(&ctx, &class).await,
     };
     let after = match &paused {
         Some(why) => status::paused(&class, why, ctx.now()),
@@ -88,7 +88,7 @@ pub(super) struct Templates {
 }
 
 /// Reads each template, and adds the class as its owner.
-async fn own_templates(ctx: &Context, class: &ClusterClass) -> Templates {
+async fn add_ownership(ctx: &Context, class: &ClusterClass) -> Templates {
     let mut seen = Templates::default();
     let mut known = BTreeSet::new();
     for (_, reference) in class.templates() {
@@ -96,7 +96,7 @@ async fn own_templates(ctx: &Context, class: &ClusterClass) -> Templates {
         if !known.insert(key) {
             continue;
         }
-        if let Err(error) = own_template(ctx, class, reference, &mut seen).await {
+        if let Err(error) = add_owner(ctx, class, reference, &mut seen).await {
             seen.problems.push(chain(&error));
             seen.problem.get_or_insert(error);
         }
@@ -104,7 +104,7 @@ async fn own_templates(ctx: &Context, class: &ClusterClass) -> Templates {
     seen
 }
 
-async fn own_template(
+async fn add_owner(
     ctx: &Context,
     class: &ClusterClass,
     reference: &VersionedReference,

@@ -95,7 +95,7 @@ impl GuestFault {
 /// A text is not a [`GuestFault`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a fault of a guest: there are never-joins, joins-late=SECONDS, kubelet-dies and disk-gone"
+    "`{0}` is not a fault of a guest: there are never-joins, joins-late=SECONDS, kubelet-dies and disk-gone"
 )]
 pub struct UnknownGuestFault(String);
 

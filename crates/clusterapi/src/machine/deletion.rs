@@ -262,7 +262,7 @@ fn silence(ctx: &Context, machine: &Machine) -> Silence {
 /// What is left, and when the wait for it ends because of a silence.
 fn awaited(left: &str, silence: Option<Silence>, start: Timestamp, field: &str) -> String {
     match silence {
-        Some(silence) => format!("{left}\n* {}", silence.told(start, field)),
+        Some(silence) => format!("{left}\n* {}", silence.message(start, field)),
         None => left.to_owned(),
     }
 }

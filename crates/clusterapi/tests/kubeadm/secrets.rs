@@ -225,11 +225,11 @@ async fn what_ignition_cannot_express_is_refused_with_its_field() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_certificate_of_a_user_that_cannot_be_used_is_reported_and_awaited() {
     let world = World::start().await;
-    let made = |purpose| {
+    let material = |purpose| {
         let now = Timestamp::now();
         generate(purpose, EncryptionAlgorithm::EcdsaP256, 365, now).unwrap()
     };
-    let (ca, other) = (made(Purpose::Cluster), made(Purpose::Cluster));
+    let (ca, other) = (material(Purpose::Cluster), material(Purpose::Cluster));
     let secrets: Api<Secret> = world.api();
     let key = |of: &KeyMaterial| of.private.as_ref().unwrap().expose_secret().to_owned();
     let secret = json!({

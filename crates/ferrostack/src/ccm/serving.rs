@@ -22,7 +22,7 @@ pub(super) fn check(args: &CloudControllerManager) -> anyhow::Result<()> {
     let suites = rustls::crypto::ring::default_provider().cipher_suites;
     // Those of TLS 1.3 cannot be chosen in Go, either.
     let old = suites.iter().filter(|suite| suite.tls13().is_none());
-    let names = old.map(|suite| format!("{:?}", suite.suite()));
+    let names = old.filter_map(|suite| suite.suite().as_str().map(str::to_owned));
     let missing: Vec<_> = names.filter(|name| !listed.contains(name)).collect();
     match listed.is_empty() || missing.is_empty() {
         true => Ok(()),
@@ -170,8 +170,8 @@ mod tests {
             missing.contains("cannot read") && missing.contains("b.key"),
             "{missing}"
         );
-        let own = identity(&args(&[]).unwrap()).unwrap();
-        assert!(own.0.starts_with("-----BEGIN CERTIFICATE-----"));
+        let generated = identity(&args(&[]).unwrap()).unwrap();
+        assert!(generated.0.starts_with("-----BEGIN CERTIFICATE-----"));
     }
 
     #[tokio::test]

@@ -213,8 +213,8 @@ impl Networking {
         let mac = &known.mac_address;
         let mut pairs = known.allowed_address_pairs;
         let hardware = |pair: &AddressPair| {
-            let own = pair.mac_address.as_ref().unwrap_or(mac);
-            own.to_ascii_lowercase()
+            let address = pair.mac_address.as_ref().unwrap_or(mac);
+            address.to_ascii_lowercase()
         };
         let same = |one: &AddressPair, two: &AddressPair| {
             one.ip_address == two.ip_address && hardware(one) == hardware(two)

@@ -127,8 +127,8 @@ fn has(pairs: &[AddressPair], pair: &AddressPair, mac: &str) -> bool {
         net.map(|net| net.trunc())
     };
     let hardware = |pair: &AddressPair| {
-        let own = pair.mac_address.as_deref().unwrap_or(mac);
-        own.to_ascii_lowercase()
+        let address = pair.mac_address.as_deref().unwrap_or(mac);
+        address.to_ascii_lowercase()
     };
     pairs.iter().any(|other| {
         let same_network = match (network(pair), network(other)) {

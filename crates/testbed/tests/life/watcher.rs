@@ -94,7 +94,7 @@ impl Watcher {
     pub(crate) fn check(&self, step: &str) {
         assert!(!self.task.is_finished(), "{step}: nobody watches");
         let broken = self.broken.lock();
-        let shown = &broken[..broken.len().min(5)];
-        assert!(broken.is_empty(), "{step}: {shown:#?}");
+        let first = &broken[..broken.len().min(5)];
+        assert!(broken.is_empty(), "{step}: {first:#?}");
     }
 }

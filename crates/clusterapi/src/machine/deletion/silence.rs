@@ -60,7 +60,7 @@ impl Silence {
     }
 
     /// For the condition: who is waited for, until when, and which field says otherwise.
-    pub(super) fn told(&self, start: Timestamp, field: &str) -> String {
+    pub(super) fn message(&self, start: Timestamp, field: &str) -> String {
         let cause = api::conditions::sentence(&self.cause());
         let ends = self.ends(start);
         format!("{cause}; the wait ends at {ends} (spec.deletion.{field} is not set)")

@@ -12,12 +12,12 @@ fn now() -> Timestamp {
     at("2026-01-02T03:04:05Z")
 }
 
-fn made(purpose: Purpose, algorithm: EncryptionAlgorithm, since: Timestamp) -> KeyMaterial {
+fn material(purpose: Purpose, algorithm: EncryptionAlgorithm, since: Timestamp) -> KeyMaterial {
     generate(purpose, algorithm, 365, since).unwrap()
 }
 
 fn ca() -> KeyMaterial {
-    made(Purpose::Cluster, EncryptionAlgorithm::EcdsaP256, now())
+    material(Purpose::Cluster, EncryptionAlgorithm::EcdsaP256, now())
 }
 
 fn leaf() -> KeyMaterial {
@@ -51,7 +51,7 @@ fn what_is_generated_can_be_used() {
     use EncryptionAlgorithm::{EcdsaP256, EcdsaP384, Rsa2048};
     for algorithm in [EcdsaP256, EcdsaP384, Rsa2048] {
         for purpose in Purpose::ALL {
-            let material = made(purpose, algorithm, now());
+            let material = material(purpose, algorithm, now());
             assert_eq!(
                 problem(purpose, &material, now()),
                 None,
@@ -62,21 +62,24 @@ fn what_is_generated_can_be_used() {
     assert_eq!(problem(Purpose::EtcdClient, &leaf(), now()), None);
 }
 
+/// A name, what the material is for, the material, and whether it is awaited or wrong, with words of the message.
+type Case<'a> = (&'a str, Purpose, KeyMaterial, Option<(bool, &'a str)>);
+
 #[test]
 fn what_users_supply_is_refused_with_the_part_that_is_wrong() {
     let (ca, other) = (ca(), ca());
-    let old = made(
+    let old = material(
         Purpose::Cluster,
         EncryptionAlgorithm::EcdsaP256,
         at("2020-01-01T00:00:00Z"),
     );
-    let future = made(
+    let future = material(
         Purpose::Cluster,
         EncryptionAlgorithm::EcdsaP256,
         at("2030-01-01T00:00:00Z"),
     );
-    let rsa = made(Purpose::ServiceAccount, EncryptionAlgorithm::Rsa2048, now());
-    let sa = made(
+    let rsa = material(Purpose::ServiceAccount, EncryptionAlgorithm::Rsa2048, now());
+    let sa = material(
         Purpose::ServiceAccount,
         EncryptionAlgorithm::EcdsaP256,
         now(),
@@ -87,7 +90,7 @@ fn what_users_supply_is_refused_with_the_part_that_is_wrong() {
     };
     let half = &ca.public[..ca.public.len() / 2];
     // The part is `tls.key` where the third field is true.
-    let cases: [(&str, Purpose, KeyMaterial, Option<(bool, &str)>); 18] = [
+    let cases: [Case<'_>; 18] = [
         (
             "a CA without its key",
             Purpose::Cluster,

@@ -249,9 +249,9 @@ async fn a_kubeconfig_that_cannot_be_used_says_why_without_its_credentials() {
         let outcome = KubeconfigConnector
             .connect(&key, &text.clone().into())
             .await;
-        let said = outcome.map(|_| ()).expect_err(&text);
-        assert!(said.contains(why), "{text}: {said}");
-        assert!(!said.contains("hunter2"), "{text}: {said}");
+        let message = outcome.map(|_| ()).expect_err(&text);
+        assert!(message.contains(why), "{text}: {message}");
+        assert!(!message.contains("hunter2"), "{text}: {message}");
     }
     let fine = of(current, cluster, user, context);
     assert!(

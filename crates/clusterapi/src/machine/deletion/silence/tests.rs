@@ -80,7 +80,7 @@ fn a_kubelet_is_silent_since_its_taint_or_since_its_node_is_not_ready() {
 fn the_condition_says_who_is_silent_since_when_and_when_the_wait_ends() {
     let silence = Silence::of_kubelet(&silent(Some(60), None)).unwrap();
     assert_eq!(
-        silence.told(at(0), "nodeDrainTimeoutSeconds"),
+        silence.message(at(0), "nodeDrainTimeoutSeconds"),
         "The kubelet of Node a has not answered since 1970-01-01T00:01:00Z; the wait ends at 1970-01-01T00:11:00Z \
          (spec.deletion.nodeDrainTimeoutSeconds is not set)"
     );
@@ -91,7 +91,7 @@ fn the_condition_says_who_is_silent_since_when_and_when_the_wait_ends() {
     let silence = Silence::of_api_server("default/demo", &health);
     assert!(
         silence
-            .told(at(0), "nodeVolumeDetachTimeoutSeconds")
+            .message(at(0), "nodeVolumeDetachTimeoutSeconds")
             .starts_with(
                 "The API server of cluster default/demo has not answered since 1970-01-01T00:00:30Z"
             )
