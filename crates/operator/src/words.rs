@@ -70,6 +70,8 @@ pub fn of_request(error: &kube::Error) -> String {
                 why => format!("the API server does not answer: {why}"),
             }
         }
+        // Its text has that of all its causes, with the layers of the HTTP client.
+        kube::Error::ReadEvents(_) => format!("the stream of events ended: {}", last(error)),
         other => {
             let mut text = plain(&other.to_string());
             append(&mut text, &last(other));
@@ -105,6 +107,10 @@ fn last(error: &(dyn Error + 'static)) -> String {
     }
     // An error with a text of its own, such as that of our limit, says more than its kind.
     let system = last.downcast_ref::<io::Error>();
+    // TLS has a text of its own for it, with the address of its documentation.
+    if system.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof) {
+        return "the connection was closed".to_owned();
+    }
     match system
         .filter(|error| error.get_ref().is_none())
         .map(io::Error::kind)

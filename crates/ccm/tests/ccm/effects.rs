@@ -87,7 +87,7 @@ async fn members_are_in_the_subnet_that_is_named_and_those_that_are_there_stay_w
     let changed = annotated(&[("member-subnet-id", Some(&world.subnet))]);
     world.cluster.merge::<Service>("web", changed).await;
     let words = format!(
-        "annotation loadbalancer.openstack.org/member-subnet-id: `{}` has effect on new members alone",
+        "Annotation loadbalancer.openstack.org/member-subnet-id: `{}` has effect on new members alone",
         world.subnet
     );
     let note = world

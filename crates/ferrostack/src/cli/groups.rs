@@ -140,6 +140,8 @@ const GROUPS: [(&str, &[&str]); 13] = [
             "webhook_url",
             "bind_address",
             "secure_port",
+            "tls_cert_file",
+            "tls_private_key_file",
         ],
     ),
     (
@@ -168,6 +170,9 @@ const GROUPS: [(&str, &[&str]); 13] = [
             "concurrent_service_syncs",
             "node_monitor_period",
             "node_status_update_frequency",
+            "cluster_cidr",
+            "configure_cloud_routes",
+            "route_reconciliation_period",
             "bootstrap_timeout",
         ],
     ),
