@@ -1,15 +1,46 @@
 # The steps of tests/nodes/end-to-end with wrong input, and what the user sees of each.
 
-# wrong_bootstrap_data: three workers, of wrong.yaml.
+# wrong_bootstrap_data: workers of wrong.yaml, and Machines with user data of their own.
 wrong_bootstrap_data() {
-	local version
+	local version name
 	version=$(management get kubeadmcontrolplane real-control-plane -o 'jsonpath={.spec.version}')
 	sed "s/VERSION/$version/" "$here/wrong.yaml" | management apply -f - >/dev/null
+	echo "no cloud-config: a secret" >"$run/prose"
+	{ echo "#cloud-config"; head -c 66000 /dev/zero | tr '\0' '#'; } >"$run/over-64-kib"
+	for name in prose over-64-kib; do
+		stand_alone "$name" "$run/$name" >"$run/step" 2>&1 || { cat "$run/step" >&2; die "the Machine $name cannot be created"; }
+	done
 	step "a preflight error is in a condition" 120 condition preflight '\[ERROR FileAvailable--etc-kubernetes-kubelet.conf\]'
 	step "an endpoint that cannot be reached is in one" 120 condition unreachable '203.0.113.250:6443'
 	step "a wrong CA hash is in one" 120 condition hash 'none of the public keys'
-	management delete machinedeployment preflight unreachable hash --wait=false >/dev/null
+	step "a missing kubeadm is in one" 120 condition bare 'kubeadm: not found'
+	step "user data that are no cloud-config are in one" 120 machine_says prose 'Unhandled non-multipart (text/x-not-multipart) userdata'
+	! grep secret "$run/condition" || die "the condition has the user data"
+	step "user data over 64 KiB are in one" 60 machine_says over-64-kib 'bytes in base64, and Nova takes 65535'
+	cloud_request demo compute /servers | jq -e 'all(.servers[]; .name != "over-64-kib")' >/dev/null || die "there is a server with over 64 KiB of user data"
+	for name in preflight unreachable hash bare; do tell "$name" -l "cluster.x-k8s.io/deployment-name=$name"; done
+	for name in prose over-64-kib; do tell "$name" "$name"; done
+	management delete machinedeployment preflight unreachable hash bare --wait=false >/dev/null
+	management delete machine prose over-64-kib --wait=false >/dev/null
 	step "machines that never were nodes are gone" 60 machines_are "$((control_plane + workers))"
+}
+
+# stand_alone NAME FILE: a Machine of no deployment, like a worker, with this bootstrap data.
+stand_alone() {
+	local name=$1 worker
+	worker=$(machine_with 'cluster.x-k8s.io/deployment-name=real-md-0')
+	management create secret generic "$name" --type=cluster.x-k8s.io/secret --from-file="value=$2" || return 1
+	management get "openstackmachine/$worker" "machine/$worker" -o json | jq --arg name "$name" '.items[] |= ({apiVersion, kind, spec,
+		metadata: {name: $name, namespace: .metadata.namespace, labels: {"cluster.x-k8s.io/cluster-name": "real"}}}
+		| del(.spec.providerID) | if .kind == "Machine" then .spec.bootstrap = {dataSecretName: $name} | .spec.infrastructureRef.name = $name else . end)' |
+		management apply -f -
+}
+
+# tell WHAT NAME…|SELECTOR…: prints the reason and message of the Ready condition of an OpenStackMachine.
+tell() {
+	local what=$1
+	shift
+	management get openstackmachines "$@" -o json | jq -r --arg what "$what" '(.items // [.])[].status.conditions[]? | select(.type == "Ready") | "\($what): \(.reason): \(.message)"'
 }
 
 # bad_input: what no machine can be made of. Nothing is left of it.

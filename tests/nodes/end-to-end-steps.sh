@@ -16,7 +16,11 @@ stage() {
 	local now=${EPOCHREALTIME/./}
 	printf '%-50s %7.1f s\n' "$1" "$(((now - last) / 1000))e-3"
 	last=$now
+	[[ -z ${FERROSTACK_IN_NAMESPACE:-} ]] || namespaces | LC_ALL=C comm -23 - "$run/namespaces-of-the-host" >>"$run/namespaces"
 }
+
+# namespaces: those that processes are in, of all processes that are seen from here.
+namespaces() { lsns -n -r -o NS,TYPE | LC_ALL=C sort -u; }
 
 # step WHAT SECONDS COMMAND…: waits until the command succeeds, and prints the time that it took. `set -e` has no effect
 # in the condition of a loop, so functions have to return on failures explicitly.
@@ -33,17 +37,20 @@ step() {
 	stage "$what"
 }
 
-# remains: the resources of machines on the host: cgroups, mounts, loop devices, bridges.
+# remains: the resources of machines on the host: cgroups, mounts, loop devices, bridges, namespaces.
 remains() {
 	find /sys/fs/cgroup -maxdepth 2 -type d \( -name 'machine-*' -o -path '/sys/fs/cgroup/unified/*' \) 2>/dev/null | sort
 	grep -o " $state/[^ ]*" /proc/self/mountinfo | sort || true
 	losetup -n -l -O NAME,BACK-FILE 2>/dev/null | grep "$state" || true
 	ip -o link show type bridge 2>/dev/null || true
+	namespaces | LC_ALL=C comm -12 - <(LC_ALL=C sort -u "$run/namespaces") | sed 's/^/namespace /'
 }
 
 before() {
 	rm -rf "$run" "$state/data"
 	mkdir -p "$run"
+	namespaces >"$run/namespaces-of-the-host"
+	: >"$run/namespaces"
 	remains >"$run/before"
 }
 
@@ -72,11 +79,68 @@ network() {
 }
 
 cloud() {
-	"$ferrostack" --log "${FERROSTACK_LOG:-warn}" up --data-dir "$state/data" --cluster-name real --guest-runner "$here/machine" \
-		--metadata-address 169.254.169.254:80 --external-network 203.0.113.0/24 \
-		--bootstrap-timeout 20s --control-plane-machine-count "$control_plane" --worker-machine-count "$workers" \
-		${template:+--from "$template"} >"$run/up.log" 2>&1 &
+	start_up --cluster-name real --control-plane-machine-count "$control_plane" --worker-machine-count "$workers" ${template:+--from "$template"}
+}
+
+# start_up OPTION…: `ferrostack up` with a cloud whose servers are machines.
+start_up() {
+	"$ferrostack" --log "${FERROSTACK_LOG:-warn}" up --data-dir "$state/data" --guest-runner "$here/machine" \
+		--metadata-address 169.254.169.254:80 --external-network 203.0.113.0/24 --bootstrap-timeout 20s "$@" >"$run/up.log" 2>&1 &
 	up=$!
+}
+
+# cloud_before: lists what the cloud holds while there is no cluster, which `up` creates later with the same data.
+cloud_before() {
+	local tries
+	echo '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "before"}}' >"$run/no-cluster.yaml"
+	start_up --filename "$run/no-cluster.yaml"
+	for ((tries = 0; ; tries++)); do
+		! inventory >"$run/cloud-before" 2>"$run/step" || break
+		((tries < 60 * ${FERROSTACK_PATIENCE:-1})) || { cat "$run/step" >&2; die "the cloud cannot be listed"; }
+		sleep 0.5
+	done
+	stop_cloud
+	last=${EPOCHREALTIME/./}
+}
+
+# inventory: what a project has in the cloud, one a line.
+inventory() {
+	local kind service path
+	cloud_token demo || return 1
+	while read -r kind service path; do
+		cloud_send "$service" "$path" >"$run/listed" || return 1
+		jq -er --arg kind "$kind" '(.[$kind] // error("no " + $kind))[] | .keypair // . | "\($kind) \(.id // .name) \(.name // .floating_ip_address // "")"' \
+			"$run/listed" || [[ $(jq -c ".$kind" "$run/listed") == '[]' ]] || return 1
+	done <<-KINDS | LC_ALL=C sort
+		servers compute /servers
+		server_groups compute /os-server-groups
+		keypairs compute /os-keypairs
+		volumes volumev3 /volumes
+		snapshots volumev3 /snapshots
+		networks network /v2.0/networks
+		subnets network /v2.0/subnets
+		ports network /v2.0/ports
+		routers network /v2.0/routers
+		trunks network /v2.0/trunks
+		floatingips network /v2.0/floatingips
+		security_groups network /v2.0/security-groups
+		loadbalancers load-balancer /v2.0/lbaas/loadbalancers
+		listeners load-balancer /v2.0/lbaas/listeners
+		pools load-balancer /v2.0/lbaas/pools
+		healthmonitors load-balancer /v2.0/lbaas/healthmonitors
+		images image /v2/images
+	KINDS
+}
+
+# cloud_as_before: the cloud holds what it held before the cluster, but for images that a roll-out uploaded.
+cloud_as_before() {
+	local id
+	for id in $(cat "$run/own-images" 2>/dev/null); do
+		cloud_request demo image "/v2/images/$id" -X DELETE || return 1
+		sed -i "/$id/d" "$run/own-images"
+	done
+	inventory >"$run/cloud-after" || return 1
+	diff "$run/cloud-before" "$run/cloud-after"
 }
 
 kubeconfig_works() {

@@ -124,8 +124,9 @@ last_moments() {
 	sleep 0.1
 }
 
-# locked COMMAND…: runs a command while no other machine changes bridges.
-locked() { (flock 7 && "$@") 7>"${TMPDIR:-/tmp}/ferrostack-bridges-$(readlink /proc/self/ns/net | tr -dc 0-9).lock"; }
+# locked COMMAND…: runs a command while no other machine changes bridges of this network namespace, which is itself what is
+# locked.
+locked() { (flock 7 && "$@") 7</proc/self/ns/net; }
 
 # connect PID: creates a link from each port to the bridge of its network, with the addresses that DHCP would assign.
 connect() {

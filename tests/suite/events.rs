@@ -42,8 +42,7 @@ async fn described(home: &std::path::Path) -> String {
         .args(["describe", "cluster", "demo", "--data-dir"])
         .arg(home.join("data"))
         .output()
-        .await
-        .unwrap();
+        .await;
     let (out, err) = texts(&output);
     assert!(output.status.success(), "{err}");
     out

@@ -7,7 +7,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
 use crate::cloud::TestCloud;
-use crate::process::{LIMIT, ferrostack, texts};
+use crate::forms;
+use crate::process::{LIMIT, PROGRAM, ferrostack, texts};
 
 const ARGS: [&str; 5] = ["generate", "cluster", "x", "--cloud", "simulated"];
 /// No subnet of a new cloud has a name server that it could be taken from.
@@ -20,8 +21,8 @@ async fn generate(home: &Path, args: &[&str]) -> (bool, String, String) {
         .args(args)
         .env("OS_CLIENT_CONFIG_FILE", home.join("clouds.yaml"))
         .envs([NAMESERVER])
-        .output();
-    let output = tokio::time::timeout(LIMIT, output).await.unwrap().unwrap();
+        .output()
+        .await;
     let (out, errors) = texts(&output);
     (output.status.success(), out, errors)
 }
@@ -58,6 +59,8 @@ async fn shell(home: &Path, command: &str, input: Option<&str>) -> String {
     let output = output.await.unwrap().unwrap();
     drop(stdin);
     let (out, errors) = texts(&output);
+    forms::check_screen(command, &out);
+    forms::check_screen(command, &errors);
     assert!(output.status.success(), "{command}: {out}{errors}");
     out
 }
@@ -128,8 +131,7 @@ async fn what_is_left_open_is_an_error_with_the_choices_or_a_question() {
         skipped::because("no script (util-linux), which gives the command a terminal");
         return;
     }
-    let program = env!("CARGO_BIN_EXE_ferrostack");
-    let command = format!("{program} {} > {}/x.yaml", ARGS.join(" "), home.display());
+    let command = format!("{PROGRAM} {} > {}/x.yaml", ARGS.join(" "), home.display());
     let screen = shell(home, &command, Some("2\n")).await;
     for text in [
         "Which Kubernetes version? there are 5 (KUBERNETES_VERSION)",

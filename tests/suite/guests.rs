@@ -1,10 +1,7 @@
 //! Guests in a process of their own, on a cloud that they know by its APIs only.
 
-use std::process::Stdio;
-
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams};
-use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::cloud::TestCloud;
 use crate::main_job::workload_client;
@@ -19,10 +16,7 @@ async fn guests_that_only_see_the_apis_make_a_cluster_of_another_cloud() {
         .args(["--interval", "1s", "--state-dir"])
         .arg(home.path().join("guests"))
         .envs(cloud.variables())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(guests.stdout.take().unwrap()).lines();
+        .start();
 
     let counts = [
         "--control-plane-machine-count",
@@ -44,13 +38,7 @@ async fn guests_that_only_see_the_apis_make_a_cluster_of_another_cloud() {
         .count()
         < 2
     {
-        boot_lines.push(
-            lines
-                .next_line()
-                .await
-                .unwrap()
-                .expect("what boots is told"),
-        );
+        boot_lines.push(guests.line("of what boots", |_| true).await);
     }
     assert!(
         boot_lines.iter().any(|line| line.contains(": boots (")),
@@ -63,18 +51,17 @@ async fn guests_that_only_see_the_apis_make_a_cluster_of_another_cloud() {
         "{boot_lines:?}"
     );
     up.stop().await;
-    guests.kill().await.unwrap();
+    guests.child.kill().await.unwrap();
 }
 
 #[tokio::test]
 async fn guests_need_an_administrator_and_say_so() {
     let home = tempfile::tempdir().unwrap();
     let cloud = TestCloud::without_guests(home.path()).await;
-    let mut command = ferrostack(home.path());
-    command
+    let command = ferrostack(home.path())
         .args(["simulate", "guests", "--cloud", "simulated"])
         .envs(cloud.variables());
-    let (_, errors) = texts(&command.output().await.unwrap());
+    let (_, errors) = texts(&command.output().await);
     assert!(errors.contains("needs an administrator"), "{errors}");
     let (_, errors) = texts(&run(home.path(), &["simulate", "guests"]).await);
     assert!(errors.contains("--cloud"), "{errors}");

@@ -3,19 +3,16 @@
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::process::Child;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::cloud::TestCloud;
-use crate::process::{LIMIT, eventually, ferrostack, run, texts};
+use crate::process::{Running, eventually, ferrostack, run, texts};
 
 /// A runner of a few lines: it counts its boots on its disk, and powers itself off when a file asks for it.
 const RUNNER: &str = r#"#!/bin/sh
@@ -114,9 +111,7 @@ fn id(resource: &Value) -> String {
 
 /// A running `simulate guests --guest-runner`.
 struct Machines {
-    child: Child,
-    lines: UnboundedReceiver<String>,
-    seen: Vec<String>,
+    running: Running,
     state: PathBuf,
 }
 
@@ -126,7 +121,7 @@ impl Machines {
         std::fs::write(&runner, RUNNER).unwrap();
         std::fs::set_permissions(&runner, PermissionsExt::from_mode(0o755)).unwrap();
         let state = home.join("machines");
-        let mut child = ferrostack(home)
+        let running = ferrostack(home)
             .args([
                 "simulate",
                 "guests",
@@ -140,42 +135,14 @@ impl Machines {
             .arg("--state-dir")
             .arg(&state)
             .envs(cloud.variables())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (sender, lines) = unbounded_channel();
-        tokio::spawn(async move {
-            while let Ok(Some(line)) = output.next_line().await {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
-        Self {
-            child,
-            lines,
-            seen: Vec::new(),
-            state,
-        }
+            .start();
+        Self { running, state }
     }
 
     /// Waits for a line with these words; those before it are skipped.
     async fn says(&mut self, words: &str) -> String {
-        let found = async {
-            while let Some(line) = self.lines.recv().await {
-                self.seen.push(line.clone());
-                if line.contains(words) {
-                    return Some(line);
-                }
-            }
-            None
-        };
-        let found = tokio::time::timeout(LIMIT, found).await;
-        match found {
-            Ok(Some(line)) => line,
-            _ => panic!("no line with {words:?}:\n{}", self.seen.join("\n")),
-        }
+        let what = format!("with `{words}`");
+        self.running.line(&what, |line| line.contains(words)).await
     }
 
     fn console_file(&self, server: &str) -> PathBuf {
@@ -197,13 +164,8 @@ impl Machines {
     }
 
     /// Ends it, and waits for the end.
-    async fn stop(mut self) {
-        let pid = rustix::process::Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap());
-        rustix::process::kill_process(pid.unwrap(), rustix::process::Signal::TERM).unwrap();
-        tokio::time::timeout(LIMIT, self.child.wait())
-            .await
-            .unwrap()
-            .unwrap();
+    async fn stop(self) {
+        self.running.stop().await;
     }
 }
 
@@ -386,8 +348,7 @@ async fn machines_that_only_see_the_apis_live_as_their_servers_do() {
     // The directory has one owner; the machines end with it, and their disks stay.
     let state = machines.state.to_str().unwrap().to_owned();
     let pid = std::fs::read_to_string(machines.state.join(one).join("pid")).unwrap();
-    let mut second = ferrostack(home.path());
-    second
+    let second = ferrostack(home.path())
         .args([
             "simulate",
             "guests",
@@ -399,7 +360,7 @@ async fn machines_that_only_see_the_apis_live_as_their_servers_do() {
             &state,
         ])
         .envs(cloud.variables());
-    let (_, errors) = texts(&second.output().await.unwrap());
+    let (_, errors) = texts(&second.output().await);
     assert!(
         errors.contains("it is in use by another process"),
         "{errors}"

@@ -23,7 +23,8 @@
 //!   terminal    the picture of `up` in a window that changes its size
 //!   bad_input   one clear message for each mistake
 //!   why         the last cause, through Cluster API to the cloud's own words
-//!   words       no debug forms in what users read
+//!   words       no debug forms in what users read of a cluster that fails, and of commands that fail
+//!   forms       no debug forms in the output of any command that a test here runs
 //!   secrets     a canary password is in no log, event, status or metric
 //! ```
 //!
@@ -47,6 +48,7 @@ mod coverage;
 mod durability;
 mod events;
 mod first_hour;
+mod forms;
 mod generate;
 mod guests;
 mod health;

@@ -11,7 +11,7 @@ use kube::{Client, ResourceExt};
 use serde_json::json;
 
 use crate::managers;
-use crate::process::{self, Up, eventually, kubectl, run, texts};
+use crate::process::{self, Checked, Up, eventually, kubectl, run, texts};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_comes_up_is_scaled_mended_and_deleted_without_a_trace() {
@@ -195,16 +195,12 @@ async fn kubectl_works_on_both_kubeconfigs() {
         .display()
         .to_string();
     let call = async |kubeconfig: &str, args: &[&str]| -> String {
-        let output = tokio::process::Command::new(&kubectl)
+        let output = Checked::of(tokio::process::Command::new(&kubectl))
             .args(["--kubeconfig", kubeconfig])
             .args(args)
             .env("HOME", home.path())
-            .kill_on_drop(true)
-            .output();
-        let output = tokio::time::timeout(process::LIMIT, output)
-            .await
-            .unwrap()
-            .unwrap();
+            .output()
+            .await;
         let (out, err) = texts(&output);
         assert!(output.status.success(), "kubectl {args:?}: {out}{err}");
         out

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Stdio;
 
 use apiserver::{ApiServer, Options, UserInfo};
 use base64::Engine as _;
@@ -11,13 +10,11 @@ use kube::api::{Api, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::net::TcpListener;
-use tokio::process::{Child, ChildStdout};
 use tokio_util::sync::CancellationToken;
 
 use crate::cloud::TestCloud;
-use crate::process::{LIMIT, eventually, ferrostack, run, texts};
+use crate::process::{Running, eventually, ferrostack, run, texts};
 
 const NAMESPACE: &str = "ferrostack-system";
 
@@ -96,41 +93,28 @@ impl Cluster {
 
 /// A running `ferrostack manager`, and the address of its metrics.
 struct Manager {
-    _child: Child,
-    _lines: Lines<BufReader<ChildStdout>>,
+    _running: Running,
     metrics: String,
 }
 
 impl Manager {
     async fn start(home: &Path) -> Self {
         let webhooks = free_address().await;
-        let mut child = ferrostack(home)
+        let mut running = ferrostack(home)
             .args(["--log", "info", "manager", "--health-addr", "0"])
             .args(["--diagnostics-address", "127.0.0.1:0"])
             .args(["--webhook-addr", &webhooks.to_string()])
             .args(["--webhook-url", &format!("https://{webhooks}")])
             .env("KUBECONFIG", home.join("kubeconfig"))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut metrics = None;
-        loop {
-            let line = tokio::time::timeout(LIMIT, lines.next_line())
-                .await
-                .unwrap();
-            let line = line.unwrap().expect("the manager runs");
-            if let Some(url) = line.strip_prefix("metrics at ") {
-                metrics = Some(format!("{url}/metrics"));
-            }
-            if line.starts_with("leading") {
-                break;
-            }
-        }
+            .start();
+        let is_address = |line: &str| line.starts_with("metrics at ");
+        let line = running.line("with the address of the metrics", is_address);
+        let url = line.await.replacen("metrics at ", "", 1);
+        let leads = running.line("that it leads", |line| line.starts_with("leading"));
+        leads.await;
         Self {
-            _child: child,
-            _lines: lines,
-            metrics: metrics.expect("an address of the metrics"),
+            _running: running,
+            metrics: format!("{url}/metrics"),
         }
     }
 

@@ -1,15 +1,13 @@
 //! A cluster that moves from one `up` to another, on one cloud: what its user does and reads.
 
 use std::path::Path;
-use std::process::Stdio;
 
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::cloud::TestCloud;
 use crate::main_job::{kind, machines, wait_for_nodes, workload_client};
-use crate::process::{LIMIT, Up, eventually, ferrostack, run, texts};
+use crate::process::{Up, eventually, ferrostack, run, texts};
 
 const CLUSTER: [&str; 6] = [
     "--cloud",
@@ -70,24 +68,10 @@ async fn a_cluster_moves_to_another_up_though_the_command_is_killed_and_is_scale
     arguments.truncate(5);
 
     // kill -9 while copies are created, then again with the same words.
-    let mut child = ferrostack(here)
-        .args(&arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    loop {
-        let line = tokio::time::timeout(LIMIT, lines.next_line())
-            .await
-            .unwrap()
-            .unwrap();
-        let line = line.expect("the command creates objects before its end");
-        if line.starts_with("creating ") {
-            break;
-        }
-    }
-    child.kill().await.unwrap();
+    let mut moving = ferrostack(here).args(&arguments).start();
+    let creates = |line: &str| line.starts_with("creating ");
+    moving.line("of an object that is created", creates).await;
+    moving.child.kill().await.unwrap();
     let elsewhere = run(
         here,
         &[

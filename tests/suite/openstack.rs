@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::process::{ferrostack, run, texts};
+use crate::process::{eventually, ferrostack, run, texts};
 
 /// The arguments of a command on a directory in `home`.
 fn on<'a>(data: &'a str, command: &[&'a str]) -> Vec<&'a str> {
@@ -91,11 +91,7 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         "{err}"
     );
 
-    let mut up = ferrostack(home.path());
-    let up = up
-        .args(on(data, &["up"]))
-        .stdout(std::process::Stdio::null());
-    let mut up = up.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut up = ferrostack(home.path()).args(on(data, &["up"])).start();
     let status = on(data, &["status"]);
     let mut seen = String::new();
     for _ in 0..600 {
@@ -137,7 +133,7 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         out.contains("deleted; volumes, passwords and keys stay"),
         "{out}"
     );
-    up.kill().await.unwrap();
+    up.child.kill().await.unwrap();
     assert!(!path.join("openstack/clouds.yaml").exists());
 
     let (code, out, err) = ended(home.path(), &on(data, &["up", "--exit-when-ready"])).await;
@@ -201,6 +197,12 @@ async fn what_was_looked_at_is_applied(home: &Path, data: &str, file: &str) {
     let (code, out, err) = ended(home, &args).await;
     assert_eq!(code, Some(0), "{out}{err}");
     assert!(out.starts_with("the parameters are changed\n"), "{out}");
+    let again = on(data, &["plan", "-f", file]);
+    eventually("the change to be made", || async {
+        let (code, ..) = ended(home, &again).await;
+        (code == Some(0)).then_some(())
+    })
+    .await;
     // It was for a world without the change.
     let (code, _, err) = ended(home, &args).await;
     assert_eq!(code, Some(1), "{err}");

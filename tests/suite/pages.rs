@@ -4,6 +4,9 @@
 //! order, in a home directory of its own. A page may need something first, such as the cloud `mine`; what goes on until it is
 //! interrupted runs in the background. Where the kernel allows it, the script has a network and processes of its own, so that
 //! the default ports are free.
+//!
+//! Left out are the commands of [`ELSEWHERE`], each of which is found in the script that runs it, and what begins with a
+//! script of tests/, `cargo`, `ip` or a variable of ferrostack: these scripts, tests and examples are only looked up.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +15,8 @@ use std::process::Stdio;
 use regex::Regex;
 use tokio::process::Command;
 
-use crate::process::{LIMIT, kubectl, texts};
+use crate::forms;
+use crate::process::{LIMIT, PROGRAM, kubectl, texts};
 
 /// A page, and how its commands are run.
 struct Page {
@@ -445,7 +449,7 @@ async fn runs_as_it_is_written(page: Page) {
     let programs = home.join("bin");
     std::fs::create_dir(&programs).unwrap();
     for (name, program) in [
-        ("ferrostack", Path::new(env!("CARGO_BIN_EXE_ferrostack"))),
+        ("ferrostack", Path::new(PROGRAM)),
         ("kubectl", kubectl.as_path()),
     ] {
         std::os::unix::fs::symlink(program.canonicalize().unwrap(), programs.join(name)).unwrap();
@@ -463,7 +467,10 @@ async fn runs_as_it_is_written(page: Page) {
         std::fs::write(home.join(name), lines.join("\n")).unwrap();
     }
     let mut start = isolation.clone().unwrap_or_default();
-    start.extend(["bash", "-euxo", "pipefail", "-c"]);
+    start.extend(["bash", "-euo", "pipefail", "-c"]);
+    // What is run, apart from what it prints.
+    let trace = home.join("trace");
+    let traced = format!("exec {{BASH_XTRACEFD}}>{}; set -x\n", trace.display());
     let loopback = match isolation {
         Some(_) => "ip link set lo up\n",
         None => "",
@@ -471,7 +478,7 @@ async fn runs_as_it_is_written(page: Page) {
     let path = format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", programs.display());
     let output = Command::new(start[0])
         .args(&start[1..])
-        .arg(format!("{loopback}{}", script(&page)))
+        .arg(format!("{traced}{loopback}{}", script(&page)))
         .env_clear()
         .env("HOME", home)
         .env("PATH", &path)
@@ -481,17 +488,23 @@ async fn runs_as_it_is_written(page: Page) {
         .output();
     let output = tokio::time::timeout(LIMIT, output).await.unwrap().unwrap();
     let (out, err) = texts(&output);
+    forms::check(&format!("the script of {}", page.name), &out);
+    forms::check(&format!("the script of {}", page.name), &err);
     if isolation.is_none() {
         let mut down = Command::new(programs.join("ferrostack"));
         let _ = down.arg("down").env("HOME", home).output().await;
     }
-    let last: Vec<&str> = err.lines().rev().take(40).collect();
-    let last: Vec<&str> = last.into_iter().rev().collect();
+    let trace = std::fs::read_to_string(&trace).unwrap_or_default();
+    let end = |text: &str| {
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    };
     assert!(
         output.status.success(),
-        "{}:\n{out}\n{}",
+        "{}:\n{out}\n{}\n{}",
         page.name,
-        last.join("\n")
+        end(&err),
+        end(&trace)
     );
     for expected in page.prints {
         assert!(out.contains(expected), "{}: {expected}: {out}", page.name);
@@ -534,6 +547,65 @@ fn every_page_with_commands_is_run_and_what_is_not_run_here_is_run_elsewhere() {
         assert!(all.iter().any(|known| known == command), "{command}");
         let text = read(script);
         assert!(text.contains(words), "{script} runs `{words}`, since {why}");
+    }
+}
+
+/// Whether there is a file `directory/*/rest`.
+fn is_in_a_crate(rest: &str) -> bool {
+    let mut crates = std::fs::read_dir(root().join("crates")).unwrap();
+    crates.any(|entry| entry.unwrap().path().join(rest).is_file())
+}
+
+/// Why what a command runs is not there; `None` if it is.
+fn missing(command: &str) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt;
+    let words: Vec<&str> = bare(command).split_whitespace().collect();
+    let first = *words.first()?;
+    if first.starts_with("tests/") {
+        let file = std::fs::metadata(root().join(first)).ok();
+        let runs =
+            file.is_some_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
+        return (!runs).then(|| format!("{first} is not a program"));
+    }
+    let after = |flag: &str| {
+        let at = words.iter().position(|word| *word == flag)?;
+        words.get(at + 1).copied()
+    };
+    if let Some(name) = after("--test").filter(|_| words.contains(&"cargo")) {
+        let manifest = read("crates/ferrostack/Cargo.toml");
+        let is_named = manifest.contains(&format!("name = \"{name}\""));
+        let is_there = is_named || is_in_a_crate(&format!("tests/{name}.rs"));
+        return (!is_there).then(|| format!("there is no test {name}"));
+    }
+    if let Some(name) = after("--example").filter(|_| words.contains(&"cargo")) {
+        let is_there = is_in_a_crate(&format!("examples/{name}.rs"));
+        return (!is_there).then(|| format!("there is no example {name}"));
+    }
+    None
+}
+
+#[test]
+fn scripts_tests_and_examples_in_pages_are_there() {
+    let mut seen = 0;
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if !name.ends_with(".md") {
+            continue;
+        }
+        let all = blocks(&read(&format!("docs/{name}")));
+        for command in all.iter().flat_map(|(_, lines)| commands(lines)) {
+            assert_eq!(missing(&command), None, "docs/{name}: {command}");
+            seen += usize::from(!is_run(&command));
+        }
+    }
+    assert!(seen > 20, "{seen} commands");
+    for wrong in [
+        "tests/nowhere up",
+        "tests/suite",
+        "cargo test --test nowhere",
+        "cargo run --example nowhere",
+    ] {
+        assert!(missing(wrong).is_some(), "{wrong}");
     }
 }
 

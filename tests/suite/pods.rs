@@ -1,13 +1,11 @@
 //! Pods of a workload cluster as kubectl reaches them: logs of what the machine did, and a port that leads to its API server.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
 use crate::main_job::workload_client;
-use crate::process::{LIMIT, Up, kubectl, texts};
+use crate::process::{Checked, Up, kubectl, texts};
 
 struct Kubectl {
     program: PathBuf,
@@ -15,18 +13,15 @@ struct Kubectl {
 }
 
 impl Kubectl {
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
+    fn command(&self, args: &[&str]) -> Checked {
         let kubeconfig = self.home.join("workload.kubeconfig");
-        command.arg("--kubeconfig").arg(kubeconfig).args(args);
-        command.env("HOME", &self.home).kill_on_drop(true);
-        command
+        let command = Checked::of(Command::new(&self.program)).arg("--kubeconfig");
+        command.arg(kubeconfig).args(args).env("HOME", &self.home)
     }
 
     /// What a command that succeeds prints.
     async fn call(&self, args: &[&str]) -> String {
-        let output = tokio::time::timeout(LIMIT, self.command(args).output()).await;
-        let output = output.unwrap().unwrap();
+        let output = self.command(args).output().await;
         let (out, err) = texts(&output);
         assert!(output.status.success(), "kubectl {args:?}: {out}{err}");
         out
@@ -84,15 +79,10 @@ async fn kubectl_reads_logs_of_the_control_plane_and_reaches_its_api_server_thro
         ":6443",
         "--address=127.0.0.1",
     ];
-    let mut forward = kubectl
-        .command(&forward)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(forward.stdout.take().unwrap()).lines();
-    let line = tokio::time::timeout(LIMIT, lines.next_line()).await;
-    let line = line.unwrap().unwrap().expect("kubectl says where");
-    let at = line.strip_prefix("Forwarding from ").expect(&line);
+    let mut forward = kubectl.command(&forward).start();
+    let says_where = |line: &str| line.starts_with("Forwarding from ");
+    let line = forward.line("that says where", says_where).await;
+    let at = line.trim_start_matches("Forwarding from ");
     let server = format!("--server=https://{}", at.split(' ').next().unwrap());
     let nodes = ["get", "nodes", "-o", "name"];
     let through = kubectl
@@ -107,6 +97,6 @@ async fn kubectl_reads_logs_of_the_control_plane_and_reaches_its_api_server_thro
         .await;
     assert_eq!(through, kubectl.call(&nodes).await);
     assert_eq!(through.lines().count(), 2);
-    forward.kill().await.unwrap();
+    forward.child.kill().await.unwrap();
     up.stop().await;
 }

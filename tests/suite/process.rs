@@ -1,5 +1,7 @@
 //! The binary under test, in a process of its own.
 
+use std::ffi::OsStr;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -7,9 +9,11 @@ use std::time::Duration;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::forms;
 
 /// No test waits longer than this for one thing: a bound for broken programs, not a measurement.
 pub(crate) const LIMIT: Duration = Duration::from_secs(600);
@@ -42,24 +46,154 @@ pub(crate) const KINDS: [(&str, &str, &str); 12] = [
     ("events.k8s.io", "v1", "Event"),
 ];
 
+/// The program under test. It is started by [`ferrostack`], which checks what it prints, or in a terminal or a shell,
+/// whose output is checked.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_ferrostack");
+
+/// A command whose output is checked for what users cannot read.
+pub(crate) struct Checked {
+    command: Command,
+    /// The words of the command.
+    words: String,
+}
+
 /// The binary with an environment of its own: nothing of the machine's configuration is seen.
-pub(crate) fn ferrostack(home: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ferrostack"));
+pub(crate) fn ferrostack(home: &Path) -> Checked {
+    let mut command = Command::new(PROGRAM);
     command
         .env_clear()
         .env("HOME", home)
         .env("PATH", "/usr/bin:/bin")
         .kill_on_drop(true);
     command.stdin(Stdio::null());
-    command
+    Checked::of(command)
 }
 
 /// Runs the binary to its end.
 pub(crate) async fn run(home: &Path, args: &[&str]) -> Output {
-    let ended = tokio::time::timeout(LIMIT, ferrostack(home).args(args).output()).await;
-    ended
-        .expect("the command ends")
-        .expect("the command starts")
+    ferrostack(home).args(args).output().await
+}
+
+impl Checked {
+    /// `command`, of which only the program is given yet.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let program = Path::new(command.as_std().get_program()).file_name();
+        let words = program.unwrap_or_default().to_string_lossy().into_owned();
+        command.kill_on_drop(true);
+        Self { command, words }
+    }
+
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.words.push(' ');
+        self.words.push_str(&arg.as_ref().to_string_lossy());
+        self.command.arg(arg);
+        self
+    }
+
+    pub(crate) fn args(self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        args.into_iter().fold(self, Self::arg)
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn envs<'a>(
+        mut self,
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        self.command.envs(variables);
+        self
+    }
+
+    /// Runs it to its end.
+    pub(crate) async fn output(mut self) -> Output {
+        let ended = tokio::time::timeout(LIMIT, self.command.output()).await;
+        let output = ended.expect("the command ends");
+        let output = output.expect("the command starts");
+        let (out, errors) = texts(&output);
+        forms::check(&self.words, &out);
+        forms::check(&self.words, &errors);
+        output
+    }
+
+    /// Starts it.
+    pub(crate) fn start(mut self) -> Running {
+        let mut child = self
+            .command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = unbounded_channel();
+        forward(child.stdout.take().unwrap(), sender.clone());
+        forward(child.stderr.take().unwrap(), sender);
+        Running {
+            child,
+            lines,
+            seen: Vec::new(),
+            words: self.words,
+        }
+    }
+}
+
+/// Reads lines all the time: a full pipe would hold the program up.
+fn forward(output: impl AsyncRead + Send + Unpin + 'static, sender: UnboundedSender<String>) {
+    let mut output = BufReader::new(output).lines();
+    tokio::spawn(async move {
+        while let Ok(Some(line)) = output.next_line().await {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// A command that goes on; it ends when this is dropped.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    /// The lines of standard output and error.
+    lines: UnboundedReceiver<String>,
+    seen: Vec<String>,
+    words: String,
+}
+
+impl Running {
+    /// Waits for a line; those before it are skipped.
+    pub(crate) async fn line(&mut self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
+        let found = async {
+            while let Some(line) = self.lines.recv().await {
+                self.seen.push(line.clone());
+                if is_it(&line) {
+                    return Some(line);
+                }
+            }
+            None
+        };
+        match tokio::time::timeout(LIMIT, found).await {
+            Ok(Some(line)) => line,
+            _ => panic!("no line {what}:\n{}", self.seen.join("\n")),
+        }
+    }
+
+    /// Asks the process to stop, as Ctrl-C does, and waits for its end.
+    pub(crate) async fn stop(mut self) {
+        let pid = i32::try_from(self.child.id().unwrap()).unwrap();
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let ended = tokio::time::timeout(LIMIT, self.child.wait()).await;
+        ended.unwrap().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        while let Ok(line) = self.lines.try_recv() {
+            self.seen.push(line);
+        }
+        forms::check(&self.words, &self.seen.join("\n"));
+    }
 }
 
 /// Standard output and error of a command that ended.
@@ -74,7 +208,10 @@ pub(crate) struct Up {
     lines: UnboundedReceiver<String>,
     data: PathBuf,
     log: PathBuf,
+    /// The length of the log when the process was started.
+    logged: u64,
     seen: Vec<String>,
+    words: String,
 }
 
 impl Up {
@@ -86,7 +223,8 @@ impl Up {
             .append(true)
             .open(&log)
             .unwrap();
-        let mut child = ferrostack(home)
+        let logged = stderr.metadata().unwrap().len();
+        let mut up = ferrostack(home)
             .args([
                 "--log",
                 "debug,hyper=info,h2=info",
@@ -97,27 +235,19 @@ impl Up {
             ])
             .arg(&data)
             .args(args)
-            .envs(variables.iter().copied())
-            .stdout(Stdio::piped())
-            .stderr(stderr)
-            .spawn()
-            .unwrap();
-        // Read all the time: a full pipe would hold the program up.
-        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+            .envs(variables.iter().copied());
+        let command = up.command.stdout(Stdio::piped()).stderr(stderr);
+        let mut child = command.spawn().unwrap();
         let (sender, lines) = unbounded_channel();
-        tokio::spawn(async move {
-            while let Ok(Some(line)) = output.next_line().await {
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        forward(child.stdout.take().unwrap(), sender);
         Self {
             child,
             lines,
             data,
             log,
+            logged,
             seen: Vec::new(),
+            words: up.words,
         }
     }
 
@@ -220,6 +350,23 @@ impl Up {
             |lines: &[&str], count: usize| lines[lines.len().saturating_sub(count)..].join("\n");
         let seen: Vec<&str> = self.seen.iter().map(String::as_str).collect();
         format!("{}\n--- log\n{}", tail(&seen, 60), tail(&notable, 60))
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        while let Ok(line) = self.lines.try_recv() {
+            self.seen.push(line);
+        }
+        forms::check(&self.words, &self.seen.join("\n"));
+        let mut log = Vec::new();
+        let of_process = std::fs::File::open(&self.log).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.logged))?;
+            file.read_to_end(&mut log)
+        });
+        if let Ok(_length) = of_process {
+            forms::check_log(&self.words, &String::from_utf8_lossy(&log));
+        }
     }
 }
 

@@ -37,8 +37,7 @@ pub(crate) async fn generate(home: &Path, cloud: &TestCloud, source: &[&str]) ->
             ("FLATCAR_IMAGE_NAME", FLATCAR),
         ])
         .output()
-        .await
-        .unwrap();
+        .await;
     let (manifests, errors) = texts(&output);
     assert!(output.status.success(), "{errors}");
     manifests

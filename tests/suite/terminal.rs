@@ -7,7 +7,8 @@ use std::process::Stdio;
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::process::{LIMIT, eventually, ferrostack, run};
+use crate::forms;
+use crate::process::{LIMIT, PROGRAM, eventually, run};
 
 /// Long, so that its objects do not fit into 60 columns.
 const CLUSTER: &str = "a-cluster-with-a-long-name-of-its-own";
@@ -153,6 +154,7 @@ impl Terminal {
         };
         let in_time = tokio::time::timeout(LIMIT, reading).await.is_ok();
         assert!(in_time, "{what}: {}", self.screen.lines.join("\n"));
+        forms::check("up in a terminal", &self.screen.lines.join("\n"));
     }
 
     /// Changes the width of the window, as its user does.
@@ -175,10 +177,8 @@ async fn the_picture_is_redrawn_when_the_window_is_resized() {
     }
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
-    let program = ferrostack(home).as_std().get_program().to_owned();
     let command = format!(
-        "{} up --data-dir data --cluster-name {CLUSTER} --control-plane-machine-count 1 --worker-machine-count 1",
-        program.display()
+        "{PROGRAM} up --data-dir data --cluster-name {CLUSTER} --control-plane-machine-count 1 --worker-machine-count 1"
     );
     let mut terminal = Terminal::start(home, 100, &command).await;
     let plane = format!("KubeadmControlPlane/{CLUSTER}-control-plane");

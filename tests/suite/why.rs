@@ -18,8 +18,7 @@ async fn why(home: &Path, args: &[&str]) -> (Option<i32>, String, String) {
         .arg("--data-dir")
         .arg(home.join("data"))
         .output()
-        .await
-        .unwrap();
+        .await;
     let (out, err) = texts(&output);
     (output.status.code(), out, err)
 }

@@ -99,7 +99,8 @@ pub(crate) async fn connection<S>(
         if let Some(version) = version.clone() {
             request.extensions_mut().insert(version);
         }
-        async move { Ok::<_, Infallible>(answer(core, user.as_deref(), request).await) }
+        // Boxed, because hyper keeps the place for it as long as the body is sent, which is hours for a watch.
+        Box::pin(async move { Ok::<_, Infallible>(answer(core, user.as_deref(), request).await) })
     });
     let builder = Builder::new(TokioExecutor::new());
     let serving = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);

@@ -86,7 +86,7 @@ pub(crate) async fn pass(shared: &Shared) -> Result<Duration, Error> {
         router,
         nodes: shared.nodes.state(),
     };
-    let (_, plan) = work.look(&record).await?;
+    let (_, plan) = work.observe_and_plan(&record).await?;
     work.store(cluster, &record, &plan.record).await?;
     let outcome = work.apply(&plan).await?;
     let (wanted, left) = work.plan(&plan.record, &cloud.inventory.known());
@@ -104,7 +104,7 @@ pub(crate) async fn pass(shared: &Shared) -> Result<Duration, Error> {
 
 impl Work<'_> {
     /// What the nodes need, and the plan: by lists that may be old if nothing has to be changed, else by fresh ones.
-    async fn look(&self, record: &Record) -> Result<(Vec<Wanted>, Plan), Error> {
+    async fn observe_and_plan(&self, record: &Record) -> Result<(Vec<Wanted>, Plan), Error> {
         let view = list(self.cloud, KINDS, AT_REST).await?;
         let (wanted, plan) = self.plan(record, &view);
         let is_complete = wanted.iter().all(|wanted| wanted.problem.is_none());

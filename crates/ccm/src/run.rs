@@ -9,7 +9,7 @@ use kube::runtime::reflector::{ObjectRef, store::Writer};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use kube::{Api, Client};
 use openstack::{CloudPool, PoolOptions};
-use operator::controller::{self, Settings};
+use operator::controller::{self, Objects, Settings};
 use operator::events::Recorder;
 use operator::watch::{self, Reports, Skipped};
 use tokio::sync::OnceCell;
@@ -179,6 +179,7 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
     let settings = Settings {
         name: SERVICES,
         concurrency: ctx.options.service_concurrency,
+        objects: Objects::default(),
         metrics: ctx.options.metrics.clone(),
         shutdown,
     };
@@ -186,13 +187,14 @@ async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
         ctx,
         nodes,
         recoveries: Default::default(),
+        settled: Default::default(),
         drivers: Default::default(),
         weights,
     });
     controller::run(controller, service::reconcile, shared, settings).await;
 }
 
-/// The weights of members, and the EndpointSlices that change, which are watched once a Service asks for weights.
+/// The weights of members, and the EndpointSlices that change, which are watched once a Service needs them.
 fn endpoints(
     ctx: &Context,
 ) -> (
@@ -229,6 +231,7 @@ async fn nodes(ctx: Arc<Context>, shutdown: CancellationToken) {
     let settings = Settings {
         name: NODES,
         concurrency: ctx.options.node_concurrency,
+        objects: Objects::default(),
         metrics: ctx.options.metrics.clone(),
         shutdown,
     };

@@ -14,11 +14,13 @@
 //!   immutable     what Octavia does not change
 //!   members       the nodes that receive the traffic
 //!   weights       how much of it, by the endpoints on them
+//!   local         externalTrafficPolicy: Local: monitors, or the nodes with endpoints
 //!   desired       the desired load balancer (pure)
 //!   observed      the observed load balancer, from the shared lists
 //!   plan          the steps from the observed to the desired load balancer (pure)
 //!   round         what is to be done for all load balancers of a Service
 //!   apply         the application of the next steps
+//!   drift         what others change in the cloud
 //!   recovery      load balancers in ERROR
 //!   teardown      deletion
 //!   status        the published address
@@ -31,10 +33,12 @@ pub(crate) mod annotations;
 mod apply;
 mod certificate;
 mod desired;
+mod drift;
 mod floating;
 mod groups;
 pub(crate) mod identity;
 mod immutable;
+mod local;
 mod members;
 #[cfg(test)]
 mod model;
@@ -62,6 +66,7 @@ use kube::runtime::reflector::Store;
 use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind, View};
 
+use self::drift::Settled;
 use self::identity::Identity;
 use self::recovery::Recoveries;
 use self::round::{Round, Rounds};
@@ -71,7 +76,11 @@ use crate::context::{Context, Error};
 use crate::metrics::Operation;
 use crate::options::Settings;
 
+pub(crate) use self::local::is_local;
 pub(crate) use self::members::aspects as node_aspects;
+
+/// The driver without HTTP, monitors of other ports, and weights.
+const OVN: &str = "ovn";
 
 pub(crate) const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
@@ -125,6 +134,7 @@ pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
     pub(crate) recoveries: Recoveries,
+    pub(crate) settled: Settled,
     pub(crate) drivers: Drivers,
     pub(crate) weights: Arc<Weights>,
 }
@@ -138,10 +148,44 @@ pub(crate) struct Work<'a> {
     pub(crate) cloud: &'a Cloud,
     pub(crate) identity: &'a Identity,
     pub(crate) recoveries: &'a Recoveries,
+    pub(crate) settled: &'a Settled,
     pub(crate) drivers: &'a Drivers,
     pub(crate) weights: &'a weights::Current,
-    /// Whether Octavia gives a load balancer an address of each family.
+    pub(crate) octavia: Octavia,
+}
+
+/// What depends on the version of Octavia and on the driver. Read where a Service needs it: then for all of them at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Octavia {
+    /// Whether a load balancer can have an address of each family (API 2.26).
     pub(crate) has_additional_vips: bool,
+    /// Whether monitors of UDP pools can be HTTP (API 2.16).
+    pub(crate) has_http_on_udp: bool,
+}
+
+impl Octavia {
+    /// What it can do for a Service.
+    async fn of(
+        service: &Service,
+        cloud: &Cloud,
+        provider: &str,
+        drivers: &Drivers,
+    ) -> Result<Self, Error> {
+        let Some(spec) = &service.spec else {
+            return Ok(Self::default());
+        };
+        let has_two = vip::Family::of(spec).1.is_some() && !drivers.lacks(provider);
+        if !has_two && !local::asks_for_version(spec, provider == OVN) {
+            return Ok(Self::default());
+        }
+        let versions = cloud.session.versions(openstack::Service::LoadBalancer);
+        let versions = versions.await;
+        let versions = versions.map_err(Error::cloud("reading the versions of Octavia"))?;
+        Ok(Self {
+            has_additional_vips: has_two && versions.has(2, 26),
+            has_http_on_udp: versions.has(2, 16),
+        })
+    }
 }
 
 impl Work<'_> {
@@ -172,18 +216,6 @@ impl Work<'_> {
     }
 }
 
-/// Whether a Service of two families can have both addresses; others cost no request, and these one for all of them.
-async fn has_additional_vips(service: &Service, cloud: &Cloud) -> Result<bool, Error> {
-    let spec = service.spec.as_ref();
-    if spec.is_none_or(|spec| vip::Family::of(spec).1.is_none()) {
-        return Ok(false);
-    }
-    let versions = cloud.session.versions(openstack::Service::LoadBalancer);
-    let versions = versions.await;
-    let versions = versions.map_err(Error::cloud("reading the versions of Octavia"))?;
-    Ok(versions.has(2, 26))
-}
-
 /// Whether a Service needs a load balancer from this controller.
 pub(crate) fn is_wanted(service: &Service) -> bool {
     let spec = service.spec.as_ref();
@@ -205,6 +237,12 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
     }
     let identity = Identity::of(&service, &ctx.options.cluster_name, ctx.cluster().await?);
     let cloud = log_in(&service, ctx, &settings, wanted).await?;
+    let provider = &settings.conf.load_balancer.provider;
+    let octavia = match wanted {
+        true => Octavia::of(&service, &cloud, provider, &shared.drivers).await?,
+        false => Octavia::default(),
+    };
+    let has_local_members = local::of_service(&service, provider == OVN, octavia.has_http_on_udp);
     let work = Work {
         service: &service,
         ctx,
@@ -212,11 +250,12 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
         cloud: &cloud,
         identity: &identity,
         recoveries: &shared.recoveries,
+        settled: &shared.settled,
         drivers: &shared.drivers,
-        weights: &shared.weights.of(&service, Instant::now()),
-        has_additional_vips: wanted
-            && !shared.drivers.lacks(&settings.conf.load_balancer.provider)
-            && has_additional_vips(&service, &cloud).await?,
+        weights: &shared
+            .weights
+            .of(&service, has_local_members, Instant::now()),
+        octavia,
     };
     let started = Instant::now();
     let (operation, result) = match wanted {
@@ -292,6 +331,7 @@ async fn converge(
     if rounds.changes_only_members() {
         *operation = Operation::Update;
     }
+    rounds.remember(work.settled);
     for notice in rounds.notices() {
         work.warn(notice.reason, &notice.message).await;
     }

@@ -108,7 +108,7 @@ pub(crate) fn settings<T: Send + Sync + 'static>(
     })
 }
 
-/// The Service of an EndpointSlice, if it asks for weights.
+/// The Service of an EndpointSlice, if its members can depend on it.
 pub(crate) fn of_slice(
     store: Store<Service>,
 ) -> impl Fn(EndpointSlice) -> Option<ObjectRef<Service>> + Send + Sync + 'static {
@@ -116,7 +116,8 @@ pub(crate) fn of_slice(
         let name = slice.labels().get(service::weights::SERVICE_LABEL)?;
         let reference = ObjectRef::new(name).within(&slice.namespace()?);
         let found = store.get(&reference)?;
-        service::weights::are_asked(&found).then_some(reference)
+        let concerns = service::weights::are_asked(&found) || service::is_local(&found);
+        concerns.then_some(reference)
     }
 }
 

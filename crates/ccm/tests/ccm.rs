@@ -67,3 +67,21 @@ mod older;
 
 #[path = "ccm/families.rs"]
 mod families;
+
+#[path = "ccm/drift.rs"]
+mod drift;
+
+#[path = "ccm/local.rs"]
+mod local;
+
+#[path = "ccm/guard.rs"]
+mod guard;
+
+#[path = "ccm/role.rs"]
+mod role;
+
+#[path = "ccm/effects.rs"]
+mod effects;
+
+#[path = "ccm/wrong_values.rs"]
+mod wrong_values;

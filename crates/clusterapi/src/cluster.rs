@@ -19,6 +19,7 @@ use crate::remote::ClusterKey;
 use crate::{CLUSTER_FINALIZER, Context, Error, connections, news, pause, remote};
 
 mod deletion;
+mod descendants;
 mod facts;
 mod kubeconfig;
 mod state;
@@ -108,7 +109,8 @@ async fn reconcile(cluster: Arc<Cluster>, ctx: Arc<Context>) -> Result<Action, E
         return Ok(Action::await_change());
     }
     let facts = facts::gather(&ctx, &cluster).await;
-    let after = state::desired(&cluster, &facts, ctx.now());
+    let now = ctx.now();
+    let after = state::desired(&cluster, &facts, now);
     if connections::is_reachable(&after) && !facts.health.connected {
         ctx.remote.track(&key(&cluster));
     }
@@ -116,7 +118,11 @@ async fn reconcile(cluster: Arc<Cluster>, ctx: Arc<Context>) -> Result<Action, E
     let awaited = kubeconfig::ensure(&ctx, &after).await?;
     match facts.problem {
         Some(problem) => Err(problem),
-        None => Ok(Action::requeue(awaited.unwrap_or(RESYNC))),
+        None => {
+            let again = descendants::look_again(&facts.machines, now);
+            let first = awaited.into_iter().chain(again).min();
+            Ok(Action::requeue(first.unwrap_or(RESYNC)))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! ClusterClass: its templates get it as an owner, and its status says whether Clusters can use it.
 //!
-//! Reconcile: look at the templates → own them → status (pure). Clusters wait for `status.observedGeneration`, which is
+//! Reconcile: read the templates → own them → status (pure). Clusters wait for `status.observedGeneration`, which is
 //! written only when all templates exist and all variables can be compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,6 @@ use operator::patch;
 use operator::words::chain;
 
 use crate::error::{Doing, is_absent};
-use crate::external::Change;
 use crate::feed::Feed;
 use crate::{Context, Error, owners, pause};
 
@@ -40,24 +39,12 @@ fn triggers(
 ) -> impl Stream<Item = ObjectRef<ClusterClass>> + Send + use<> {
     let classes = classes.clone();
     context.external.changes().flat_map(move |change| {
-        let concerned = |class: &Arc<ClusterClass>| refers(class, &change);
-        let all = classes.store().state().into_iter();
-        let found = match change.reference.kind.ends_with("Template") {
-            true => all
-                .filter(concerned)
-                .map(|class| ObjectRef::from_obj(class.as_ref()))
-                .collect(),
-            false => Vec::new(),
-        };
-        stream::iter(found)
+        let found = classes.referring_to(&change.namespace, &change.reference);
+        let found = found
+            .into_iter()
+            .map(|class| ObjectRef::from_obj(class.as_ref()));
+        stream::iter(found.collect::<Vec<_>>())
     })
-}
-
-/// Whether the class refers to the object that has changed.
-fn refers(class: &ClusterClass, change: &Change) -> bool {
-    let mut references = class.templates().into_iter();
-    class.namespace().as_ref() == Some(&change.namespace)
-        && references.any(|(_, reference)| contract(reference) == change.reference)
 }
 
 /// The reference without its version.
@@ -76,7 +63,7 @@ async fn reconcile(class: Arc<ClusterClass>, ctx: Arc<Context>) -> Result<Action
     let paused = pause::reason(None, class.as_ref());
     let seen = match &paused {
         Some(_) => Templates::default(),
-        None => look(&ctx, &class).await,
+        None => add_ownership(&ctx, &class).await,
     };
     let after = match &paused {
         Some(why) => status::paused(&class, why, ctx.now()),
@@ -100,8 +87,8 @@ pub(super) struct Templates {
     pub(super) problem: Option<Error>,
 }
 
-/// Looks at each template, and adds the class as its owner.
-async fn look(ctx: &Context, class: &ClusterClass) -> Templates {
+/// Reads each template, and adds the class as its owner.
+async fn add_ownership(ctx: &Context, class: &ClusterClass) -> Templates {
     let mut seen = Templates::default();
     let mut known = BTreeSet::new();
     for (_, reference) in class.templates() {
@@ -109,7 +96,7 @@ async fn look(ctx: &Context, class: &ClusterClass) -> Templates {
         if !known.insert(key) {
             continue;
         }
-        if let Err(error) = look_at(ctx, class, reference, &mut seen).await {
+        if let Err(error) = add_owner(ctx, class, reference, &mut seen).await {
             seen.problems.push(chain(&error));
             seen.problem.get_or_insert(error);
         }
@@ -117,7 +104,7 @@ async fn look(ctx: &Context, class: &ClusterClass) -> Templates {
     seen
 }
 
-async fn look_at(
+async fn add_owner(
     ctx: &Context,
     class: &ClusterClass,
     reference: &VersionedReference,

@@ -112,9 +112,11 @@ fn triggers(
     let sets = sets.clone();
     let of_clusters =
         stream::select(context.clusters.touched(), connected).flat_map(move |cluster| {
-            let all = sets.store().state().into_iter();
-            let selecting = all.filter(|set| selects(set, &cluster));
-            let found = selecting.map(|set| ObjectRef::from_obj(set.as_ref()));
+            let namespace = cluster.namespace().unwrap_or_default();
+            let selecting = sets.in_namespace(&namespace, |set| selects(set, &cluster));
+            let found = selecting
+                .iter()
+                .map(|set| ObjectRef::from_obj(set.as_ref()));
             stream::iter(found.collect::<Vec<_>>())
         });
     stream::select(of_clusters, of_bindings)
@@ -141,7 +143,7 @@ async fn reconcile(set: Arc<ClusterResourceSet>, runner: Arc<Runner>) -> Result<
     }
     let targets = targets(&runner, &set);
     let sources = source::fetch(&runner, &set, &targets).await?;
-    let outcomes = bring_all(&runner, &set, &targets, &sources).await?;
+    let outcomes = apply_to_all(&runner, &set, &targets, &sources).await?;
     if outcomes
         .iter()
         .any(|(_, outcome)| *outcome == Outcome::Connecting)
@@ -175,22 +177,23 @@ impl Target {
 
 /// The selected Clusters that are not being deleted, sorted by name.
 fn targets(runner: &Runner, set: &ClusterResourceSet) -> Vec<Target> {
-    let all = runner.clusters.store().state().into_iter();
-    let selected = all.filter(|cluster| selects(set, cluster));
-    let remaining = selected.filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
-    let mut targets: Vec<_> = remaining
+    let namespace = set.namespace().unwrap_or_default();
+    let is_target =
+        |cluster: &Cluster| selects(set, cluster) && cluster.metadata.deletion_timestamp.is_none();
+    let selected = runner
+        .clusters
+        .in_namespace(&namespace, is_target)
+        .into_iter();
+    selected
         .map(|cluster| {
-            let namespace = cluster.namespace().unwrap_or_default();
             let binding = runner.bindings.get(&namespace, &cluster.name_any());
             Target { cluster, binding }
         })
-        .collect();
-    targets.sort_by_key(|target| target.cluster.name_any());
-    targets
+        .collect()
 }
 
 /// Applies what is due to each Cluster; returns the outcomes with the names of the Clusters.
-async fn bring_all(
+async fn apply_to_all(
     runner: &Runner,
     set: &ClusterResourceSet,
     targets: &[Target],
@@ -200,7 +203,7 @@ async fn bring_all(
     for some in targets.chunks(AT_A_TIME) {
         let tasks = some
             .iter()
-            .map(|target| bring(runner, set, target, sources));
+            .map(|target| apply_to(runner, set, target, sources));
         for (target, outcome) in some.iter().zip(join_all(tasks).await) {
             outcomes.push((target.cluster.name_any(), outcome?));
         }
@@ -209,7 +212,7 @@ async fn bring_all(
 }
 
 /// Applies what is due to one Cluster, and records it in the binding.
-async fn bring(
+async fn apply_to(
     runner: &Runner,
     set: &ClusterResourceSet,
     target: &Target,

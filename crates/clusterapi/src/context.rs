@@ -66,7 +66,12 @@ impl Context {
         Self {
             controller: "clusterapi",
             events: Recorder::new(client.clone(), "clusterapi-controller"),
-            remote: Remote::new(client.clone(), options.connector.clone(), shutdown.clone()),
+            remote: Remote::new(
+                client.clone(),
+                options.connector.clone(),
+                options.connections,
+                shutdown.clone(),
+            ),
             secrets: SecretVersions::default(),
             external: External::new(
                 client.clone(),
@@ -145,6 +150,7 @@ impl Context {
         Settings {
             name: self.controller,
             concurrency: self.concurrency(),
+            objects: self.options.objects.clone(),
             metrics: self.options.metrics.clone(),
             shutdown: self.shutdown.clone(),
         }

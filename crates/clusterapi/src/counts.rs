@@ -144,5 +144,5 @@ fn joined(type_: &'static str, from: &str, machines: &[Arc<Machine>], reasons: R
         .iter()
         .zip(machines)
         .map(|(name, m)| (name.as_str(), m.conditions()));
-    summary::aggregate(type_, from, objects, "Machines", reasons)
+    summary::aggregate(type_, from, objects, "Machine", reasons)
 }

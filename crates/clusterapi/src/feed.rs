@@ -216,7 +216,7 @@ impl Feed<DynamicObject> {
     ) -> Vec<Arc<DynamicObject>> {
         let index = self.index.read();
         let names = index.names(namespace, Key::Cluster(cluster.to_owned()));
-        let key = |name| ObjectRef::new_with(name, kind.clone()).within(namespace);
+        let key = |(namespace, name)| ObjectRef::new_with(name, kind.clone()).within(namespace);
         names
             .filter_map(|name| self.store.get(&key(name)))
             .collect()
@@ -273,6 +273,19 @@ where
         self.find(namespace, Key::Reference(reference.clone()))
     }
 
+    /// The cached objects, of any namespace, that use this ClusterClass, sorted by namespace and name.
+    pub fn using_class(&self, namespace: &str, name: &str) -> Vec<Arc<K>> {
+        let (namespace, name) = (namespace.to_owned(), name.to_owned());
+        self.find("", Key::Class { namespace, name })
+    }
+
+    /// The cached objects of a namespace for which `predicate` holds, sorted by name. Only of kinds with [`Key::Any`].
+    pub fn in_namespace(&self, namespace: &str, predicate: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
+        let mut found = self.find(namespace, Key::Any);
+        found.retain(|object| predicate(object));
+        found
+    }
+
     /// An empty memory of objects of this kind.
     pub fn memory<V: Clone + Send + 'static>(&self) -> Memory<K, V> {
         let memory = Memory::new(self.store.clone());
@@ -283,7 +296,9 @@ where
     fn find(&self, namespace: &str, key: Key) -> Vec<Arc<K>> {
         let index = self.index.read();
         let names = index.names(namespace, key);
-        names.filter_map(|name| self.get(namespace, name)).collect()
+        names
+            .filter_map(|(namespace, name)| self.get(namespace, name))
+            .collect()
     }
 }
 

@@ -205,14 +205,15 @@ async fn certificates(scope: &Scope, subject: &Subject) -> Result<Certificates, 
     // A running cluster depends on its keys: new ones would not match.
     let only_read = cluster.spec.control_plane_ref.is_some() || cluster.control_plane_initialized();
     let known = if only_read {
-        store::read(&secrets, &subject.key.name).await?
+        store::read(&secrets, &subject.key.name, scope.context.now()).await?
     } else {
         let recipe = data::certificate_recipe(subject)?;
         store::ensure(&secrets, &subject.key.name, &recipe, scope.context.now()).await?
     };
     let known = match data::external_etcd(&subject.config) {
         Some(_) if subject.machine.is_control_plane() => {
-            let supplied = store::read_external_etcd(&secrets, &subject.key.name);
+            let supplied =
+                store::read_external_etcd(&secrets, &subject.key.name, scope.context.now());
             known.with(supplied.await?)
         }
         _ => known,

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use api::kube::Client;
 use api::providers::Provider;
 use futures::future::BoxFuture;
+use operator::controller::Objects;
 use operator::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +59,7 @@ mod summary;
 
 pub use context::Context;
 pub use error::Error;
+pub use machine::Synced;
 
 /// Finalizer of Clusters.
 pub const CLUSTER_FINALIZER: &str = "cluster.cluster.x-k8s.io";
@@ -95,6 +97,12 @@ pub struct Options {
     pub concurrency: u16,
     /// Other maxima of single controllers, by [`CONTROLLERS`].
     pub limits: BTreeMap<&'static str, u16>,
+    /// Maximum number of workload clusters that are connected to, or asked whether they still answer, at a time.
+    pub connections: u16,
+    /// Which objects are reconciled, and how often those at rest.
+    pub objects: Objects,
+    /// What Machines hand on to their Nodes, besides what they always do.
+    pub synced: Synced,
     /// The providers whose controllers run; those of the others are another program's.
     pub providers: BTreeSet<Provider>,
 }
@@ -107,6 +115,9 @@ impl Default for Options {
             connector: Arc::new(remote::KubeconfigConnector),
             concurrency: 50,
             limits: BTreeMap::new(),
+            connections: 100,
+            objects: Objects::default(),
+            synced: Synced::default(),
             providers: Provider::ALL.into_iter().collect(),
         }
     }

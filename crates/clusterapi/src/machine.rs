@@ -25,6 +25,8 @@ mod facts;
 mod node;
 mod state;
 
+pub use node::Synced;
+
 /// Runs the controller until shutdown.
 pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     let controller = context
@@ -118,7 +120,7 @@ async fn reconcile(machine: Arc<Machine>, ctx: Arc<Context>) -> Result<Action, E
     let now = ctx.now();
     let after = state::desired(&machine, &facts, now);
     let handed_on = node::sync(&ctx, &after, &facts).await;
-    store(&ctx, &machine, &after).await?;
+    store(&ctx, &machine, &after, None).await?;
     if let Some(problem) = facts.problem {
         return Err(problem);
     }
@@ -150,8 +152,14 @@ async fn ensure_metadata(
     Ok(stored.doing(|| of("changing", machine))?.is_some())
 }
 
-/// Writes the spec and then the status of `after` where they differ from `before`.
-async fn store(ctx: &Context, before: &Machine, after: &Machine) -> Result<(), Error> {
+/// Writes the spec and then the status of `after` where they differ from `before`. `given_up` is why a drain has ended
+/// with Pods that are left.
+async fn store(
+    ctx: &Context,
+    before: &Machine,
+    after: &Machine,
+    given_up: Option<&str>,
+) -> Result<(), Error> {
     let api = ctx.api::<Machine>(&before.namespace().unwrap_or_default());
     let mut base = before.clone();
     if let Some(stored) = patch::object(&api, before, after)
@@ -167,8 +175,7 @@ async fn store(ctx: &Context, before: &Machine, after: &Machine) -> Result<(), E
             other.doing(|| of("writing the status of", before))?;
         }
     }
-    let timed_out = deletion::drain_timed_out(after, ctx.now());
-    let news = news::of_machine(before, after, timed_out);
+    let news = news::of_machine(before, after, given_up);
     news::publish(ctx, before, news).await;
     Ok(())
 }
@@ -178,7 +185,7 @@ async fn paused(ctx: &Context, machine: &Machine, why: &str) -> Result<Action, E
     let status = after.status.get_or_insert_default();
     let generation = machine.metadata.generation;
     pause::record(&mut status.conditions, Some(why), generation, ctx.now());
-    store(ctx, machine, &after).await?;
+    store(ctx, machine, &after, None).await?;
     Ok(Action::requeue(RESYNC))
 }
 

@@ -142,15 +142,9 @@ fn of_name(ctx: &Context, namespace: &str, name: &str) -> Vec<ObjectRef<Cluster>
     reference.into_iter().collect()
 }
 
-/// The Clusters of a class; a class has few changes, and all Clusters are looked through.
+/// The Clusters of a class.
 fn of_class(ctx: &Context, namespace: &str, name: &str) -> Vec<ObjectRef<Cluster>> {
-    let uses = |cluster: &Arc<Cluster>| {
-        let topology = cluster.spec.topology.as_ref();
-        topology.is_some_and(|topology| {
-            blueprint::class_of(cluster, topology) == (namespace.to_owned(), name.to_owned())
-        })
-    };
-    let all = ctx.clusters.store().state().into_iter().filter(uses);
+    let all = ctx.clusters.using_class(namespace, name).into_iter();
     all.map(|cluster| ObjectRef::from_obj(cluster.as_ref()))
         .collect()
 }
@@ -169,7 +163,7 @@ async fn reconcile(cluster: Arc<Cluster>, runner: Arc<Runner>) -> Result<Action,
     if !finalizer::has(cluster.as_ref(), CLUSTER_FINALIZER) {
         return Ok(Action::await_change());
     }
-    match bring(&runner, &cluster, topology).await {
+    match apply_topology(&runner, &cluster, topology).await {
         Ok(Some(verdict)) => status::write(&runner, &cluster, verdict).await,
         // The Cluster was changed, which triggers it.
         Ok(None) => Ok(Action::await_change()),
@@ -183,7 +177,7 @@ async fn reconcile(cluster: Arc<Cluster>, runner: Arc<Runner>) -> Result<Action,
 }
 
 /// Brings the objects nearer to the topology; returns the condition, or `None` if the Cluster was changed.
-async fn bring(
+async fn apply_topology(
     runner: &Runner,
     cluster: &Cluster,
     topology: &Topology,

@@ -129,14 +129,14 @@ pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<News> {
     news
 }
 
-/// The events of a Machine; `drain_timed_out` is whether its drain ended by its timeout.
-pub(crate) fn of_machine(before: &Machine, after: &Machine, drain_timed_out: bool) -> Vec<News> {
+/// The events of a Machine; `given_up` is why its drain has ended with Pods that are left, if it has.
+pub(crate) fn of_machine(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<News> {
     let mut news = Vec::new();
     if let (None, Some(node)) = (before.node_name(), after.node_name()) {
         let note = format!("Node {node} has joined the cluster");
         news.push(News::normal("SuccessfulSetNodeRef", "SetNodeRef", note));
     }
-    news.extend(deletion(before, after, drain_timed_out));
+    news.extend(deletion(before, after, given_up));
     let (before, after) = (before.conditions(), after.conditions());
     news.extend(failure(before, after, "BootstrapConfigReady", "Bootstrap"));
     news.extend(failure(before, after, "InfrastructureReady", "Provision"));
@@ -147,7 +147,7 @@ pub(crate) fn of_machine(before: &Machine, after: &Machine, drain_timed_out: boo
 /// The reasons of `Deleting` up to the end of the drain.
 const UNDRAINED: [&str; 4] = ["", "NotDeleting", "WaitingForPreDrainHook", "DrainingNode"];
 
-fn deletion(before: &Machine, after: &Machine, timed_out: bool) -> Vec<News> {
+fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<News> {
     let reason = |machine: &Machine| {
         let found = conditions::find(machine.conditions(), "Deleting");
         found.map_or(String::new(), |found| found.reason.clone())
@@ -167,14 +167,14 @@ fn deletion(before: &Machine, after: &Machine, timed_out: bool) -> Vec<News> {
     let undrained = |reason: &str| UNDRAINED.contains(&reason);
     // `Deleting` is the reason of an error, after which the step is repeated.
     if drained && undrained(&was) && !undrained(&is) && is != "Deleting" {
-        news.push(match timed_out {
-            false => {
+        news.push(match given_up {
+            None => {
                 let note = format!("Node {node} is drained");
                 News::normal("SuccessfulDrainNode", "Drain", note)
             }
-            true => {
+            Some(why) => {
                 let note = format!(
-                    "The drain of Node {node} has timed out (nodeDrainTimeoutSeconds); the machine \
+                    "The drain of Node {node} has timed out ({why}); the machine \
                      is deleted with the Pods that are left"
                 );
                 News::warning("FailedDrainNode", "Drain", note)

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   pki            generates and parses key pairs, CA certificates, client certificates (no I/O)
+//!   pki::judge     whether what users supply can be used (no I/O)
 //!   pki::versions  which versions of them a watch has seen
 //!   pki::store     Secrets `<cluster>-ca`, `-etcd`, `-proxy`, `-sa`: read, or created once
 //! ```
@@ -9,6 +10,7 @@
 //! Keys and certificates have the form of those of `kubeadm init`, so that kubeadm uses them unchanged. A private key
 //! is a [`SecretString`] once it is encoded, and is never logged.
 
+mod judge;
 mod rsa_key;
 pub mod store;
 pub mod versions;

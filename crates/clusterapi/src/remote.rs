@@ -17,6 +17,7 @@ use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use secrecy::SecretString;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 mod connection;
@@ -141,14 +142,18 @@ struct Inner {
     connector: Arc<dyn Connector>,
     clusters: Mutex<HashMap<ClusterKey, connection::Handle>>,
     listeners: Mutex<Vec<UnboundedSender<Change>>>,
+    /// Held while a cluster is connected to or probed.
+    turns: Semaphore,
     shutdown: CancellationToken,
 }
 
 impl Remote {
-    /// Creates an empty set of connections. `management` is the client that reads the kubeconfig Secrets.
+    /// Creates an empty set of connections. `management` is the client that reads the kubeconfig Secrets; at most
+    /// `concurrency` clusters are connected to, or probed, at a time.
     pub fn new(
         management: Client,
         connector: Arc<dyn Connector>,
+        concurrency: u16,
         shutdown: CancellationToken,
     ) -> Self {
         let (clusters, listeners) = (Mutex::default(), Mutex::default());
@@ -159,6 +164,7 @@ impl Remote {
                 connector,
                 clusters,
                 listeners,
+                turns: Semaphore::new(usize::from(concurrency)),
                 shutdown,
             }),
         }

@@ -93,31 +93,121 @@ pub(crate) fn summarize(
 }
 
 /// Combines the condition `from` of several objects, given with their names, to a condition of type `type_`. `kind` is
-/// the plural in the message, such as `Machines`.
+/// that of the objects, such as `Machine`.
 pub(crate) fn aggregate<'a>(
     type_: &'static str,
     from: &str,
     objects: impl IntoIterator<Item = (&'a str, &'a [Condition])>,
-    kind: &str,
+    kind: &'a str,
     reasons: Reasons,
 ) -> Verdict {
-    let mut problems: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    let mut worst = Status::True;
-    for (name, conditions) in objects {
-        let (goodness, message) = match conditions::find(conditions, from) {
-            None => (Status::Unknown, format!("{from} not reported yet")),
-            Some(found) => (Status::parse(&found.status), line_of(found)),
-        };
-        if goodness != Status::True {
-            problems.entry(message).or_default().push(name);
+    let members = objects
+        .into_iter()
+        .map(|(name, list)| Member::of(kind, name, list, from));
+    let (worst, text) = merged(members.collect(), from, Polarity::Positive);
+    verdict(type_, worst, reasons).because(text)
+}
+
+/// The same for a condition whose `True` is what is reported, such as `ScalingUp`: the result is `True` if it is that of
+/// one object. `reasons` are those for `False`, `True` and unknown, in the order of goodness.
+pub(crate) fn aggregate_of_changes(
+    type_: &'static str,
+    members: Vec<Member<'_>>,
+    reasons: Reasons,
+) -> Verdict {
+    let (worst, text) = merged(members, type_, Polarity::Negative);
+    let mut found = verdict(type_, worst, reasons).because(text);
+    found.status = match worst {
+        Status::True => Status::False,
+        Status::False => Status::True,
+        Status::Unknown => Status::Unknown,
+    };
+    found
+}
+
+/// One of the objects of an aggregate.
+#[derive(Clone, Debug)]
+pub(crate) struct Member<'a> {
+    /// Its kind.
+    pub(crate) kind: &'a str,
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Status and text of its condition, if it has the condition.
+    pub(crate) condition: Option<(Status, String)>,
+}
+
+impl<'a> Member<'a> {
+    /// An object with these conditions, of which `from` is aggregated.
+    pub(crate) fn of(kind: &'a str, name: &'a str, list: &[Condition], from: &str) -> Self {
+        let condition = conditions::find(list, from)
+            .map(|found| (Status::parse(&found.status), line_of(found)));
+        Self {
+            kind,
+            name,
+            condition,
         }
-        worst = worse(worst, goodness);
     }
-    let lines: Vec<_> = problems
-        .iter()
-        .map(|(message, names)| bullet(&format!("{kind} {}", some_of(names)), message))
-        .collect();
-    verdict(type_, worst, reasons).because(lines.join("\n"))
+}
+
+/// The number of messages in an aggregate; of the other objects, it has the number.
+const MESSAGES: usize = 3;
+
+/// The worst status, and a text with what the most objects report first: what is bad, and then what is unknown.
+fn merged(members: Vec<Member<'_>>, from: &str, polarity: Polarity) -> (Status, String) {
+    let (mut bad, mut unknown) = (Groups::new(), Groups::new());
+    for member in members {
+        let (status, text) = member.condition.unwrap_or_else(|| {
+            let text = format!("Condition {from} not yet reported");
+            (Status::Unknown, text)
+        });
+        let group = match goodness(status.as_str(), polarity) {
+            Status::True => continue,
+            Status::False => &mut bad,
+            Status::Unknown => &mut unknown,
+        };
+        let names = group.entry((member.kind, text)).or_default();
+        names.push(member.name);
+    }
+    let worst = match (bad.is_empty(), unknown.is_empty()) {
+        (false, _) => Status::False,
+        (true, false) => Status::Unknown,
+        (true, true) => Status::True,
+    };
+    let mut lines = Vec::new();
+    list(bad, "with other issues", &mut lines);
+    list(unknown, "with status unknown", &mut lines);
+    (worst, lines.join("\n"))
+}
+
+/// The names of objects by kind and message.
+type Groups<'a> = BTreeMap<(&'a str, String), Vec<&'a str>>;
+
+/// Adds a line for each group while there are less than [`MESSAGES`], and one with the number of the `others` of a kind.
+fn list(groups: Groups<'_>, others: &str, lines: &mut Vec<String>) {
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|((kind, _), names)| (*kind, std::cmp::Reverse(names.len())));
+    let mut rest: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut left = MESSAGES.saturating_sub(lines.len());
+    for ((kind, message), names) in groups {
+        if left == 0 {
+            *rest.entry(kind).or_default() += names.len();
+            continue;
+        }
+        left -= 1;
+        let head = format!("{} {}", plural(kind, names.len()), some_of(&names));
+        lines.push(bullet(&head, &message));
+    }
+    for (kind, count) in rest {
+        lines.push(format!("* And {count} {} {others}", plural(kind, count)));
+    }
+}
+
+/// The kind, in the plural unless there is one object.
+fn plural(kind: &str, count: usize) -> String {
+    match count {
+        1 => kind.to_owned(),
+        _ => format!("{kind}s"),
+    }
 }
 
 /// The message of all that waits for the initialization of a control plane.

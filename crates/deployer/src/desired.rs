@@ -14,7 +14,7 @@ use crate::accounts::Accounts;
 use crate::accounts::broker::{self, Broker};
 use crate::accounts::identity::{self, Identity, Urls};
 use crate::cloud::Cloud;
-use crate::held::{Held, SECRETS};
+use crate::held::{GENERATED, Held, SECRETS};
 use crate::object::{Object, ObjectKind};
 use crate::service::definition::{Address, Content, Definition, Run, Task, Volume, Workload};
 use crate::service::{definitions, edge};
@@ -75,8 +75,10 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
     let names = Names { cloud, held };
     let mut steps = vec![secrets(&names), configuration(&names, &definitions)];
     for definition in &definitions {
-        let tasks = definition.tasks.iter().map(|it| names.task(it));
-        let workloads = definition.workloads.iter().map(|it| names.workload(it));
+        let part = definition.name;
+        let tasks = definition.tasks.iter().map(|it| names.task(part, it));
+        let workloads = definition.workloads.iter();
+        let workloads = workloads.map(|it| names.workload(part, it));
         steps.extend(tasks.chain(workloads).map(|step| Step {
             part: definition.name,
             ..step
@@ -114,7 +116,8 @@ fn ordered(mut steps: Vec<Step>) -> Vec<Step> {
 /// What is made once and kept.
 fn secrets(names: &Names<'_>) -> Step {
     let objects = SECRETS.iter().map(|(name, _)| {
-        let metadata = names.metadata(HELD);
+        let mut metadata = names.metadata(HELD);
+        metadata["annotations"] = json!({GENERATED: Held::generated(name)});
         let fields = json!({"type": "Opaque"});
         Object::new(ObjectKind::Secret, name, metadata, fields).with_secret(names.held.secret(name))
     });
@@ -140,7 +143,7 @@ fn configuration(names: &Names<'_>, definitions: &[Definition]) -> Step {
             add(service(names, address, &definition.external));
         }
         for volume in &definition.volumes {
-            add(claim(names, volume));
+            add(claim(names, volume, &names.cloud.parameters.storage.class));
         }
     }
     Step {
@@ -179,10 +182,12 @@ impl Names<'_> {
         run.files.iter().map(object).collect()
     }
 
-    fn task(&self, task: &Task) -> Step {
+    fn task(&self, part: &str, task: &Task) -> Step {
         let image = if task.repeat { self.image() } else { "" };
         let pod = self.pod(task.name, &task.run);
+        // Where it runs and what it gets there is not what it does.
         let mut content = pod.clone();
+        let pod = self.placed(part, task.name, pod);
         content["containers"][0]["image"] = image.into();
         // A Job cannot be changed; another content is another Job.
         let digest = crate::held::digest(&[&content.to_string()]);
@@ -199,7 +204,7 @@ impl Names<'_> {
         self.step(task.name, &task.needs, object)
     }
 
-    fn workload(&self, workload: &Workload) -> Step {
+    fn workload(&self, part: &str, workload: &Workload) -> Step {
         let name = workload.name;
         let metadata = self.metadata(name);
         let mut spec = json!({
@@ -208,7 +213,7 @@ impl Names<'_> {
             "selector": {"matchLabels": self.selector(name)},
             "template": {
                 "metadata": {"labels": self.labels(name)},
-                "spec": self.serving(workload),
+                "spec": self.placed(part, name, self.serving(workload)),
             },
         });
         let kind = match workload.stateful {
@@ -261,11 +266,14 @@ fn service(names: &Names<'_>, address: &Address, external: &[String]) -> Object 
     Object::new(ObjectKind::Service, address.name, metadata, fields)
 }
 
-fn claim(names: &Names<'_>, volume: &Volume) -> Object {
-    let fields = json!({"spec": {
+fn claim(names: &Names<'_>, volume: &Volume, class: &str) -> Object {
+    let mut fields = json!({"spec": {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": volume.size}},
     }});
+    if !class.is_empty() {
+        fields["spec"]["storageClassName"] = class.into();
+    }
     let metadata = names.metadata(CONFIGURATION);
     Object::new(
         ObjectKind::PersistentVolumeClaim,

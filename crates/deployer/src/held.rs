@@ -1,5 +1,7 @@
 //! What is made once for a cloud and kept: its uid, passwords and keys. They live in Secrets of the cluster.
 
+mod lost;
+
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
@@ -24,6 +26,9 @@ pub(crate) const ACCOUNTS: &str = "openstack-accounts";
 pub(crate) const FERNET: &str = "keystone-fernet-keys";
 /// The Secret of the keys that encrypt credentials in Keystone.
 pub(crate) const CREDENTIAL: &str = "keystone-credential-keys";
+/// The annotation of a Secret of this module with the keys that were made for it. One that is listed and not there was
+/// lost; one that is not listed is new in this version, and is made.
+pub(crate) const GENERATED: &str = "ferrostack.dev/generated";
 /// The Secrets of this module, with the keys that each of them needs.
 pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
     (
@@ -61,6 +66,8 @@ pub struct Held {
     secrets: BTreeMap<String, BTreeMap<String, Password>>,
     /// Secrets of others in the namespace: a certificate may be among them.
     given: BTreeMap<String, Given>,
+    /// What was made for the cloud and is gone, with what to do.
+    lost: Vec<String>,
 }
 
 /// What is known of a Secret that is not of this cloud.
@@ -88,6 +95,8 @@ impl Held {
             .next()
             .map_or_else(|| uid(&mut random), str::to_owned);
         let mut secrets = BTreeMap::new();
+        let mut lost = Vec::new();
+        let has_data = lost::has_data(objects, &uid);
         for (name, keys) in SECRETS {
             // Another uid: the Secret of a cloud that was deleted, whose passwords are not used.
             let found = ours(name).filter(|it| it["metadata"]["labels"][UID] == uid);
@@ -100,6 +109,11 @@ impl Held {
                     )
                 })
                 .unwrap_or_default();
+            match found {
+                Some(secret) => lost.extend(lost::keys(name, keys, secret, &values)),
+                None if has_data && !lost::is_there(objects, name) => lost.push(lost::whole(name)),
+                None => {}
+            }
             for key in keys {
                 let missing = values.get(*key).is_none_or(|it| it.expose().is_empty());
                 if missing {
@@ -113,6 +127,7 @@ impl Held {
             uid,
             secrets,
             given,
+            lost,
         }
     }
 
@@ -135,16 +150,16 @@ impl Held {
         self.given.get(exposure.given()?)?.authority.as_deref()
     }
 
-    /// Passwords that somebody has set and that files and URLs cannot hold.
+    /// Passwords and keys that are gone, and passwords that somebody has set and that files and URLs cannot hold.
     pub(crate) fn problems(&self) -> Vec<String> {
         let unreserved = |it: char| it.is_ascii_alphanumeric() || "-._~".contains(it);
         let accounts = self.secrets.get(ACCOUNTS).into_iter().flatten();
-        accounts
+        let unusable = accounts
             .filter(|(_, password)| !password.expose().chars().all(unreserved))
             .map(|(key, _)| {
                 format!("Secret {ACCOUNTS}: {key} may only have letters, digits, `-`, `.`, `_` and `~`, and no line break at its end")
-            })
-            .collect()
+            });
+        self.lost.iter().cloned().chain(unusable).collect()
     }
 
     /// The Secrets of passwords and keys that the namespace lacks for the cloud of this name.
@@ -184,6 +199,13 @@ impl Held {
             .and_then(|all| all.get(account))
             .cloned()
             .unwrap_or_default()
+    }
+
+    /// The keys of a Secret that this version makes, for [`GENERATED`].
+    pub(crate) fn generated(name: &str) -> String {
+        let mut all = SECRETS.iter().filter(|(it, _)| *it == name);
+        all.next()
+            .map_or_else(String::new, |(_, keys)| keys.join(","))
     }
 
     /// The content of a Secret.

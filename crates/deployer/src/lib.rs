@@ -42,12 +42,13 @@ pub use self::held::{Held, PART_OF, UID};
 pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};
 pub use self::parameters::{
-    Compute, DashboardParameters, Driver, Exposure, Fake, Hypervisors, Mode, Parameters,
-    ParametersError, ServiceParameters, Tls,
+    Compute, DashboardParameters, Driver, Exposure, Fake, Hypervisors, Mode, Nodes, Parameters,
+    ParametersError, Resources, ServiceParameters, Storage, Tls,
 };
 pub use self::plan::{
     Action, Cause, Change, FIELD_MANAGER, Plan, PlannedStep, Progress, Reason, Reported, Restart,
     Situation, State, Verb, Why, digest, plan, progress, removal, why,
 };
 pub use self::release::Release;
+pub use self::service::edge::ports as edge_ports;
 pub use self::service::{Service, configure};

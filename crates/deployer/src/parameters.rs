@@ -21,6 +21,12 @@ pub struct Parameters {
     /// Name of the region in the catalogue.
     #[serde(default = "region")]
     pub region: String,
+    /// The nodes that run the cloud.
+    #[serde(default)]
+    pub nodes: Nodes,
+    /// The volumes.
+    #[serde(default)]
+    pub storage: Storage,
     /// The network service.
     #[serde(default)]
     pub network: Network,
@@ -156,6 +162,8 @@ pub struct Services {
 pub struct ServiceParameters {
     /// Options of its configuration file, by section and name.
     pub config: BTreeMap<String, BTreeMap<String, Json>>,
+    /// What each of its programs requests, and gets at most.
+    pub resources: Resources,
 }
 
 /// Settings of the dashboard.
@@ -164,16 +172,19 @@ pub struct ServiceParameters {
 pub struct DashboardParameters {
     /// Its settings, by name: they have no sections.
     pub config: BTreeMap<String, Json>,
+    /// What it requests, and gets at most.
+    pub resources: Resources,
 }
 
 mod exposure;
+mod place;
 
 pub use self::exposure::{Exposure, Mode, Tls};
+pub use self::place::{Nodes, Resources, Storage};
 
 /// Fields of the design that are not built. They are rejected by name, and not as a typing error.
-const NOT_BUILT: [&str; 14] = [
+const NOT_BUILT: [&str; 12] = [
     "replicas",
-    "nodes",
     "images",
     "database",
     "messaging",
@@ -181,7 +192,6 @@ const NOT_BUILT: [&str; 14] = [
     "compute.virtType",
     "compute.drain",
     "compute.groups",
-    "storage",
     "update",
     "services.cinder",
     "services.octavia",
@@ -189,7 +199,7 @@ const NOT_BUILT: [&str; 14] = [
 ];
 
 /// Fields of each service that are not built.
-const NOT_BUILT_OF_SERVICES: [&str; 4] = ["replicas", "resources", "configFrom", "policy"];
+const NOT_BUILT_OF_SERVICES: [&str; 3] = ["replicas", "configFrom", "policy"];
 
 /// Services that no longer exist.
 const RETIRED: [(&str, &str); 2] = [
@@ -224,6 +234,8 @@ impl Parameters {
         Self {
             release,
             region: region(),
+            nodes: Nodes::default(),
+            storage: Storage::default(),
             network: Network::default(),
             compute: None,
             exposure: None,
@@ -293,7 +305,7 @@ impl Parameters {
             },
             Err(error) => Err(ParametersError {
                 path: at(&error.path().to_string().replace('?', "")),
-                problem: error.into_inner().to_string(),
+                problem: worded(&error.into_inner().to_string()),
             }),
         }
     }
@@ -314,7 +326,23 @@ impl Parameters {
             }
         }
         let wrong = self.compute.as_ref().and_then(|it| it.fake.wrong());
-        wrong.or_else(|| self.exposure.as_ref()?.wrong())
+        let wrong = wrong.or_else(|| self.exposure.as_ref()?.wrong());
+        let wrong = wrong.or_else(|| self.nodes.wrong());
+        let wrong = wrong.or_else(|| self.storage.wrong());
+        let services = Service::ALL.map(|it| (it.name(), &self.service(it).resources));
+        let mut services = services
+            .into_iter()
+            .chain([("horizon", &self.services.horizon.resources)]);
+        wrong.or_else(|| services.find_map(|(name, it)| it.wrong(name)))
+    }
+
+    /// What each program of a part requests, and gets at most.
+    pub(crate) fn resources(&self, part: &str) -> Option<&Resources> {
+        let found = match part {
+            "horizon" => &self.services.horizon.resources,
+            part => &self.service(Service::named(part)?).resources,
+        };
+        (!found.is_empty()).then_some(found)
     }
 
     /// The settings of a service.
@@ -369,6 +397,18 @@ fn vlans(text: &str) -> bool {
 
 fn region() -> String {
     "RegionOne".to_owned()
+}
+
+/// Serde's message, without the names of Rust's types of numbers.
+fn worded(message: &str) -> String {
+    let types = ["u8", "u16", "u32", "u64", "i32", "i64"];
+    let rest = types
+        .iter()
+        .find_map(|name| message.strip_suffix(name)?.strip_suffix(", expected "));
+    match rest {
+        Some(rest) => format!("{rest}, expected a whole number"),
+        None => message.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -4,11 +4,12 @@
 
 pub(crate) mod definition;
 pub(crate) mod edge;
-mod fake;
+pub(crate) mod fake;
 mod glance;
 pub(crate) mod horizon;
 mod keystone;
 mod mariadb;
+mod mark;
 mod memcached;
 mod neutron;
 mod nova;
@@ -112,7 +113,7 @@ pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> (Vec<Definition>, Vec<S
         keystone::definition(cloud, held),
         glance::definition(cloud, held),
         placement::definition(cloud, held),
-        ovn::definition(cloud),
+        ovn::definition(cloud, held),
         neutron::definition(cloud, held),
         nova::definition(cloud, held),
         horizon::definition(cloud, held),

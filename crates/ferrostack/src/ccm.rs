@@ -2,9 +2,9 @@
 
 mod files;
 pub(crate) mod manifests;
+mod serving;
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,15 +15,14 @@ use kube::Client;
 use openstack::session::{Session, SessionOptions};
 use openstack::{PoolOptions, Timeouts};
 use operator::election;
-use operator::health::{self, Readiness};
+use operator::health::Readiness;
 use operator::metrics::Metrics;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::CloudControllerManager;
 use crate::environment::Environment;
-use crate::manager::{self, Won, serve};
-use crate::up::pki;
+use crate::manager::{self, Won};
 
 /// The interval in which cloud.conf, and the files that it refers to, are read.
 const RELOAD: Duration = Duration::from_secs(10);
@@ -38,8 +37,14 @@ pub(crate) async fn run(
     for (flag, why) in args.idle.given() {
         say(&format!("{flag} has no effect: {why}"));
     }
+    if environment.non_empty("OCCM_WAIT_LB_ACTIVE_STEPS").is_some() {
+        say(
+            "OCCM_WAIT_LB_ACTIVE_STEPS has no effect: nothing here waits for a load balancer in steps",
+        );
+    }
     let mut controllers = controllers(&args.controllers)?;
     controllers.route &= args.configure_cloud_routes;
+    serving::check(args)?;
     let election = election(args);
     election.check()?;
     let files::Loaded { settings, warnings } = files::load(&args.cloud_config, environment)?;
@@ -67,7 +72,7 @@ pub(crate) async fn run(
     let stop = shutdown.child_token();
     let _end = stop.clone().drop_guard();
     let (readiness, metrics) = (Readiness::waiting_for("the API server"), Metrics::default());
-    serve_health(args, readiness.clone(), metrics.clone(), &stop, &say).await?;
+    serving::serve(args, readiness.clone(), metrics.clone(), &stop, &say).await?;
     client
         .apiserver_version()
         .await
@@ -217,28 +222,6 @@ async fn log_in(settings: &Settings, options: &SessionOptions) -> anyhow::Result
             .map(drop)
             .context("logging in to the cloud of cloud.conf"),
     }
-}
-
-/// Serves /healthz for all clients, and /metrics on a loopback address, since it needs no authentication.
-async fn serve_health(
-    args: &CloudControllerManager,
-    readiness: Readiness,
-    metrics: Metrics,
-    stop: &CancellationToken,
-    say: &impl Fn(&str),
-) -> anyhow::Result<()> {
-    if args.secure_port == 0 {
-        return Ok(());
-    }
-    let mut router = health::router(readiness);
-    if args.bind_address.is_loopback() {
-        router = router.merge(health::metrics(metrics));
-    }
-    let names = vec!["localhost".to_owned(), args.bind_address.to_string()];
-    let (_, identity) = pki::self_issued("cloud-controller-manager", names)?;
-    let address = SocketAddr::new(args.bind_address, args.secure_port);
-    let pair = (identity.certificate.as_str(), &identity.key);
-    serve::tls("health and metrics", address, pair, router, stop, say).await
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ pub(crate) use self::values::LatencyArg;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// What to log on standard error, such as `info` or `provider=debug,warn`.
+    /// Filter for the log on standard error, such as `info` or `provider=debug,warn`.
     #[arg(
         long,
         global = true,
@@ -76,91 +76,92 @@ pub(crate) struct Cli {
         default_value = "error"
     )]
     pub(crate) log: String,
-    /// Log as JSON, one object a line.
+    /// Write the log as JSON, one object per line.
     #[arg(long, global = true)]
     pub(crate) log_json: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Bring clusters up: API server, controllers and, without --cloud, a simulated OpenStack.
+    /// Create clusters: start an API server, the controllers and, without --cloud, a simulated OpenStack.
     Up(Box<Up>),
-    /// Show whether `up` runs, and what its clusters wait for.
+    /// Show whether `up` is running, and what its clusters are waiting for.
     Status(Status),
-    /// Stop an `up` that runs in the background; its clusters stay in the data directory.
+    /// Stop an `up` that is running in the background; its clusters are kept in the data directory.
     Down(Down),
-    /// Apply manifests: all of them, or none when one is rejected.
+    /// Apply manifests; if one of them is rejected, none is applied.
     Apply(Apply),
-    /// Install kinds, permissions, webhooks and managers in an existing Kubernetes cluster.
+    /// Make an existing Kubernetes cluster a management cluster: install CRDs, RBAC, webhooks and managers.
     ///
-    /// On a cluster with the core provider of another program, only the providers that are named are installed, as by
-    /// `clusterctl init`. Nothing is written when any of it is rejected, or when the cluster has controllers of another
-    /// program for the same kinds.
+    /// If the cluster already has the core provider of another program, only the providers that are named are
+    /// installed, as by `clusterctl init`. Nothing is changed if a part is rejected, or if controllers of another
+    /// program already manage the same kinds.
     Init(Box<Init>),
-    /// Run the controllers on any Kubernetes cluster.
+    /// Run the controllers against a Kubernetes cluster.
     Manager(Box<Manager>),
-    /// Run the cloud controller manager: nodes and load balancers of a cluster on OpenStack.
+    /// Run the cloud controller manager of a cluster on OpenStack: nodes, routes and load balancers.
     CloudControllerManager(Box<CloudControllerManager>),
     /// Check or generate the configuration file of the cloud controller manager.
     #[command(subcommand)]
     CloudConf(CloudConf),
-    /// Print the variables of templates that give access to a cloud, for a shell to read; secrets included.
+    /// Print the template variables with a cloud's credentials, including secrets, for use in a shell.
     Env(Env),
-    /// Print manifests from templates.
+    /// Generate manifests.
     #[command(subcommand)]
     Generate(Generate),
-    /// Convert manifests of Cluster API and of this provider to another version of their kinds.
+    /// Convert manifests of Cluster API and of this provider to another API version.
     ///
-    /// Objects of other kinds stay as they are. Fields that the other version lacks are kept in an annotation.
+    /// Objects of other kinds are not changed. Fields that the other version does not have are kept in an annotation.
     Convert(Convert),
-    /// Show clusters with all of their objects.
+    /// Show the objects of clusters and their state.
     #[command(subcommand)]
     Describe(Describe),
-    /// Print why an object is not ready: what it waits for, down to the last cause, and what to do.
+    /// Explain why an object is not ready: what it is waiting for, the root cause, and what to do about it.
     Why(Why),
     /// List clusters, or print a cluster's kubeconfig.
     #[command(subcommand)]
     Get(Get),
-    /// Delete a cluster, or providers that `init` has installed.
+    /// Delete a cluster, or providers that `init` installed.
     ///
-    /// `delete cluster` deletes a cluster and everything that belongs to it. With flags that name providers, what `init` has
-    /// installed for them is deleted; their kinds and the namespace stay unless they are included.
+    /// `delete cluster` deletes a cluster and everything that belongs to it. With the flags for providers, what
+    /// `init` installed for these providers is deleted; their CRDs and the namespace are kept unless --include-crd
+    /// and --include-namespace are given.
     Delete(Box<Delete>),
-    /// Upgrade the providers that `init` has installed to the version of this program.
+    /// Upgrade the providers that `init` installed to the version of this program.
     #[command(subcommand)]
     Upgrade(Upgrade),
     /// Show what this program can install.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Begin, pause, resume or undo the replacement of machines.
+    /// Restart, pause, resume or undo the rollout of machines.
     #[command(subcommand)]
     Rollout(Rollout),
-    /// Show what a change of a ClusterClass or of a cluster's topology would do.
+    /// Preview changes of ClusterClasses and of clusters that have a topology.
     #[command(subcommand)]
     Topology(Topology),
-    /// Move clusters to another management cluster, or to files and back.
+    /// Move clusters to another management cluster, or to and from files.
     Move(Box<Move>),
     /// Back up and restore the data directory of `up`.
     #[command(subcommand)]
     Admin(Admin),
-    /// Run a simulated OpenStack cloud, or simulated guests on the servers of another one.
+    /// Run a simulated OpenStack cloud, or simulated guests on the servers of another cloud.
     Simulate(Simulate),
-    /// OpenStack on Kubernetes: the configuration of its services, and the plan for a cluster.
+    /// Deploy OpenStack on Kubernetes, or rehearse it on simulated nodes.
     #[command(subcommand, name = "openstack")]
     OpenStack(OpenStack),
-    /// Print a script that completes commands and flags in a shell.
+    /// Print a shell completion script.
     Completion(Completion),
     /// Print the version of this program and of the running API server.
     Version(Version),
-    /// Write the manual pages of all commands.
+    /// Write manual pages of all commands to a directory.
     Man(Man),
 }
 
-/// Where the running API server is found.
+/// How to find the running API server.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServerArgs {
-    /// Kubeconfig of the management API [default: that of --data-dir, then KUBECONFIG, then that of the default data
-    /// directory].
+    /// Kubeconfig of the management cluster [default: that of --data-dir, then KUBECONFIG, then that of the default
+    /// data directory].
     #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context].

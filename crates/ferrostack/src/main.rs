@@ -20,6 +20,7 @@
 mod admin;
 mod apply;
 mod apply_files;
+mod at_rest;
 mod ccm;
 mod cli;
 mod cloud_conf;
@@ -263,7 +264,8 @@ fn set_up(cli: &Cli) -> anyhow::Result<()> {
         .map_err(|_| anyhow::anyhow!("another TLS provider is installed already"))
 }
 
-/// A token that is cancelled by Ctrl-C or SIGTERM; a second Ctrl-C terminates the process at once.
+/// For commands that go on until interrupted: a token that is cancelled by Ctrl-C or SIGTERM; a second Ctrl-C terminates the
+/// process at once.
 fn stop_on_signal() -> anyhow::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
     let token = CancellationToken::new();
@@ -271,6 +273,7 @@ fn stop_on_signal() -> anyhow::Result<CancellationToken> {
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
     );
+    tokio::spawn(at_rest::return_memory(token.clone()));
     let stopping = token.clone();
     tokio::spawn(async move {
         tokio::select! {

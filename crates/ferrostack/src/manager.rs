@@ -19,6 +19,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use api::providers::Provider;
 use kube::{Client, Config};
+use operator::controller::Objects;
 use operator::election::{self, Leader, Lost};
 use operator::health::{self, Readiness};
 use operator::metrics::Metrics;
@@ -53,6 +54,7 @@ pub(crate) async fn run(
     let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
     let clouds = args.openstack_namespace.as_ref();
     let subset = Subset::new(args.providers.iter().map(|it| it.0), clouds.is_some());
+    check(args, &subset)?;
     let election = election(&args.election, &namespace, &subset);
     election.check()?;
     let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
@@ -176,25 +178,54 @@ fn election(args: &Election, namespace: &str, subset: &Subset) -> election::Conf
     }
 }
 
+/// A flag that can have no effect is refused.
+fn check(args: &Manager, subset: &Subset) -> anyhow::Result<()> {
+    let lost = args.ineffective(|provider| subset.has(provider));
+    let Some(flag) = lost.first() else {
+        return Ok(());
+    };
+    bail!(
+        "--{flag} would have no effect: it is about controllers that this manager does not run (--providers {})",
+        subset.names(",")
+    )
+}
+
 fn options(
     args: &Manager,
     subset: &Subset,
     metrics: Metrics,
 ) -> (Option<clusterapi::Options>, Option<provider::Options>) {
-    let core = clusterapi::Options {
+    let objects = Objects {
+        filter: args.watch_filter.clone(),
+        resync: args.sync_period,
+    };
+    let mut core = clusterapi::Options {
         metrics: metrics.clone(),
         namespace: args.namespace.clone(),
-        limits: args.core.limits(),
+        limits: args.concurrency.limits(),
+        objects: objects.clone(),
+        synced: clusterapi::Synced {
+            labels: args.additional_sync_machine_labels.clone(),
+            annotations: args.additional_sync_machine_annotations.clone(),
+        },
         providers: subset.providers().clone(),
         ..clusterapi::Options::default()
     };
+    if let Some(clusters) = args.concurrency.clustercache_concurrency {
+        core.connections = clusters;
+    }
+    let defaults = provider::Options::default();
+    let of_clusters = args.concurrency.openstackcluster_concurrency;
+    let of_machines = args.concurrency.openstackmachine_concurrency;
+    let timeout = args.bootstrap_timeout;
     let infrastructure = provider::Options {
         namespace: args.namespace.clone(),
-        cluster_concurrency: args.openstackcluster_concurrency,
-        machine_concurrency: args.openstackmachine_concurrency,
-        bootstrap_timeout: args.bootstrap_timeout,
+        objects,
+        cluster_concurrency: of_clusters.unwrap_or(defaults.cluster_concurrency),
+        machine_concurrency: of_machines.unwrap_or(defaults.machine_concurrency),
+        bootstrap_timeout: timeout.unwrap_or(defaults.bootstrap_timeout),
         metrics,
-        ..provider::Options::default()
+        ..defaults
     };
     (
         subset.has_clusterapi().then_some(core),

@@ -63,7 +63,6 @@ pub(crate) async fn status(args: &Status, environment: &Environment) -> anyhow::
         program: &environment.program,
         data: &data,
         simulator: data.join("cloud.db").exists().then_some(""),
-        cloud: None,
         exits: false,
     };
     lines.extend(welcome.commands(&clusters));

@@ -128,7 +128,6 @@ pub(crate) async fn run(
         program: &environment.program,
         data: data.path(),
         simulator: simulated.as_ref().map(|simulated| simulated.url.as_str()),
-        cloud: args.cloud.as_deref(),
         exits: args.exit_when_ready,
     };
     let work = async {

@@ -1,5 +1,6 @@
 //! Controllers: bounded concurrency, back-off per object, contained panics, metrics.
 
+use std::collections::BTreeMap;
 use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::hash::Hash;
@@ -7,6 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use api::names::WATCH_FILTER_LABEL;
 use futures::{FutureExt, StreamExt};
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::ObjectRef;
@@ -19,8 +21,45 @@ use crate::metrics::Metrics;
 use crate::retry::{Failures, Retry, When};
 use crate::words::chain;
 
-/// The interval in which every object is reconciled without a change, as `--sync-period` of the Go managers.
+/// The interval in which every object is reconciled without a change; a reconcile returns it for an object that is at
+/// rest. [`Objects::resync`] takes its place.
 pub const RESYNC: Duration = Duration::from_secs(600);
+
+/// Which objects a controller reconciles, and how often when they are at rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Objects {
+    /// Only objects whose label `cluster.x-k8s.io/watch-filter` has this value, as `--watch-filter` of the Go managers.
+    pub filter: Option<String>,
+    /// The interval in place of [`RESYNC`], as `--sync-period` of the Go managers.
+    pub resync: Duration,
+}
+
+impl Default for Objects {
+    fn default() -> Self {
+        Self {
+            filter: None,
+            resync: RESYNC,
+        }
+    }
+}
+
+impl Objects {
+    /// Whether an object with these labels is reconciled.
+    fn include(&self, labels: &BTreeMap<String, String>) -> bool {
+        let Some(value) = &self.filter else {
+            return true;
+        };
+        labels.get(WATCH_FILTER_LABEL) == Some(value)
+    }
+
+    /// `action`, with the interval of an object at rest.
+    fn paced(&self, action: Action) -> Action {
+        match action == Action::requeue(RESYNC) {
+            true => Action::requeue(self.resync),
+            false => action,
+        }
+    }
+}
 
 /// The configuration of a controller.
 #[derive(Clone, Debug)]
@@ -29,6 +68,8 @@ pub struct Settings {
     pub name: &'static str,
     /// The maximum number of concurrent reconciles.
     pub concurrency: u16,
+    /// Which objects are reconciled, and how often.
+    pub objects: Objects,
     /// The metrics of reconciles.
     pub metrics: Metrics,
     /// Stops the controller after the running reconciles.
@@ -98,15 +139,21 @@ async fn run_with<K, C, E, F, Fut>(
     let Settings {
         name,
         concurrency,
+        objects,
         metrics,
         shutdown,
     } = settings;
+    let objects = Arc::new(objects);
     let (known, of_deleted) = (Arc::clone(&failures), Arc::clone(&failures));
     let counted = metrics.clone();
     let reconcile = move |object: Arc<K>, ctx: Arc<C>| {
         let (reconcile, failures, metrics) =
             (reconcile.clone(), Arc::clone(&failures), counted.clone());
+        let objects = Arc::clone(&objects);
         async move {
+            if !objects.include(object.labels()) {
+                return Ok(Action::await_change());
+            }
             let started = Instant::now();
             let key = ObjectRef::from_obj(object.as_ref());
             let result = AssertUnwindSafe(reconcile(object, ctx))
@@ -116,7 +163,7 @@ async fn run_with<K, C, E, F, Fut>(
             match result {
                 Ok(Ok(action)) => {
                     failures.forget(&key);
-                    Ok(action)
+                    Ok(objects.paced(action))
                 }
                 Ok(Err(source)) => Err(Failure::Error(source)),
                 Err(_) => Err(Failure::Panic),

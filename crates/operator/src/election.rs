@@ -131,7 +131,7 @@ pub async fn elected(client: Client, config: Config) -> Result<Leader, ElectionE
     let mut lease = Watched::new(client.clone(), config);
     let mut holder = None;
     loop {
-        match lease.look().await {
+        match lease.read().await {
             Ok(()) => {}
             Err(problem) => warn!("leader election on {}: {problem}", lease.config.title()),
         }
@@ -209,7 +209,7 @@ async fn keep(manager: Arc<LeaseManager>, mut lease: Watched) -> Lost {
     };
     let watching = async {
         loop {
-            if let Err(problem) = lease.look().await {
+            if let Err(problem) = lease.read().await {
                 warn!("leader election on {}: {problem}", lease.config.title());
             }
             if let Some(lost) = lease.lost() {
@@ -242,7 +242,7 @@ impl Watched {
     }
 
     /// Reads the Lease; no answer within a retry period is an error.
-    async fn look(&mut self) -> Result<(), String> {
+    async fn read(&mut self) -> Result<(), String> {
         let read = timeout(
             self.config.retry_period,
             self.api.get_opt(&self.config.name),
@@ -292,7 +292,7 @@ impl Watched {
         // Two candidates that see an expired Lease may both acquire it for a moment: kube-lease-manager clears it
         // without a precondition. After its longest pause (one second) there is one holder.
         sleep(retry_period).await;
-        if let Err(problem) = self.look().await {
+        if let Err(problem) = self.read().await {
             warn!("leader election on {}: {problem}", self.config.title());
             return None;
         }

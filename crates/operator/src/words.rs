@@ -15,6 +15,13 @@ const LAYERS: [&str; 8] = [
     "tcp connect error",
 ];
 
+/// The beginning of the text of such a layer, which goes on with a URL.
+const SENDING: &str = "error sending request";
+
+fn is_layer(text: &str) -> bool {
+    LAYERS.contains(&text) || text.starts_with(SENDING)
+}
+
 /// An error with the chain of its causes, on one line. Errors of API servers have the words of the server; those of
 /// connections say that it does not answer, and why. Neither has a debug form or a number of the operating system.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
@@ -28,7 +35,7 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
         let part = without_source(error);
         next = error.source();
         // A layer is named only if nothing else is known.
-        if !(LAYERS.contains(&part.as_str()) && (next.is_some() || !text.is_empty())) {
+        if !(is_layer(&part) && (next.is_some() || !text.is_empty())) {
             append(&mut text, &part);
         }
     }
@@ -63,6 +70,8 @@ pub fn of_request(error: &kube::Error) -> String {
                 why => format!("the API server does not answer: {why}"),
             }
         }
+        // Its text has that of all its causes, with the layers of the HTTP client.
+        kube::Error::ReadEvents(_) => format!("the stream of events ended: {}", last(error)),
         other => {
             let mut text = plain(&other.to_string());
             append(&mut text, &last(other));
@@ -98,6 +107,10 @@ fn last(error: &(dyn Error + 'static)) -> String {
     }
     // An error with a text of its own, such as that of our limit, says more than its kind.
     let system = last.downcast_ref::<io::Error>();
+    // TLS has a text of its own for it, with the address of its documentation.
+    if system.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof) {
+        return "the connection was closed".to_owned();
+    }
     match system
         .filter(|error| error.get_ref().is_none())
         .map(io::Error::kind)

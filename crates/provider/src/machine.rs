@@ -5,6 +5,7 @@ pub mod desired;
 pub mod facts;
 mod inputs;
 pub mod observed;
+pub mod pairs;
 pub mod plan;
 mod prepare;
 mod running;
@@ -225,10 +226,7 @@ async fn create(
 ) -> Result<Option<String>, Error> {
     let (ctx, object) = (work.ctx, work.object);
     if observed.server().is_some() {
-        let waits = work
-            .apply(kinds, plan::surplus, |step, _| plan::deletion(step))
-            .await?;
-        return Ok(waits.into_iter().next());
+        return change(work, next, kinds, observed).await;
     }
     let scope = facts::Scope {
         cluster_name: needs.cluster.name_any(),
@@ -255,6 +253,41 @@ async fn create(
     let status = next.status.get_or_insert_default();
     status::resources(status, &facts, &desired, &work.known());
     Ok(result?.into_iter().next())
+}
+
+/// Deletes duplicates of a machine with a server, and changes what may change; returns what to wait for.
+async fn change(
+    work: &Work<'_>,
+    next: &mut OpenStackMachine,
+    kinds: &[Kind],
+    observed: &Observed,
+) -> Result<Option<String>, Error> {
+    let mut all = pairs::of(work.object);
+    let mut announced = next.clone();
+    if pairs::announce(&mut announced, &all, observed) {
+        let before = OpenStackMachine {
+            metadata: next.metadata.clone(),
+            ..work.object.clone()
+        };
+        let after = OpenStackMachine {
+            status: announced.status.clone(),
+            ..before.clone()
+        };
+        let stored = patch::status(&api(work.ctx, work.object), &before, &after).await;
+        let stored = stored.map_err(Error::kubernetes("recording the allowed address pairs"))?;
+        next.metadata = stored.map_or(before.metadata, |stored| stored.metadata);
+        next.status = announced.status;
+        all = pairs::of(&OpenStackMachine {
+            spec: work.object.spec.clone(),
+            ..next.clone()
+        });
+    }
+    let plan = |observed: &Observed| plan::existing(&all, observed);
+    let waits = work
+        .apply(kinds, plan, |step, _| plan::change(step))
+        .await?;
+    pairs::record(next, &all, observed);
+    Ok(waits.into_iter().next())
 }
 
 /// The server of the machine was deleted, or cannot be proven to be its server. It is not replaced: a new server needs

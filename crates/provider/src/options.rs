@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use openstack::{CloudPool, PoolOptions};
+use operator::controller::Objects;
 use operator::metrics::Metrics;
 
 /// The configuration of the provider; `Options::default()` has the defaults of the flags of the Go provider.
@@ -10,8 +11,9 @@ use operator::metrics::Metrics;
 pub struct Options {
     /// The only namespace to watch (`--namespace`); all when absent.
     pub namespace: Option<String>,
-    /// Only objects whose label `cluster.x-k8s.io/watch-filter` has this value (`--watch-filter`).
-    pub watch_filter: Option<String>,
+    /// Only objects whose label `cluster.x-k8s.io/watch-filter` has a value (`--watch-filter`), and how often those at rest
+    /// are reconciled (`--sync-period`).
+    pub objects: Objects,
     /// The maximum number of concurrent reconciles of OpenStackClusters.
     pub cluster_concurrency: u16,
     /// The maximum number of concurrent reconciles of OpenStackMachines.
@@ -31,7 +33,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             namespace: None,
-            watch_filter: None,
+            objects: Objects::default(),
             cluster_concurrency: 10,
             machine_concurrency: 10,
             bootstrap_timeout: Duration::from_secs(120),

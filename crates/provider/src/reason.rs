@@ -113,6 +113,8 @@ reasons! {
     BootstrapFailed,
     /// Neutron rejected a port.
     PortCreateFailed,
+    /// Neutron rejected a change of a port.
+    PortUpdateFailed,
     /// Cinder rejected a volume.
     VolumeCreateFailed,
     /// A request to the cloud failed.

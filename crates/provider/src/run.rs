@@ -88,6 +88,7 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
     let settings = Settings {
         name: MACHINES,
         concurrency: ctx.options.machine_concurrency,
+        objects: ctx.options.objects.clone(),
         metrics: ctx.options.metrics.clone(),
         shutdown,
     };
@@ -148,6 +149,7 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
     let settings = Settings {
         name: CLUSTERS,
         concurrency: ctx.options.cluster_concurrency,
+        objects: ctx.options.objects.clone(),
         metrics: ctx.options.metrics.clone(),
         shutdown,
     };
@@ -173,7 +175,7 @@ fn cluster_keys(object: &OpenStackCluster) -> BTreeSet<Key> {
 /// The configuration of the watch of one of our kinds.
 fn config(options: &Options) -> watcher::Config {
     let config = watcher::Config::default();
-    match &options.watch_filter {
+    match &options.objects.filter {
         Some(value) => config.labels(&format!("{}={value}", api::names::WATCH_FILTER_LABEL)),
         None => config,
     }

@@ -21,6 +21,9 @@ mod killing;
 #[path = "provider/machine.rs"]
 mod machine;
 
+#[path = "provider/pairs.rs"]
+mod pairs;
+
 #[path = "provider/trouble.rs"]
 mod trouble;
 

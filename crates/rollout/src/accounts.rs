@@ -68,9 +68,9 @@ impl Known {
         steps.collect()
     }
 
-    /// Looks at the stores that can be asked and of which nothing is known, and writes what is missing there. Returns
+    /// Reads the stores that can be asked and of which nothing is known, and writes what is missing there. Returns
     /// whether there were any.
-    pub(crate) async fn look(
+    pub(crate) async fn read_and_write(
         &self,
         look: &Look<'_>,
         progress: &Progress,

@@ -113,7 +113,11 @@ async fn rolled_out(
         deployer::progress(&graph, &plan, &seen.objects, &seen.pods, known)
     };
     let mut progress = now(&known);
-    if context.accounts.look(&look, &progress, &mut known).await {
+    if context
+        .accounts
+        .read_and_write(&look, &progress, &mut known)
+        .await
+    {
         progress = now(&known);
     }
     let applied = apply::apply(&context.client, cloud, &graph, &progress, &seen.objects).await;

@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::Api;
 use kube::runtime::watcher;
 use operator::client::Requests;
-use operator::controller::{self, Settings};
+use operator::controller::{self, Objects, Settings};
 use operator::events::Recorder;
 use operator::metrics::Metrics;
 use operator::watch::Reports;
@@ -74,6 +74,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
     let settings = Settings {
         name: NAME,
         concurrency: 4,
+        objects: Objects::default(),
         metrics: options.metrics,
         shutdown,
     };

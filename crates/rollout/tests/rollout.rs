@@ -4,6 +4,8 @@
 
 #[path = "rollout/accounts.rs"]
 mod accounts;
+#[path = "rollout/causes.rs"]
+mod causes;
 #[path = "rollout/compared.rs"]
 mod compared;
 #[path = "rollout/faults.rs"]

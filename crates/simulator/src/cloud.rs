@@ -180,6 +180,7 @@ impl Cloud {
             extensions: options.extensions.clone(),
             console: RwLock::new(None),
             server_faults: Mutex::new(Vec::new()),
+            guest_faults: Mutex::new(Vec::new()),
             reclaim_seconds: AtomicU64::new(0),
         };
         let clock = Clock::default();

@@ -50,6 +50,7 @@ use self::cluster::Clusters;
 use self::console::Consoles;
 use self::fleet::Fleet;
 use self::record::StateDir;
+use crate::etcd::Etcd;
 use crate::world::World;
 
 pub use self::outside::Outside;
@@ -94,6 +95,7 @@ impl Default for Options {
 #[derive(Clone, Debug)]
 pub struct Guests {
     consoles: Consoles,
+    shared: Arc<Shared>,
     stopped: CancellationToken,
 }
 
@@ -117,14 +119,15 @@ impl Guests {
             consoles.clone(),
         );
         let (events, heard) = mpsc::unbounded_channel();
-        let fleet = Fleet::new(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             options,
             consoles: consoles.clone(),
             state,
             clusters,
             events,
             permits: Semaphore::new(BOOTS),
-        }));
+        });
+        let fleet = Fleet::new(Arc::clone(&shared));
         let stopped = CancellationToken::new();
         let done = stopped.clone().drop_guard();
         tokio::spawn(async move {
@@ -133,12 +136,21 @@ impl Guests {
             keepers.wait().await;
             drop(done);
         });
-        Self { consoles, stopped }
+        Self {
+            consoles,
+            shared,
+            stopped,
+        }
     }
 
     /// The console log of an instance: the output of cloud-init and kubeadm. Empty for an unknown instance.
     pub fn console(&self, instance_id: &str) -> String {
         self.consoles.text(instance_id)
+    }
+
+    /// The etcd of each workload cluster that is served.
+    pub async fn etcds(&self) -> Vec<Arc<Etcd>> {
+        self.shared.clusters.etcds().await
     }
 
     /// Waits until all tasks have ended after `shutdown` and all state is on disk.

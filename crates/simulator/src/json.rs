@@ -1,4 +1,4 @@
-//! A client for JSON objects of an API server, by path.
+//! A client for JSON objects of an API server, by path, and their texts.
 
 use http::{Method, Request, StatusCode};
 use kube::Client;
@@ -13,7 +13,7 @@ pub(crate) struct Json {
 
 /// A failed request.
 #[derive(Debug, thiserror::Error)]
-#[error("{method} {path}: {source}")]
+#[error("{method} {path}: {}", answer(.source))]
 pub(crate) struct Error {
     method: Method,
     path: String,
@@ -28,6 +28,20 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// What the API server answered, without the debug form of its Status, or why there is no answer.
+fn answer(source: &kube::Error) -> String {
+    match source {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        kube::Error::Api(status) => format!("{} {}", status.code, status.reason),
+        other => other.to_string(),
+    }
+}
+
+/// A text of an object; empty where there is none.
+pub(crate) fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 impl Json {
@@ -72,5 +86,26 @@ impl Json {
             .body(bytes.unwrap_or_default())
             .map_err(|error| fail(kube::Error::HttpError(error)))?;
         self.client.request::<Value>(request).await.map_err(fail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn a_failed_request_has_the_message_of_its_status_alone() {
+        let status = Status::failure("etcdserver: request timed out", "Timeout")
+            .with_code(500)
+            .boxed();
+        let error = Error {
+            method: Method::DELETE,
+            path: "/api/v1/nodes/a".to_owned(),
+            source: Box::new(kube::Error::Api(status)),
+        };
+        let text = "DELETE /api/v1/nodes/a: etcdserver: request timed out";
+        assert_eq!(error.to_string(), text);
     }
 }

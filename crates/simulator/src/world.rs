@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -64,6 +66,57 @@ impl fmt::Debug for Instance {
             .field("running", &self.running)
             .field("boot", &self.boot)
             .finish_non_exhaustive()
+    }
+}
+
+/// The property of a server that names a [`GuestFault`].
+pub const GUEST_FAULT: &str = "simulator:guest";
+
+/// What goes wrong with a guest although its server is in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuestFault {
+    /// `never-joins`: kubeadm fails at its first boot.
+    NeverJoins,
+    /// `joins-late=30`: it boots this many seconds later.
+    JoinsLate(Duration),
+    /// `kubelet-dies`: its kubelet reports no longer, while the server stays ACTIVE and its containers run.
+    KubeletDies,
+    /// `disk-gone`: with each start of the server its disk is that of the image again.
+    DiskGone,
+}
+
+impl GuestFault {
+    /// The fault of an instance, if there is one.
+    pub fn of(instance: &Instance) -> Option<Self> {
+        instance.metadata.get(GUEST_FAULT)?.parse().ok()
+    }
+}
+
+/// A text is not a [`GuestFault`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a fault of a guest: there are never-joins, joins-late=SECONDS, kubelet-dies and disk-gone"
+)]
+pub struct UnknownGuestFault(String);
+
+impl FromStr for GuestFault {
+    type Err = UnknownGuestFault;
+
+    fn from_str(text: &str) -> Result<Self, UnknownGuestFault> {
+        match text.split_once('=') {
+            None => match text {
+                "never-joins" => Some(Self::NeverJoins),
+                "kubelet-dies" => Some(Self::KubeletDies),
+                "disk-gone" => Some(Self::DiskGone),
+                _ => None,
+            },
+            Some(("joins-late", seconds)) => {
+                let seconds = seconds.parse::<u32>().ok();
+                seconds.map(|it| Self::JoinsLate(Duration::from_secs(it.into())))
+            }
+            Some(_) => None,
+        }
+        .ok_or_else(|| UnknownGuestFault(text.to_owned()))
     }
 }
 

@@ -67,7 +67,7 @@ pub struct Input<'a> {
 /// The objects of a Cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Desired {
-    /// The infrastructure that is no machine.
+    /// The infrastructure of the cluster as a whole.
     pub infrastructure: Value,
     /// The control plane; its reference to the template of its machines is set by [`Desired::refer`].
     pub control_plane: Value,

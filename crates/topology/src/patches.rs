@@ -12,7 +12,7 @@ use crate::variables::{self, BUILTIN, Named};
 /// The place of a template in a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The infrastructure that is no machine.
+    /// The infrastructure of the cluster as a whole.
     InfrastructureCluster,
     /// The control plane.
     ControlPlane,

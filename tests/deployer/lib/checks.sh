@@ -50,7 +50,7 @@ check_server() {
 	await_port
 	stage "a server"
 	url=$(client console url show --novnc probe -f value -c url)
-	[[ $url == "https://$address:6080/vnc_lite.html?path="* ]] || die "the console is at $url"
+	[[ $url == "https://$public:6080/vnc_lite.html?path="* ]] || die "the console is at $url"
 	restart_hypervisor "$host"
 	client server stop probe
 	client server start probe
@@ -81,30 +81,37 @@ restart_hypervisor() {
 	done
 }
 
+# from_outside COMMAND…: where users outside of the cluster are. On the cloud of the controller that is this machine, to
+# which the ports of the cloud are forwarded.
+from_outside() { if [[ $controller ]]; then "$@"; else inside "$@"; fi; }
+outside() { from_outside env "OS_CLIENT_CONFIG_FILE=$logins" openstack --os-cloud cloud "$@"; }
+
 # Users outside find every API by its public endpoint, with a certificate of the cloud's authority.
 check_edge() {
-	local directory=$work/openstack urls
-	mkdir -p "$directory"
-	kubectl get secret cloud-admin -o json | jq -er '.data["clouds.yaml"] | @base64d' |
-		sed "s#/etc/openstack/#$directory/#" >"$directory/clouds.yaml"
-	kubectl get secret cloud-admin -o json | jq -er '.data["ca.crt"] | @base64d' >"$directory/ca.crt"
-	outside() { inside env OS_CLIENT_CONFIG_FILE="$directory/clouds.yaml" openstack --os-cloud cloud "$@"; }
+	local urls
+	if [[ ! $controller ]]; then
+		kubectl get secret cloud-admin -o json | jq -er '.data["clouds.yaml"] | @base64d' |
+			sed "s#/etc/openstack/#$(dirname "$logins")/#" >"$logins"
+		kubectl get secret cloud-admin -o json | jq -er '.data["ca.crt"] | @base64d' >"$authority"
+	fi
+	[[ $(stat -c %a "$logins") == 600 ]] || die "$logins is readable for others"
 	urls=$(outside endpoint list --interface public -f value -c URL)
-	[[ $(grep -c "^https://$address:" <<<"$urls") == 5 && $(wc -l <<<"$urls") == 5 ]] || die "the public endpoints are ${urls//$'\n'/, }"
+	[[ $(grep -c "^https://$public:" <<<"$urls") == 5 && $(wc -l <<<"$urls") == 5 ]] || die "the public endpoints are ${urls//$'\n'/, }"
 	outside server list >/dev/null
 	outside network list >/dev/null
 	outside image save --file "$work/saved" probe
-	cmp -s "$work/saved" <(inside env OS_CLIENT_CONFIG_FILE="$directory/clouds.yaml" openstack --os-cloud cloud image save probe) || die "images differ at the edge"
+	cmp -s "$work/saved" <(client image save probe) || die "images differ at the edge"
 	[[ $(stat -c %s "$work/saved") == 65536 ]] || die "the image has $(stat -c %s "$work/saved") bytes"
-	inside curl -sSf --cacert "$directory/ca.crt" "https://$address:6080/vnc_lite.html" | grep -q noVNC || die "the page of consoles is not at the edge"
-	! inside curl -sSf "https://$address:5000/v3" >/dev/null 2>&1 || die "the certificate of the edge is trusted without its authority"
+	from_outside curl -sSf --cacert "$authority" "https://$public:6080/vnc_lite.html" | grep -q noVNC || die "the page of consoles is not at the edge"
+	! from_outside curl -sSf "https://$public:5000/v3" >/dev/null 2>&1 || die "the certificate of the edge is trusted without its authority"
 	say "the edge has every public endpoint, by TLS"
-	check_user_outside "$directory"
+	check_user_outside
+	stage "from outside"
 }
 
 # Who knows no more than clouds.yaml makes an image, a network and a server with a console, and deletes them.
 check_user_outside() {
-	local directory=$1 state url token
+	local state url token
 	[[ $(outside token issue -f value -c id) == gAAAA* ]] || die "Keystone gave no token at the edge"
 	outside image create --disk-format raw --container-format bare --file "$work/saved" outside >/dev/null
 	state=$(outside image show outside -f value -c status)
@@ -114,13 +121,13 @@ check_user_outside() {
 	state=$(outside server create --flavor tiny --image outside --network outside --wait outside -f value -c status || true)
 	[[ $state == *ACTIVE ]] || die "the server that was made through the edge is ${state:-not there}: $(outside server show outside -f value -c fault)"
 	url=$(outside console url show --novnc outside -f value -c url)
-	inside curl -sSf --cacert "$directory/ca.crt" "$url" | grep -q noVNC || die "there is no page of a console at $url"
-	check_dashboard "$directory"
+	from_outside curl -sSf --cacert "$authority" "$url" | grep -q noVNC || die "there is no page of a console at $url"
+	check_dashboard
 	# Nobody listens behind the console of an imaginary guest: the proxy answers, and then closes the connection.
 	token=${url##*%3D}
-	inside curl -sS --include --no-buffer --http1.1 --max-time 10 --cacert "$directory/ca.crt" -H 'Connection: Upgrade' -H 'Upgrade: websocket' \
-		-H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' -H "Origin: https://$address:6080" \
-		"https://$address:6080/?token=$token" >"$work/console" 2>/dev/null || true
+	from_outside curl -sS --include --no-buffer --http1.1 --max-time 10 --cacert "$authority" -H 'Connection: Upgrade' -H 'Upgrade: websocket' \
+		-H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' -H "Origin: https://$public:6080" \
+		"https://$public:6080/?token=$token" >"$work/console" 2>/dev/null || true
 	grep -aq '^HTTP/1.1 101 ' "$work/console" || die "the console answers $(head -c 200 "$work/console")"
 	outside server delete --wait outside
 	[[ -z $(outside server list --name outside -f value -c ID) ]] || die "the server is there after its deletion"
@@ -131,13 +138,13 @@ check_user_outside() {
 
 # A browser's way to the list of servers: the page of the login, its form, and the list, with the server that is there.
 check_dashboard() {
-	local directory=$1 jar=$work/cookies page=$work/page site=https://$address id status style
-	browse() { inside curl -sS --cacert "$directory/ca.crt" --cookie "$jar" --cookie-jar "$jar" --output "$page" --write-out '%{http_code} %{redirect_url}' "$@"; }
+	local jar=$work/cookies page=$work/page site=https://$public id status style
+	browse() { from_outside curl -sS --cacert "$authority" --cookie "$jar" --cookie-jar "$jar" --output "$page" --write-out '%{http_code} %{redirect_url}' "$@"; }
 	hidden() { sed -n "s/.*<input type=\"hidden\" name=\"$1\" value=\"\([^\"]*\)\".*/\1/p" "$page" | head -n 1; }
 	status=$(browse "$site/auth/login/")
 	[[ $status == '200 ' ]] || die "the page of the dashboard's login answers $status: $(head -c 300 "$page")"
 	style=$(grep -o '/static/dashboard/css/[^"]*\.css' "$page" | head -n 1 || true)
-	inside curl -sSf --cacert "$directory/ca.crt" --head "$site$style" | grep -qi '^content-type: text/css' || die "the dashboard has no style at ${style:-any path}"
+	from_outside curl -sSf --cacert "$authority" --head "$site$style" | grep -qi '^content-type: text/css' || die "the dashboard has no style at ${style:-any path}"
 	printf 'csrfmiddlewaretoken=%s&region=%s&username=admin&password=%s' "$(hidden csrfmiddlewaretoken)" "$(hidden region)" "$(password identity-admin)" >"$work/form"
 	status=$(browse --referer "$site/auth/login/" --data "@$work/form" "$site/auth/login/")
 	[[ $status == "302 $site/"* ]] || die "the login at the dashboard answers $status: $(grep -A 3 -i 'alert\|error' "$page" | head -c 500)"
@@ -145,9 +152,26 @@ check_dashboard() {
 	id=$(outside server show outside -f value -c id)
 	[[ $status == '200 ' ]] && grep -q "/project/instances/$id/" "$page" || die "the dashboard's list of servers answers $status, without $id"
 	# Without the cookie of the session there is only the login.
-	status=$(inside curl -sS --cacert "$directory/ca.crt" --output "$page" --write-out '%{http_code} %{redirect_url}' "$site/project/instances/")
+	status=$(from_outside curl -sS --cacert "$authority" --output "$page" --write-out '%{http_code} %{redirect_url}' "$site/project/instances/")
 	[[ $status == "302 $site/auth/login/?next=/project/instances/" ]] || die "without a login the dashboard answers $status"
 	say "at the dashboard the administrator logs in, and sees the server"
+	picture
+}
+
+# picture: the same by a browser, with a picture of the list in target/horizon.png.
+picture() {
+	local key
+	if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then
+		say "there is no browser, so that no picture is made: apt-get install chromium chromium-driver"
+		return
+	fi
+	# The browser trusts the key of a certificate that is verified here.
+	from_outside openssl s_client -connect "$public:443" -CAfile "$authority" -verify_ip "$public" -verify_return_error </dev/null >"$work/served" 2>"$work/verified" ||
+		die "the certificate of the dashboard is not trusted: $(tail -n 1 "$work/verified")"
+	key=$(openssl x509 -in "$work/served" -noout -pubkey | openssl pkey -pubin -outform DER | openssl dgst -sha256 -binary | base64)
+	password identity-admin >"$work/password"
+	from_outside "$python" "$here/browser.py" "https://$public" "$key" "$work/password" outside "$root/target/horizon.png" || die "the browser failed"
+	say "a browser logs in, and its list has the server: target/horizon.png has $(($(stat -c %s "$root/target/horizon.png") / 1000)) kB"
 }
 
 # Memory of the processes in Pods that no file backs. Those of the node itself are in no Pod.

@@ -1,7 +1,7 @@
 # Applies the steps of a cloud, each when those that it needs are ready, as their objects tell.
 
-# Longest time without a step that gets ready, in seconds.
-PATIENCE=300
+# Longest time without a step that gets ready, in seconds; half of the time that `openstack up` has. FERROSTACK_PATIENCE is for a busy machine.
+PATIENCE=${FERROSTACK_PATIENCE:-300}
 MANAGER=ferrostack-openstack
 
 say() { printf 'tests/deployer/run: %s\n' "$*"; }
@@ -13,7 +13,7 @@ began=${EPOCHREALTIME/./}
 last=$began
 since() { echo "$(((${EPOCHREALTIME/./} - $1) / 1000))e-3"; }
 stage() {
-	printf '%-34s %7.1f s\n' "$1" "$(since "$last")"
+	printf '%-34s %7.1f s   load %s\n' "$1" "$(since "$last")" "$(cut -d' ' -f1 /proc/loadavg)"
 	last=${EPOCHREALTIME/./}
 }
 kubectl() { "$root/target/tools/kubectl" -n openstack "$@"; }
@@ -44,11 +44,12 @@ UNREADY='.items[] | .status as $is | (.spec.replicas // 1) as $wanted | {step: .
 	elif .kind == "Deployment" and ($is.availableReplicas // 0) < $wanted then "not available"
 	else null end)} | select(.why) | "\(.step) \(.why)"'
 
-# parameters: the file of the cloud (JSON, which is YAML): two hypervisors in two zones, and the edge on the node's address.
+# parameters: the file of the cloud (JSON, which is YAML): hypervisors in two zones, and the edge on the node's address.
 parameters() {
-	jq -cn --arg release "$release" --arg host "$address" '{release: $release, network: {physical: [{name: "public"}]},
-		compute: {driver: "Fake", fake: {hypervisors: 2, zones: ["az1", "az2"]}}, exposure: {mode: "Edge", host: $host}}' |
-		if [[ $scenario ]]; then reference_parameters; else cat; fi
+	jq -cn --arg release "$release" --arg host "$public" --arg address "$address" --argjson hypervisors "$hypervisors" '{release: $release,
+		network: {physical: [{name: "public"}]}, compute: {driver: "Fake", fake: {hypervisors: $hypervisors, zones: ["az1", "az2"]}},
+		exposure: {mode: "Edge", host: $host, addresses: [$address]}}' |
+		if [[ $scenario || $circle ]]; then reference_parameters; else cat; fi
 }
 
 # wanted: the names of the steps in their order; with --until those that it needs, too.
@@ -104,17 +105,22 @@ steps() {
 	done
 }
 
+# up ARGUMENT…: the controller until the cloud is ready. What it logs is searched for passwords.
+up() {
+	(cd "$root" && "$binary" --log rollout=debug,deployer=debug,operator=debug openstack up "$@" --exit-when-ready --timeout "$((2 * PATIENCE))s" 2>>"$work/up.log") ||
+		{ tail -n 5 "$work/up.log" >&2; return 1; }
+}
+
 # The same steps by the controller. Run again it writes nothing.
 controller() {
 	local versions
 	parameters >"$work/cloud.yaml"
-	up() { "$binary" openstack up -f "$work/cloud.yaml" --kubeconfig "$KUBECONFIG" --exit-when-ready --timeout 10m; }
-	up || die "openstack up failed"
+	up -f "$work/cloud.yaml" --on this-machine || die "openstack up failed"
 	stage "openstack up"
 	versions() { kubectl get secrets,configmaps,services,persistentvolumeclaims,statefulsets,deployments -o json |
 		jq -S '[.items[] | {kind, name: .metadata.name, generation: .metadata.generation, managers: [.metadata.managedFields[]? | select(.manager == "ferrostack-openstack")]}]'; }
 	versions=$(versions)
-	up >"$work/again" || die "openstack up failed the second time: $(tail -n 3 "$work/again")"
+	up -f "$work/cloud.yaml" --kubeconfig "$KUBECONFIG" >"$work/again" || die "openstack up failed the second time: $(tail -n 3 "$work/again")"
 	grep -q 'nothing is written' "$work/again" || die "it is not said that nothing is written: $(<"$work/again")"
 	[[ $(versions) == "$versions" ]] || die "openstack up has written again: $(diff <(echo "$versions") <(versions) | head -n 20)"
 	stage "openstack up again"

@@ -116,4 +116,11 @@ step_12_everything_goes() {
 	until_true 20 "volumes are removed" "$STATE/log/local-volumes-0.log" no_volumes
 }
 
+# This cluster has the port on the host.
+step_13_second_cluster_at_the_same_port_is_refused() {
+	equal "$(FERROSTACK_NODE_STATE="$STATE/second" FERROSTACK_NODE_PORT="$PORT" "$HERE/node" up 2>&1 || true)" \
+		"$PROGRAM: another program listens on 127.0.0.1:$PORT; choose another port with FERROSTACK_NODE_PORT"
+	rm -rf "$STATE/second"
+}
+
 no_volumes() { [[ -z $(kubectl get persistentvolumes -o name) && -z $(ls "$STATE/volumes" 2>/dev/null) ]]; }

@@ -27,12 +27,6 @@ control_plane() {
 		--bind-address=127.0.0.1 --leader-elect=false --cert-dir="$STATE/run" "${gates[@]}"
 }
 
-# runs_on_the_host NAME: whether the process NAME that `up` started on this host runs.
-runs_on_the_host() {
-	local pid ticks
-	read -r pid ticks 2>/dev/null <"$STATE/run/$1" && [[ $(started "$pid") == "$ticks" ]]
-}
-
 # still_running NODES API-SERVER: fails if a program has ended.
 still_running() {
 	local n program servers=(etcd kube-apiserver)

@@ -22,7 +22,9 @@ end() {
 	((tries < 100)) || die "process $1 does not end"
 }
 
-if [[ -s $STATE/run/forward ]]; then end $(<"$STATE/run/forward"); fi
+for each in "$STATE"/run/forward*; do
+	[[ ! -s $each ]] || end $(<"$each")
+done
 # Nodes first: machine 0 has the other ends of their links.
 for n in $(machines | sort -rn); do
 	read -r pid ticks <"$STATE/machine-$n/first"

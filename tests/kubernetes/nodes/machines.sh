@@ -90,6 +90,12 @@ until_true() {
 	done
 }
 
+# runs_on_the_host NAME: whether the process NAME that was started on this host runs.
+runs_on_the_host() {
+	local pid ticks
+	read -r pid ticks 2>/dev/null <"$STATE/run/$1" && [[ $(started "$pid") == "$ticks" ]]
+}
+
 # put FILE: writes standard input to the file if it differs. kube-proxy exits when its configuration is written.
 put() {
 	local text

@@ -20,6 +20,12 @@ cni_plugins() {
 	done
 }
 
+# free_port: exits with a one-line message if another program listens at the address of the API server on the host.
+free_port() {
+	runs_on_the_host forward || ! (: <"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null ||
+		die "another program listens on 127.0.0.1:$PORT; choose another port with FERROSTACK_NODE_PORT"
+}
+
 # requirements NODES: exits with a one-line message if a requirement is not met.
 requirements() {
 	local missing available needed=$((900 + 350 * $1))

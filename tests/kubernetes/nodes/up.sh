@@ -34,6 +34,7 @@ chmod 700 "$STATE/pki"
 STATE=$(cd "$STATE" && pwd)
 exec 9>"$STATE/run/lock"
 flock -n 9 || die "another 'up' or 'down' is at work in $STATE"
+free_port
 
 known=$(cat "$STATE/run/api-server" 2>/dev/null || true)
 server=${server:-${known:-kube-apiserver}}

@@ -33,13 +33,13 @@ pub(crate) struct Verdict {
     pub(crate) excused: BTreeSet<String>,
 }
 
-/// Reads the table under the heading `## Accepted differences`: request, place, reason.
-pub(crate) fn accepted(file: &Path) -> Vec<Accepted> {
+/// Reads the table under a heading such as `## Accepted differences`: request, place, reason. Without the heading there
+/// are none.
+pub(crate) fn accepted(file: &Path, heading: &str) -> Vec<Accepted> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    let table = text
-        .split("## Accepted differences")
-        .nth(1)
-        .unwrap_or_default();
+    let text = format!("\n{text}");
+    let heading = format!("\n{heading}\n");
+    let table = text.split(heading.as_str()).nth(1).unwrap_or_default();
     let table = table.split("\n## ").next().unwrap_or_default();
     let cell = |text: &str| text.trim().trim_matches('`').to_owned();
     table

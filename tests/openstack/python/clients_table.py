@@ -15,6 +15,10 @@ def main(directory, *clients):
     # Not every client runs every command.
     own = {client: list(dict.fromkeys(command for key in present if key[0] == client for command in results[key]))
            for client in clients}
+    # Nor does every cloud have the services of every command: those of the real one are compared.
+    for client in clients:
+        if results[client, 'real']:
+            own[client] = [command for command in own[client] if command in results[client, 'real']]
     commands = list(dict.fromkeys(command for client in clients for command in own[client]))
     width = max(map(len, commands), default=7)
     width = min(width, 90)

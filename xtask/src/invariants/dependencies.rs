@@ -56,6 +56,12 @@ const RULES: &[Rule] = &[
         never: &["kube", "kube-*", "k8s-openapi"],
     },
     Rule {
+        name: "heap",
+        uses: &[],
+        tests_use: &[],
+        never: IO,
+    },
+    Rule {
         name: "openstack",
         uses: &[],
         tests_use: &[],
@@ -126,7 +132,8 @@ const RULES: &[Rule] = &[
     Rule {
         name: "testbed",
         uses: &["api", "apiserver", "management", "openstack"],
-        tests_use: &[],
+        // The life of a cluster, with all controllers.
+        tests_use: &["clusterapi", "provider", "simulator"],
         never: &[],
     },
     Rule {
@@ -143,6 +150,7 @@ const RULES: &[Rule] = &[
             "ccm",
             "clusterapi",
             "deployer",
+            "heap",
             "management",
             "mover",
             "openstack",

@@ -60,6 +60,14 @@ pub(crate) fn column(name: &str, type_: &str, path: &str) -> CustomResourceColum
     }
 }
 
+/// A column that only `kubectl get -o wide` has.
+pub(crate) fn wide(name: &str, type_: &str, path: &str) -> CustomResourceColumnDefinition {
+    CustomResourceColumnDefinition {
+        priority: Some(10),
+        ..column(name, type_, path)
+    }
+}
+
 /// Adds v1beta1, served but not stored; `edit` changes the schema of v1beta2 into that of v1beta1.
 pub(crate) fn with_v1beta1(
     mut crd: CustomResourceDefinition,

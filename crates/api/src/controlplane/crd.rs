@@ -8,7 +8,7 @@ use super::v1beta2;
 use crate::bootstrap::crd::older::{
     bootstrap, conditions, duration, forget, old_conditions, property, relax, remove, set, text,
 };
-use crate::bootstrap::crd::{column, finish, with_v1beta1};
+use crate::bootstrap::crd::{column, finish, wide, with_v1beta1};
 
 /// The CustomResourceDefinitions of KubeadmControlPlane and KubeadmControlPlaneTemplate.
 pub fn all() -> Vec<CustomResourceDefinition> {
@@ -22,6 +22,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         ),
         column("Initialized", "boolean", ".status.initialized"),
         column("API Server Available", "boolean", ".status.ready"),
+        wide("Desired", "integer", ".spec.replicas"),
         column("Replicas", "integer", ".status.replicas"),
         column("Ready", "integer", ".status.readyReplicas"),
         column("Updated", "integer", ".status.updatedReplicas"),
@@ -128,9 +129,9 @@ fn object_reference() -> Value {
             "kind": part("The kind."),
             "name": part("The name."),
             "namespace": part("The namespace; always that of the control plane."),
-            "fieldPath": part("Not looked at."),
-            "resourceVersion": part("Not looked at."),
-            "uid": part("Not looked at."),
+            "fieldPath": part("Ignored."),
+            "resourceVersion": part("Ignored."),
+            "uid": part("Ignored."),
         },
     })
 }
@@ -139,7 +140,7 @@ fn status() -> Value {
     let count = |what: &str| json!({"type": "integer", "format": "int32", "description": what});
     json!({
         "type": "object",
-        "description": "What was made of a KubeadmControlPlane.",
+        "description": "The observed state of a KubeadmControlPlane.",
         "properties": {
             "selector": text(1, 4096, "The label selector of the machines."),
             "replicas": count("How many machines there are."),

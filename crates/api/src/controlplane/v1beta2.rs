@@ -46,12 +46,6 @@ pub use template::*;
         json_path = r".metadata.labels['cluster\.x-k8s\.io/cluster-name']"
     ),
     printcolumn(
-        name = "Initialized",
-        type_ = "boolean",
-        description = "Whether the first machine runs an API server",
-        json_path = ".status.initialization.controlPlaneInitialized"
-    ),
-    printcolumn(
         name = "Available",
         type_ = "string",
         description = "Whether the control plane can be used",
@@ -93,6 +87,12 @@ pub use template::*;
         description = "Whether reconciliation is paused",
         json_path = r#".status.conditions[?(@.type=="Paused")].status"#,
         priority = 10
+    ),
+    printcolumn(
+        name = "Initialized",
+        type_ = "boolean",
+        description = "Whether the first machine runs an API server",
+        json_path = ".status.initialization.controlPlaneInitialized"
     ),
     printcolumn(
         name = "Age",

@@ -11,7 +11,7 @@ use kube::CustomResourceExt;
 
 use super::v1beta2;
 use crate::bootstrap::crd::older::conditions;
-use crate::bootstrap::crd::{column, with_v1beta1};
+use crate::bootstrap::crd::{column, wide, with_v1beta1};
 
 pub(crate) mod older;
 
@@ -54,6 +54,7 @@ fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
     let phase = column("Phase", "string", ".status.phase");
     let age = column("Age", "date", ".metadata.creationTimestamp");
     let version = column("Version", "string", ".spec.template.spec.version");
+    let desired = wide("Desired", "integer", ".spec.replicas");
     let replicas = column("Replicas", "integer", ".status.replicas");
     let ready = column("Ready", "integer", ".status.readyReplicas");
     match kind {
@@ -73,7 +74,7 @@ fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
         ],
         "MachineSet" => {
             let available = column("Available", "integer", ".status.availableReplicas");
-            vec![cluster, replicas, ready, available, age, version]
+            vec![cluster, desired, replicas, ready, available, age, version]
         }
         "MachineHealthCheck" => vec![
             cluster,
@@ -92,7 +93,7 @@ fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
             let updated = column("Updated", "integer", ".status.updatedReplicas");
             let missing = column("Unavailable", "integer", ".status.unavailableReplicas");
             vec![
-                cluster, replicas, ready, updated, missing, phase, age, version,
+                cluster, desired, replicas, ready, updated, missing, phase, age, version,
             ]
         }
     }

@@ -14,9 +14,8 @@ use crate::core::crd::without_nullable;
 
 const NOT_BUILT: &str = "is not built yet";
 /// Fields that are rejected, as paths in the spec, with their type and the reason.
-pub const REJECTED: [(&str, &str, &str); 16] = [
+pub const REJECTED: [(&str, &str, &str); 14] = [
     ("replicas", "integer", NOT_BUILT),
-    ("nodes", "object", NOT_BUILT),
     ("images", "object", NOT_BUILT),
     ("database", "object", NOT_BUILT),
     ("messaging", "object", NOT_BUILT),
@@ -24,7 +23,6 @@ pub const REJECTED: [(&str, &str, &str); 16] = [
     ("compute.virtType", "string", NOT_BUILT),
     ("compute.drain", "object", NOT_BUILT),
     ("compute.groups", "array", NOT_BUILT),
-    ("storage", "object", NOT_BUILT),
     ("update", "object", NOT_BUILT),
     ("services.cinder", "object", NOT_BUILT),
     ("services.octavia", "object", NOT_BUILT),
@@ -41,9 +39,8 @@ pub const REJECTED: [(&str, &str, &str); 16] = [
     ),
 ];
 /// Fields of each service that are rejected, with their type.
-pub const REJECTED_OF_SERVICES: [(&str, &str); 4] = [
+pub const REJECTED_OF_SERVICES: [(&str, &str); 3] = [
     ("replicas", "integer"),
-    ("resources", "object"),
     ("configFrom", "array"),
     ("policy", "object"),
 ];

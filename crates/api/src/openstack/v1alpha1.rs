@@ -1,5 +1,7 @@
 //! `ferrostack.dev/v1alpha1`, the only version.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -59,6 +61,12 @@ pub struct OpenStackSpec {
         "message": "cannot be changed: the services have registered their endpoints in it",
     }]))]
     pub region: String,
+    /// The nodes that run the cloud. Without labels all of them do.
+    #[serde(default, skip_serializing_if = "Nodes::is_empty")]
+    pub nodes: Nodes,
+    /// The volumes.
+    #[serde(default, skip_serializing_if = "Storage::is_empty")]
+    pub storage: Storage,
     /// The network service.
     #[serde(default)]
     pub network: Network,
@@ -74,6 +82,58 @@ pub struct OpenStackSpec {
     /// Whether the controller leaves the cloud as it is. What runs goes on running.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
+}
+
+/// The nodes that run the cloud.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Nodes {
+    /// Labels of the nodes that run everything but hypervisors.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub control: BTreeMap<String, String>,
+    /// Labels of the nodes that run hypervisors.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub compute: BTreeMap<String, String>,
+}
+
+impl Nodes {
+    fn is_empty(&self) -> bool {
+        self.control.is_empty() && self.compute.is_empty()
+    }
+}
+
+/// The volumes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Storage {
+    /// The storage class of all volumes. Without it they get the default one of the cluster. Volumes that exist keep theirs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253))]
+    pub class: String,
+}
+
+impl Storage {
+    fn is_empty(&self) -> bool {
+        self.class.is_empty()
+    }
+}
+
+/// What each program of a service requests and gets at most.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Resources {
+    /// What is reserved for it, such as `{cpu: 100m, memory: 256Mi}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests: BTreeMap<String, String>,
+    /// What it gets at most.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, String>,
+}
+
+impl Resources {
+    fn is_empty(&self) -> bool {
+        self.requests.is_empty() && self.limits.is_empty()
+    }
 }
 
 /// The network service.
@@ -236,11 +296,14 @@ pub struct Service {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(schema_with = "free")]
     pub config: Map<String, Value>,
+    /// What each of its programs and tasks requests, and gets at most.
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
+    pub resources: Resources,
 }
 
 impl Service {
     fn is_empty(&self) -> bool {
-        self.config.is_empty()
+        self.config.is_empty() && self.resources.is_empty()
     }
 }
 
@@ -253,11 +316,14 @@ pub struct Dashboard {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(schema_with = "free")]
     pub config: Map<String, Value>,
+    /// What it requests, and gets at most.
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
+    pub resources: Resources,
 }
 
 impl Dashboard {
     fn is_empty(&self) -> bool {
-        self.config.is_empty()
+        self.config.is_empty() && self.resources.is_empty()
     }
 }
 

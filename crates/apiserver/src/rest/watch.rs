@@ -213,9 +213,10 @@ impl Watcher {
             let mut definitions = self.definitions();
             let core = Arc::clone(&self.core);
             for object in &initial {
-                let line = conversion::resolve(&core, || {
+                // What is awaited only now and then is boxed: a watch waits for most of its time, and has its size then.
+                let line = Box::pin(conversion::resolve(&core, || {
                     Ok(self.object_line(Change::Added, object))
-                });
+                }));
                 if let Some(line) = line_of(line.await) {
                     yield line;
                 }
@@ -233,7 +234,8 @@ impl Watcher {
             loop {
                 changed.borrow_and_update();
                 // The revision is read together with the events, so that a bookmark never precedes an event.
-                let found = core.store.events(&self.resource.collection, seen, BATCH).await;
+                let collection = &self.resource.collection;
+                let found = Box::pin(core.store.events(collection, seen, BATCH)).await;
                 let (events, revision) = match found {
                     Ok(found) => found,
                     Err(_) if core.shutdown.is_cancelled() => return,
@@ -248,7 +250,7 @@ impl Watcher {
                         yield line;
                         continue;
                     }
-                    let line = conversion::resolve(&core, || Ok(self.event_line(event)));
+                    let line = Box::pin(conversion::resolve(&core, || Ok(self.event_line(event))));
                     if let Some(line) = line_of(line.await.map(Option::unwrap_or_default)) {
                         yield line;
                     }

@@ -8,7 +8,7 @@ use super::desired::Desired;
 use super::floating::Floating;
 use super::observed::Observed;
 use super::plan::Step;
-use super::{Work, recovery};
+use super::{Work, drift, recovery};
 use crate::context::Error;
 
 /// Applies the next steps. Returns whether more steps or waits are left.
@@ -33,14 +33,45 @@ pub(crate) async fn next(
     }
     let (on_balancer, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(Step::needs_balancer);
     for step in others {
-        take(work, desired, observed, step).await?;
+        perform(work, desired, observed, step).await?;
     }
     let is_ready = matches!(status, "ACTIVE" | "ERROR");
     let waits = !is_ready || !on_balancer.is_empty();
     if let Some(step) = on_balancer.into_iter().next().filter(|_| is_ready) {
-        take(work, desired, observed, step).await?;
+        perform(work, desired, observed, step).await?;
     }
     Ok(waits)
+}
+
+/// Takes a step, and says what it changed if others did that, or if the Service was served before.
+async fn perform(
+    work: &Work<'_>,
+    desired: &Desired,
+    observed: Option<&Observed>,
+    step: Step,
+) -> Result<(), Error> {
+    let is_drift = work.settled.knows(desired);
+    let is_served = observed.is_some_and(|observed| observed.is_published);
+    let words = match is_drift || is_served {
+        true => drift::words(&step, observed),
+        false => None,
+    };
+    let is_of_members = step.is_of_members();
+    take(work, desired, observed, step).await?;
+    let Some(words) = words else {
+        return Ok(());
+    };
+    if is_drift {
+        let note = format!("others changed the load balancer, which is repaired: {words}");
+        work.warn("LoadBalancerDriftRepaired", &note).await;
+    } else if !is_of_members {
+        let note = format!("Updated load balancer: {words}");
+        let recorder = &work.ctx.recorder;
+        recorder
+            .normal(work.service, "UpdatedLoadBalancer", "Update", note)
+            .await;
+    }
+    Ok(())
 }
 
 async fn take(

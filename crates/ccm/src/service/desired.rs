@@ -15,9 +15,10 @@ use super::annotations::{self, Wishes};
 use super::floating::{self, Floating};
 use super::groups::{self, Group};
 use super::identity::Identity;
+use super::local::{self, Local, Serving};
 use super::vip::{self, Family};
 use super::weights::{self, Weighting};
-use super::{Notice, Rejection, members};
+use super::{Notice, Octavia, Rejection, members};
 use crate::cloud_conf::CloudConf;
 
 /// The desired state for a Service.
@@ -33,6 +34,8 @@ pub(crate) struct Desired {
     pub(crate) apart: Option<(Family, String)>,
     /// The subnet of the first address, if it is known.
     pub(crate) vip_subnet: Option<String>,
+    /// The subnet of members, if it is asked for.
+    pub(crate) member_subnet: Option<String>,
     /// Whether an existing floating IP must be removed.
     pub(crate) is_internal: bool,
     pub(crate) hostname: Option<String>,
@@ -40,6 +43,8 @@ pub(crate) struct Desired {
     pub(crate) is_proxied: bool,
     /// Whether members keep the weights that they have.
     pub(crate) keeps_weights: bool,
+    /// Whether members that depend on the endpoints stay as they are.
+    pub(crate) keeps_nodes: bool,
     /// Whether the driver has no bulk requests.
     pub(crate) is_serial: bool,
     /// The security group, if cloud.conf asks for one.
@@ -47,6 +52,14 @@ pub(crate) struct Desired {
     /// The settings that have no effect.
     pub(crate) notices: Vec<Notice>,
     pub(crate) identity: Identity,
+}
+
+impl Desired {
+    /// Whether a pool keeps its members until the endpoints are known: one whose nodes no monitor asks for them.
+    pub(crate) fn keeps_members(&self, pool: &PoolCreate) -> bool {
+        let mut members = pool.members.iter();
+        self.keeps_nodes && members.all(|member| member.monitor_port.is_none())
+    }
 }
 
 /// The inputs of the desired state besides the Service.
@@ -58,9 +71,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) existing: Option<&'a LoadBalancer>,
     /// Whether it has a floating IP.
     pub(crate) has_floating_ip: bool,
-    /// Whether Octavia gives a load balancer an address of each family.
-    pub(crate) has_additional_vips: bool,
-    /// The ready endpoints on the nodes, if the Service asks for weights.
+    pub(crate) octavia: Octavia,
+    /// The ready endpoints on the nodes, if the Service needs them.
     pub(crate) weights: &'a weights::Current,
 }
 
@@ -125,10 +137,14 @@ pub(crate) fn of(
     notices.extend(affinity_notice(&spec));
     notices.extend(weights_notice(&wishes, facts));
     notices.extend(zone_notice(&wishes, is_ovn));
-    let weights = match is_ovn {
-        true => Weighting::Equal,
-        false => facts.weights.weighting.clone(),
+    let weights = match wishes.has_weights && !is_ovn {
+        true => facts.weights.weighting.clone(),
+        false => Weighting::Equal,
     };
+    let needs_endpoints = local::needs_endpoints(&spec, is_ovn, facts.octavia.has_http_on_udp);
+    notices.extend(local::notice(needs_endpoints, facts.weights));
+    let names = nodes.iter().map(|node| node.name_any());
+    let serving = Serving::of(needs_endpoints, facts.weights).among(names);
     let parts = Parts {
         wishes: &wishes,
         identity,
@@ -138,6 +154,8 @@ pub(crate) fn of(
         second: second.zip(vip.second.clone()),
         member_subnet,
         weights: &weights,
+        local: Local::of(&spec, is_ovn, facts.octavia.has_http_on_udp),
+        serving: &serving,
         cidrs: (!is_ovn).then(|| cidrs.clone()),
         is_ovn,
     };
@@ -170,10 +188,12 @@ pub(crate) fn of(
         families,
         apart: vip.apart,
         vip_subnet: filled(&vip_subnet),
+        member_subnet: filled(&placement.member_subnet_id).filter(|_| !identity.is_second()),
         is_internal: wishes.internal,
         is_proxied: wishes.traffic.proxy.is_some(),
         hostname: wishes.hostname,
         keeps_weights: weights == Weighting::Kept,
+        keeps_nodes: serving == Serving::Known,
         is_serial: facts.conf.load_balancer.is_serial,
         group: None,
         notices,
@@ -336,6 +356,8 @@ struct Parts<'a> {
     second: Option<(Family, AdditionalVip)>,
     member_subnet: Option<String>,
     weights: &'a Weighting,
+    local: Option<Local>,
+    serving: &'a Serving,
     cidrs: Option<Vec<String>>,
     is_ovn: bool,
 }
@@ -344,7 +366,7 @@ impl Parts<'_> {
     fn listener(&self, index: usize, port: &ServicePort) -> Result<ListenerCreate, Rejection> {
         let transport = port.protocol.clone().unwrap_or_else(|| "TCP".to_owned());
         let (protocol, pool_protocol) = self.wishes.traffic.protocols(port)?;
-        let check_port = self.health_check_port(&transport);
+        let check_port = self.local.and_then(|local| local.check_port(&transport));
         let mut listener = ListenerCreate {
             name: self.identity.part("listener", index),
             protocol,
@@ -365,16 +387,6 @@ impl Parts<'_> {
         };
         self.wishes.traffic.set(&mut listener);
         Ok(listener)
-    }
-
-    /// The port of the health check for `externalTrafficPolicy: Local`, which nodes without endpoints fail. Without a
-    /// monitor they would receive traffic and drop it, so one is created regardless of `create-monitor`.
-    fn health_check_port(&self, protocol: &str) -> Option<u16> {
-        let local = self.spec.external_traffic_policy.as_deref() == Some("Local");
-        let port = self.spec.health_check_node_port.filter(|port| *port > 0)?;
-        let http = local && !self.is_ovn && protocol == "TCP";
-        http.then_some(port)
-            .and_then(|port| u16::try_from(port).ok())
     }
 
     /// The members of a pool. Connections of both families reach members of the first one; the driver ovn, and what
@@ -399,7 +411,9 @@ impl Parts<'_> {
                     ..MemberCreate::default()
                 })
             };
-            self.nodes.iter().filter_map(member)
+            let serves =
+                move |node: &&&Node| check_port.is_some() || self.serving.has(&node.name_any());
+            self.nodes.iter().filter(serves).filter_map(member)
         };
         let mut members: Vec<_> = of(self.ip6, self.member_subnet.as_ref()).collect();
         let translates = transport == "TCP" && !self.is_ovn;

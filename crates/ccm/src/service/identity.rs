@@ -168,6 +168,17 @@ impl Identity {
         }
     }
 
+    /// The name for a part whose name is none that a manager gives. An index that is not that of the port any longer, and
+    /// the name of another cluster, are left as they are, as by the Go manager.
+    pub(crate) fn renamed(wanted: &str, known: &str) -> Option<String> {
+        let stem = |name: &str| {
+            let (kind, rest) = name.split_once('_')?;
+            let (index, _) = rest.split_once('_')?;
+            index.parse::<usize>().ok().map(|_| kind.to_owned())
+        };
+        (stem(wanted) != stem(known)).then(|| wanted.to_owned())
+    }
+
     /// The tags of a load balancer without those of this Service. The name with which it was created is one of them if
     /// it was created for this Service, also under another name of the cluster.
     pub(crate) fn without_ours(&self, name: &str, tags: &[String]) -> Vec<String> {

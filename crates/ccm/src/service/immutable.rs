@@ -11,10 +11,11 @@ use super::vip::Family;
 
 /// The annotations that a load balancer does not have, and that Octavia cannot give it later.
 pub(super) fn notices(service: &Service, desired: &Desired, observed: &Observed) -> Vec<Notice> {
+    let mut notices = Vec::from_iter(members(service, desired, observed));
     // The load balancer of another Service, or of a user, was created for other annotations, and a second one for those
     // of the first.
     if observed.role != Role::Owner || desired.identity.is_second() {
-        return Vec::new();
+        return notices;
     }
     let balancer = &observed.balancer;
     let flavor = balancer.flavor_id.as_deref().unwrap_or_default();
@@ -27,7 +28,6 @@ pub(super) fn notices(service: &Service, desired: &Desired, observed: &Observed)
         ("flavor-id", flavor),
         ("availability-zone", zone),
     ];
-    let mut notices = Vec::new();
     for (name, known) in created {
         let Some(asked) = given.text(name).filter(|asked| *asked != known) else {
             continue;
@@ -48,6 +48,30 @@ pub(super) fn notices(service: &Service, desired: &Desired, observed: &Observed)
     notices.extend(address(service, desired, observed));
     notices.extend(family(desired, observed));
     notices
+}
+
+/// The notice of members in another subnet than the one that is asked for. Those of the Go manager may have none.
+fn members(service: &Service, desired: &Desired, observed: &Observed) -> Option<Notice> {
+    let asked = desired.member_subnet.as_ref()?;
+    let all = observed
+        .listeners
+        .values()
+        .flat_map(|branch| &branch.members);
+    let mut subnets = all.filter_map(|member| member.subnet_id.as_ref());
+    let known = subnets.find(|known| *known != asked)?;
+    let source = match Given::of(service.annotations()).text("member-subnet-id") {
+        Some(_) => "annotation loadbalancer.openstack.org/member-subnet-id",
+        None => "member-subnet-id of cloud.conf",
+    };
+    Some(Notice {
+        reason: "LoadBalancerImmutable",
+        message: format!(
+            "{source}: `{asked}` has effect on new members alone: load balancer {} has members in subnet `{known}`, and \
+             Octavia does not change the subnet of a member: a member that is deleted (`openstack loadbalancer member \
+             delete`) is added again in the new subnet",
+            observed.balancer.id
+        ),
+    })
 }
 
 /// The notice of a first family that the load balancer has no address of.

@@ -47,8 +47,10 @@ impl Model {
         };
         let subnet = |id: &str, network_id: &str| Subnet {
             id: id.to_owned(),
+            name: id.to_owned(),
             network_id: network_id.to_owned(),
             ip_version: 4,
+            tags: vec![format!("{id}-tag")],
             ..Subnet::default()
         };
         let ports = (1..=3).map(|index| Port {
@@ -73,6 +75,7 @@ impl Model {
             subnets: Arc::new(Table::of([
                 subnet("outside", "public"),
                 subnet("subnet", "nodes"),
+                subnet("other", "nodes"),
             ])),
             ports: Arc::new(Table::of(ports)),
             ..View::default()
@@ -111,6 +114,9 @@ impl Model {
                 }
                 if let Some(headers) = change.insert_headers {
                     listener.insert_headers = strings(headers);
+                }
+                if let Some(certificate) = change.default_tls_container_ref {
+                    listener.default_tls_container_ref = Some(certificate);
                 }
                 let set = |field: &mut Option<i64>, value: Option<i64>| *field = value.or(*field);
                 set(&mut listener.connection_limit, change.connection_limit);
@@ -161,12 +167,7 @@ impl Model {
                     }
                 }
             }
-            Step::SetMembers { pool, members } => {
-                self.members.retain(|_, member| member.pool_id != pool);
-                for member in members {
-                    self.member(&pool, &member);
-                }
-            }
+            Step::SetMembers { pool, members } => self.set_members(&pool, &members),
             Step::CreateMember { pool, member } => {
                 let mut all = self.members.values();
                 let twin = all.any(|m| {
@@ -194,6 +195,13 @@ impl Model {
                 monitor.max_retries = change.max_retries.unwrap_or(monitor.max_retries);
                 monitor.max_retries_down =
                     change.max_retries_down.unwrap_or(monitor.max_retries_down);
+                let set = |field: &mut Option<String>, value: Option<String>| {
+                    *field = value.or(field.take());
+                };
+                set(&mut monitor.http_method, change.http_method);
+                set(&mut monitor.url_path, change.url_path);
+                set(&mut monitor.expected_codes, change.expected_codes);
+                monitor.name = change.name.unwrap_or(monitor.name.clone());
             }
             Step::DeleteMonitor(id) => drop(self.monitors.remove(&id).unwrap()),
             Step::CreateFloatingIp { port, .. } => {
@@ -214,6 +222,26 @@ impl Model {
             }
             Step::DetachFloatingIp(id) => self.floating_ips.get_mut(&id).unwrap().port_id = None,
             Step::DeleteFloatingIp(id) => drop(self.floating_ips.remove(&id).unwrap()),
+        }
+    }
+
+    /// As Octavia: those that are there stay, in the subnet in which they are.
+    fn set_members(&mut self, pool: &str, wanted: &[MemberCreate]) {
+        let same = |known: &Member, wanted: &MemberCreate| {
+            known.address == wanted.address && known.protocol_port == wanted.protocol_port
+        };
+        self.members.retain(|_, known| {
+            known.pool_id != pool || wanted.iter().any(|wanted| same(known, wanted))
+        });
+        for member in wanted {
+            let mut known = self.members.values_mut().filter(|it| it.pool_id == pool);
+            match known.find(|known| same(known, member)) {
+                Some(known) => {
+                    known.weight = member.weight.unwrap_or(known.weight);
+                    known.monitor_port = member.monitor_port.or(known.monitor_port);
+                }
+                None => self.member(pool, member),
+            }
         }
     }
 
@@ -249,6 +277,7 @@ impl Model {
             timeout_member_data: Some(wanted.timeout_member_data.unwrap_or(50_000)),
             timeout_tcp_inspect: Some(wanted.timeout_tcp_inspect.unwrap_or(0)),
             insert_headers: strings(wanted.insert_headers),
+            default_tls_container_ref: wanted.default_tls_container_ref,
             loadbalancers: reference(balancer),
             tags: wanted.tags,
             ..Listener::default()
@@ -286,6 +315,7 @@ impl Model {
             address: wanted.address.clone(),
             protocol_port: wanted.protocol_port,
             monitor_port: wanted.monitor_port,
+            subnet_id: wanted.subnet_id.clone(),
             weight: wanted.weight.unwrap_or(1),
             pool_id: pool.to_owned(),
             ..Member::default()
@@ -308,6 +338,9 @@ impl Model {
             timeout: wanted.timeout,
             max_retries: wanted.max_retries,
             max_retries_down: wanted.max_retries_down,
+            http_method: wanted.http_method.clone(),
+            url_path: wanted.url_path.clone(),
+            expected_codes: wanted.expected_codes.clone(),
             pools: reference(pool),
             ..Monitor::default()
         };
@@ -322,10 +355,7 @@ impl Model {
         is_serial: bool,
         weighting: &weights::Weighting,
     ) -> Result<usize, String> {
-        let conf = format!(
-            "[Global]\nuse-clouds = true\n[LoadBalancer]\nprovider-requires-serial-api-calls = {is_serial}\n"
-        );
-        let conf = CloudConf::parse(&conf).unwrap().conf;
+        let conf = conf(is_serial);
         let identity = Identity::of(service, "kubernetes", "cluster");
         for taken in 0..MOST {
             let view = self.view();
@@ -338,7 +368,10 @@ impl Model {
                 has_floating_ip: observed
                     .as_ref()
                     .is_some_and(|observed| observed.floating_ip.is_some()),
-                has_additional_vips: true,
+                octavia: Octavia {
+                    has_additional_vips: true,
+                    has_http_on_udp: true,
+                },
                 weights: &weights::Current {
                     weighting: weighting.clone(),
                     ..weights::Current::default()
@@ -386,6 +419,7 @@ impl Model {
                 let weight = wanted.unwrap().weight.unwrap_or(member.weight);
                 assert_eq!(member.weight, weight);
                 assert!((0..=256).contains(&weight), "{weight}");
+                assert_eq!(member.monitor_port, wanted.unwrap().monitor_port);
                 let is_equal = wanted.unwrap().weight.is_none() && !desired.keeps_weights;
                 assert!(!is_equal || weight == 1, "{weight}");
             }
@@ -504,7 +538,11 @@ proptest! {
         services in prop::collection::vec((any_service(), any::<bool>(), any_weighting()), 1..4)
     ) {
         let mut model = Model::default();
-        for ((service, nodes), is_serial, weighting) in services {
+        for ((mut service, nodes), is_serial, weighting) in services {
+            if weighting != weights::Weighting::Equal {
+                let asked = ("loadbalancer.openstack.org/member-weights".to_owned(), "ready-endpoints".to_owned());
+                service.annotations_mut().extend([asked]);
+            }
             let nodes: Vec<_> = (1..=nodes).map(node).collect();
             let mut converge = || model.converge(&service, &nodes, is_serial, &weighting);
             match converge() {
@@ -516,38 +554,54 @@ proptest! {
     }
 }
 
-/// Each annotation that can change, with a value that is not its default.
+/// Each annotation, with a value that is not its default.
 const CHANGEABLE: &[(&str, &str)] = &[
-    ("loadbalancer.openstack.org/proxy-protocol", "true"),
-    ("loadbalancer.openstack.org/x-forwarded-for", "true"),
-    ("loadbalancer.openstack.org/port-protocols", "80=HTTP"),
-    ("loadbalancer.openstack.org/lb-method", "SOURCE_IP"),
-    ("loadbalancer.openstack.org/connection-limit", "7"),
-    ("loadbalancer.openstack.org/timeout-client-data", "1000"),
-    ("loadbalancer.openstack.org/timeout-member-connect", "1000"),
-    ("loadbalancer.openstack.org/timeout-member-data", "1000"),
-    ("loadbalancer.openstack.org/timeout-tcp-inspect", "1000"),
-    ("loadbalancer.openstack.org/enable-health-monitor", "true"),
-    ("loadbalancer.openstack.org/health-monitor-delay", "9"),
-    ("loadbalancer.openstack.org/health-monitor-timeout", "2"),
-    ("loadbalancer.openstack.org/health-monitor-max-retries", "2"),
+    ("proxy-protocol", "true"),
+    ("x-forwarded-for", "true"),
+    ("port-protocols", "80=HTTP"),
     (
-        "loadbalancer.openstack.org/health-monitor-max-retries-down",
-        "2",
+        "default-tls-container-ref",
+        "https://barbican/v1/containers/6f1c",
     ),
-    (
-        "loadbalancer.openstack.org/node-selector",
-        "kubernetes.io/os",
-    ),
-    ("loadbalancer.openstack.org/hostname", "web.example.net"),
-    ("loadbalancer.openstack.org/keep-floatingip", "true"),
-    (
-        "loadbalancer.openstack.org/member-weights",
-        "ready-endpoints",
-    ),
+    ("lb-method", "SOURCE_IP"),
+    ("connection-limit", "7"),
+    ("timeout-client-data", "1000"),
+    ("timeout-member-connect", "1000"),
+    ("timeout-member-data", "1000"),
+    ("timeout-tcp-inspect", "1000"),
+    ("enable-health-monitor", "true"),
+    ("health-monitor-delay", "9"),
+    ("health-monitor-timeout", "2"),
+    ("health-monitor-max-retries", "2"),
+    ("health-monitor-max-retries-down", "2"),
+    ("node-selector", "pool=fast"),
+    ("hostname", "web.example.net"),
+    ("keep-floatingip", "true"),
+    ("member-weights", "ready-endpoints"),
+    ("class", "west"),
+    ("subnet-id", "other"),
+    ("network-id", "nodes"),
+    ("member-subnet-id", "other"),
+    ("port-id", "port-1"),
+    ("flavor-id", "large"),
+    ("availability-zone", "az2"),
+    ("floating-network-id", "public"),
+    ("floating-subnet-id", "outside"),
+    ("floating-subnet", "out*"),
+    ("floating-subnet-tags", "outside-tag"),
+    // As they are written back: the first id of the model is that of the load balancer.
+    (annotations::ID, "id-1"),
+    (annotations::ADDRESS, "203.0.113.1"),
     (annotations::INTERNAL, "true"),
     (annotations::SOURCE_RANGES, "10.0.0.0/8"),
 ];
+
+fn full(name: &str) -> String {
+    match name.contains('/') {
+        true => name.to_owned(),
+        false => format!("loadbalancer.openstack.org/{name}"),
+    }
+}
 
 impl Model {
     /// The content without ids, which differ after something was created again.
@@ -572,6 +626,7 @@ impl Model {
                     cidrs,
                     limits,
                     l.insert_headers,
+                    l.default_tls_container_ref,
                     pool
                 ])
                 .to_string()
@@ -579,11 +634,12 @@ impl Model {
             .collect();
         let members = self.members.values();
         all.extend(members.map(|m| format!("{} {} {}", m.address, m.protocol_port, m.weight)));
-        all.extend(
-            self.monitors
-                .values()
-                .map(|m| format!("{} {}", m.kind, m.delay)),
-        );
+        all.extend(self.monitors.values().map(|m| {
+            format!(
+                "{} {} {} {} {}",
+                m.kind, m.delay, m.timeout, m.max_retries, m.max_retries_down
+            )
+        }));
         all.push(format!("{} floating IPs", self.floating_ips.len()));
         all.sort();
         all
@@ -596,12 +652,14 @@ fn annotations_go_on_and_off_pairwise_in_any_order_and_leave_what_was_there_befo
         .map(|index| {
             let mut node = (*node(index)).clone();
             let labels = node.metadata.labels.get_or_insert_default();
-            labels.insert("kubernetes.io/os".to_owned(), "linux".to_owned());
+            let pool = if index == 1 { "fast" } else { "slow" };
+            labels.insert("pool".to_owned(), pool.to_owned());
             Arc::new(node)
         })
         .collect();
     let service = |set: &[(&str, &str)]| -> Service {
-        let annotations: BTreeMap<_, _> = set.iter().copied().collect();
+        let pair = |(name, value): &(&str, &str)| (full(name), (*value).to_owned());
+        let annotations: BTreeMap<_, _> = set.iter().map(pair).collect();
         let service = json!({"metadata": {"namespace": "default", "name": "web", "uid": "web", "annotations": annotations},
             "spec": {"type": "LoadBalancer", "ports": [{"protocol": "TCP", "port": 80, "nodePort": 30_080}]}});
         serde_json::from_value(service).unwrap()
@@ -629,7 +687,7 @@ fn annotations_go_on_and_off_pairwise_in_any_order_and_leave_what_was_there_befo
             go(&[*other]);
             // Whichever came first, both together are the same; what contradicts itself changes nothing.
             let swapped = go(&[*other, *one]);
-            let rejects = Wishes::of(service(&[*one, *other]).annotations(), &conf()).is_err();
+            let rejects = Wishes::of(service(&[*one, *other]).annotations(), &conf(false)).is_err();
             assert!(rejects || both == swapped, "{one:?} {other:?}");
             go(&[*one]);
             assert_eq!(go(&[]), before, "{one:?} {other:?}");
@@ -639,8 +697,23 @@ fn annotations_go_on_and_off_pairwise_in_any_order_and_leave_what_was_there_befo
     assert_eq!(pairs, CHANGEABLE.len() * (CHANGEABLE.len() - 1));
 }
 
-fn conf() -> CloudConf {
-    CloudConf::parse("[Global]\nuse-clouds = true\n")
-        .unwrap()
-        .conf
+fn conf(is_serial: bool) -> CloudConf {
+    let conf = format!(
+        "[Global]\nuse-clouds = true\n[LoadBalancer]\nprovider-requires-serial-api-calls = {is_serial}\n\
+         [LoadBalancerClass \"west\"]\nmember-subnet-id = other\n"
+    );
+    CloudConf::parse(&conf).unwrap().conf
+}
+
+#[test]
+fn no_annotation_is_missing_in_the_pairs() {
+    let listed: Vec<_> = CHANGEABLE.iter().map(|(name, _)| full(name)).collect();
+    for annotation in annotations::ANNOTATIONS {
+        assert!(
+            listed.contains(&annotation.name.to_owned()),
+            "{}",
+            annotation.name
+        );
+    }
+    assert_eq!(listed.len(), annotations::ANNOTATIONS.len());
 }

@@ -208,6 +208,7 @@ fn change(wanted: &ListenerCreate, branch: &Branch, desired: &Desired, steps: &m
     let listener = &branch.listener;
     let cidrs = wanted.allowed_cidrs.clone();
     let change = ListenerUpdate {
+        name: Identity::renamed(&wanted.name, &listener.name),
         allowed_cidrs: cidrs.filter(|cidrs| !same_cidrs(cidrs, &listener.allowed_cidrs)),
         ..traffic::difference(wanted, listener)
     };
@@ -242,9 +243,12 @@ fn change(wanted: &ListenerCreate, branch: &Branch, desired: &Desired, steps: &m
         });
     }
     let members = with_weights(&wanted.members, &branch.members, desired.keeps_weights);
-    if desired.is_serial {
+    if desired.keeps_members(wanted) {
+        // The endpoints are not known yet.
+    } else if desired.is_serial {
         single_members(&pool.id, &members, &branch.members, steps);
     } else if !same_members(&members, &branch.members) {
+        steps.extend(without_monitor_port(&pool.id, &members, &branch.members));
         steps.push(Step::SetMembers {
             pool: pool.id.clone(),
             members,
@@ -261,6 +265,7 @@ fn change(wanted: &ListenerCreate, branch: &Branch, desired: &Desired, steps: &m
 fn pool_difference(wanted: &PoolCreate, pool: &Pool) -> PoolUpdate {
     let persistence = &wanted.session_persistence;
     PoolUpdate {
+        name: Identity::renamed(&wanted.name, &pool.name),
         lb_algorithm: Some(wanted.lb_algorithm.clone())
             .filter(|method| *method != pool.lb_algorithm),
         session_persistence: (*persistence != pool.session_persistence)
@@ -310,6 +315,32 @@ fn same_members(wanted: &[MemberCreate], known: &[impl AsRef<Member>]) -> bool {
         .map(|m| (m.address.clone(), m.protocol_port, m.monitor_port, m.weight))
         .collect();
     wanted == known
+}
+
+/// The members that are no longer asked at a port of their own. A request for all members leaves a port as it is unless it
+/// names another one.
+fn without_monitor_port(
+    pool: &str,
+    wanted: &[MemberCreate],
+    known: &[impl AsRef<Member>],
+) -> Vec<Step> {
+    let known = known.iter().map(AsRef::as_ref);
+    let asked = known.filter(|known| known.monitor_port.is_some());
+    let stays = |known: &&Member| {
+        let mut wanted = wanted.iter().filter(|wanted| wanted.monitor_port.is_none());
+        wanted.any(|wanted| {
+            wanted.address == known.address && wanted.protocol_port == known.protocol_port
+        })
+    };
+    let step = |known: &Member| Step::UpdateMember {
+        pool: pool.to_owned(),
+        id: known.id.clone(),
+        change: MemberUpdate {
+            monitor_port: Some(None),
+            ..MemberUpdate::default()
+        },
+    };
+    asked.filter(stays).map(step).collect()
 }
 
 /// The steps for each member alone, new ones first.
@@ -370,13 +401,7 @@ fn monitor(
         (None, None) => {}
         (None, Some(known)) => steps.push(Step::DeleteMonitor(known.id.clone())),
         (Some(wanted), Some(known)) if wanted.kind == known.kind => {
-            let change = MonitorUpdate {
-                delay: Some(wanted.delay).filter(|delay| *delay != known.delay),
-                timeout: Some(wanted.timeout).filter(|timeout| *timeout != known.timeout),
-                max_retries: Some(wanted.max_retries).filter(|most| *most != known.max_retries),
-                max_retries_down: Some(wanted.max_retries_down)
-                    .filter(|most| *most != known.max_retries_down),
-            };
+            let change = monitor_difference(wanted, known);
             if change != MonitorUpdate::default() {
                 steps.push(Step::UpdateMonitor {
                     id: known.id.clone(),
@@ -390,5 +415,24 @@ fn monitor(
             pool_id: Some(pool.to_owned()),
             ..wanted.clone()
         }))),
+    }
+}
+
+fn monitor_difference(wanted: &MonitorCreate, known: &Monitor) -> MonitorUpdate {
+    let number = |wanted: i64, known: i64| Some(wanted).filter(|wanted| *wanted != known);
+    // Monitors of other types have no such fields.
+    let text = |wanted: &Option<String>, known: &Option<String>| {
+        let wanted = wanted.clone()?;
+        (Some(&wanted) != known.as_ref()).then_some(wanted)
+    };
+    MonitorUpdate {
+        name: Identity::renamed(&wanted.name, &known.name),
+        delay: number(wanted.delay, known.delay),
+        timeout: number(wanted.timeout, known.timeout),
+        max_retries: number(wanted.max_retries, known.max_retries),
+        max_retries_down: number(wanted.max_retries_down, known.max_retries_down),
+        http_method: text(&wanted.http_method, &known.http_method),
+        url_path: text(&wanted.url_path, &known.url_path),
+        expected_codes: text(&wanted.expected_codes, &known.expected_codes),
     }
 }

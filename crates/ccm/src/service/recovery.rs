@@ -133,6 +133,8 @@ async fn failover(work: &Work<'_>, id: &str) -> Result<(), Error> {
 async fn recreate(work: &Work<'_>, id: &str) -> Result<(), Error> {
     let deleted = work.cloud.inventory.delete_load_balancer(id).await;
     deleted.map_err(Error::cloud("deleting the load balancer in ERROR"))?;
+    // What follows is not the work of others.
+    work.settled.forget(work.identity);
     let note = format!(
         "load balancer {id} stays in ERROR: it is deleted and created again, as error-recovery in cloud.conf says"
     );

@@ -8,6 +8,7 @@ use kube::ResourceExt;
 use openstack::View;
 
 use super::desired::{self, Desired, Facts};
+use super::drift::Settled;
 use super::observed::{self, Observed, Role};
 use super::second::Second;
 use super::vip::Family;
@@ -71,6 +72,13 @@ impl Rounds {
     /// Whether nothing is left to do.
     pub(super) fn is_settled(&self) -> bool {
         self.surplus.is_empty() && self.all().all(Round::is_settled)
+    }
+
+    /// Remembers what is in order.
+    pub(super) fn remember(&self, settled: &Settled) {
+        for round in self.all().filter(|round| round.is_settled()) {
+            settled.record(&round.desired);
+        }
     }
 
     /// What has no effect. The second load balancer repeats what the first one says.
@@ -156,7 +164,7 @@ fn of(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reject
         has_floating_ip: observed
             .as_ref()
             .is_some_and(|observed| observed.floating_ip.is_some()),
-        has_additional_vips: work.has_additional_vips,
+        octavia: work.octavia,
         weights: work.weights,
     };
     let mut desired = desired::of(work.service, work.identity, &facts)?;

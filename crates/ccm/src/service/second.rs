@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::identity::Identity;
 use super::vip::Family;
-use super::{Work, annotations};
+use super::{Octavia, Work, annotations};
 
 /// The annotations that name one load balancer, or its address: those of the first.
 const OF_THE_FIRST: &[&str] = &[
@@ -38,7 +38,10 @@ impl Second {
         Work {
             service: &self.service,
             identity: &self.identity,
-            has_additional_vips: false,
+            octavia: Octavia {
+                has_additional_vips: false,
+                ..first.octavia
+            },
             ..*first
         }
     }

@@ -40,6 +40,7 @@ pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
 
 /// Deletes floating IP, load balancer and security group. Returns whether they are gone.
 pub(crate) async fn remove(work: &Work<'_>, view: &View) -> Result<bool, Error> {
+    work.settled.forget(work.identity);
     let found = find(work, view);
     if found.as_ref().is_some_and(is_going) {
         return Ok(false);

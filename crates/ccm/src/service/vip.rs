@@ -268,7 +268,7 @@ fn additional(
     if vip.port.is_some() {
         return Err("the annotation port-id is for one address".to_owned());
     }
-    if !facts.has_additional_vips {
+    if !facts.octavia.has_additional_vips {
         return Err(
             "the Octavia of this cloud gives a load balancer one address (a second one needs API 2.26)".to_owned(),
         );

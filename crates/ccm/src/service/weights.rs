@@ -1,4 +1,4 @@
-//! Weights of members by the ready endpoints of a Service on their nodes.
+//! The ready endpoints of a Service on the nodes, and weights of members by them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -115,7 +115,7 @@ pub(crate) struct Current {
 /// The weights of all Services.
 pub(crate) struct Weights {
     slices: Store<EndpointSlice>,
-    /// Whether a Service has asked for weights: EndpointSlices are watched from then on, and since when.
+    /// Since when a Service needs endpoints: EndpointSlices are watched from then on.
     wanted: watch::Sender<Option<Instant>>,
     period: Duration,
     /// What weights follow now, and since when, by namespace and name.
@@ -133,7 +133,7 @@ impl Weights {
         }
     }
 
-    /// Waits until a Service asks for weights.
+    /// Waits until a Service needs endpoints.
     pub(crate) fn wanted(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut wanted = self.wanted.subscribe();
         async move {
@@ -143,10 +143,11 @@ impl Weights {
         }
     }
 
-    /// The weights of a Service now.
-    pub(crate) fn of(&self, service: &Service, now: Instant) -> Current {
+    /// What endpoints a Service has now, if it needs them: for weights, or for members (`has_local_members`).
+    pub(crate) fn of(&self, service: &Service, has_local_members: bool, now: Instant) -> Current {
         let key = (service.namespace().unwrap_or_default(), service.name_any());
-        if !super::is_wanted(service) || !are_asked(service) {
+        let is_asked = has_local_members || are_asked(service);
+        if !super::is_wanted(service) || !is_asked {
             self.settled.lock().remove(&key);
             return Current::default();
         }

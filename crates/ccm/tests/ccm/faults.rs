@@ -247,3 +247,153 @@ async fn every_list_fails_once_in_every_way_and_the_end_is_the_same() {
         assert_eq!(world.cloud.resources(), before, "{class}");
     }
 }
+
+/// The requests for a load balancer of a user, whose tags change, and for a floating IP of a user, which is attached and
+/// taken off.
+const OF_OTHERS: [(&str, &str, &str); 2] = [
+    ("load-balancer", "PUT", "/v2.0/lbaas/loadbalancers/{id}"),
+    ("network", "PUT", "/v2.0/floatingips/{id}"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_change_of_what_users_own_fails_once_and_it_is_as_before_in_the_end() {
+    let world = world(&["worker-1"]).await;
+    let shared = crate::sharing::by_hand(&world).await;
+    let floating = json!({"floatingip": {"floating_network_id": world.external_network().await}});
+    let floating = world
+        .request("POST", "/network/v2.0/floatingips", floating)
+        .await;
+    let address = floating["floatingip"]["floating_ip_address"]
+        .as_str()
+        .unwrap();
+    let before = world.cloud.resources();
+    let inject_all = async |class: &Value| {
+        for (service, method, route) in OF_OTHERS {
+            inject(&world, service, method, route, class).await;
+        }
+    };
+    for class in classes() {
+        inject_all(&class).await;
+        crate::sharing::guest(&world, "guest", 80, &shared).await;
+        world.published("guest").await;
+        let asked = json!({"spec": {"loadBalancerIP": address}});
+        world.service("web", &[("TCP", 80)], asked).await;
+        assert_eq!(crate::world::ip(&world.published("web").await), address);
+        assert_eq!(
+            left(&world).await,
+            Vec::<Value>::new(),
+            "{class}: requests that did not happen"
+        );
+        inject_all(&class).await;
+        let internal = json!({"metadata": {"annotations": {
+            "service.beta.kubernetes.io/openstack-internal-load-balancer": "true"}}, "spec": {"loadBalancerIP": null}});
+        world.cluster.merge::<Service>("web", internal).await;
+        eventually("the floating IP to be free", || async {
+            let ips = world.floating_ips().await;
+            let free = ips
+                .iter()
+                .any(|it| it["floating_ip_address"] == address && it["port_id"].is_null());
+            free.then_some(()).ok_or_else(|| format!("{ips:?}"))
+        })
+        .await;
+        world.delete_service("web").await;
+        world.delete_service("guest").await;
+        assert_eq!(
+            left(&world).await,
+            Vec::<Value>::new(),
+            "{class}: requests that did not happen"
+        );
+        assert_eq!(world.cloud.resources(), before, "{class}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failover_that_fails_is_requested_again_unless_it_is_denied() {
+    for class in classes() {
+        let mut world = world(&["worker-1"]).await;
+        world.kill().await;
+        crate::recovery::administrator(&world).await;
+        world.run();
+        world.service("web", &[("TCP", 80)], json!({})).await;
+        world.published("web").await;
+        let route = "/v2.0/lbaas/loadbalancers/{id}/failover";
+        inject(&world, "load-balancer", "PUT", route, &class).await;
+        let id = crate::recovery::fail(&world).await;
+        if class["status"] == 403 {
+            world
+                .event_with(
+                    "web",
+                    "LoadBalancerFailover",
+                    "may not request its failover",
+                )
+                .await;
+            continue;
+        }
+        octavia_where(&world, "loadbalancers", |list| {
+            list[0]["id"] == id && list[0]["provisioning_status"] == "ACTIVE"
+        })
+        .await;
+        assert_eq!(left(&world).await, Vec::<Value>::new(), "{class}");
+        let count = world.requests()[&format!("PUT load-balancer {route}")];
+        assert!((1..=3).contains(&count), "{class}: {count}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_of_members_fail_once_in_every_way_and_no_member_is_written() {
+    let mut world = world(&["worker-1"]).await;
+    world
+        .service("web", &[("TCP", 80), ("UDP", 53)], json!({}))
+        .await;
+    world.published("web").await;
+    world.changeable().await;
+    for class in classes() {
+        world.kill().await;
+        world.cloud.reset_requests();
+        let route = "/v2.0/lbaas/pools/{pool_id}/members";
+        inject(&world, "load-balancer", "GET", route, &class).await;
+        world.run();
+        eventually("the failed list", || async {
+            let left = left(&world).await;
+            left.is_empty()
+                .then_some(())
+                .ok_or_else(|| format!("{left:?}"))
+        })
+        .await;
+        // What follows shows that the lists were read at last.
+        let is_eight = world.octavia("listeners").await[0]["connection_limit"] == 8;
+        let limit = if is_eight { "9" } else { "8" };
+        let change = json!({"metadata": {"annotations": {"loadbalancer.openstack.org/connection-limit": limit}}});
+        world.cluster.merge::<Service>("web", change).await;
+        let limit: i64 = limit.parse().unwrap();
+        octavia_where(&world, "listeners", |list| {
+            list.iter().all(|it| it["connection_limit"] == limit)
+        })
+        .await;
+        assert_eq!(
+            world.writes().get(&format!("PUT load-balancer {route}")),
+            None,
+            "{class}"
+        );
+        world.members_are(&["worker-1", "worker-1"]).await;
+        world.changeable().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_of_servers_and_ports_fail_once_in_every_way_and_no_node_is_deleted() {
+    let mut world = World::start("").await;
+    for (number, class) in classes().into_iter().enumerate() {
+        world.kill().await;
+        inject(&world, "compute", "GET", "/v2.1/servers/detail", &class).await;
+        inject(&world, "network", "GET", "/v2.0/ports", &class).await;
+        world.run();
+        let name = format!("worker-{number}");
+        world.worker(&name).await;
+        assert_eq!(left(&world).await, Vec::<Value>::new(), "{class}");
+        // Those that are not ready are looked up again and again.
+        world.ready(&name, "Unknown").await;
+        let nodes = world.nodes().list(&Default::default()).await.unwrap();
+        assert_eq!(nodes.items.len(), number + 1, "{class}");
+    }
+}

@@ -12,8 +12,15 @@ fn annotated(list: &[(&str, &str)]) -> Value {
     json!({"metadata": {"annotations": list.iter().map(pair).collect::<serde_json::Map<_, _>>()}})
 }
 
-/// A further subnet of the external network, with one address for each load balancer that fits into its pool.
-async fn external_subnet(world: &World, name: &str, prefix: &str, addresses: u8, tags: &[&str]) {
+/// A further subnet of the external network, with one address for each load balancer that fits into its pool; returns
+/// its id.
+pub(crate) async fn external_subnet(
+    world: &World,
+    name: &str,
+    prefix: &str,
+    addresses: u8,
+    tags: &[&str],
+) -> String {
     let body = json!({"subnet": {"name": name, "network_id": world.external_network().await, "ip_version": 4,
         "cidr": format!("{prefix}.0/24"), "enable_dhcp": false,
         "allocation_pools": [{"start": format!("{prefix}.10"), "end": format!("{prefix}.{}", 9 + addresses)}]}});
@@ -21,11 +28,10 @@ async fn external_subnet(world: &World, name: &str, prefix: &str, addresses: u8,
         .administer("POST", "/network/v2.0/subnets", body)
         .await;
     world.share_external_network().await;
-    let path = format!(
-        "/network/v2.0/subnets/{}/tags",
-        subnet["subnet"]["id"].as_str().unwrap()
-    );
+    let id = subnet["subnet"]["id"].as_str().unwrap().to_owned();
+    let path = format!("/network/v2.0/subnets/{id}/tags");
     world.administer("PUT", &path, json!({"tags": tags})).await;
+    id
 }
 
 /// Neutron rejects a floating IP of any other with 404.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::services::{octavia_where, world};
 use crate::world::{World, ip};
 
-async fn fail(world: &World) -> Value {
+pub(crate) async fn fail(world: &World) -> Value {
     let id = world.octavia("loadbalancers").await[0]["id"].clone();
     assert!(
         world
@@ -39,10 +39,8 @@ async fn a_failover_is_requested_and_one_that_is_denied_is_left_to_the_administr
     .await;
 }
 
-#[tokio::test]
-async fn with_the_right_to_request_a_failover_the_load_balancer_is_repaired() {
-    let mut world = world(&["worker-1"]).await;
-    world.kill().await;
+/// Gives the user of the manager the role that may request failovers.
+pub(crate) async fn administrator(world: &World) {
     let mut ids = Vec::new();
     for (kind, name) in [("projects", "demo"), ("users", "demo"), ("roles", "admin")] {
         let path = format!("/identity/v3/{kind}");
@@ -56,6 +54,13 @@ async fn with_the_right_to_request_a_failover_the_load_balancer_is_repaired() {
         ids[0], ids[1], ids[2]
     );
     world.administer("PUT", &path, Value::Null).await;
+}
+
+#[tokio::test]
+async fn with_the_right_to_request_a_failover_the_load_balancer_is_repaired() {
+    let mut world = world(&["worker-1"]).await;
+    world.kill().await;
+    administrator(&world).await;
     world.run();
     world.service("web", &[("TCP", 80)], json!({})).await;
     world.published("web").await;

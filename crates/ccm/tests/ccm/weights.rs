@@ -13,7 +13,7 @@ use crate::world::World;
 
 const MEMBERS: &str = "PUT load-balancer /v2.0/lbaas/pools/{pool_id}/members";
 
-async fn world(conf: &str, workers: &[&str], period: Duration) -> World {
+pub(crate) async fn world(conf: &str, workers: &[&str], period: Duration) -> World {
     let mut world = World::open(conf).await;
     world.options(|options| options.weight_period = period);
     world.run();
@@ -30,7 +30,7 @@ fn weighted() -> Value {
 }
 
 /// Sets the ready endpoints of Service `web`, as kube-controller-manager would.
-async fn endpoints(world: &World, counts: &[(&str, usize)]) {
+pub(crate) async fn endpoints(world: &World, counts: &[(&str, usize)]) {
     let mut all = Vec::new();
     for (node, count) in counts {
         for _ in 0..*count {

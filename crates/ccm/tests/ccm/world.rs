@@ -131,6 +131,13 @@ impl World {
         external["networks"][0]["id"].clone()
     }
 
+    /// The id of the external network with this name.
+    pub(crate) async fn external_network_named(&self, name: &str) -> String {
+        let path = format!("/network/v2.0/networks?router:external=true&name={name}");
+        let external = self.request("GET", &path, Value::Null).await;
+        external["networks"][0]["id"].as_str().unwrap().to_owned()
+    }
+
     /// Lets the project see the subnets of the external network, as clouds do that share it.
     pub(crate) async fn share_external_network(&self) {
         let id = self.external_network().await;
@@ -252,6 +259,21 @@ impl World {
             (members == expected)
                 .then_some(())
                 .ok_or_else(|| format!("{members:?}"))
+        })
+        .await;
+    }
+
+    /// Waits until all load balancers can be changed, and the manager has nothing to do for them.
+    pub(crate) async fn changeable(&self) {
+        eventually("load balancers that can be changed", || {
+            let counted = self.writes();
+            async move {
+                tokio::time::sleep(Duration::from_millis(250)).await;
+                let all = self.octavia("loadbalancers").await;
+                let is = |balancer: &Value| balancer["provisioning_status"] == "ACTIVE";
+                let settled = !all.is_empty() && all.iter().all(is) && self.writes() == counted;
+                settled.then_some(()).ok_or_else(|| format!("{all:?}"))
+            }
         })
         .await;
     }
@@ -477,7 +499,8 @@ impl World {
         self.label(name, EXCLUDE, Value::Null).await;
     }
 
-    async fn label(&self, node: &str, label: &str, value: Value) {
+    /// Sets a label of a Node, or removes it.
+    pub(crate) async fn label(&self, node: &str, label: &str, value: Value) {
         let patch = Patch::Merge(json!({"metadata": {"labels": {label: value}}}));
         self.nodes()
             .patch(node, &PatchParams::default(), &patch)

@@ -16,6 +16,7 @@ use operator::finalizer;
 use operator::words::chain;
 use serde::de::DeserializeOwned;
 
+use super::descendants::{self, Descendants};
 use super::{key, of, state, store};
 use crate::error::{Doing, is_absent};
 use crate::summary::some_of;
@@ -45,9 +46,30 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Erro
     }
     let mut after = cluster.clone();
     let deleting = Verdict::new("Deleting", true, reason).because(message);
-    state::conclude(&mut after, vec![deleting, pause::verdict(None)], ctx.now());
+    let mut verdicts = vec![deleting, pause::verdict(None)];
+    verdicts.extend(of_descendants(ctx, cluster).await);
+    state::conclude(&mut after, verdicts, ctx.now());
     store(ctx, cluster, &after).await?;
     waiting.map(|_| Action::requeue(RESYNC))
+}
+
+/// The conditions about what is left of the cluster.
+async fn of_descendants(ctx: &Context, cluster: &Cluster) -> Vec<Verdict> {
+    let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
+    let plane = match &cluster.spec.control_plane_ref {
+        Some(reference) => ctx.external.get(reference, &namespace).await,
+        None => Ok(None),
+    };
+    let plane = plane.map_err(|error| chain(&error));
+    let seen = Descendants {
+        control_plane: plane.as_ref().map(Option::as_deref).map_err(String::as_str),
+        machines: &ctx.machines.in_cluster(&namespace, &name, |_| true),
+        sets: &ctx.machinesets.in_cluster(&namespace, &name, |_| true),
+        deployments: &ctx
+            .machinedeployments
+            .in_cluster(&namespace, &name, |_| true),
+    };
+    descendants::verdicts(cluster, &seen, ctx.now())
 }
 
 /// Performs one step. Returns the reason and message of what is still being deleted; `None` when nothing is left.

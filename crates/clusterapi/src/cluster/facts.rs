@@ -31,11 +31,11 @@ pub(super) async fn gather(ctx: &Context, cluster: &Cluster) -> Facts {
     let (external, problem_of) = (&ctx.external, &mut problem);
     let infrastructure = spec.infrastructure_ref.as_ref();
     let infrastructure = external
-        .look(cluster, &name, infrastructure, problem_of)
+        .read_and_own(cluster, &name, infrastructure, problem_of)
         .await;
     let control_plane = spec.control_plane_ref.as_ref();
     let control_plane = external
-        .look(cluster, &name, control_plane, problem_of)
+        .read_and_own(cluster, &name, control_plane, problem_of)
         .await;
     Facts {
         infrastructure,

@@ -27,7 +27,7 @@ pub(super) async fn ensure(ctx: &Context, cluster: &Cluster) -> Result<Option<Du
     }
     let name = cluster.name_any();
     let secrets = ctx.api::<Secret>(&cluster.namespace().unwrap_or_default());
-    let Some(ca) = store::read_one(&secrets, &name, Purpose::Cluster).await? else {
+    let Some(ca) = store::read_one(&secrets, &name, Purpose::Cluster, ctx.now()).await? else {
         return Ok(Some(AWAITED));
     };
     if ca.private.is_none() {

@@ -13,6 +13,7 @@ use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
 use serde::Deserialize;
 
+use super::descendants::{self, Descendants};
 use super::facts::Facts;
 use crate::external::{Referenced, absent, contract, deleted, mirrored};
 use crate::remote::Health;
@@ -46,6 +47,7 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
         pause::verdict(None),
     ];
     verdicts.extend(remote_probe(&after, &facts.health));
+    verdicts.extend(descendants::verdicts(&after, &Descendants::of(facts), now));
     conclude(&mut after, verdicts, now);
     after
 }
@@ -284,7 +286,7 @@ fn workers_available(facts: &Facts) -> Verdict {
         .iter()
         .zip(&facts.deployments)
         .map(|(name, md): (_, &Arc<MachineDeployment>)| (name.as_str(), md.conditions()));
-    aggregate(type_, "Available", objects, "MachineDeployments", reasons)
+    aggregate(type_, "Available", objects, "MachineDeployment", reasons)
 }
 
 /// The condition of the connection; `None`, so that the reported one stays, while the connection is being established.

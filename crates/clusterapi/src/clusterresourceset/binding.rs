@@ -123,10 +123,10 @@ pub(super) async fn release_all(
 ) -> Result<Action, Error> {
     let namespace = set.namespace().unwrap_or_default();
     let name = set.name_any();
-    for binding in runner.bindings.store().state() {
-        if binding.namespace().as_ref() != Some(&namespace) || binding.is_deleting() {
-            continue;
-        }
+    let bindings = runner
+        .bindings
+        .in_namespace(&namespace, |binding| !binding.is_deleting());
+    for binding in bindings {
         let mut after = ClusterResourceSetBinding::clone(&binding);
         let sets = after.spec.bindings.get_or_insert_default();
         sets.retain(|known| known.cluster_resource_set_name != name);

@@ -62,13 +62,12 @@ impl Sources {
         let of_secrets = of_secrets.map(|meta| (ResourceKind::Secret, meta));
         let sets = sets.clone();
         let triggers = stream::select(of_configmaps, of_secrets).flat_map(move |(kind, meta)| {
-            let all = sets.store().state().into_iter();
-            let users = all.filter(|set| {
+            let namespace = meta.namespace.as_deref().unwrap_or_default();
+            let users = sets.in_namespace(namespace, |set| {
                 let mut resources = set.spec.resources.iter();
-                set.metadata.namespace == meta.namespace
-                    && resources.any(|r| r.kind == kind && Some(&r.name) == meta.name.as_ref())
+                resources.any(|r| r.kind == kind && Some(&r.name) == meta.name.as_ref())
             });
-            let users = users.map(|set| ObjectRef::from_obj(set.as_ref()));
+            let users = users.iter().map(|set| ObjectRef::from_obj(set.as_ref()));
             stream::iter(users.collect::<Vec<_>>())
         });
         let sources = Self {

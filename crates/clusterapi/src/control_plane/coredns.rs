@@ -42,9 +42,9 @@ const ROLE: &str = "system:coredns";
 /// How far CoreDNS is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum CoreDns {
-    /// Not looked at: machines are created or deleted, or nothing has changed since it was in order.
+    /// Not read: machines are created or deleted, or nothing has changed since it was in order.
     #[default]
-    NotLooked,
+    NotRead,
     /// An annotation excludes it.
     Skipped,
     /// It is as it should be, or there is none.
@@ -98,17 +98,17 @@ impl Upgrade {
     }
 }
 
-/// Looks at CoreDNS once the control plane has settled at a version.
-pub(super) async fn look(scope: &Scope, subject: &Subject, seen: &Observation) -> CoreDns {
+/// Reads the state of CoreDNS once the control plane has settled at a version.
+pub(super) async fn observe(scope: &Scope, subject: &Subject, seen: &Observation) -> CoreDns {
     if subject.plane.annotations().contains_key(SKIP) {
         return CoreDns::Skipped;
     }
     let Some(workload) = rollout::settled(seen) else {
-        return CoreDns::NotLooked;
+        return CoreDns::NotRead;
     };
     let input = input(subject);
     if scope.coredns.get(&subject.plane).as_ref() == Some(&input) {
-        return CoreDns::NotLooked;
+        return CoreDns::NotRead;
     }
     let state = read(&workload.client, subject).await;
     let state = state.unwrap_or_else(|problem| CoreDns::Blocked(operator::words::chain(&problem)));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   connections   to the Pods `etcd-<node>`, forwarded by the workload API server and kept while they work
-//!   look          all members are queried concurrently, and the responses combined (pure)
+//!   query         all members are queried concurrently, and the responses combined (pure)
 //!   addition      a learner is added through a member that accepts it
 //!   removal       leadership is transferred before a member is removed; members without a Node are found (pure)
 //! ```
@@ -11,7 +11,7 @@
 
 mod addition;
 mod connections;
-mod look;
+mod query;
 mod removal;
 
 use std::time::Duration;

@@ -12,7 +12,7 @@ use super::{ControlPlaneError, Scope, Subject, error, hooks};
 use crate::pki::{Purpose, store};
 
 /// The observed state of etcd. The members are queried once the control plane is initialized.
-pub(super) async fn look(
+pub(super) async fn observe(
     scope: &Scope,
     subject: &Subject,
     workload: Option<&Reached>,
@@ -31,7 +31,7 @@ pub(super) async fn look(
         return View::Unknown(why);
     }
     let nodes = workload.etcd_nodes();
-    scope.etcd.look(&target(subject, workload, &nodes)).await
+    scope.etcd.query(&target(subject, workload, &nodes)).await
 }
 
 /// Lets the addition of a machine wait until a member that has just joined is connected. A member that counts another one
@@ -219,13 +219,14 @@ async fn trust(scope: &Scope, subject: &Subject) -> Result<(), String> {
         return Ok(());
     }
     let secrets: Api<Secret> = scope.context.api(&subject.key.namespace);
-    let read = store::read_one(&secrets, &subject.key.name, Purpose::Etcd).await;
+    let now = scope.context.now();
+    let read = store::read_one(&secrets, &subject.key.name, Purpose::Etcd, now).await;
     let name = Purpose::Etcd.secret_name(&subject.key.name);
     let ca = match read {
         Ok(Some(ca)) => ca,
         Ok(None) => return Err(format!("Secret {name} with the CA of etcd does not exist")),
         Err(source) => return Err(operator::words::chain(&source)),
     };
-    let trusted = scope.etcd.trust(&subject.key, &ca, scope.context.now());
+    let trusted = scope.etcd.trust(&subject.key, &ca, now);
     trusted.map_err(|why| format!("Secret {name}: {why}"))
 }

@@ -132,7 +132,7 @@ pub(super) async fn observe(
         Some(workload) => has_kubeadm_config(&workload.client).await,
         None => false,
     };
-    let etcd = members::look(scope, subject, workload.as_ref(), initialized).await;
+    let etcd = members::observe(scope, subject, workload.as_ref(), initialized).await;
     let mut seen = Vec::new();
     for machine in machines {
         let around = (workload.as_ref(), &etcd);
@@ -169,7 +169,7 @@ pub(super) async fn observe(
         now,
     };
     seen.recovery = recovery::of(&subject.plane, &seen);
-    seen.coredns = coredns::look(scope, subject, &seen).await;
+    seen.coredns = coredns::observe(scope, subject, &seen).await;
     Ok(seen)
 }
 

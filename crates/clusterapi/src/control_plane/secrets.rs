@@ -73,7 +73,7 @@ async fn read_or_create(scope: &Scope, subject: &Subject) -> Result<(), ControlP
     let (name, now) = (&subject.key.name, scope.context.now());
     // A running cluster depends on its keys: new ones would not match.
     let certificates = if is_initialized(subject) {
-        store::read(&secrets, name).await?
+        store::read(&secrets, name, now).await?
     } else {
         store::ensure(&secrets, name, &recipe, now).await?
     };
@@ -86,7 +86,7 @@ async fn read_or_create(scope: &Scope, subject: &Subject) -> Result<(), ControlP
         return Err(StoreError::Lost { name }.into());
     }
     if external {
-        store::read_external_etcd(&secrets, name).await?;
+        store::read_external_etcd(&secrets, name, now).await?;
     }
     let (Some((host, port)), Some(ca)) = (
         subject.cluster.endpoint(),

@@ -142,7 +142,7 @@ fn core_dns(before: &[Condition], state: &CoreDns) -> Option<Verdict> {
             let why = format!("CoreDNS stays as it is: {why}");
             return Some(Verdict::new(TYPE, false, "NotUpToDate").because(why));
         }
-        CoreDns::NotLooked => return None,
+        CoreDns::NotRead => return None,
         CoreDns::Skipped => "Skipped",
         // The upgrade has been applied.
         CoreDns::InOrder | CoreDns::Outdated(_) => "UpToDate",
@@ -407,7 +407,7 @@ fn machines(
         type_,
         from,
         objects,
-        "Machines",
+        "Machine",
         Reasons { good, bad, unknown },
     )
 }

@@ -29,7 +29,7 @@ pub(crate) enum Referenced {
 impl External {
     /// Reads the object that `reference` of `subject`, in the cluster `cluster_name`, names, and adds `subject` as its
     /// owner. The first error is stored in `problem`.
-    pub(crate) async fn look<K: Resource<DynamicType = ()>>(
+    pub(crate) async fn read_and_own<K: Resource<DynamicType = ()>>(
         &self,
         subject: &K,
         cluster_name: &str,
@@ -39,15 +39,17 @@ impl External {
         let Some(reference) = reference else {
             return Referenced::Nothing;
         };
-        let looked = self.try_look(subject, cluster_name, reference).await;
-        looked.unwrap_or_else(|error| {
+        let found = self
+            .try_read_and_own(subject, cluster_name, reference)
+            .await;
+        found.unwrap_or_else(|error| {
             let text = chain(&error);
             problem.get_or_insert(error.into());
             Referenced::Unreadable(text)
         })
     }
 
-    async fn try_look<K: Resource<DynamicType = ()>>(
+    async fn try_read_and_own<K: Resource<DynamicType = ()>>(
         &self,
         subject: &K,
         cluster_name: &str,

@@ -14,13 +14,35 @@ use api::kube::api::DynamicObject;
 use api::names::CLUSTER_NAME_LABEL;
 use topology::names::OWNED_LABEL;
 
+use crate::clusterclass::contract;
+
 /// A key of the index, within a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
+    /// All objects.
+    Any,
     /// Objects of the Cluster with this name.
     Cluster(String),
     /// Objects whose spec refers to this object.
     Reference(ContractReference),
+    /// Objects, of any namespace, that use the ClusterClass with this name, which is in the namespace of the key.
+    Class {
+        /// The namespace of the class.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Key {
+    /// The namespace in which it is looked up: that of the object, unless the key names another one.
+    fn place(self, namespace: &str) -> (String, Key) {
+        let namespace = match &self {
+            Key::Class { namespace, .. } => namespace.clone(),
+            Key::Any | Key::Cluster(_) | Key::Reference(_) => namespace.to_owned(),
+        };
+        (namespace, self)
+    }
 }
 
 /// A kind with index keys.
@@ -29,38 +51,40 @@ pub trait Indexed {
     fn keys(&self) -> Vec<Key>;
 }
 
-/// Names of objects by namespace and key.
+/// Namespaces and names of objects by namespace and key.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    names: HashMap<(String, Key), BTreeSet<String>>,
+    names: HashMap<(String, Key), BTreeSet<(String, String)>>,
 }
 
 impl Index {
     pub(super) fn insert<K: Indexed + ResourceExt>(&mut self, object: &K) {
         let namespace = object.namespace().unwrap_or_default();
         for key in object.keys() {
-            let names = self.names.entry((namespace.clone(), key)).or_default();
-            names.insert(object.name_any());
+            let names = self.names.entry(key.place(&namespace)).or_default();
+            names.insert((namespace.clone(), object.name_any()));
         }
     }
 
     pub(super) fn remove<K: Indexed + ResourceExt>(&mut self, object: &K) {
         let namespace = object.namespace().unwrap_or_default();
         for key in object.keys() {
-            let place = (namespace.clone(), key);
+            let place = key.place(&namespace);
             let Some(names) = self.names.get_mut(&place) else {
                 continue;
             };
-            names.remove(&object.name_any());
+            names.remove(&(namespace.clone(), object.name_any()));
             if names.is_empty() {
                 self.names.remove(&place);
             }
         }
     }
 
-    pub(super) fn names(&self, namespace: &str, key: Key) -> impl Iterator<Item = &str> {
-        let names = self.names.get(&(namespace.to_owned(), key));
-        names.into_iter().flatten().map(String::as_str)
+    /// Namespaces and names of the objects with this key, sorted.
+    pub(super) fn names(&self, namespace: &str, key: Key) -> impl Iterator<Item = (&str, &str)> {
+        let names = self.names.get(&key.place(namespace));
+        let names = names.into_iter().flatten();
+        names.map(|(namespace, name)| (namespace.as_str(), name.as_str()))
     }
 }
 
@@ -71,7 +95,20 @@ impl Indexed for Cluster {
             .infrastructure_ref
             .iter()
             .chain(&spec.control_plane_ref);
-        references.cloned().map(Key::Reference).collect()
+        let mut keys: Vec<_> = references.cloned().map(Key::Reference).collect();
+        // ClusterResourceSets select among all Clusters of their namespace.
+        keys.push(Key::Any);
+        let class = spec.topology.as_ref().map(|topology| &topology.class_ref);
+        keys.extend(class.map(|class| {
+            Key::Class {
+                namespace: class
+                    .namespace
+                    .clone()
+                    .unwrap_or_else(|| self.namespace().unwrap_or_default()),
+                name: class.name.clone(),
+            }
+        }));
+        keys
     }
 }
 
@@ -103,17 +140,17 @@ impl Indexed for MachineHealthCheck {
     }
 }
 
-/// Sets select Clusters by labels: they are few, and all of them are looked through.
+/// Sets select Clusters by labels: those of a namespace are looked through.
 impl Indexed for ClusterResourceSet {
     fn keys(&self) -> Vec<Key> {
-        Vec::new()
+        vec![Key::Any]
     }
 }
 
-/// A binding has the name of its Cluster.
+/// A binding has the name of its Cluster; those of a namespace are looked through when a set is deleted.
 impl Indexed for ClusterResourceSetBinding {
     fn keys(&self) -> Vec<Key> {
-        Vec::new()
+        vec![Key::Any]
     }
 }
 
@@ -129,10 +166,12 @@ impl Indexed for KubeadmControlPlane {
     }
 }
 
-/// Classes are few, and looked up by name.
+/// Classes are looked up by name, and by their templates.
 impl Indexed for ClusterClass {
     fn keys(&self) -> Vec<Key> {
-        Vec::new()
+        let templates = self.templates().into_iter();
+        let references = templates.map(|(_, reference)| contract(reference));
+        references.map(Key::Reference).collect()
     }
 }
 

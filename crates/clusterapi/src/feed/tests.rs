@@ -1,8 +1,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use api::bootstrap::v1beta2::KubeadmConfig;
-use api::core::v1beta2::{Cluster, ContractReference};
+use api::core::v1beta2::{Cluster, ClusterClass, ContractReference};
+use api::k8s_openapi::api::core::v1::Namespace;
+use api::kube::api::PostParams;
 use api::kube::core::NamespaceResourceScope;
 use api::kube::{Api, Resource, ResourceExt};
 use operator::metrics::Metrics;
@@ -82,6 +85,107 @@ async fn objects_are_found_by_their_cluster_until_they_leave_it_or_go() {
             .count(),
         0
     );
+}
+
+#[tokio::test]
+async fn clusters_are_found_by_their_namespace_and_by_their_class_in_any_namespace() {
+    let management = management().await;
+    // There are no classes.
+    management.enforce(false);
+    let namespaces: Api<Namespace> = Api::all(management.client.clone());
+    let other = serde_json::from_value(json!({ "metadata": { "name": "other" } })).unwrap();
+    namespaces
+        .create(&PostParams::default(), &other)
+        .await
+        .unwrap();
+    for (namespace, name, class) in [
+        (NAMESPACE, "a", json!({ "name": "small" })),
+        (NAMESPACE, "b", json!({ "name": "large" })),
+        (
+            "other",
+            "c",
+            json!({ "name": "small", "namespace": NAMESPACE }),
+        ),
+        ("other", "d", json!({ "name": "small" })),
+    ] {
+        let clusters: Api<Cluster> = Api::namespaced(management.client.clone(), namespace);
+        let cluster = json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": { "name": name },
+            "spec": { "topology": { "classRef": class, "version": "v1.34.2" } },
+        });
+        let cluster = serde_json::from_value(cluster).unwrap();
+        clusters
+            .create(&PostParams::default(), &cluster)
+            .await
+            .unwrap();
+    }
+    let shutdown = CancellationToken::new();
+    let reports = Reports {
+        watch: "test",
+        metrics: Metrics::default(),
+        recorder: None,
+    };
+    let api = Api::all(management.client.clone());
+    let feed: Feed<Cluster> = Feed::start(api, (), reports, shutdown.clone());
+    let _stop = shutdown.drop_guard();
+    let names = |clusters: Vec<Arc<Cluster>>| -> Vec<String> {
+        clusters.iter().map(|cluster| cluster.name_any()).collect()
+    };
+    let sees = async |expected: [&[&str]; 4]| {
+        eventually("the index to follow", || async {
+            let now = [
+                names(feed.in_namespace(NAMESPACE, |_| true)),
+                names(feed.in_namespace("other", |_| true)),
+                names(feed.using_class(NAMESPACE, "small")),
+                names(feed.using_class("other", "small")),
+            ];
+            if now == expected {
+                Ok(())
+            } else {
+                Err(format!("{now:?}"))
+            }
+        })
+        .await;
+    };
+    sees([&["a", "b"], &["c", "d"], &["a", "c"], &["d"]]).await;
+    let changed = json!({ "spec": { "topology": { "classRef": { "name": "large" } } } });
+    management.merge::<Cluster>("a", changed).await;
+    sees([&["a", "b"], &["c", "d"], &["c"], &["d"]]).await;
+    management.delete::<Cluster>("a").await;
+    sees([&["b"], &["c", "d"], &["c"], &["d"]]).await;
+}
+
+#[tokio::test]
+async fn a_class_is_found_by_its_templates() {
+    let management = management().await;
+    management.enforce(false);
+    let reference =
+        |kind: &str| json!({ "apiVersion": "fake.x-k8s.io/v1", "kind": kind, "name": "t" });
+    management
+        .create(json!({
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "ClusterClass",
+            "metadata": { "name": "small" },
+            "spec": {
+                "infrastructure": { "templateRef": reference("FakeClusterTemplate") },
+                "controlPlane": { "templateRef": reference("FakePlaneTemplate") },
+            },
+        }))
+        .await;
+    let shutdown = CancellationToken::new();
+    let feed: Feed<ClusterClass> = start(&management, shutdown.clone());
+    let _stop = shutdown.drop_guard();
+    let found = |kind: &str| {
+        let reference = ContractReference::new("fake.x-k8s.io", kind, "t");
+        feed.referring_to(NAMESPACE, &reference).len()
+    };
+    eventually("the class to be found", || async {
+        match (found("FakeClusterTemplate"), found("FakePlaneTemplate")) {
+            (1, 1) => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    assert_eq!(found("FakeMachineTemplate"), 0);
 }
 
 #[tokio::test]

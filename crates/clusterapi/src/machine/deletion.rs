@@ -16,6 +16,7 @@ use operator::controller::RESYNC;
 use operator::finalizer;
 use operator::words::chain;
 
+use self::silence::{Silence, is_over};
 use super::facts::{Seen, find};
 use super::{drain, of, state, store};
 use crate::error::Doing;
@@ -23,6 +24,8 @@ use crate::external::contract;
 use crate::news::without_types;
 use crate::remote::{ClusterKey, NotConnected};
 use crate::{Context, Error, MACHINE_FINALIZER, pause};
+
+pub(super) mod silence;
 
 /// Prefixes of the hook annotations, which block the drain or the termination.
 const PRE_DRAIN: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io";
@@ -56,7 +59,8 @@ pub(super) async fn run(
     }
     let now = ctx.now();
     let mut after = machine.clone();
-    let rung = descend(ctx, &mut after, cluster, now).await;
+    let mut given_up = None;
+    let rung = descend(ctx, &mut after, cluster, now, &mut given_up).await;
     if matches!(&rung, Err(Error::NotConnected(reason)) if reason.connecting) {
         // After a restart: the reported conditions stay until the first attempt to connect ends, which triggers a
         // reconcile.
@@ -69,7 +73,7 @@ pub(super) async fn run(
     };
     let deleting = Verdict::new("Deleting", true, reason).because(message);
     state::conclude(&mut after, vec![deleting, pause::verdict(None)], now);
-    store(ctx, machine, &after).await?;
+    store(ctx, machine, &after, given_up.as_deref()).await?;
     if rung? == Rung::Done {
         let api = ctx.api::<Machine>(&machine.namespace().unwrap_or_default());
         // The status patch has changed the resourceVersion.
@@ -86,11 +90,13 @@ pub(super) async fn run(
     Ok(Action::requeue(pause_for.unwrap_or(RESYNC)))
 }
 
+/// `given_up` is set to the reason when the drain ends with Pods that are left.
 async fn descend(
     ctx: &Context,
     machine: &mut Machine,
     cluster: Option<&Cluster>,
     now: Timestamp,
+    given_up: &mut Option<String>,
 ) -> Result<Rung, Error> {
     let namespace = machine.namespace().unwrap_or_default();
     let infrastructure = machine.spec.infrastructure_ref.clone();
@@ -101,7 +107,8 @@ async fn descend(
     let node = node_to_handle(ctx, machine, cluster).await?;
     // The earlier steps are skipped once the infrastructure is being deleted.
     if !under_way
-        && let Some(rung) = before_infrastructure(ctx, machine, node.as_deref(), now).await?
+        && let Some(rung) =
+            before_infrastructure(ctx, machine, node.as_deref(), now, given_up).await?
     {
         return Ok(rung);
     }
@@ -141,13 +148,14 @@ async fn before_infrastructure(
     machine: &mut Machine,
     node: Option<&str>,
     now: Timestamp,
+    given_up: &mut Option<String>,
 ) -> Result<Option<Rung>, Error> {
     if let Some(hooks) = hooks(machine, PRE_DRAIN) {
         began(&mut times(machine).wait_for_pre_drain_hook_start_time, now);
         return Ok(Some(Rung::Wait("WaitingForPreDrainHook", hooks, None)));
     }
     if let Some(node) = node {
-        if let Some(rung) = empty(ctx, machine, node, now).await? {
+        if let Some(rung) = empty(ctx, machine, node, now, given_up).await? {
             return Ok(Some(rung));
         }
         if let Some(rung) = detach(ctx, machine, node, now).await? {
@@ -169,31 +177,38 @@ async fn empty(
     machine: &mut Machine,
     node: &str,
     now: Timestamp,
+    given_up: &mut Option<String>,
 ) -> Result<Option<Rung>, Error> {
     if machine.annotations().contains_key(NO_DRAIN) {
         return Ok(None);
     }
-    let limit = machine
-        .spec
-        .deletion
-        .as_ref()
-        .and_then(|d| d.node_drain_timeout_seconds);
+    let limit = drain_limit(machine);
     let start = began(&mut times(machine).node_drain_start_time, now);
-    if is_over(start, limit, now) {
+    let field = "nodeDrainTimeoutSeconds";
+    if is_over(start, limit, None, now) {
+        *given_up = Some(field.to_owned());
         return Ok(None);
     }
-    let left = match workload(ctx, machine)? {
+    let (left, silence) = match workload(ctx, machine)? {
         Ok(client) => {
             let rules = drain::rules::Rules::of(ctx, machine).await?;
-            drain::drain(&client, node, &rules, now).await?
+            let seen = drain::drain(&client, node, &rules, now).await?;
+            (seen.left, seen.silence)
         }
-        Err(unreachable) => Some(unreachable.to_string()),
+        Err(unreachable) => (Some(unreachable.to_string()), Some(silence(ctx, machine))),
     };
-    let wait = |left| {
-        let message = format!("Drain not completed yet (started at {start}):\n{left}");
-        Rung::Wait("DrainingNode", message, Some(poll(start, now)))
-    };
-    Ok(left.map(wait))
+    let Some(left) = left else { return Ok(None) };
+    if is_over(start, limit, silence.as_ref(), now) {
+        *given_up = silence.map(|silence| silence.cause());
+        return Ok(None);
+    }
+    let awaited = awaited(&left, silence.filter(|_| limit.is_none()), start, field);
+    let message = format!("Drain not completed yet (started at {start}):\n{awaited}");
+    Ok(Some(Rung::Wait(
+        "DrainingNode",
+        message,
+        Some(poll(start, now)),
+    )))
 }
 
 async fn detach(
@@ -214,18 +229,42 @@ async fn detach(
         &mut times(machine).wait_for_node_volume_detach_start_time,
         now,
     );
-    if is_over(start, limit, now) {
+    if is_over(start, limit, None, now) {
         return Ok(None);
     }
-    let left = match workload(ctx, machine)? {
-        Ok(client) => drain::volumes(&client, node).await?,
-        Err(unreachable) => Some(unreachable.to_string()),
+    let (left, silence) = match workload(ctx, machine)? {
+        // Volumes of a Node whose kubelet is silent are not waited for at all.
+        Ok(client) => (drain::volumes(&client, node).await?, None),
+        Err(unreachable) => (Some(unreachable.to_string()), Some(silence(ctx, machine))),
     };
-    let wait = |left| {
-        let message = format!("Waiting for volumes to be detached (started at {start}):\n{left}");
-        Rung::Wait("WaitingForVolumeDetach", message, Some(poll(start, now)))
+    // A silence that has ended the drain is not waited for once more.
+    let drained = times(machine).node_drain_start_time.as_ref();
+    let begun = drained.map_or(start, |at| at.0);
+    let Some(left) = left.filter(|_| !is_over(begun, limit, silence.as_ref(), now)) else {
+        return Ok(None);
     };
-    Ok(left.map(wait))
+    let field = "nodeVolumeDetachTimeoutSeconds";
+    let awaited = awaited(&left, silence.filter(|_| limit.is_none()), begun, field);
+    let message = format!("Waiting for volumes to be detached (started at {start}):\n{awaited}");
+    Ok(Some(Rung::Wait(
+        "WaitingForVolumeDetach",
+        message,
+        Some(poll(start, now)),
+    )))
+}
+
+/// The silence of an API server to which there is no connection.
+fn silence(ctx: &Context, machine: &Machine) -> Silence {
+    let key = key(machine);
+    Silence::of_api_server(&key.to_string(), &ctx.remote.health(&key))
+}
+
+/// What is left, and when the wait for it ends because of a silence.
+fn awaited(left: &str, silence: Option<Silence>, start: Timestamp, field: &str) -> String {
+    match silence {
+        Some(silence) => format!("{left}\n* {}", silence.message(start, field)),
+        None => left.to_owned(),
+    }
 }
 
 async fn remove_node(
@@ -248,7 +287,12 @@ async fn remove_node(
         .deletion_timestamp
         .as_ref()
         .map_or(now, |time| time.0);
-    if is_over(since, Some(limit.unwrap_or(NODE_DELETION_TIMEOUT)), now) {
+    if is_over(
+        since,
+        Some(limit.unwrap_or(NODE_DELETION_TIMEOUT)),
+        None,
+        now,
+    ) {
         let note =
             format!("Node {node} is left behind: {problem}. Delete it (kubectl delete node)");
         ctx.events
@@ -345,28 +389,15 @@ fn times(machine: &mut Machine) -> &mut MachineDeletionStatus {
         .get_or_insert_default()
 }
 
-/// Whether the drain of the Node has exceeded its timeout.
-pub(super) fn drain_timed_out(machine: &Machine, now: Timestamp) -> bool {
-    let limit = machine.spec.deletion.as_ref();
-    let limit = limit.and_then(|deletion| deletion.node_drain_timeout_seconds);
-    let times = machine.status.as_ref().and_then(|s| s.deletion.as_ref());
-    let start = times.and_then(|times| times.node_drain_start_time.as_ref());
-    start.is_some_and(|start| is_over(start.0, limit, now))
+fn drain_limit(machine: &Machine) -> Option<i32> {
+    let deletion = machine.spec.deletion.as_ref();
+    deletion.and_then(|deletion| deletion.node_drain_timeout_seconds)
 }
 
 /// Sets a start time to `now` if it is unset, and returns it; in whole seconds, as it is stored.
 fn began(at: &mut Option<Time>, now: Timestamp) -> Timestamp {
     let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
     at.get_or_insert(Time(whole)).0
-}
-
-/// Whether `limit` seconds have passed since `start`; `None` and 0 mean no limit.
-fn is_over(start: Timestamp, limit: Option<i32>, now: Timestamp) -> bool {
-    let limit = limit
-        .and_then(|limit| u64::try_from(limit).ok())
-        .filter(|limit| *limit > 0);
-    let passed = Duration::try_from(now.duration_since(start)).unwrap_or_default();
-    limit.is_some_and(|limit| passed >= Duration::from_secs(limit))
 }
 
 fn poll(start: Timestamp, now: Timestamp) -> Duration {

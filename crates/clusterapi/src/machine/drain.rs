@@ -20,6 +20,7 @@ use crate::summary::some_of;
 
 pub(super) mod rules;
 
+use super::deletion::silence::Silence;
 use rules::{Rules, Treatment};
 
 /// Label of a Pod: `skip` excludes it from the drain, `wait-completed` waits until it has completed.
@@ -49,10 +50,22 @@ impl Fate {
     }
 }
 
-/// The progress of a drain: a message about what is still on the Node, or `None` if nothing is.
+/// A message about what is still on the Node, or `None` if nothing is.
 pub(super) type Left = Option<String>;
 
-/// Cordons the Node `name` and evicts its Pods; `None` when no Pod is left to evict.
+/// The progress of a drain.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// The Pods that are left.
+    pub(super) left: Left,
+    /// Why Pods may stay for ever: the kubelet does not report.
+    pub(super) silence: Option<Silence>,
+}
+
+/// The key of the taint of a Node whose kubelet does not report.
+pub(super) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+
+/// Cordons the Node `name` and evicts its Pods.
 ///
 /// # Errors
 /// When a request to the workload cluster fails, except for evictions that a disruption budget rejects.
@@ -61,14 +74,14 @@ pub(super) async fn drain(
     name: &str,
     rules: &Rules,
     now: Timestamp,
-) -> Result<Left, Error> {
+) -> Result<Progress, Error> {
     let nodes = Api::<Node>::all(client.clone());
     let node = nodes
         .get_opt(name)
         .await
         .doing_remotely(|| format!("reading Node {name}"))?;
     let Some(node) = node else {
-        return Ok(None);
+        return Ok(Progress::default());
     };
     if node.spec.as_ref().and_then(|spec| spec.unschedulable) != Some(true) {
         let cordon = json!({ "spec": { "unschedulable": true } });
@@ -111,7 +124,10 @@ pub(super) async fn drain(
         let pod = format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
         left.entry(why).or_default().push(pod);
     }
-    Ok(report(&left))
+    Ok(Progress {
+        left: report(&left),
+        silence: Silence::of_kubelet(&node),
+    })
 }
 
 /// The volumes that are still attached to the Node `name`; `None` if there are none.
@@ -204,13 +220,7 @@ pub(super) fn fate(pod: &Pod, treatment: Treatment, unreachable: bool, now: Time
 
 /// Whether the Node has the taint `unreachable`: its kubelet does not report.
 pub(super) fn is_unreachable(node: &Node) -> bool {
-    let taints = node
-        .spec
-        .iter()
-        .flat_map(|spec| spec.taints.iter().flatten());
-    taints
-        .into_iter()
-        .any(|taint| taint.key == "node.kubernetes.io/unreachable")
+    Silence::of_kubelet(node).is_some()
 }
 
 fn is_on(pod: &Pod, node: &str) -> bool {

@@ -42,11 +42,11 @@ pub(super) async fn gather(ctx: &Context, machine: &Machine, cluster: &Arc<Clust
     let (external, cluster_name) = (&ctx.external, &machine.spec.cluster_name);
     let bootstrap = machine.spec.bootstrap.config_ref.as_ref();
     let bootstrap = external
-        .look(machine, cluster_name, bootstrap, &mut problem)
+        .read_and_own(machine, cluster_name, bootstrap, &mut problem)
         .await;
     let infrastructure = Some(&machine.spec.infrastructure_ref);
     let infrastructure = external
-        .look(machine, cluster_name, infrastructure, &mut problem)
+        .read_and_own(machine, cluster_name, infrastructure, &mut problem)
         .await;
     let provider_id = match &infrastructure {
         Referenced::There(object, _) => {

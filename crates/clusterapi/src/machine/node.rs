@@ -8,6 +8,7 @@ use api::core::v1beta2::{Cluster, Machine};
 use api::k8s_openapi::api::core::v1::Node;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, Patch, PatchParams};
+use regex::Regex;
 use serde_json::{Value, json};
 
 use super::facts::{Facts, Seen};
@@ -17,13 +18,25 @@ use crate::{Context, Error, owners};
 
 /// Annotation: the labels that were copied from the machine, so that they can be removed again.
 const LABELS_FROM_MACHINE: &str = "cluster.x-k8s.io/labels-from-machine";
+/// Annotation: the same of annotations.
+const ANNOTATIONS_FROM_MACHINE: &str = "cluster.x-k8s.io/annotations-from-machine";
+
+/// What machines hand on to their Nodes, besides what they always do: labels and annotations whose names match one of
+/// these, anywhere in the name.
+#[derive(Clone, Debug, Default)]
+pub struct Synced {
+    /// Names of labels, besides the domains that are always synchronized.
+    pub labels: Vec<Regex>,
+    /// Names of annotations.
+    pub annotations: Vec<Regex>,
+}
 
 /// Patches labels, annotations and taints of the Node, if it exists and any of them differs.
 pub(super) async fn sync(ctx: &Context, machine: &Machine, facts: &Facts) -> Result<(), Error> {
     let Seen::Found(node) = &facts.node else {
         return Ok(());
     };
-    let Some(change) = change(node, machine, &facts.cluster) else {
+    let Some(change) = change(node, machine, &facts.cluster, &ctx.options.synced) else {
         return Ok(());
     };
     let namespace = machine.namespace().unwrap_or_default();
@@ -42,13 +55,14 @@ pub(super) async fn sync(ctx: &Context, machine: &Machine, facts: &Facts) -> Res
 }
 
 /// The merge patch for `node`, with its resourceVersion as a precondition; `None` if nothing differs.
-pub(super) fn change(node: &Node, machine: &Machine, cluster: &Cluster) -> Option<Value> {
-    let labels = synced_labels(machine);
-    let before: BTreeSet<&str> = node
-        .annotations()
-        .get(LABELS_FROM_MACHINE)
-        .map(|text| text.split(',').filter(|name| !name.is_empty()).collect())
-        .unwrap_or_default();
+pub(super) fn change(
+    node: &Node,
+    machine: &Machine,
+    cluster: &Cluster,
+    synced: &Synced,
+) -> Option<Value> {
+    let labels = synced_labels(machine, synced);
+    let before = recorded(node, LABELS_FROM_MACHINE);
     let mut label_patch: BTreeMap<&str, Value> = labels
         .iter()
         .filter(|(name, value)| node.labels().get(**name) != Some(**value))
@@ -59,11 +73,17 @@ pub(super) fn change(node: &Node, machine: &Machine, cluster: &Cluster) -> Optio
             label_patch.insert(name, Value::Null);
         }
     }
-    let annotations = annotations(machine, cluster, &labels);
-    let annotation_patch: BTreeMap<_, _> = annotations
+    let annotations = annotations(node, machine, cluster, &labels, synced);
+    let mut annotation_patch: BTreeMap<&str, Value> = annotations
         .iter()
         .filter(|(name, value)| node.annotations().get(**name) != Some(*value))
+        .map(|(name, value)| (*name, json!(value)))
         .collect();
+    for name in recorded(node, ANNOTATIONS_FROM_MACHINE) {
+        if node.annotations().contains_key(name) && !annotations.contains_key(name) {
+            annotation_patch.insert(name, Value::Null);
+        }
+    }
     let taints = taints::synced(node, machine);
     let mut patch = json!({});
     if !label_patch.is_empty() {
@@ -83,10 +103,17 @@ pub(super) fn change(node: &Node, machine: &Machine, cluster: &Cluster) -> Optio
     Some(patch)
 }
 
-fn synced_labels(machine: &Machine) -> BTreeMap<&str, &String> {
+/// The names that an annotation of the Node lists.
+fn recorded<'a>(node: &'a Node, annotation: &str) -> BTreeSet<&'a str> {
+    let names = node.annotations().get(annotation).map(String::as_str);
+    let names = names.unwrap_or_default().split(',');
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+fn synced_labels<'a>(machine: &'a Machine, synced: &Synced) -> BTreeMap<&'a str, &'a String> {
     let labels = machine.labels().iter();
     labels
-        .filter(|(name, _)| is_synced(name))
+        .filter(|(name, _)| is_synced(name) || matches(&synced.labels, name))
         .map(|(name, value)| (name.as_str(), value))
         .collect()
 }
@@ -103,13 +130,32 @@ fn is_synced(label: &str) -> bool {
         || within("node.cluster.x-k8s.io")
 }
 
-fn annotations(
-    machine: &Machine,
+fn matches(patterns: &[Regex], name: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.is_match(name))
+}
+
+/// The annotations that `node` is to have: those of the machine, and what is recorded about the machine.
+fn annotations<'a>(
+    node: &Node,
+    machine: &'a Machine,
     cluster: &Cluster,
     labels: &BTreeMap<&str, &String>,
-) -> BTreeMap<&'static str, String> {
+    synced: &Synced,
+) -> BTreeMap<&'a str, String> {
     let names: Vec<_> = labels.keys().copied().collect();
-    let mut annotations = BTreeMap::from([
+    let handed_on = machine.annotations().iter();
+    let handed_on: BTreeMap<&str, String> = handed_on
+        .filter(|(name, _)| matches(&synced.annotations, name))
+        .map(|(name, value)| (name.as_str(), value.clone()))
+        .collect();
+    let listed = handed_on.keys().copied().collect::<Vec<_>>().join(",");
+    let mut annotations = handed_on;
+    // A Node that never had any gets no list of them.
+    if !listed.is_empty() || node.annotations().contains_key(ANNOTATIONS_FROM_MACHINE) {
+        annotations.insert(ANNOTATIONS_FROM_MACHINE, listed);
+    }
+    // What is recorded comes last, since a pattern may match any name.
+    annotations.extend([
         ("cluster.x-k8s.io/cluster-name", cluster.name_any()),
         (
             "cluster.x-k8s.io/cluster-namespace",

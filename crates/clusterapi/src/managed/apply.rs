@@ -70,7 +70,7 @@ async fn steps(
     decisions: &Decisions,
 ) -> Result<(), Obstacle> {
     let infrastructure = owned(&wanted.infrastructure, cluster);
-    objects.bring(&infrastructure, true).await?;
+    objects.create_or_change(&infrastructure, true).await?;
     let exists = current.control_plane.is_some();
     if !plan::leaves_plane(decisions, exists) {
         let known = current.control_plane_machines();
@@ -79,13 +79,13 @@ async fn steps(
         }
         wanted.refer();
         if let Some(machines) = &wanted.control_plane_machines {
-            objects.bring(machines, false).await?;
+            objects.create_or_change(machines, false).await?;
         }
         let control_plane = owned(&wanted.control_plane, cluster);
-        objects.bring(&control_plane, true).await?;
+        objects.create_or_change(&control_plane, true).await?;
     }
     if let Some(check) = &wanted.control_plane_check {
-        objects.bring(check, false).await?;
+        objects.create_or_change(check, false).await?;
     }
     for at in 0..wanted.deployments.len() {
         if plan::leaves(decisions, &wanted.deployments[at]) {
@@ -95,11 +95,15 @@ async fn steps(
         keep_names(objects, deployment, current).await?;
         wanted.refer();
         let deployment = &wanted.deployments[at];
-        objects.bring(&deployment.bootstrap, false).await?;
-        objects.bring(&deployment.machines, false).await?;
-        objects.bring(&deployment.object, false).await?;
+        objects
+            .create_or_change(&deployment.bootstrap, false)
+            .await?;
+        objects
+            .create_or_change(&deployment.machines, false)
+            .await?;
+        objects.create_or_change(&deployment.object, false).await?;
         if let Some(check) = &deployment.check {
-            objects.bring(check, false).await?;
+            objects.create_or_change(check, false).await?;
         }
     }
     Ok(())

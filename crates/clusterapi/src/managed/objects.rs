@@ -53,7 +53,11 @@ impl<'a> Objects<'a> {
 
     /// Creates or changes an object, if it differs. `referred` says whether the Cluster refers to it, which makes it the
     /// Cluster's as the marks of its topology do.
-    pub(super) async fn bring(&mut self, wanted: &Value, referred: bool) -> Result<(), Obstacle> {
+    pub(super) async fn create_or_change(
+        &mut self,
+        wanted: &Value,
+        referred: bool,
+    ) -> Result<(), Obstacle> {
         let known = self.known(wanted).await?;
         let asked = question(wanted, known.as_ref());
         if known.is_some() && self.answered(&label(wanted), asked) == Some(false) {

@@ -29,10 +29,10 @@ fn a_machine_tells_of_its_node_once() {
         machine(json!({})),
         machine(json!({"nodeRef": {"name": "n"}})),
     );
-    let news = of_machine(&without, &with, false);
+    let news = of_machine(&without, &with, None);
     assert_eq!(reasons(&news), ["SuccessfulSetNodeRef"]);
     assert_eq!(news[0].note, "Node n has joined the cluster");
-    assert_eq!(of_machine(&with, &with, false), []);
+    assert_eq!(of_machine(&with, &with, None), []);
 }
 
 #[test]
@@ -46,13 +46,13 @@ fn a_failure_of_the_infrastructure_is_a_warning_when_it_is_new() {
         with("True", "Ready", ""),
         with("False", "InstanceDeleted", message),
     );
-    let news = of_machine(&was, &is, false);
+    let news = of_machine(&was, &is, None);
     assert_eq!(reasons(&news), ["InstanceDeleted"]);
     assert_eq!(news[0].type_, Type::Warning);
     assert!(news[0].note.starts_with("server 8d29 was deleted"));
-    assert_eq!(of_machine(&is, &is, false), []);
+    assert_eq!(of_machine(&is, &is, None), []);
     let waits = with("False", "WaitingForCloud", "creating server 8d29");
-    assert_eq!(of_machine(&was, &waits, false), []);
+    assert_eq!(of_machine(&was, &waits, None), []);
 }
 
 #[test]
@@ -73,20 +73,24 @@ fn a_drain_ends_with_an_event_and_a_held_pod_is_named() {
     let gone = at("WaitingForInfrastructureDeletion", "");
     let failed = at("Deleting", "reading Node n");
     assert_eq!(
-        reasons(&of_machine(&draining, &held, false)),
+        reasons(&of_machine(&draining, &held, None)),
         ["FailedDrainNode"]
     );
-    assert_eq!(of_machine(&held, &held, false), []);
+    assert_eq!(of_machine(&held, &held, None), []);
     assert_eq!(
-        reasons(&of_machine(&draining, &gone, false)),
+        reasons(&of_machine(&draining, &gone, None)),
         ["SuccessfulDrainNode"]
     );
     assert_eq!(
-        reasons(&of_machine(&draining, &gone, true)),
+        reasons(&of_machine(
+            &draining,
+            &gone,
+            Some("nodeDrainTimeoutSeconds")
+        )),
         ["FailedDrainNode"]
     );
-    assert_eq!(of_machine(&draining, &failed, false), []);
-    assert_eq!(of_machine(&gone, &gone, false), []);
+    assert_eq!(of_machine(&draining, &failed, None), []);
+    assert_eq!(of_machine(&gone, &gone, None), []);
 }
 
 fn deployment(list: &[(&str, &str, &str, &str)]) -> MachineDeployment {

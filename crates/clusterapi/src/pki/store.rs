@@ -16,7 +16,7 @@ use operator::retry::{Retry, When};
 use secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
 
-use super::{KeyMaterial, PkiError, Purpose, generate};
+use super::{KeyMaterial, PkiError, Purpose, generate, judge};
 
 /// Data key of the certificate or public key.
 const CERTIFICATE: &str = "tls.crt";
@@ -46,6 +46,19 @@ pub enum StoreError {
         /// The data key that is missing, empty or not text.
         key: &'static str,
     },
+    /// What the Secret has cannot be used.
+    #[error(
+        "{key} of secret {name} {why}: store another one there, or delete the secret before the control plane is \
+         initialized so that it is generated"
+    )]
+    Unusable {
+        /// The name of the Secret.
+        name: String,
+        /// The data key with the wrong content.
+        key: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The Secret of a running cluster does not exist.
     #[error(
         "secret {name} is missing and cannot be generated again, because the running cluster depends on its keys: \
@@ -74,6 +87,7 @@ impl Retry for StoreError {
             StoreError::Api { source, .. } => source.when(),
             // Secrets are not watched, so their repair triggers no reconcile.
             StoreError::Malformed { .. }
+            | StoreError::Unusable { .. }
             | StoreError::Lost { .. }
             | StoreError::NotSupplied { .. }
             | StoreError::Pki(_) => When::Backoff,
@@ -138,11 +152,15 @@ pub struct Recipe {
 /// Reads the existing key material of `cluster`.
 ///
 /// # Errors
-/// When a request fails, or the content of a Secret is malformed.
-pub async fn read(secrets: &Api<Secret>, cluster: &str) -> Result<Certificates, StoreError> {
+/// When a request fails, or the content of a Secret cannot be used at `now`.
+pub async fn read(
+    secrets: &Api<Secret>,
+    cluster: &str,
+    now: Timestamp,
+) -> Result<Certificates, StoreError> {
     let mut known = BTreeMap::new();
     for purpose in Purpose::ALL {
-        if let Some(material) = read_one(secrets, cluster, purpose).await? {
+        if let Some(material) = read_one(secrets, cluster, purpose, now).await? {
             known.insert(purpose, material);
         }
     }
@@ -152,15 +170,17 @@ pub async fn read(secrets: &Api<Secret>, cluster: &str) -> Result<Certificates, 
 /// Reads the key material of `cluster` for one purpose; `None` if its Secret does not exist.
 ///
 /// # Errors
-/// When the request fails, or the content of the Secret is malformed.
+/// When the request fails, or the content of the Secret cannot be used at `now`.
 pub async fn read_one(
     secrets: &Api<Secret>,
     cluster: &str,
     purpose: Purpose,
+    now: Timestamp,
 ) -> Result<Option<KeyMaterial>, StoreError> {
     let name = purpose.secret_name(cluster);
     let found = secrets.get_opt(&name).await;
     let found = found.map_err(|source| StoreError::Api { name, source })?;
+    let parse = |secret| parse(secret, purpose, now);
     found.as_ref().map(parse).transpose()
 }
 
@@ -168,14 +188,15 @@ pub async fn read_one(
 /// key.
 ///
 /// # Errors
-/// When a request fails, or a Secret does not exist or is malformed.
+/// When a request fails, or a Secret does not exist or cannot be used at `now`.
 pub async fn read_external_etcd(
     secrets: &Api<Secret>,
     cluster: &str,
+    now: Timestamp,
 ) -> Result<[(Purpose, KeyMaterial); 2], StoreError> {
     let needed = |purpose: Purpose, content| async move {
         let name = purpose.secret_name(cluster);
-        let found = read_one(secrets, cluster, purpose).await?;
+        let found = read_one(secrets, cluster, purpose, now).await?;
         found.ok_or(StoreError::NotSupplied { name, content })
     };
     let ca = needed(Purpose::Etcd, "the certificate of its CA (tls.crt)").await?;
@@ -198,7 +219,7 @@ pub async fn ensure(
     recipe: &Recipe,
     now: Timestamp,
 ) -> Result<Certificates, StoreError> {
-    let mut certificates = read(secrets, cluster).await?;
+    let mut certificates = read(secrets, cluster, now).await?;
     let mut generated = tokio::task::JoinSet::new();
     for purpose in certificates.missing() {
         if !recipe.except.contains(&purpose) {
@@ -210,9 +231,9 @@ pub async fn ensure(
     while let Some(done) = generated.join_next().await {
         let (purpose, material) = done.map_err(|_| PkiError::Interrupted)?;
         let secret = secret(purpose, cluster, &material?, &recipe.owner);
-        certificates
-            .known
-            .insert(purpose, parse(&create(secrets, secret).await?)?);
+        let stored = create(secrets, secret).await?;
+        let material = parse(&stored, purpose, now)?;
+        certificates.known.insert(purpose, material);
     }
     Ok(certificates)
 }
@@ -269,7 +290,7 @@ fn secret(
     }
 }
 
-fn parse(secret: &Secret) -> Result<KeyMaterial, StoreError> {
+fn parse(secret: &Secret, purpose: Purpose, now: Timestamp) -> Result<KeyMaterial, StoreError> {
     let malformed = |key| StoreError::Malformed {
         name: secret.metadata.name.clone().unwrap_or_default(),
         key,
@@ -283,8 +304,16 @@ fn parse(secret: &Secret) -> Result<KeyMaterial, StoreError> {
     };
     let public = text(CERTIFICATE).ok_or_else(|| malformed(CERTIFICATE))?;
     let private = text(KEY).map(|key| SecretString::from(key.as_str()));
-    Ok(KeyMaterial {
+    let material = KeyMaterial {
         public: public.as_str().into(),
         private,
-    })
+    };
+    match judge::problem(purpose, &material, now) {
+        None => Ok(material),
+        Some(problem) => Err(StoreError::Unusable {
+            name: secret.metadata.name.clone().unwrap_or_default(),
+            key: if problem.is_key { KEY } else { CERTIFICATE },
+            why: problem.why,
+        }),
+    }
 }

@@ -12,7 +12,7 @@ use api::kube::{Client, ResourceExt};
 use futures::StreamExt;
 use parking_lot::Mutex;
 use secrecy::SecretString;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, SemaphorePermit};
 use tokio_util::sync::DropGuard;
 use tracing::{debug, info};
 
@@ -133,12 +133,24 @@ impl Task {
 
     /// Reads the kubeconfig and probes the cluster once.
     async fn connect(&self) -> Result<(Client, Kubeconfig), String> {
+        let _turn = self.turn().await;
         let kubeconfig = self.kubeconfig().await?;
         let connector = &self.remote.inner.connector;
         let client = connector.connect(&self.cluster, &kubeconfig.text).await?;
         let client = context::named(&client, self.remote.controller);
         probe(&client).await?;
         Ok((client, kubeconfig))
+    }
+
+    /// The turn of this cluster; `None` only if there are no turns any more.
+    async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.remote.inner.turns.acquire().await.ok()
+    }
+
+    /// Asks the cluster whether it still answers, in its turn.
+    async fn probe(&self, client: &Client) -> Result<(), String> {
+        let _turn = self.turn().await;
+        probe(client).await
     }
 
     async fn kubeconfig(&self) -> Result<Kubeconfig, String> {
@@ -199,7 +211,7 @@ impl Task {
                     Err(source) => debug!(cluster = %self.cluster, "watch of Nodes: {source}"),
                 },
                 _ = probes.tick() => {
-                    match probe(&client).await {
+                    match self.probe(&client).await {
                         Ok(()) => {
                             failures = 0;
                             self.answered();

@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use api::kube::config::{KubeConfigOptions, Kubeconfig};
 use api::kube::{Client, Config};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{ClusterKey, Connector};
@@ -29,9 +33,11 @@ impl Connector for KubeconfigConnector {
         kubeconfig: &'a SecretString,
     ) -> BoxFuture<'a, Result<Client, String>> {
         async move {
+            // The parser's own words may quote what is written there.
             let parsed = Kubeconfig::from_yaml(kubeconfig.expose_secret())
-                .map_err(|source| format!("the kubeconfig cannot be read: {source}"))?;
+                .map_err(|_| "the kubeconfig cannot be read: it is not YAML of a kubeconfig")?;
             reject_local(&parsed)?;
+            reject_incomplete(&parsed)?;
             let mut config = Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default())
                 .await
                 .map_err(|source| format!("the kubeconfig cannot be used: {source}"))?;
@@ -84,6 +90,62 @@ fn reject_local(kubeconfig: &Kubeconfig) -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+/// What the current context leads to must be there, and certificates must be some.
+fn reject_incomplete(kubeconfig: &Kubeconfig) -> Result<(), String> {
+    let lacks = |what: String| format!("the kubeconfig has no {what}");
+    let current = kubeconfig.current_context.as_deref();
+    let current = current
+        .filter(|name| !name.is_empty())
+        .ok_or("current-context is not set in the kubeconfig")?;
+    let contexts = kubeconfig.contexts.iter();
+    let context = contexts
+        .filter(|it| it.name == current)
+        .find_map(|it| it.context.as_ref())
+        .ok_or_else(|| lacks(format!("context {current}")))?;
+    let clusters = kubeconfig.clusters.iter();
+    let cluster = clusters
+        .filter(|it| it.name == context.cluster)
+        .find_map(|it| it.cluster.as_ref())
+        .ok_or_else(|| lacks(format!("cluster {}", context.cluster)))?;
+    let server = cluster.server.as_deref().unwrap_or_default();
+    if server.is_empty() {
+        return Err(lacks(format!("server for cluster {}", context.cluster)));
+    }
+    let address: Option<http::Uri> = server.parse().ok();
+    let scheme = address.as_ref().and_then(http::Uri::scheme_str);
+    if !matches!(scheme, Some("https" | "http")) {
+        return Err(format!(
+            "the server of cluster {} in the kubeconfig is not an address such as https://10.0.0.1:6443",
+            context.cluster
+        ));
+    }
+    let authority = cluster.certificate_authority_data.as_deref();
+    has_certificate("certificate-authority-data", authority)?;
+    let Some(name) = &context.user else {
+        return Ok(());
+    };
+    let users = kubeconfig.auth_infos.iter();
+    let user = users
+        .filter(|it| it.name == *name)
+        .find_map(|it| it.auth_info.as_ref())
+        .ok_or_else(|| lacks(format!("user {name}")))?;
+    let certificate = user.client_certificate_data.as_deref();
+    has_certificate("client-certificate-data", certificate)
+}
+
+fn has_certificate(field: &str, encoded: Option<&str>) -> Result<(), String> {
+    let Some(encoded) = encoded.filter(|text| !text.is_empty()) else {
+        return Ok(());
+    };
+    let pem = STANDARD.decode(encoded.trim()).ok();
+    match pem.and_then(|pem| CertificateDer::from_pem_slice(&pem).ok()) {
+        Some(_) => Ok(()),
+        None => Err(format!(
+            "{field} has no certificate in the kubeconfig: it must be PEM in base64"
+        )),
+    }
 }
 
 #[cfg(test)]

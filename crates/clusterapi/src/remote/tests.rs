@@ -47,7 +47,12 @@ async fn setup(on: bool) -> (Remote, Arc<Switch>, Client, ClusterKey) {
         server,
         on: AtomicBool::new(on),
     });
-    let remote = Remote::new(management.clone(), switch.clone(), CancellationToken::new());
+    let remote = Remote::new(
+        management.clone(),
+        switch.clone(),
+        8,
+        CancellationToken::new(),
+    );
     (
         remote,
         switch,
@@ -192,7 +197,7 @@ async fn a_kubeconfig_is_read_again_only_when_a_watch_shows_another_version() {
     });
     publish(&Client::new(server.in_process(), "default")).await;
     let shutdown = CancellationToken::new();
-    let remote = Remote::new(management.clone(), switch, shutdown.clone());
+    let remote = Remote::new(management.clone(), switch, 8, shutdown.clone());
     let _stop = shutdown.drop_guard();
     let key = ClusterKey::new("default", "demo");
     let mut changes = remote.changes();
@@ -216,4 +221,56 @@ async fn a_kubeconfig_is_read_again_only_when_a_watch_shows_another_version() {
     while reads.load(Ordering::SeqCst) == first {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// Counts how many connect at a time; none succeeds.
+#[derive(Debug, Default)]
+struct Crowd {
+    now: AtomicUsize,
+    most: AtomicUsize,
+    all: AtomicUsize,
+}
+
+impl Connector for Crowd {
+    fn connect<'a>(
+        &'a self,
+        _: &'a ClusterKey,
+        _: &'a SecretString,
+    ) -> BoxFuture<'a, Result<Client, String>> {
+        async {
+            let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(now, Ordering::SeqCst);
+            self.all.fetch_add(1, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            self.now.fetch_sub(1, Ordering::SeqCst);
+            Err("connection refused".to_owned())
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn no_more_clusters_are_connected_to_at_a_time_than_allowed() {
+    let server = ApiServer::open(apiserver::Options::default())
+        .await
+        .unwrap();
+    let management = Client::new(server.in_process(), "default");
+    let secrets: Api<Secret> = Api::namespaced(management.clone(), "default");
+    let crowd = Arc::new(Crowd::default());
+    let remote = Remote::new(management, crowd.clone(), 2, CancellationToken::new());
+    for cluster in 0..6 {
+        let secret = json!({
+            "metadata": { "name": format!("c{cluster}-kubeconfig") }, "stringData": { "value": "text" },
+        });
+        let secret = serde_json::from_value(secret).unwrap();
+        secrets
+            .create(&PostParams::default(), &secret)
+            .await
+            .unwrap();
+        remote.track(&ClusterKey::new("default", format!("c{cluster}")));
+    }
+    while crowd.all.load(Ordering::SeqCst) < 12 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(crowd.most.load(Ordering::SeqCst), 2);
 }

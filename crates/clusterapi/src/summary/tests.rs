@@ -84,7 +84,73 @@ fn an_aggregate_groups_objects_by_what_is_wrong_with_them() {
         ("d", &slow[..]),
         ("e", &slow[..]),
     ];
-    let verdict = aggregate("MachinesReady", "Ready", objects, "Machines", REASONS);
+    let verdict = aggregate("MachinesReady", "Ready", objects, "Machine", REASONS);
     assert_eq!(verdict.status, Status::Unknown);
     assert_eq!(verdict.message, "* Machines b, c, d, ... (1 more): Booting");
+}
+
+#[test]
+fn an_aggregate_has_three_messages_the_bad_ones_first_and_counts_the_others() {
+    use Status::{False, True, Unknown};
+    let of = |status: Status, message: &str| list(&[("Ready", status, message)]);
+    let lists = [
+        of(False, "one"),
+        of(False, "two"),
+        of(False, "two"),
+        of(Unknown, "slow"),
+        of(Unknown, "slow"),
+        of(Unknown, "lost"),
+        of(True, ""),
+    ];
+    let names = ["a", "b", "c", "d", "e", "f", "g"];
+    let objects = names.into_iter().zip(lists.iter().map(Vec::as_slice));
+    let verdict = aggregate("MachinesReady", "Ready", objects, "Machine", REASONS);
+    assert_eq!(verdict.status, False);
+    assert_eq!(
+        verdict.message,
+        "* Machines b, c: Two\n* Machine a: One\n* Machines d, e: Slow\n* And 1 Machine with status unknown"
+    );
+}
+
+#[test]
+fn an_aggregate_of_changes_is_true_while_one_object_changes() {
+    use Status::{False, True, Unknown};
+    let reasons = Reasons {
+        good: "NotScalingUp",
+        bad: "ScalingUp",
+        unknown: "ScalingUpUnknown",
+    };
+    let member =
+        |kind: &'static str, name: &'static str, condition: Option<(Status, &str)>| Member {
+            kind,
+            name,
+            condition: condition.map(|(status, text)| (status, text.to_owned())),
+        };
+    let still = member("MachineDeployment", "a", Some((False, "")));
+    let busy = member("MachineSet", "b", Some((True, "2 of 3")));
+    let new = member("MachineDeployment", "c", None);
+    let unknown = "* MachineDeployment c: Condition ScalingUp not yet reported";
+    let both = format!("* MachineSet b: 2 of 3\n{unknown}");
+    let cases = [
+        (vec![], False, "NotScalingUp", ""),
+        (vec![still.clone()], False, "NotScalingUp", ""),
+        (
+            vec![still.clone(), new.clone()],
+            Unknown,
+            "ScalingUpUnknown",
+            unknown,
+        ),
+        (vec![still, new, busy], True, "ScalingUp", &both),
+    ];
+    for (members, status, reason, message) in cases {
+        let verdict = aggregate_of_changes("ScalingUp", members, reasons);
+        assert_eq!(
+            (
+                verdict.status,
+                verdict.reason.as_str(),
+                verdict.message.as_str()
+            ),
+            (status, reason, message)
+        );
+    }
 }

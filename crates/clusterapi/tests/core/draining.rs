@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use api::conditions;
 use api::core::v1beta2::Machine;
-use api::k8s_openapi::api::core::v1::Pod;
+use api::k8s_openapi::api::core::v1::{Node, Pod};
+use api::k8s_openapi::api::events::v1::Event;
+use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
 use api::kube::ResourceExt;
 use api::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -122,4 +124,100 @@ async fn pods_leave_in_the_order_of_the_rules() {
     remove(&world, "storage").await;
     world.gone::<Machine>(&name).await;
     assert!(!is_leaving(&world, "agent").await);
+}
+
+/// Longer than a reconcile takes that a change triggers. The provider of these tests polls all the time.
+const MOMENT: Duration = Duration::from_secs(3);
+
+/// The Node of a machine, whose kubelet reports or has been silent since this long.
+async fn kubelet(world: &World, node: &str, silent: Option<i64>) {
+    let nodes: Api<Node> = Api::all(world.workload.clone());
+    let taints = silent.map(|seconds| {
+        let since = Timestamp::now() - SignedDuration::from_secs(seconds);
+        json!([{
+            "key": "node.kubernetes.io/unreachable", "effect": "NoExecute",
+            "timeAdded": since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        }])
+    });
+    let patch = Patch::Merge(json!({ "spec": { "taints": taints } }));
+    let params = PatchParams::default();
+    nodes.patch(node, &params, &patch).await.unwrap();
+}
+
+/// Sets the time at which the drain of a machine began.
+async fn drain_began(world: &World, machine: &str, seconds: i64) {
+    let since = Timestamp::now() - SignedDuration::from_secs(seconds);
+    let since = since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let patch = json!({ "status": { "deletion": { "nodeDrainStartTime": since } } });
+    let patched = world
+        .api::<Machine>()
+        .patch_status(machine, &PatchParams::default(), &Patch::Merge(patch))
+        .await;
+    patched.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_ends_ten_minutes_after_the_kubelet_has_fallen_silent() {
+    let world = World::start().await;
+    world.cluster(2).await;
+    world.settled(2).await;
+    let machines = world.list::<Machine>().await;
+    let (name, limited) = (machines[0].name_any(), machines[1].name_any());
+    // No kubelet reports that the job has completed.
+    let wait = json!({ "behavior": "WaitCompleted" });
+    world.create(rule("job", &wait, "job")).await;
+    world.create(rule("other", &wait, "other")).await;
+    pod(&world, "job", &name).await;
+    pod(&world, "other", &limited).await;
+    world.delete::<Machine>(&name).await;
+    reports(&world, &name, "job: waiting for completion").await;
+
+    // A kubelet that reports is waited for, however long it takes.
+    drain_began(&world, &name, 7_200).await;
+    tokio::time::sleep(MOMENT).await;
+    reports(&world, &name, "job: waiting for completion").await;
+    // A silence has its time from its own start, and the condition says until when.
+    kubelet(&world, &name, Some(60)).await;
+    reports(
+        &world,
+        &name,
+        &format!("The kubelet of Node {name} has not answered since "),
+    )
+    .await;
+    reports(
+        &world,
+        &name,
+        "(spec.deletion.nodeDrainTimeoutSeconds is not set)",
+    )
+    .await;
+
+    // 0 is no limit, also for a silent kubelet.
+    let never = json!({ "spec": { "deletion": { "nodeDrainTimeoutSeconds": 0 } } });
+    world.delete::<Machine>(&limited).await;
+    reports(&world, &limited, "other: waiting for completion").await;
+    // The set no longer writes to a machine that is being deleted.
+    world.merge::<Machine>(&limited, never).await;
+    kubelet(&world, &limited, Some(3_600)).await;
+    drain_began(&world, &limited, 7_200).await;
+
+    kubelet(&world, &name, Some(601)).await;
+    world.gone::<Machine>(&name).await;
+    let events = world.list::<Event>().await.into_iter();
+    let of_drain: Vec<_> = events
+        .filter(|event| event.regarding.as_ref().and_then(|it| it.name.as_ref()) == Some(&name))
+        .filter(|event| event.action.as_deref() == Some("Drain"))
+        .map(|event| {
+            (
+                event.reason.unwrap_or_default(),
+                event.note.unwrap_or_default(),
+            )
+        })
+        .collect();
+    let [(reason, note)] = &of_drain[..] else {
+        panic!("{of_drain:?}")
+    };
+    assert_eq!(reason, "FailedDrainNode");
+    assert!(note.contains("has not answered since"), "{note}");
+    tokio::time::sleep(MOMENT).await;
+    reports(&world, &limited, "other: waiting for completion").await;
 }

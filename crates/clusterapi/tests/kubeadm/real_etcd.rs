@@ -17,6 +17,7 @@ use clusterapi::pki::KeyMaterial;
 use clusterapi::remote::ClusterKey;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -36,11 +37,16 @@ fn program() -> Option<PathBuf> {
     Some(path)
 }
 
+/// The tests choose ports in the same order, so that one has them at a time.
+static PORTS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// Members `m0`, `m1` and so on, with their client ports.
 struct Site {
     ca: KeyMaterial,
     processes: Vec<Child>,
     ports: Arc<Vec<u16>>,
+    /// The Node whose kubelet is dead, while its member runs.
+    silent: Arc<Mutex<Option<String>>>,
     directory: tempfile::TempDir,
     stop: CancellationToken,
 }
@@ -72,6 +78,7 @@ impl Site {
         let mut site = Self {
             processes: Vec::new(),
             ports: Arc::new(ports[..3].to_vec()),
+            silent: Arc::default(),
             directory,
             stop: CancellationToken::new(),
             ca: KeyMaterial {
@@ -152,7 +159,10 @@ impl Site {
     /// An API server whose Pods `etcd-m0` and so on forward to the members.
     async fn api_server(&self) -> Client {
         let options = apiserver::Options {
-            kubelet: Some(Arc::new(Ports(Arc::clone(&self.ports)))),
+            kubelet: Some(Arc::new(Ports {
+                of_members: Arc::clone(&self.ports),
+                silent: Arc::clone(&self.silent),
+            })),
             ..apiserver::Options::default()
         };
         let client = serve(options, self.stop.clone()).await;
@@ -204,8 +214,11 @@ fn number(name: &str) -> usize {
     name.trim_start_matches('m').parse().unwrap()
 }
 
-/// A kubelet that forwards the port of a Pod to a member.
-struct Ports(Arc<Vec<u16>>);
+/// Kubelets that forward the port of a Pod to a member.
+struct Ports {
+    of_members: Arc<Vec<u16>>,
+    silent: Arc<Mutex<Option<String>>>,
+}
 
 impl Kubelet for Ports {
     fn is_reachable(&self, _: &Value) -> bool {
@@ -229,8 +242,13 @@ impl Kubelet for Ports {
         port: u16,
     ) -> BoxFuture<'a, Result<Box<dyn Connection>, String>> {
         assert_eq!(port, 2379);
-        let port = self.0[number(node["metadata"]["name"].as_str().unwrap())];
+        let name = node["metadata"]["name"].as_str().unwrap();
+        let is_silent = self.silent.lock().as_deref() == Some(name);
+        let port = self.of_members[number(name)];
         async move {
+            if is_silent {
+                return Err("connection refused".to_owned());
+            }
             let stream = TcpStream::connect(("127.0.0.1", port)).await;
             let stream = stream.map_err(|error| error.to_string())?;
             Ok(Box::new(stream) as Box<dyn Connection>)
@@ -242,7 +260,7 @@ impl Kubelet for Ports {
 /// Waits until there are `count` healthy members.
 async fn settled(connections: &Connections, target: &Target<'_>, count: usize) -> Vec<Member> {
     eventually(&format!("{count} members that are well"), || async {
-        match connections.look(target).await {
+        match connections.query(target).await {
             View::Known(members)
                 if members.len() == count
                     && members.iter().all(Member::is_healthy)
@@ -259,7 +277,7 @@ async fn settled(connections: &Connections, target: &Target<'_>, count: usize) -
 /// Waits until all members count as connected, or all but this one.
 async fn connected(connections: &Connections, target: &Target<'_>, but: Option<&str>) {
     eventually("the members to be connected", || async {
-        let view = connections.look(target).await;
+        let view = connections.query(target).await;
         let members = view.members().unwrap_or_default();
         let found = connections.disconnected(target, members).await;
         match found.map(|(_, other)| other.name.as_str()) {
@@ -273,7 +291,7 @@ async fn connected(connections: &Connections, target: &Target<'_>, but: Option<&
 /// Removes a member as the controller does. etcd rejects this until all members have been connected for five seconds.
 async fn remove(connections: &Connections, target: &Target<'_>, id: u64) {
     eventually("the member to be removed", || async {
-        match connections.look(target).await {
+        match connections.query(target).await {
             View::Known(members) => connections.remove(target, &members, id, &[]).await,
             other => Err(format!("{other:?}")),
         }
@@ -284,6 +302,7 @@ async fn remove(connections: &Connections, target: &Target<'_>, id: u64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     let Some(program) = program() else { return };
+    let _ports = PORTS.lock().await;
     let mut site = Site::start(&program);
     let client = site.api_server().await;
     let key = ClusterKey::new("default", "demo");
@@ -315,7 +334,7 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     // A failed member stays in the list, blocks other membership changes, and is removed.
     site.kill(&dead.name);
     eventually("the member to be missed", || async {
-        let view = connections.look(&target).await;
+        let view = connections.query(&target).await;
         let problem = view
             .on(&dead.name)
             .and_then(|member| member.problem.clone());
@@ -351,7 +370,7 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     })
     .await;
     assert_eq!(by, left[0].name);
-    let view = connections.look(&target).await;
+    let view = connections.query(&target).await;
     let members = view.members().unwrap_or_default().iter();
     let mut learners = members.filter(|member| member.learner && member.host == "127.0.0.9");
     let learner = learners.next().unwrap();
@@ -363,9 +382,41 @@ async fn a_real_etcd_is_judged_led_away_from_and_scaled_down() {
     remove(&connections, &target, learner.id).await;
 
     site.kill(&left[0].name);
-    let view = connections.look(&target).await;
+    let view = connections.query(&target).await;
     assert!(
         matches!(&view, View::Unknown(why) if why.contains("no etcd member")),
         "{view:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_whose_kubelet_is_dead_is_removed_by_the_others() {
+    let Some(program) = program() else { return };
+    let _ports = PORTS.lock().await;
+    let site = Site::start(&program);
+    let client = site.api_server().await;
+    let key = ClusterKey::new("default", "demo");
+    let nodes = ["m0", "m1", "m2"].map(str::to_owned);
+    let target = Target {
+        key: &key,
+        client: &client,
+        nodes: &nodes,
+    };
+    let connect = || {
+        let connections = Connections::default();
+        connections.trust(&key, &site.ca, Timestamp::now()).unwrap();
+        connections
+    };
+    let before = connect();
+    let members = settled(&before, &target, 3).await;
+    connected(&before, &target, None).await;
+    let leader = members.iter().find(|member| member.leads).unwrap();
+    *site.silent.lock() = Some(leader.name.clone());
+    let connections = connect();
+    let view = connections.query(&target).await;
+    let found = view.on(&leader.name).unwrap();
+    assert!(found.leads && !found.is_healthy(), "{view:?}");
+    remove(&connections, &target, leader.id).await;
+    let left = settled(&connections, &target, 2).await;
+    assert!(left.iter().all(|member| member.name != leader.name));
 }

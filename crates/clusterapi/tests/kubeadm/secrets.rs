@@ -1,12 +1,15 @@
 //! Certificates, kubeconfig, bootstrap data.
 
-use api::bootstrap::v1beta2::KubeadmConfig;
+use api::bootstrap::v1beta2::{EncryptionAlgorithm, KubeadmConfig};
 use api::conditions;
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::Secret;
+use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, PostParams};
+use clusterapi::pki::{KeyMaterial, Purpose, generate};
+use secrecy::ExposeSecret;
 use serde_json::json;
 use testbed::Fuse;
 
@@ -217,4 +220,33 @@ async fn what_ignition_cannot_express_is_refused_with_its_field() {
         }
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_of_a_user_that_cannot_be_used_is_reported_and_awaited() {
+    let world = World::start().await;
+    let material = |purpose| {
+        let now = Timestamp::now();
+        generate(purpose, EncryptionAlgorithm::EcdsaP256, 365, now).unwrap()
+    };
+    let (ca, other) = (material(Purpose::Cluster), material(Purpose::Cluster));
+    let secrets: Api<Secret> = world.api();
+    let key = |of: &KeyMaterial| of.private.as_ref().unwrap().expose_secret().to_owned();
+    let secret = json!({
+        "metadata": {"name": "demo-ca", "labels": {"cluster.x-k8s.io/cluster-name": "demo"}},
+        "type": "cluster.x-k8s.io/secret",
+        "stringData": {"tls.crt": &*ca.public, "tls.key": key(&other)},
+    });
+    let secret = serde_json::from_value(secret).unwrap();
+    secrets
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+    world.cluster(1).await;
+    let why = "tls.key of secret demo-ca does not belong to what is stored in tls.crt";
+    world.condition("CertificatesAvailable", "False", why).await;
+    assert!(world.list::<Machine>().await.is_empty());
+    let mended = json!({"stringData": {"tls.key": key(&ca)}});
+    world.merge::<Secret>("demo-ca", mended).await;
+    world.settled(1).await;
 }

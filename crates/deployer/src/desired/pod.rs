@@ -6,6 +6,7 @@ use super::names::Names;
 use crate::held::ACCOUNTS;
 use crate::image;
 use crate::service::definition::{Content, File, Probe, Run, Variable, Workload};
+use crate::service::fake;
 
 /// Mode of files that everybody in the container reads.
 const READABLE: u32 = 0o444;
@@ -77,6 +78,22 @@ impl Names<'_> {
             "containers": [container],
             "volumes": volumes,
         })
+    }
+
+    /// With the nodes that it runs on, and what it gets there.
+    pub(super) fn placed(&self, part: &str, name: &str, mut pod: Json) -> Json {
+        let parameters = &self.cloud.parameters;
+        let labels = match name {
+            fake::COMPUTE => &parameters.nodes.compute,
+            _ => &parameters.nodes.control,
+        };
+        if !labels.is_empty() {
+            pod["nodeSelector"] = json!(labels);
+        }
+        if let Some(resources) = parameters.resources(part) {
+            pod["containers"][0]["resources"] = json!(resources);
+        }
+        pod
     }
 
     fn volume(&self, file: &File) -> Json {

@@ -553,6 +553,50 @@ fn a_task_runs_again_when_what_it_does_changes_and_not_before() {
 }
 
 #[test]
+fn programs_run_on_the_nodes_of_their_plane_with_what_they_request() {
+    let before = desired(&cloud(&full(Release::Epoxy)), &held());
+    let mut spec = full(Release::Epoxy);
+    let control = json!({"openstack-control-plane": "enabled"});
+    let compute = json!({"openstack-compute-node": "enabled"});
+    spec["nodes"] = json!({"control": control, "compute": compute});
+    spec["storage"] = json!({"class": "fast"});
+    let resources = json!({"requests": {"cpu": "100m"}, "limits": {"memory": "1Gi"}});
+    spec["services"] = json!({"nova": {"resources": resources}});
+    let graph = desired(&cloud(&spec), &held());
+    for (name, pod) in pods(&graph) {
+        let wanted = if name == "nova-compute" {
+            &compute
+        } else {
+            &control
+        };
+        assert_eq!(pod["spec"]["nodeSelector"], *wanted, "{name}");
+        let found = &pod["spec"]["containers"][0]["resources"];
+        match name.starts_with("nova-") {
+            true => assert_eq!(*found, resources, "{name}"),
+            false => assert!(found.is_null(), "{name}"),
+        }
+    }
+    let claims = |graph: &Graph| {
+        let all = graph
+            .objects()
+            .filter(|(_, it)| it.reference().kind == ObjectKind::PersistentVolumeClaim);
+        all.map(|(_, it)| it.public()["spec"]["storageClassName"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert!(claims(&graph).len() > 4 && claims(&graph).iter().all(|it| it == "fast"));
+    assert!(claims(&before).iter().all(Json::is_null));
+    // No task runs again, because it would do the same.
+    let tasks = |graph: &Graph| {
+        let all = graph
+            .objects()
+            .filter(|(_, it)| it.reference().kind == ObjectKind::Job);
+        all.map(|(_, it)| it.reference().name.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(tasks(&graph), tasks(&before));
+}
+
+#[test]
 fn hypervisors_are_as_many_as_asked_for_and_their_zones_take_turns() {
     for release in Release::ALL {
         let held = held();

@@ -22,7 +22,8 @@ fn stored(held: &Held, cloud: &str) -> Vec<Json> {
                 .map(|(key, value)| (key, STANDARD.encode(value.expose())))
                 .collect();
             json!({"kind": "Secret", "metadata": {"name": name,
-                "labels": {PART_OF: cloud, UID: held.uid()}}, "data": data})
+                "labels": {PART_OF: cloud, UID: held.uid()},
+                "annotations": {GENERATED: Held::generated(name)}}, "data": data})
         })
         .collect()
 }
@@ -48,7 +49,7 @@ fn passwords_have_32_letters_and_digits_and_keys_are_32_bytes() {
 }
 
 #[test]
-fn what_is_there_is_kept_and_only_what_is_missing_is_made() {
+fn what_is_there_is_kept_and_a_key_that_an_earlier_version_did_not_make_is_made() {
     let held = Held::complete("cloud", &[], counter());
     let mut objects = stored(&held, "cloud");
     assert_eq!(Held::complete("cloud", &objects, || 7), held);
@@ -56,9 +57,12 @@ fn what_is_there_is_kept_and_only_what_is_missing_is_made() {
         .as_object_mut()
         .unwrap()
         .remove("database-nova");
+    let listed = Held::generated(ACCOUNTS).replace("database-nova,", "");
+    objects[0]["metadata"]["annotations"][GENERATED] = listed.into();
     objects[0]["data"]["of-an-earlier-version"] = "eA==".into();
     let again = Held::complete("cloud", &objects, || 7);
     assert_eq!(again.uid(), held.uid());
+    assert_eq!(again.problems(), [""; 0]);
     assert_eq!(again.password("database-nova").expose(), "H".repeat(32));
     assert_eq!(
         again.password("database-glance"),
@@ -93,6 +97,68 @@ fn a_password_that_ends_a_line_is_rejected_and_not_shown() {
         problems,
         [
             "Secret openstack-accounts: database-nova may only have letters, digits, `-`, `.`, `_` and `~`, and no line break at its end"
+        ]
+    );
+}
+
+#[test]
+fn a_key_that_is_gone_or_empty_is_named_with_what_to_do() {
+    let held = Held::complete("cloud", &[], counter());
+    let stored = stored(&held, "cloud");
+    let problems = |change: &dyn Fn(&mut [Json])| {
+        let mut objects = stored.clone();
+        change(&mut objects);
+        Held::complete("cloud", &objects, counter()).problems()
+    };
+    assert_eq!(problems(&|_| {}), [""; 0]);
+    let without = |it: &mut Json, key: &str| drop(it["data"].as_object_mut().unwrap().remove(key));
+    let set = "Secret openstack-accounts has lost its key database-nova: restore it from a backup, or set another one there, which is passed on";
+    assert_eq!(
+        problems(&|all| without(&mut all[0], "database-nova")),
+        [set]
+    );
+    assert_eq!(
+        problems(&|all| all[0]["data"]["database-nova"] = "".into()),
+        [set]
+    );
+    // A Secret of before the annotation.
+    let earlier = |all: &mut [Json]| {
+        without(&mut all[0], "database-nova");
+        all[0]["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .remove("annotations");
+    };
+    assert_eq!(problems(&earlier), [set]);
+    let kept = "Secret openstack-accounts has lost its key identity-admin: restore it from a backup, or delete the cloud with its data";
+    assert_eq!(
+        problems(&|all| without(&mut all[0], "identity-admin")),
+        [kept]
+    );
+    // Emptied as a whole.
+    let keys = ["0", "1"].map(|key| {
+        format!("Secret keystone-fernet-keys has lost its key {key}: restore it from a backup, or delete the cloud with its data")
+    });
+    assert_eq!(problems(&|all| all[1]["data"] = json!({})), keys);
+    assert_eq!(problems(&|all| all[1]["data"] = Json::Null), keys);
+}
+
+#[test]
+fn a_secret_that_is_gone_is_named_while_volumes_of_the_cloud_are_there() {
+    let held = Held::complete("cloud", &[], counter());
+    let mut objects = stored(&held, "cloud");
+    objects.remove(0);
+    let incomplete = Held::complete("cloud", &objects, counter());
+    assert_eq!(incomplete.problems(), [""; 0]);
+    objects.push(
+        json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "mariadb-data",
+        "labels": {PART_OF: "cloud", UID: held.uid()}}}),
+    );
+    let problems = Held::complete("cloud", &objects, counter()).problems();
+    assert_eq!(
+        problems,
+        [
+            "Secret openstack-accounts, which was made for this cloud, is gone: restore it from a backup, or delete the cloud with its data"
         ]
     );
 }

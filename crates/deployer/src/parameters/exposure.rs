@@ -10,7 +10,8 @@ use serde::Deserialize;
 pub struct Exposure {
     /// By what.
     pub mode: Mode,
-    /// The name or IPv4 address of the cloud, as in its public URLs and its certificate.
+    /// The name or IPv4 address of the cloud, as in its public URLs and its certificate. A loopback address is one whose
+    /// ports are forwarded to `addresses`.
     #[serde(default)]
     pub host: String,
     /// IPv4 addresses of nodes on which the cloud answers; the host, if it is one, by default.
@@ -61,7 +62,7 @@ impl Exposure {
         if self.mode == Mode::None {
             return None;
         }
-        if !is_address(&self.host) && !is_domain(&self.host) {
+        if !is_address(&self.host) && !is_loopback(&self.host) && !is_domain(&self.host) {
             return wrong("host", "it has to be an IPv4 address or a domain name");
         }
         for (index, address) in self.addresses.iter().enumerate() {
@@ -90,6 +91,10 @@ impl Exposure {
 fn is_address(text: &str) -> bool {
     text.parse::<Ipv4Addr>()
         .is_ok_and(|it| !it.is_unspecified() && !it.is_loopback())
+}
+
+fn is_loopback(text: &str) -> bool {
+    text.parse::<Ipv4Addr>().is_ok_and(|it| it.is_loopback())
 }
 
 /// Whether a text is a domain name in lower case. One of numbers alone would be an address.

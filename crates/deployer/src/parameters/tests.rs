@@ -86,6 +86,30 @@ fn what_is_wrong_is_named_with_its_field() {
             "exposure.addresses: it needs the addresses of nodes to which the name of exposure.host leads",
         ),
         (
+            json!({"release": "zed", "nodes": {"control": {"a b": "c"}}}),
+            "nodes.control.a b: it is not a label of nodes, such as openstack-control-plane: enabled",
+        ),
+        (
+            json!({"release": "zed", "services": {"nova": {"resources": {"requests": {"memory": "1024Mi"}}}}}),
+            "services.nova.resources.requests.memory: it is not a quantity in the shortest form: 100m, 2, 512Mi, 1Gi",
+        ),
+        (
+            json!({"release": "zed", "services": {"horizon": {"resources": {"limits": {"cpu": "a lot"}}}}}),
+            "services.horizon.resources.limits.cpu: it is not a quantity in the shortest form: 100m, 2, 512Mi, 1Gi",
+        ),
+        (
+            json!({"release": "zed", "storage": {"class": "Fast"}}),
+            "storage.class: it is not the name of a storage class",
+        ),
+        (
+            json!({"release": "zed", "exposure": {"mode": "Edge", "host": "127.1.0.1"}}),
+            "exposure.addresses: it needs the addresses of nodes to which the name of exposure.host leads",
+        ),
+        (
+            json!({"release": "zed", "exposure": {"mode": "Edge", "host": "127.1.0.1", "addresses": ["127.1.0.1"]}}),
+            "exposure.addresses[0]: it has to be an IPv4 address",
+        ),
+        (
             json!({"release": "zed", "exposure": {"mode": "Edge", "host": "192.0.2.1", "addresses": ["a"]}}),
             "exposure.addresses[0]: it has to be an IPv4 address",
         ),
@@ -107,7 +131,7 @@ fn what_is_wrong_is_named_with_its_field() {
         ),
         (
             json!({"release": "zed", "regoin": "x"}),
-            "regoin: unknown field `regoin`, expected one of `release`, `region`, `network`, `compute`, `exposure`, `services`, `paused`",
+            "regoin: unknown field `regoin`, expected one of `release`, `region`, `nodes`, `storage`, `network`, `compute`, `exposure`, `services`, `paused`",
         ),
         (
             json!({"apiVersion": "v1", "kind": "OpenStack"}),
@@ -116,6 +140,10 @@ fn what_is_wrong_is_named_with_its_field() {
         (
             json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack", "spec": {"release": "zed", "replicas": 1}}),
             "spec.replicas: this field is not built yet",
+        ),
+        (
+            json!({"release": "zed", "network": {"mtu": "large"}}),
+            "network.mtu: invalid type: string \"large\", expected a whole number",
         ),
         (
             json!({"release": "zed", "services": {"nova": {"config": {"DEFAULT": 1}}}}),

@@ -100,7 +100,7 @@ fn of_objects(situation: &Situation<'_>, observed: &Observed<'_>, step: &Step) -
             of_object(situation, &step.name, reference, there, &problem)
         }
         // It became ready in the meantime.
-        None => Cause::new(Reason::Busy, &step.name, "is being looked at"),
+        None => Cause::new(Reason::Busy, &step.name, "is being checked"),
     }
 }
 
@@ -263,6 +263,9 @@ fn of_pod(
 
 /// Why a Pod is on no node, and what to do.
 fn unplaced(situation: &Situation<'_>, pod: &Json, words: &str) -> (String, Option<String>) {
+    if let Some(why) = pods::without_class(pod, words, &Observed::of(situation.objects)) {
+        return (why, Some(pods::DEFAULT_CLASS.to_owned()));
+    }
     let nodes = situation.nodes;
     let holds = |it: &&Json| pods::condition(it, "Ready").is_some_and(|it| it["status"] == "True");
     let ready: Vec<&Json> = nodes.iter().filter(holds).collect();

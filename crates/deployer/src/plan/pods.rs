@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::label;
+use super::{Observed, label};
 use crate::held::UID;
 use crate::object::{ObjectKind, Reference};
 
@@ -16,12 +16,38 @@ pub(super) fn reason(
     uid: &str,
     step: &str,
     owner: &Reference,
-    there: &Json,
+    observed: &Observed<'_>,
     pods: &[Json],
 ) -> Option<String> {
+    let there = observed.get(owner)?;
     of(uid, step, owner, there, pods).iter().find_map(|pod| {
         let name = text(pod, "/metadata/name");
-        Some(format!("Pod {name}: {}", problem(pod)?))
+        Some(format!("Pod {name}: {}", problem(pod, observed)?))
+    })
+}
+
+/// What makes a storage class the default one.
+pub(super) const DEFAULT_CLASS: &str =
+    "kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true";
+
+/// That no storage class makes a volume of a Pod, which the scheduler says is on no node for its claims: these get the
+/// default class of the cluster.
+pub(super) fn without_class(pod: &Json, words: &str, observed: &Observed<'_>) -> Option<String> {
+    if !words.contains("PersistentVolumeClaim") {
+        return None;
+    }
+    let volumes = pod.pointer("/spec/volumes").and_then(Json::as_array);
+    volumes.into_iter().flatten().find_map(|volume| {
+        let name = volume["persistentVolumeClaim"]["claimName"].as_str()?;
+        let claim = observed.get(&Reference {
+            kind: ObjectKind::PersistentVolumeClaim,
+            name: name.to_owned(),
+        })?;
+        let class = claim["spec"]["storageClassName"].as_str();
+        let lacks = class.is_none_or(str::is_empty) && claim["status"]["phase"] != "Bound";
+        lacks.then(|| {
+            format!("claim {name} has no storage class, and the cluster has no default one")
+        })
     })
 }
 
@@ -63,12 +89,15 @@ pub(super) struct Trouble {
 pub(super) const ENDED: &str = "Ended";
 
 /// What is wrong with a Pod, in a sentence.
-fn problem(pod: &Json) -> Option<String> {
+fn problem(pod: &Json, observed: &Observed<'_>) -> Option<String> {
     let trouble = trouble(pod)?;
     let Trouble { reason, detail, .. } = &trouble;
     Some(match reason.as_str() {
         ENDED => format!("ended with {detail}"),
-        "Unschedulable" => format!("is on no node: {detail}"),
+        "Unschedulable" => match without_class(pod, detail, observed) {
+            Some(why) => format!("is on no node: {why}: {DEFAULT_CLASS}"),
+            None => format!("is on no node: {detail}"),
+        },
         "ErrImagePull" | "ImagePullBackOff" | "ErrImageNeverPull" => {
             format!("{reason}: {detail}. Is the image on the node? images/build makes it")
         }

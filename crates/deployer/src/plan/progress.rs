@@ -116,7 +116,7 @@ pub fn progress(
 /// The state of a step whose accounts can be written.
 fn accounts(written: Option<&Written>) -> State {
     match written {
-        None => State::Progressing("its accounts have not been looked at".to_owned()),
+        None => State::Progressing("its accounts have not been read yet".to_owned()),
         Some(Written::Not(why)) => State::Progressing(why.clone()),
         Some(Written::Conflict(what)) => State::Conflict(what.clone()),
         Some(Written::All) => State::Ready,
@@ -142,7 +142,7 @@ fn at_rest(
         let Some(problem) = readiness::problem(reference, there) else {
             continue;
         };
-        let reason = pods::reason(&graph.uid, &step.name, reference, there, pods);
+        let reason = pods::reason(&graph.uid, &step.name, reference, observed, pods);
         if reference.kind == ObjectKind::Job && readiness::has_failed(there) {
             let command = command(object.public());
             let reason = reason.unwrap_or_else(|| "its Pods are gone".to_owned());

@@ -80,7 +80,7 @@ pub(super) fn problem(reference: &Reference, there: &Json) -> Option<String> {
                 number("/status/readyReplicas"),
             );
             if stale() {
-                Some("has not been looked at by its controller".to_owned())
+                Some("has not been processed by its controller".to_owned())
             } else if updated < wanted {
                 Some(format!("has updated {updated} of {wanted} replicas"))
             } else {
@@ -94,7 +94,7 @@ pub(super) fn problem(reference: &Reference, there: &Json) -> Option<String> {
                 number("/status/availableReplicas"),
             );
             if stale() {
-                Some("has not been looked at by its controller".to_owned())
+                Some("has not been processed by its controller".to_owned())
             } else if updated < wanted {
                 Some(format!("has updated {updated} of {wanted} replicas"))
             } else if all > updated {

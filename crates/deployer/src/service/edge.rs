@@ -101,6 +101,11 @@ const LONG: &str = "        proxy_read_timeout 12h;
         proxy_send_timeout 12h;
 ";
 
+/// The ports of the cloud on the addresses of nodes.
+pub fn ports() -> impl Iterator<Item = u16> {
+    SERVED.iter().map(|(_, port)| *port)
+}
+
 /// The exposure of a cloud with an edge.
 pub(crate) fn of(parameters: &Parameters) -> Option<&Exposure> {
     let exposure = parameters.exposure.as_ref()?;

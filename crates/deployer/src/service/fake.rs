@@ -12,7 +12,7 @@ use crate::parameters::{Fake, Parameters};
 use crate::release::Release;
 
 /// The name of the StatefulSet, and with a number that of each hypervisor.
-const COMPUTE: &str = "nova-compute";
+pub(crate) const COMPUTE: &str = "nova-compute";
 /// Where programs of ours are in a container.
 const COMPUTE_PROGRAM: &str = "/opt/ferrostack/compute.py";
 const CHASSIS_PROGRAM: &str = "/opt/ferrostack/chassis.py";

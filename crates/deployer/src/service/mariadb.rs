@@ -3,6 +3,7 @@
 use super::definition::{
     Address, Definition, File, Probe, Run, Stateful, Task, Volume, Workload, command,
 };
+use super::mark::Marked;
 use crate::held::Held;
 
 const USER: &str = "mysql";
@@ -28,12 +29,9 @@ max-allowed-packet = 64M
 innodb-buffer-pool-size = 256M
 ";
 
-/// The directory of the database is made beside its place and moved there: an interrupted task leaves nothing that
-/// looks like a database, and a volume that has one keeps it.
-const INSTALL: &str = "test -d /var/lib/mysql/data && exit 0
-rm -rf /var/lib/mysql/new
-mariadb-install-db --no-defaults --datadir=/var/lib/mysql/new --auth-root-authentication-method=socket \
---auth-root-socket-user=mysql --skip-test-db && mv /var/lib/mysql/new /var/lib/mysql/data";
+/// Makes the directory of the database.
+const INSTALL: &str = "mariadb-install-db --no-defaults --datadir=/var/lib/mysql/new \
+--auth-root-authentication-method=socket --auth-root-socket-user=mysql --skip-test-db";
 
 /// What MariaDB consists of; `databases` are those of all services, with the account that has all rights on each.
 pub(super) fn definition(held: &Held, databases: &[(&'static str, &'static str)]) -> Definition {
@@ -49,17 +47,23 @@ pub(super) fn definition(held: &Held, databases: &[(&'static str, &'static str)]
             name: VOLUME,
             size: "10Gi",
         }],
-        tasks: vec![install(), accounts(held, databases)],
+        tasks: vec![install(held), accounts(held, databases)],
         workloads: vec![server(held)],
         ..Definition::default()
     }
 }
 
-fn install() -> Task {
+fn install(held: &Held) -> Task {
+    let database = Marked {
+        volume: VOLUME,
+        directory: DATA,
+        data: "data",
+        make: INSTALL,
+    };
     Task {
         name: "mariadb-install",
         run: Run {
-            command: command(&["/bin/sh", "-c", INSTALL]),
+            command: database.command(held.uid()),
             user: USER,
             scratch: vec!["/tmp"],
             volumes: vec![(VOLUME, DATA)],

@@ -4,7 +4,9 @@ use super::definition::{
     Address, Definition, Probe, Run, Stateful, Task, Volume, Workload, command,
 };
 use super::fake;
+use super::mark::Marked;
 use crate::cloud::Cloud;
+use crate::held::Held;
 
 /// The user of all programs.
 pub(super) const USER: &str = "openvswitch";
@@ -34,7 +36,7 @@ fn remote(name: &str, namespace: &str, port: u16) -> String {
 const DOMAIN: &str = "cluster.local";
 
 /// What OVN consists of.
-pub(super) fn definition(cloud: &Cloud) -> Definition {
+pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     let address = |name, ports| Address {
         name,
         workload: name,
@@ -48,16 +50,8 @@ pub(super) fn definition(cloud: &Cloud) -> Definition {
         addresses: vec![address("ovn-nb", NORTHBOUND), address("ovn-sb", SOUTHBOUND)],
         volumes: vec![volume("ovn-nb-data"), volume("ovn-sb-data")],
         tasks: vec![
-            create(
-                "ovn-nb-create",
-                "ovn-nb-data",
-                "/usr/share/ovn/ovn-nb.ovsschema",
-            ),
-            create(
-                "ovn-sb-create",
-                "ovn-sb-data",
-                "/usr/share/ovn/ovn-sb.ovsschema",
-            ),
+            create(held, "ovn-nb-create", "ovn-nb-data", "ovn-nb.ovsschema"),
+            create(held, "ovn-sb-create", "ovn-sb-data", "ovn-sb.ovsschema"),
         ],
         workloads: vec![
             database(
@@ -83,14 +77,17 @@ pub(super) fn definition(cloud: &Cloud) -> Definition {
 }
 
 /// A database with this schema on the volume, unless one is there.
-fn create(name: &'static str, volume: &'static str, schema: &str) -> Task {
-    let script = "test -e /var/lib/ovn/ovn.db && exit 0
-rm -f /var/lib/ovn/new.db
-ovsdb-tool create /var/lib/ovn/new.db \"$0\" && mv /var/lib/ovn/new.db /var/lib/ovn/ovn.db";
+fn create(held: &Held, name: &'static str, volume: &'static str, schema: &str) -> Task {
+    let database = Marked {
+        volume,
+        directory: "/var/lib/ovn",
+        data: "ovn.db",
+        make: &format!("ovsdb-tool create new /usr/share/ovn/{schema}"),
+    };
     Task {
         name,
         run: Run {
-            command: command(&["/bin/sh", "-c", script, schema]),
+            command: database.command(held.uid()),
             user: USER,
             scratch: vec!["/tmp"],
             volumes: vec![(volume, "/var/lib/ovn")],

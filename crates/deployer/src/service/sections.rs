@@ -110,7 +110,7 @@ impl Config {
     pub(super) fn tokens(&mut self, user: &str, parameters: &Parameters) {
         let section = "keystone_authtoken";
         self.login(section, user, parameters);
-        let why = "the address of Keystone that callers without a token are told";
+        let why = "the address of Keystone in answers to callers without a token";
         let keystone = edge::public(parameters, "http://keystone:5000/v3");
         self.require(section, "www_authenticate_uri", &keystone, why);
         self.require(

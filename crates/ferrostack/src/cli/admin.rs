@@ -16,7 +16,7 @@ pub(crate) enum Admin {
 
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
-    /// The file to write. It contains keys and Secrets, and is readable by its owner only.
+    /// File to write to. It contains keys and Secrets, and only its owner can read it.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
@@ -24,11 +24,11 @@ pub(crate) struct Backup {
 
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
-    /// A file that `admin backup` wrote.
+    /// File that was written by `admin backup`.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
-    /// Replace the content of the data directory, which is kept in a directory beside it.
+    /// Replace the content of the data directory; the old content is kept in a directory beside it.
     #[arg(long)]
     pub(crate) replace: bool,
 }

@@ -6,36 +6,40 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
+mod idle;
+
+pub(crate) use self::idle::WithoutEffect;
 use super::OutputArg;
 use super::values::{Cidrs, cidrs, duration};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CloudConf {
-    /// Check a cloud.conf: print every error, and exit with 1 if there is one.
+    /// Check a cloud.conf: print every error, and exit with 1 if there are any.
     Check {
-        /// The file (`-` is standard input).
+        /// File to check, or `-` for standard input.
         file: PathBuf,
         #[command(flatten)]
         output: OutputArg,
     },
-    /// Print a cloud.conf, secrets included.
+    /// Print a cloud.conf, including secrets.
     Generate(GenerateCloudConf),
 }
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct GenerateCloudConf {
-    /// Entry of clouds.yaml to take the values from.
+    /// Entry of clouds.yaml from which the values are taken.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
-    /// File of the in-tree provider (`--cloud-provider=openstack`) to take the values from (`-` is standard input).
+    /// Configuration file of the in-tree provider (`--cloud-provider=openstack`) from which the values are taken, or
+    /// `-` for standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) from_legacy: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateCcm {
-    /// Entry of clouds.yaml: adds the Secret cloud-config with its credentials.
+    /// Entry of clouds.yaml; adds the Secret cloud-config with its credentials.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
     /// Namespace of the manager.
@@ -52,7 +56,7 @@ pub(crate) struct CloudControllerManager {
     /// Configuration file (cloud.conf).
     #[arg(long, value_name = "FILE", required = true)]
     pub(crate) cloud_config: PathBuf,
-    /// The only provider is `openstack`.
+    /// Cloud provider; the only one is `openstack`.
     #[arg(long, value_name = "NAME", default_value = "openstack", value_parser = ["openstack", ""])]
     pub(crate) cloud_provider: String,
     /// Kubeconfig of the cluster [default: KUBECONFIG, then the service account of the pod].
@@ -61,13 +65,13 @@ pub(crate) struct CloudControllerManager {
     /// Context of the kubeconfig [default: its current context].
     #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
-    /// Address of the API server, in place of the kubeconfig's.
+    /// URL of the API server, which takes precedence over that in the kubeconfig.
     #[arg(long, value_name = "URL")]
     pub(crate) master: Option<String>,
-    /// Name of the cluster in names and descriptions of load balancers.
+    /// Name of the cluster, which is used in names and descriptions of load balancers.
     #[arg(long, value_name = "NAME", default_value = "kubernetes", value_parser = cluster_name)]
     pub(crate) cluster_name: String,
-    /// Controllers to run: `*`, names, and `-name` for all but one.
+    /// Controllers to run: `*` for all, names, and `-NAME` to leave one out.
     #[arg(
         long,
         value_name = "LIST",
@@ -79,23 +83,23 @@ pub(crate) struct CloudControllerManager {
     /// Interval at which nodes that are not ready are checked.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     pub(crate) node_monitor_period: Duration,
-    /// Interval at which the addresses of nodes are refreshed, besides when they change.
+    /// Interval at which the addresses of all nodes are refreshed.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     pub(crate) node_status_update_frequency: Duration,
-    /// Number of nodes reconciled at a time.
+    /// Number of nodes that are reconciled in parallel.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrent_node_syncs: u16,
-    /// Number of Services reconciled at a time.
+    /// Number of Services that are reconciled in parallel.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrent_service_syncs: u16,
-    /// Ranges of the pods, one of IPv4, one of IPv6 or both; needed if cloud.conf names a router. Empty as without it.
+    /// CIDRs of the pods: one of IPv4, one of IPv6, or both; required if cloud.conf names a router.
     #[arg(long, value_name = "CIDRS", default_value = "", hide_default_value = true, value_parser = cidrs)]
     pub(crate) cluster_cidr: Cidrs,
     /// Create routes to the pods of nodes on the router that cloud.conf names.
     #[arg(long, value_name = "BOOL", default_value = "true", default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) configure_cloud_routes: bool,
-    /// Shortest interval between changes of the router.
+    /// Minimum interval between changes of the router.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) route_reconciliation_period: Duration,
     /// Address of /healthz and, if it is a loopback address, of /metrics.
@@ -104,6 +108,18 @@ pub(crate) struct CloudControllerManager {
     /// Port of /healthz and /metrics, over TLS; 0 for none.
     #[arg(long, value_name = "PORT", default_value_t = 10258)]
     pub(crate) secure_port: u16,
+    /// Certificate of the server, with those of intermediate authorities [default: one that is made at the start].
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    pub(crate) tls_cert_file: Option<PathBuf>,
+    /// Key of --tls-cert-file.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub(crate) tls_private_key_file: Option<PathBuf>,
+    /// Oldest version of TLS that is accepted; the server has 1.2 and 1.3.
+    #[arg(long, value_name = "VERSION", hide = true, value_parser = tls_version)]
+    pub(crate) tls_min_version: Option<String>,
+    /// Cipher suites of TLS 1.2, among which all of the server's must be.
+    #[arg(long, value_name = "LIST", hide = true, value_delimiter = ',')]
+    pub(crate) tls_cipher_suites: Vec<String>,
     /// Work only while holding a Lease, so that several managers may run.
     #[arg(long, value_name = "BOOL", default_value = "true", default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = clap::ArgAction::Set)]
@@ -147,103 +163,16 @@ impl CloudControllerManager {
     }
 }
 
-/// Flags of the Go manager that change nothing here.
-#[derive(Debug, Args)]
-pub(crate) struct WithoutEffect {
-    /// No effect, as in the Go manager.
-    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
-    pub(crate) allocate_node_cidrs: Option<bool>,
-    /// No effect, as in the Go manager.
-    #[arg(long, value_name = "NAME", hide = true)]
-    pub(crate) cidr_allocator_type: Option<String>,
-    /// No effect: addresses are refreshed by the workers of --concurrent-node-syncs.
-    #[arg(long, value_name = "N", hide = true)]
-    pub(crate) concurrent_node_status_updates: Option<u16>,
-    /// No effect: requests to the API server are not limited.
-    #[arg(long, value_name = "N", hide = true)]
-    pub(crate) kube_api_qps: Option<f32>,
-    /// No effect: requests to the API server are not limited.
-    #[arg(long, value_name = "N", hide = true)]
-    pub(crate) kube_api_burst: Option<i32>,
-    /// No effect: there is no resync of all objects.
-    #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
-    pub(crate) min_resync_period: Option<Duration>,
-    /// No effect: all controllers use one service account.
-    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
-    pub(crate) use_service_account_credentials: Option<bool>,
-    /// No effect, as in the Go manager.
-    #[arg(long, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true, hide = true)]
-    pub(crate) allow_untagged_cloud: Option<bool>,
-    /// No effect, as in the Go manager.
-    #[arg(long, value_name = "NAME", hide = true)]
-    pub(crate) external_cloud_volume_plugin: Option<String>,
-    /// No effect, as in the Go manager.
-    #[arg(long, value_name = "DURATION", value_parser = duration, hide = true)]
-    pub(crate) node_sync_period: Option<Duration>,
-}
-
-impl WithoutEffect {
-    /// The flags that are given, each with the reason why it changes nothing.
-    pub(crate) fn given(&self) -> Vec<(&'static str, &'static str)> {
-        // Every field, so that none is forgotten.
-        let Self {
-            allocate_node_cidrs,
-            cidr_allocator_type,
-            concurrent_node_status_updates,
-            kube_api_qps,
-            kube_api_burst,
-            min_resync_period,
-            use_service_account_credentials,
-            allow_untagged_cloud,
-            external_cloud_volume_plugin,
-            node_sync_period,
-        } = self;
-        const UNLIMITED: &str = "requests to the API server are not limited";
-        const NOTHING: &str = "it changes nothing in the Go manager, either";
-        let all = [
-            (
-                allocate_node_cidrs.is_some(),
-                "--allocate-node-cidrs",
-                NOTHING,
-            ),
-            (
-                cidr_allocator_type.is_some(),
-                "--cidr-allocator-type",
-                NOTHING,
-            ),
-            (
-                concurrent_node_status_updates.is_some(),
-                "--concurrent-node-status-updates",
-                "addresses are refreshed by the workers of --concurrent-node-syncs",
-            ),
-            (kube_api_qps.is_some(), "--kube-api-qps", UNLIMITED),
-            (kube_api_burst.is_some(), "--kube-api-burst", UNLIMITED),
-            (
-                min_resync_period.is_some(),
-                "--min-resync-period",
-                "there is no resync of all objects",
-            ),
-            (
-                *use_service_account_credentials == Some(true),
-                "--use-service-account-credentials",
-                "all controllers use one service account",
-            ),
-            (
-                allow_untagged_cloud.is_some(),
-                "--allow-untagged-cloud",
-                NOTHING,
-            ),
-            (
-                external_cloud_volume_plugin.is_some(),
-                "--external-cloud-volume-plugin",
-                NOTHING,
-            ),
-            (node_sync_period.is_some(), "--node-sync-period", NOTHING),
-        ];
-        all.into_iter()
-            .filter(|(given, ..)| *given)
-            .map(|(_, flag, why)| (flag, why))
-            .collect()
+/// The server has TLS 1.2 and 1.3, so that an older least version changes nothing.
+fn tls_version(text: &str) -> Result<String, String> {
+    match text {
+        "VersionTLS10" | "VersionTLS11" | "VersionTLS12" => Ok(text.to_owned()),
+        "VersionTLS13" => Err(
+            "the server takes TLS 1.2, too, which would not be what was asked for: remove the flag, or turn the server off \
+             with --secure-port=0"
+                .to_owned(),
+        ),
+        _ => Err("write VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13".to_owned()),
     }
 }
 

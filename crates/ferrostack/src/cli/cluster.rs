@@ -8,24 +8,25 @@ use crate::tree::conditions::Selector;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Describe {
-    /// Show a cluster, or all of them, as a tree.
+    /// Show the objects of a cluster, or of all clusters, as a tree.
     ///
-    /// Each line has the state of an object and what it waits for. Machines in the same state share a line.
+    /// Each line shows the state of an object and what it is waiting for. Machines in the same state are grouped in
+    /// one line.
     Cluster(Box<DescribeCluster>),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeCluster {
-    /// Name of the cluster [default: the only one of the namespace].
+    /// Name of the cluster [default: the only one in the namespace].
     pub(crate) name: Option<String>,
-    /// The clusters of all namespaces.
+    /// Show the clusters of all namespaces.
     #[arg(short = 'A', long, conflicts_with_all = ["namespace", "name"])]
     pub(crate) all_namespaces: bool,
-    /// Whether machines in the same state share a line.
+    /// Group machines in the same state in one line.
     #[arg(long, value_name = "true|false", default_value_t = true, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", action = clap::ArgAction::Set, hide_possible_values = true)]
     pub(crate) grouping: bool,
-    /// Show each machine in its own line, as --grouping=false.
+    /// Show each machine in a line of its own, as with --grouping=false.
     #[arg(long, hide = true)]
     pub(crate) no_grouping: bool,
     /// Show the MachineSets of MachineDeployments.
@@ -37,19 +38,19 @@ pub(crate) struct DescribeCluster {
     /// Show the templates that machines are made from.
     #[arg(long)]
     pub(crate) show_templates: bool,
-    /// Show the infrastructure and bootstrap objects of every machine; otherwise only those that fail for a reason that
-    /// their machine does not give.
+    /// Show the infrastructure and bootstrap objects of every machine, not only those that fail for a reason that
+    /// their Machine does not report.
     #[arg(long)]
     pub(crate) echo: bool,
-    /// Whether states have colors; on a terminal they have, unless the variable NO_COLOR is set.
+    /// When to use colors; `auto` uses them on a terminal, unless the variable NO_COLOR is set.
     #[arg(short, long, value_enum, value_name = "WHEN", default_value_t = Color::Auto, num_args = 0..=1,
         default_missing_value = "always")]
     pub(crate) color: Color,
-    /// Conditions to show: `all`, kinds such as Machine, or KIND/NAME, of whatever is shown; with a `!` at the end only those that are not as they
-    /// should be.
+    /// Show the conditions of `all` objects, of a kind such as Machine, or of KIND/NAME; with a `!` at the end, only
+    /// those that report a problem.
     #[arg(long, value_name = "all|KIND|KIND/NAME", value_delimiter = ',')]
     pub(crate) show_conditions: Vec<Selector>,
-    /// Show every change until interrupted.
+    /// Keep running, and show every change.
     #[arg(short, long)]
     pub(crate) watch: bool,
     /// Output format.
@@ -61,8 +62,8 @@ pub(crate) struct DescribeCluster {
 
 #[derive(Debug, Args)]
 pub(crate) struct Why {
-    /// KIND/NAME or KIND NAME, as kubectl knows them, such as machine/demo-md-0-x or node/NAME, or the name of a cluster
-    /// [default: the only cluster of the namespace].
+    /// Object to explain: KIND/NAME or KIND NAME, as in kubectl, such as machine/demo-md-0-x or node/NAME, or the
+    /// name of a cluster [default: the only cluster in the namespace].
     #[arg(num_args = 0..=2)]
     pub(crate) object: Vec<String>,
     #[command(flatten)]
@@ -82,12 +83,12 @@ pub(crate) enum Get {
 
 #[derive(Debug, Args)]
 pub(crate) struct GetClusters {
-    /// Names of clusters [default: all of the namespace].
+    /// Names of the clusters [default: all in the namespace].
     pub(crate) names: Vec<String>,
-    /// The clusters of all namespaces.
+    /// Show the clusters of all namespaces.
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub(crate) all_namespaces: bool,
-    /// Print every change until interrupted.
+    /// Keep running, and print every change.
     #[arg(short, long)]
     pub(crate) watch: bool,
     /// Output format.
@@ -97,11 +98,11 @@ pub(crate) struct GetClusters {
     pub(crate) connect: ConnectArgs,
 }
 
-/// When states have colors.
+/// When to use colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     Auto,
-    /// As clusterctl's `true`.
+    /// The same as `true` in clusterctl.
     #[value(alias = "true")]
     Always,
     #[value(alias = "false")]
@@ -118,9 +119,10 @@ pub(crate) enum Listing {
 
 #[derive(Debug, Args)]
 pub(crate) struct GetKubeconfig {
-    /// Name of the cluster [default: the only one of the namespace].
+    /// Name of the cluster [default: the only one in the namespace].
     pub(crate) name: Option<String>,
-    /// Add it to the first file of KUBECONFIG, or to ~/.kube/config, as a context with the name of the cluster.
+    /// Add the kubeconfig to the first file of KUBECONFIG, or to ~/.kube/config, as a context with the name of the
+    /// cluster.
     #[arg(long)]
     pub(crate) merge: bool,
     #[command(flatten)]
@@ -142,7 +144,7 @@ pub(crate) enum DeleteCommand {
     Cluster {
         /// Name of the cluster.
         name: String,
-        /// Wait until everything is gone.
+        /// Wait until everything is deleted.
         #[arg(long)]
         wait: bool,
         /// Timeout of --wait.

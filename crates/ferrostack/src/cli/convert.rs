@@ -25,10 +25,10 @@ pub(crate) struct Convert {
     /// Manifests: a file, a URL, or `-` for standard input.
     #[arg(value_name = "FILE|URL|-", default_value = "-")]
     pub(crate) source: PathBuf,
-    /// The version to convert to.
+    /// API version to convert to.
     #[arg(long, value_enum, value_name = "VERSION", default_value_t = ContractVersion::V1beta2)]
     pub(crate) to_version: ContractVersion,
-    /// The file to write to [default: standard output].
+    /// File to write to [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

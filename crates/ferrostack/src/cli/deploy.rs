@@ -10,32 +10,32 @@ use super::values::duration;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OpenStack {
-    /// Make a cloud, or change it, and run its controller until Ctrl-C. What runs goes on running.
+    /// Create or change a cloud, and run its controller until Ctrl-C. A cloud in a cluster keeps running after that.
     ///
-    /// Without --on, --kubeconfig and --context everything is simulated: an API server in this process and nodes on which no
-    /// program runs.
+    /// Without --on, --kubeconfig and --context everything is simulated: an API server in this process, and nodes on
+    /// which no containers run.
     Up(OpenStackUp),
-    /// Print how far a cloud is, and what each step waits for.
+    /// Show the progress of a cloud, and what each step is waiting for.
     Status(OpenStackStatus),
-    /// Print the first cause why a cloud, or an object of it, is not ready.
+    /// Explain why a cloud, or an object of it, is not ready: the root cause.
     Why(OpenStackWhy),
-    /// Print a clouds.yaml of the administrator of a cloud, with the password.
+    /// Print a clouds.yaml for the administrator of a cloud, including the password.
     CloudsYaml(OpenStackCloudsYaml),
-    /// Delete a cloud; its volumes, passwords and keys stay, unless --purge-data is given.
+    /// Delete a cloud; its volumes, passwords and keys are kept unless --purge-data is given.
     Delete(OpenStackDelete),
-    /// Check a file of parameters, and print the configuration files of the services.
+    /// Check a parameter file, and print the configuration files of the services.
     Config(OpenStackConfig),
-    /// Show what would be created, changed and deleted in a cluster. Nothing is written.
+    /// Show what would be created, changed and deleted in a cluster, without changing anything.
     ///
-    /// Every object is sent to the API server as a dry run. The exit status is 0 when there is nothing to do, 2 when
-    /// there is, and 1 after an error.
+    /// Every object is sent to the API server as a dry run. The exit status is 0 if there is nothing to do, 2 if
+    /// there are changes, and 1 after an error.
     Plan(OpenStackPlan),
-    /// Create or change the object of a cloud, if its plan is still the one that was looked at. The controller does the
-    /// rest.
+    /// Create or change a cloud, if its plan is still the one that `openstack plan` showed. The controller then
+    /// carries it out.
     Apply(OpenStackApply),
 }
 
-/// Where a cloud is.
+/// The cluster in which a cloud runs.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PlaceArgs {
     /// Kubeconfig of a cluster [default with --context: KUBECONFIG].
@@ -49,18 +49,18 @@ pub(crate) struct PlaceArgs {
         conflicts_with = "data_dir"
     )]
     pub(crate) context: Option<String>,
-    /// Directory of the simulated cluster [default: ~/.local/share/ferrostack-openstack].
+    /// Data directory of the simulated cluster [default: ~/.local/share/ferrostack-openstack].
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
 
-/// Which cloud.
+/// The name and the cluster of a cloud.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CloudArgs {
     /// Name of the cloud.
     #[arg(default_value = "cloud")]
     pub(crate) name: String,
-    /// Its namespace.
+    /// Namespace of the cloud.
     #[arg(short, long, default_value = "openstack")]
     pub(crate) namespace: String,
     #[command(flatten)]
@@ -69,10 +69,12 @@ pub(crate) struct CloudArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct OpenStackUp {
-    /// File of parameters (`-` is standard input) [default: the cloud that is there, or one with only defaults].
+    /// Parameter file, or `-` for standard input [default: the parameters of the existing cloud, or the defaults for
+    /// a new one].
     #[arg(short, long = "filename", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// A field of the parameters above the file, such as `network.mtu=9000`; may be given more than once.
+    /// Set a parameter, which takes precedence over the file, such as `network.mtu=9000`; may be given more than
+    /// once.
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     pub(crate) set: Vec<String>,
     /// Exit with 0 once every step is ready, or with 1 at the timeout.
@@ -81,7 +83,7 @@ pub(crate) struct OpenStackUp {
     /// Timeout of --exit-when-ready, such as `90s` or `10m`.
     #[arg(long, default_value = "30m", value_name = "DURATION", value_parser = duration, requires = "exit_when_ready")]
     pub(crate) timeout: Duration,
-    /// Where the cloud is, if not in a cluster of yours.
+    /// Where the cloud runs, if not in a cluster of your own.
     #[arg(long, value_enum, value_name = "PLACE", conflicts_with_all = ["kubeconfig", "context"])]
     pub(crate) on: Option<On>,
     #[command(flatten)]
@@ -90,12 +92,12 @@ pub(crate) struct OpenStackUp {
     pub(crate) output: OutputArg,
 }
 
-/// Where a cloud is that is in no cluster of the user.
+/// Where a cloud runs that is not in a cluster of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum On {
-    /// On nodes on which no program runs [default].
+    /// On simulated nodes, on which no containers run [default].
     Simulated,
-    /// On a Kubernetes of one node, which the scripts of a checkout make on this machine, as root.
+    /// On a Kubernetes of one node, which the scripts of a source checkout set up on this machine, as root.
     ThisMachine,
 }
 
@@ -109,13 +111,13 @@ pub(crate) struct OpenStackStatus {
 
 #[derive(Debug, Args)]
 pub(crate) struct OpenStackWhy {
-    /// A step such as `nova-api`, an object such as `job/nova-schema-3f2a0b1c`, a Pod or a node [default: the whole
+    /// Step such as `nova-api`, object such as `job/nova-schema-3f2a0b1c`, Pod or node to explain [default: the whole
     /// cloud].
     pub(crate) object: Option<String>,
     /// Name of the cloud.
     #[arg(long, default_value = "cloud", value_name = "NAME")]
     pub(crate) cloud: String,
-    /// Its namespace.
+    /// Namespace of the cloud.
     #[arg(short, long, default_value = "openstack")]
     pub(crate) namespace: String,
     #[command(flatten)]
@@ -134,10 +136,10 @@ pub(crate) struct OpenStackCloudsYaml {
 pub(crate) struct OpenStackDelete {
     #[command(flatten)]
     pub(crate) cloud: CloudArgs,
-    /// Delete volumes, passwords and keys, too. They cannot be restored.
+    /// Also delete volumes, passwords and keys, which cannot be restored.
     #[arg(long)]
     pub(crate) purge_data: bool,
-    /// How long to wait for the end, such as `90s` or `10m`.
+    /// How long to wait until everything is deleted, such as `90s` or `10m`.
     #[arg(long, default_value = "30m", value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Duration,
 }
@@ -156,17 +158,17 @@ pub(crate) struct PlanServer {
         conflicts_with = "data_dir"
     )]
     pub(crate) context: Option<String>,
-    /// Directory of the simulated cluster of `openstack up`.
+    /// Data directory of the simulated cluster of `openstack up`.
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct OpenStackApply {
-    /// File of parameters (`-` is standard input).
+    /// Parameter file, or `-` for standard input.
     #[arg(short, long = "filename", value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The digest that `openstack plan` printed for it.
+    /// Digest of the plan, as printed by `openstack plan`.
     #[arg(long, value_name = "DIGEST")]
     pub(crate) plan: String,
     #[command(flatten)]
@@ -175,12 +177,12 @@ pub(crate) struct OpenStackApply {
 
 #[derive(Debug, Args)]
 pub(crate) struct OpenStackPlan {
-    /// File of parameters (`-` is standard input).
+    /// Parameter file, or `-` for standard input.
     #[arg(short, long = "filename", value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) server: PlanServer,
-    /// Plan for an empty namespace, and connect to no cluster.
+    /// Plan for an empty namespace, without connecting to a cluster.
     #[arg(long, conflicts_with_all = ["kubeconfig", "context", "data_dir"])]
     pub(crate) empty: bool,
     #[command(flatten)]
@@ -189,16 +191,16 @@ pub(crate) struct OpenStackPlan {
 
 #[derive(Debug, Args)]
 pub(crate) struct OpenStackConfig {
-    /// The service [default: all of them].
+    /// Service whose configuration is printed [default: all services].
     #[arg(value_parser = services())]
     pub(crate) service: Option<String>,
-    /// File of parameters (`-` is standard input) [default: a cloud with only defaults].
+    /// Parameter file, or `-` for standard input [default: the defaults of --release].
     #[arg(short, long = "filename", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Release of a cloud with only defaults.
+    /// OpenStack release, if no parameter file is given.
     #[arg(long, value_name = "NAME", default_value = "2025.1", conflicts_with = "file", value_parser = releases())]
     pub(crate) release: String,
-    /// Explain an option of the service: what it takes, its default, its value and where that comes from.
+    /// Explain an option of the service: its type, its default, its value, and where the value comes from.
     #[arg(long, value_name = "[SECTION.]OPTION", requires = "service")]
     pub(crate) explain: Option<String>,
     #[command(flatten)]

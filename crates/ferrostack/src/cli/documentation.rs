@@ -37,19 +37,22 @@ const ENTRIES: [Entry; 58] = [
     entry(
         "",
         "simulated-cluster.md",
-        &[("A cluster on a simulated OpenStack", "ferrostack up")],
+        &[("Create a cluster on a simulated OpenStack", "ferrostack up")],
     ),
     entry(
         "up",
         "simulated-cluster.md",
         &[
             (
-                "A cluster on a simulated OpenStack, in the background",
+                "Create a cluster on a simulated OpenStack, in the background",
                 "ferrostack up --worker-machine-count 2 --detach",
             ),
-            ("On a cloud of clouds.yaml", "ferrostack up --cloud mycloud"),
             (
-                "Manifests of your own, in a script",
+                "Create a cluster on a cloud of clouds.yaml",
+                "ferrostack up --cloud mycloud",
+            ),
+            (
+                "Create the clusters of your own manifests, in a script",
                 "ferrostack up -f clusters/ --exit-when-ready --timeout 15m -o json",
             ),
         ],
@@ -57,13 +60,16 @@ const ENTRIES: [Entry; 58] = [
     entry(
         "status",
         "simulated-cluster.md",
-        &[("What runs, for a script", "ferrostack status -o json")],
+        &[(
+            "Show what is running, for a script",
+            "ferrostack status -o json",
+        )],
     ),
     entry(
         "down",
         "simulated-cluster.md",
         &[(
-            "Stop what runs on a data directory",
+            "Stop the `up` of a data directory",
             "ferrostack down --data-dir ./data",
         )],
     ),
@@ -72,11 +78,11 @@ const ENTRIES: [Entry; 58] = [
         "simulated-cluster.md",
         &[
             (
-                "All manifests of a directory, and one of a URL",
+                "Apply all manifests of a directory, and one from a URL",
                 "ferrostack apply -f clusters/ -f https://example.org/addon.yaml",
             ),
             (
-                "Standard input",
+                "Apply manifests from standard input",
                 "ferrostack generate cluster two | ferrostack apply -f -",
             ),
         ],
@@ -86,11 +92,11 @@ const ENTRIES: [Entry; 58] = [
         "manager.md",
         &[
             (
-                "In the cluster of a kubeconfig, with two managers",
+                "Install everything in the cluster of a kubeconfig, with two managers",
                 "ferrostack init --kubeconfig admin.conf --image example.org/ferrostack:1 --wait-providers",
             ),
             (
-                "The infrastructure provider alone, beside the Go controllers of Cluster API",
+                "Install only the infrastructure provider, beside the Go controllers of Cluster API",
                 "ferrostack init --infrastructure openstack --image example.org/ferrostack:1",
             ),
         ],
@@ -99,7 +105,7 @@ const ENTRIES: [Entry; 58] = [
         "init list-images",
         "manager.md",
         &[(
-            "For a registry of your own",
+            "List the images for a registry of your own",
             "ferrostack init list-images -o json",
         )],
     ),
@@ -108,15 +114,15 @@ const ENTRIES: [Entry; 58] = [
         "manager.md",
         &[
             (
-                "One of several managers",
+                "Run one of several managers",
                 "ferrostack manager --leader-elect",
             ),
             (
-                "Beside a cluster that reaches this machine",
+                "Run outside of the cluster, on a machine that the cluster reaches",
                 "ferrostack manager --webhook-addr :9443 --webhook-url https://192.0.2.1:9443",
             ),
             (
-                "The infrastructure provider alone",
+                "Run only the infrastructure provider",
                 "ferrostack manager --providers infrastructure --leader-elect",
             ),
         ],
@@ -125,7 +131,7 @@ const ENTRIES: [Entry; 58] = [
         "cloud-controller-manager",
         "cloud-controller-manager.md",
         &[(
-            "Outside of the cluster",
+            "Run outside of the cluster",
             "ferrostack cloud-controller-manager --cloud-config cloud.conf --kubeconfig admin.conf",
         )],
     ),
@@ -133,7 +139,7 @@ const ENTRIES: [Entry; 58] = [
         "cloud-conf",
         "cloud-controller-manager.md",
         &[(
-            "Every error of a file",
+            "Print every error of a file",
             "ferrostack cloud-conf check cloud.conf",
         )],
     ),
@@ -141,7 +147,7 @@ const ENTRIES: [Entry; 58] = [
         "cloud-conf check",
         "cloud-controller-manager.md",
         &[(
-            "Every error of a file",
+            "Print every error of a file",
             "ferrostack cloud-conf check cloud.conf",
         )],
     ),
@@ -149,7 +155,7 @@ const ENTRIES: [Entry; 58] = [
         "cloud-conf generate",
         "cloud-controller-manager.md",
         &[(
-            "From clouds.yaml",
+            "Use an entry of clouds.yaml",
             "ferrostack cloud-conf generate --cloud mycloud > cloud.conf",
         )],
     ),
@@ -157,7 +163,7 @@ const ENTRIES: [Entry; 58] = [
         "openstack",
         "openstack.md",
         &[(
-            "The configuration of every service",
+            "Print the configuration of every service",
             "ferrostack openstack config -f cloud.yaml",
         )],
     ),
@@ -166,11 +172,11 @@ const ENTRIES: [Entry; 58] = [
         "openstack.md",
         &[
             (
-                "A simulated cloud, to rehearse a file of parameters",
+                "Rehearse a parameter file on a simulated cloud",
                 "ferrostack openstack up -f cloud.yaml --set network.mtu=9000",
             ),
             (
-                "A cloud in a cluster",
+                "Deploy a cloud in a cluster",
                 "ferrostack openstack up -f cloud.yaml --context mycluster --exit-when-ready",
             ),
         ],
@@ -179,7 +185,7 @@ const ENTRIES: [Entry; 58] = [
         "openstack status",
         "openstack.md",
         &[(
-            "What each step waits for",
+            "Show what each step is waiting for",
             "ferrostack openstack status --context mycluster",
         )],
     ),
@@ -188,11 +194,11 @@ const ENTRIES: [Entry; 58] = [
         "openstack.md#why-it-is-not-ready",
         &[
             (
-                "Every first cause in a cloud",
+                "Print every root cause in a cloud",
                 "ferrostack openstack why --context mycluster",
             ),
             (
-                "What one program waits for in the end",
+                "Print the root cause for one program",
                 "ferrostack openstack why nova-api --context mycluster",
             ),
         ],
@@ -209,7 +215,7 @@ const ENTRIES: [Entry; 58] = [
         "openstack apply",
         "openstack.md#the-plan",
         &[(
-            "What was looked at, and nothing else",
+            "Apply exactly the plan that was shown",
             "ferrostack openstack apply --plan 3f2a0b1c9d8e7f60 -f cloud.yaml --context mycluster",
         )],
     ),
@@ -218,11 +224,11 @@ const ENTRIES: [Entry; 58] = [
         "openstack.md",
         &[
             (
-                "The cloud, not its data",
+                "Delete a cloud, but keep its data",
                 "ferrostack openstack delete --context mycluster",
             ),
             (
-                "Everything, with volumes, passwords and keys",
+                "Delete everything, with volumes, passwords and keys",
                 "ferrostack openstack delete --context mycluster --purge-data",
             ),
         ],
@@ -232,11 +238,11 @@ const ENTRIES: [Entry; 58] = [
         "openstack.md",
         &[
             (
-                "The configuration of every service",
+                "Print the configuration of every service",
                 "ferrostack openstack config -f cloud.yaml",
             ),
             (
-                "What an option takes, its value and the reason",
+                "Explain an option and its value",
                 "ferrostack openstack config nova --explain scheduler.workers",
             ),
         ],
@@ -246,11 +252,11 @@ const ENTRIES: [Entry; 58] = [
         "openstack.md",
         &[
             (
-                "What would be done in a cluster",
+                "Show what would be changed in a cluster",
                 "ferrostack openstack plan -f cloud.yaml --context mycluster",
             ),
             (
-                "All that a cloud consists of",
+                "Show all objects of a cloud",
                 "ferrostack openstack plan -f cloud.yaml --empty",
             ),
         ],
@@ -259,7 +265,7 @@ const ENTRIES: [Entry; 58] = [
         "generate",
         "templates.md",
         &[(
-            "A cluster on a cloud of clouds.yaml",
+            "Generate a cluster on a cloud of clouds.yaml",
             "ferrostack generate cluster demo --cloud mycloud > demo.yaml",
         )],
     ),
@@ -268,19 +274,19 @@ const ENTRIES: [Entry; 58] = [
         "templates.md",
         &[
             (
-                "With values from the cloud",
+                "Fill in values from a cloud",
                 "ferrostack generate cluster demo --cloud mycloud > demo.yaml",
             ),
             (
-                "The variables, and where their values come from",
+                "List the variables, and where their values come from",
                 "ferrostack generate cluster demo --list-variables",
             ),
             (
-                "From a template of cluster-api-provider-openstack",
+                "Use a template of cluster-api-provider-openstack",
                 "ferrostack generate cluster demo --cloud mycloud --from cluster-template.yaml",
             ),
             (
-                "From a template in the management cluster, to a file",
+                "Use a template in the management cluster, and write to a file",
                 "ferrostack generate cluster demo --from-config-map templates --write-to demo.yaml",
             ),
         ],
@@ -290,11 +296,11 @@ const ENTRIES: [Entry; 58] = [
         "templates.md",
         &[
             (
-                "The manifests of an addon",
+                "Substitute the variables in the manifests of an addon",
                 "ferrostack generate yaml --from https://example.org/addon.yaml",
             ),
             (
-                "The variables of a template",
+                "List the variables of a template",
                 "ferrostack generate yaml --from addon.yaml --list-variables -o json",
             ),
         ],
@@ -303,7 +309,7 @@ const ENTRIES: [Entry; 58] = [
         "generate manager",
         "manager.md",
         &[(
-            "Prepare a cluster",
+            "Prepare a cluster for a manager",
             "ferrostack generate manager | kubectl apply --server-side -f -",
         )],
     ),
@@ -311,7 +317,7 @@ const ENTRIES: [Entry; 58] = [
         "generate cloud-controller-manager",
         "cloud-controller-manager.md",
         &[(
-            "With the credentials of clouds.yaml",
+            "Use the credentials of clouds.yaml",
             "ferrostack generate cloud-controller-manager --cloud mycloud | kubectl apply --server-side -f -",
         )],
     ),
@@ -320,11 +326,11 @@ const ENTRIES: [Entry; 58] = [
         "templates.md#converting-manifests",
         &[
             (
-                "Manifests in v1beta1 to v1beta2",
+                "Convert manifests from v1beta1 to v1beta2",
                 "ferrostack convert old.yaml --output new.yaml",
             ),
             (
-                "Standard input, and back",
+                "Convert standard input back to v1beta1",
                 "ferrostack convert --to-version v1beta1",
             ),
         ],
@@ -333,7 +339,7 @@ const ENTRIES: [Entry; 58] = [
         "describe",
         "simulated-cluster.md",
         &[(
-            "What a cluster waits for",
+            "Show what a cluster is waiting for",
             "ferrostack describe cluster demo",
         )],
     ),
@@ -342,23 +348,23 @@ const ENTRIES: [Entry; 58] = [
         "simulated-cluster.md",
         &[
             (
-                "What a cluster waits for",
+                "Show what a cluster is waiting for",
                 "ferrostack describe cluster demo",
             ),
             (
-                "All clusters of all namespaces",
+                "Show all clusters of all namespaces",
                 "ferrostack describe cluster -A",
             ),
             (
-                "Every condition that is not true",
+                "Show every condition that reports a problem",
                 "ferrostack describe cluster demo --show-conditions all!",
             ),
             (
-                "The conditions of all machines, until interrupted",
+                "Show the conditions of all machines, and every change",
                 "ferrostack describe cluster demo --show-conditions Machine --watch",
             ),
             (
-                "Everything there is, each machine in its own line",
+                "Show every object, with each machine in its own line",
                 "ferrostack describe cluster demo --grouping=false --show-machinesets --show-templates --show-resourcesets --echo",
             ),
         ],
@@ -367,13 +373,16 @@ const ENTRIES: [Entry; 58] = [
         "why",
         "why.md",
         &[
-            ("What a cluster waits for", "ferrostack why demo"),
             (
-                "The last cause of one machine, for a script",
+                "Explain what a cluster is waiting for",
+                "ferrostack why demo",
+            ),
+            (
+                "Print the root cause for one machine, for a script",
                 "ferrostack why machine/demo-md-0-x7k2p -o json",
             ),
             (
-                "The machine of a Node",
+                "Explain the machine of a Node",
                 "ferrostack why node demo-md-0-x7k2p",
             ),
         ],
@@ -381,20 +390,17 @@ const ENTRIES: [Entry; 58] = [
     entry(
         "get",
         "simulated-cluster.md",
-        &[("All clusters", "ferrostack get clusters -A")],
+        &[("List all clusters", "ferrostack get clusters -A")],
     ),
     entry(
         "get clusters",
         "simulated-cluster.md",
         &[
             (
-                "All clusters, with their endpoints",
+                "List all clusters, with their endpoints",
                 "ferrostack get clusters -A -o wide",
             ),
-            (
-                "One cluster, at every change",
-                "ferrostack get clusters demo --watch",
-            ),
+            ("Watch one cluster", "ferrostack get clusters demo --watch"),
         ],
     ),
     entry(
@@ -402,11 +408,11 @@ const ENTRIES: [Entry; 58] = [
         "simulated-cluster.md",
         &[
             (
-                "To a file",
+                "Write the kubeconfig to a file",
                 "ferrostack get kubeconfig demo > demo.kubeconfig",
             ),
             (
-                "As a context of your kubeconfig",
+                "Add a context to your kubeconfig",
                 "ferrostack get kubeconfig demo --merge",
             ),
         ],
@@ -415,9 +421,9 @@ const ENTRIES: [Entry; 58] = [
         "delete",
         "manager.md#upgrading-and-deleting",
         &[
-            ("A cluster", "ferrostack delete cluster demo --wait"),
+            ("Delete a cluster", "ferrostack delete cluster demo --wait"),
             (
-                "The managers that run in a cluster, and what they need",
+                "Delete the managers that run in a cluster, and what they need",
                 "ferrostack delete --all",
             ),
         ],
@@ -425,13 +431,13 @@ const ENTRIES: [Entry; 58] = [
     entry(
         "upgrade",
         "manager.md#upgrading-and-deleting",
-        &[("What would be installed", "ferrostack upgrade plan")],
+        &[("Show what would be installed", "ferrostack upgrade plan")],
     ),
     entry(
         "upgrade plan",
         "manager.md#upgrading-and-deleting",
         &[(
-            "For a script",
+            "Show what would be installed, for a script",
             "ferrostack upgrade plan --kubeconfig admin.conf -o json",
         )],
     ),
@@ -439,7 +445,7 @@ const ENTRIES: [Entry; 58] = [
         "upgrade apply",
         "manager.md#upgrading-and-deleting",
         &[(
-            "With managers that run in the cluster",
+            "Upgrade with managers that run in the cluster",
             "ferrostack upgrade apply --image example.org/ferrostack:2",
         )],
     ),
@@ -447,25 +453,28 @@ const ENTRIES: [Entry; 58] = [
         "config",
         "manager.md#upgrading-and-deleting",
         &[(
-            "The providers of this program",
+            "List the providers of this program",
             "ferrostack config repositories",
         )],
     ),
     entry(
         "config repositories",
         "manager.md#upgrading-and-deleting",
-        &[("For a script", "ferrostack config repositories -o json")],
+        &[(
+            "List the providers, for a script",
+            "ferrostack config repositories -o json",
+        )],
     ),
     entry(
         "generate provider",
         "manager.md#upgrading-and-deleting",
         &[
             (
-                "The infrastructure provider",
+                "Print the manifests of the infrastructure provider",
                 "ferrostack generate provider --infrastructure openstack",
             ),
             (
-                "What it is",
+                "Describe the infrastructure provider",
                 "ferrostack generate provider --infrastructure openstack --describe",
             ),
         ],
@@ -474,7 +483,7 @@ const ENTRIES: [Entry; 58] = [
         "delete cluster",
         "simulated-cluster.md",
         &[(
-            "Until all of it is gone",
+            "Wait until everything is deleted",
             "ferrostack delete cluster demo --wait",
         )],
     ),
@@ -482,7 +491,7 @@ const ENTRIES: [Entry; 58] = [
         "env",
         "templates.md#values-from-the-cloud",
         &[(
-            "For templates that another program reads",
+            "Set the variables for templates that another program reads",
             "eval \"$(ferrostack env --cloud mycloud)\"",
         )],
     ),
@@ -506,7 +515,7 @@ const ENTRIES: [Entry; 58] = [
         "rollout pause",
         "rollouts.md",
         &[(
-            "Replace no more machines",
+            "Stop replacing machines",
             "ferrostack rollout pause machinedeployment/demo-md-0",
         )],
     ),
@@ -514,7 +523,7 @@ const ENTRIES: [Entry; 58] = [
         "rollout resume",
         "rollouts.md",
         &[(
-            "Go on",
+            "Resume replacing machines",
             "ferrostack rollout resume machinedeployment/demo-md-0",
         )],
     ),
@@ -523,11 +532,11 @@ const ENTRIES: [Entry; 58] = [
         "rollouts.md",
         &[
             (
-                "Back to the template before",
+                "Roll back to the previous revision",
                 "ferrostack rollout undo machinedeployment/demo-md-0",
             ),
             (
-                "Back to an earlier one",
+                "Roll back to an earlier revision",
                 "ferrostack rollout undo machinedeployment/demo-md-0 --to-revision 3",
             ),
         ],
@@ -536,7 +545,7 @@ const ENTRIES: [Entry; 58] = [
         "topology",
         "clusterclass.md",
         &[(
-            "What a changed class would change",
+            "Show what a changed class would change",
             "ferrostack topology plan -f class.yaml",
         )],
     ),
@@ -545,11 +554,11 @@ const ENTRIES: [Entry; 58] = [
         "clusterclass.md",
         &[
             (
-                "What a changed class would change",
+                "Show what a changed class would change",
                 "ferrostack topology plan -f class.yaml",
             ),
             (
-                "Of one cluster, for a script",
+                "Show the changes of one cluster, for a script",
                 "ferrostack topology plan -f class.yaml --cluster team -o json",
             ),
         ],
@@ -559,15 +568,15 @@ const ENTRIES: [Entry; 58] = [
         "move.md",
         &[
             (
-                "To the cluster of another kubeconfig",
+                "Move to the cluster of another kubeconfig",
                 "ferrostack move --to-kubeconfig target.kubeconfig",
             ),
             (
-                "What would move, and what stands in the way",
+                "Show what would be moved, and what prevents the move",
                 "ferrostack move --to-kubeconfig target.kubeconfig --dry-run -o json",
             ),
             (
-                "To files, and from there to another cluster",
+                "Write clusters to files",
                 "ferrostack move --to-directory backup",
             ),
         ],
@@ -575,18 +584,24 @@ const ENTRIES: [Entry; 58] = [
     entry(
         "admin",
         "apiserver.md#backups",
-        &[("A backup", "ferrostack admin backup demo.backup")],
+        &[(
+            "Back up the data directory",
+            "ferrostack admin backup demo.backup",
+        )],
     ),
     entry(
         "admin backup",
         "apiserver.md#backups",
-        &[("A backup", "ferrostack admin backup demo.backup")],
+        &[(
+            "Back up the data directory",
+            "ferrostack admin backup demo.backup",
+        )],
     ),
     entry(
         "admin restore",
         "apiserver.md#backups",
         &[(
-            "Beside what there is",
+            "Restore into another data directory",
             "ferrostack admin restore demo.backup --data-dir ./restored",
         )],
     ),
@@ -594,7 +609,7 @@ const ENTRIES: [Entry; 58] = [
         "simulate",
         "simulator.md",
         &[(
-            "A cloud for the openstack client",
+            "Run a cloud for the openstack client",
             "ferrostack simulate --clouds-file clouds.yaml",
         )],
     ),
@@ -602,24 +617,33 @@ const ENTRIES: [Entry; 58] = [
         "simulate guests",
         "real-openstack.md",
         &[(
-            "Nodes on a cloud with fake hypervisors",
+            "Boot nodes on a cloud with fake hypervisors",
             "ferrostack simulate guests --cloud admin",
         )],
     ),
     entry(
         "completion",
         "simulated-cluster.md",
-        &[("In this shell", "source <(ferrostack completion bash)")],
+        &[(
+            "Load completions in this shell",
+            "source <(ferrostack completion bash)",
+        )],
     ),
     entry(
         "version",
         "apiserver.md",
-        &[("For a script", "ferrostack version -o json")],
+        &[(
+            "Print the versions, for a script",
+            "ferrostack version -o json",
+        )],
     ),
     entry(
         "man",
         "simulated-cluster.md",
-        &[("For this user", "ferrostack man ~/.local/share/man/man1")],
+        &[(
+            "Install the manual pages for this user",
+            "ferrostack man ~/.local/share/man/man1",
+        )],
     ),
 ];
 
@@ -675,123 +699,4 @@ fn long(entry: &Entry) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-
-    /// Every command with its path, groups of commands too.
-    fn all(command: &Command, path: &str, into: &mut Vec<(String, Command)>) {
-        into.push((path.to_owned(), command.clone()));
-        for below in command.get_subcommands() {
-            let path = format!("{path} {}", below.get_name());
-            all(below, path.trim_start(), into);
-        }
-    }
-
-    fn commands() -> Vec<(String, Command)> {
-        let mut found = Vec::new();
-        all(&command(), "", &mut found);
-        found
-    }
-
-    #[test]
-    fn every_help_has_examples_that_can_be_parsed_and_the_address_of_a_page() {
-        for (path, mut command) in commands() {
-            let entries = ENTRIES.iter().filter(|entry| entry.command == path).count();
-            assert_eq!(entries, 1, "`{path}`");
-            let (short, long) = (
-                command.render_help().to_string(),
-                command.render_long_help().to_string(),
-            );
-            assert!(short.contains("Example: "), "{path}: {short}");
-            assert!(long.contains("Examples:\n  # "), "{path}: {long}");
-            assert!(long.contains("\nDocumentation: https://"), "{path}: {long}");
-            for text in [&short, &long] {
-                assert!(
-                    !text.contains("docs/adr") && !text.contains("(docs/"),
-                    "{text}"
-                );
-            }
-        }
-        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");
-        for entry in &ENTRIES {
-            let (page, section) = entry.page.split_once('#').unwrap_or((entry.page, ""));
-            let text = std::fs::read_to_string(format!("{docs}{page}")).unwrap();
-            let heading = |line: &str| {
-                let title = line.trim_start_matches('#').trim().to_lowercase();
-                line.starts_with('#') && title.replace(' ', "-") == section
-            };
-            assert!(
-                section.is_empty() || text.lines().any(heading),
-                "{}",
-                entry.page
-            );
-            for (_, line) in entry.examples {
-                let plain = line.trim_start_matches("source <(").trim_end_matches(')');
-                for part in plain.split('|').map(str::trim) {
-                    let part = part.split(" > ").next().unwrap();
-                    if part.starts_with("ferrostack ") {
-                        let parsed = Cli::try_parse_from(part.split_whitespace());
-                        parsed.unwrap_or_else(|error| panic!("{line}: {error}"));
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn options_stand_in_groups_and_the_short_help_is_shorter() {
-        for (path, mut command) in commands() {
-            if command.has_subcommands() && path != "simulate" {
-                continue;
-            }
-            let headings: std::collections::BTreeSet<_> = command
-                .get_arguments()
-                .filter(|arg| !arg.is_positional() && !arg.is_hide_set())
-                .filter_map(|arg| arg.get_help_heading())
-                .collect();
-            let ungrouped: Vec<_> = command
-                .get_arguments()
-                .filter(|arg| !arg.is_positional() && !arg.is_hide_set())
-                .filter(|arg| arg.get_help_heading().is_none())
-                .map(|arg| arg.get_id().to_string())
-                .filter(|id| id != "help" && id != "version")
-                .collect();
-            assert!(ungrouped.len() < 4, "{path}: {ungrouped:?}");
-            let options = command
-                .get_arguments()
-                .filter(|arg| !arg.is_hide_set())
-                .count();
-            assert!(options < 6 || headings.len() >= 2, "{path}: {headings:?}");
-            let lines = |text: String| text.lines().count();
-            let short = lines(command.render_help().to_string());
-            let long = lines(command.render_long_help().to_string());
-            assert!(
-                short < long && short <= 60,
-                "{path}: {short} of {long} lines"
-            );
-        }
-    }
-
-    #[test]
-    fn whatever_reads_a_kubeconfig_takes_its_context_by_the_name_in_clusterctl_too() {
-        let mut seen = 0;
-        for (path, command) in commands() {
-            let named = |id: &str| command.get_arguments().find(|arg| arg.get_id() == id);
-            if named("kubeconfig").is_none() {
-                continue;
-            }
-            let context = named("context").unwrap_or_else(|| panic!("{path} has no --context"));
-            let aliases = context.get_all_aliases().unwrap_or_default();
-            assert!(aliases.contains(&"kubeconfig-context"), "{path}");
-            seen += 1;
-        }
-        assert!(seen > 15, "{seen}");
-    }
-
-    #[test]
-    fn the_flags_are_consistent() {
-        command().debug_assert();
-    }
-}
+mod tests;

@@ -9,7 +9,7 @@ use super::{GenerateCcm, GenerateProvider, Output, OutputArg, ProviderArg, Serve
 
 #[derive(Debug, Args)]
 pub(crate) struct Env {
-    /// Entry of clouds.yaml, found where the `openstack` client finds it.
+    /// Entry of clouds.yaml, which is searched for where the `openstack` client does.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: String,
     #[command(flatten)]
@@ -18,33 +18,34 @@ pub(crate) struct Env {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Generate {
-    /// Print the manifests of a cluster, from a template.
+    /// Print the manifests of a cluster, generated from a template.
     ///
-    /// Values of variables come from flags, the environment, the configuration file of clusterctl, and the cloud, in this
-    /// order. What the cloud leaves open is asked in a terminal.
+    /// Variables get their values from flags, the environment, the configuration file of clusterctl and the cloud, in
+    /// this order. In a terminal, you are asked for values that the cloud does not determine.
     Cluster(Box<GenerateCluster>),
-    /// Print any text with variables, such as a manifest of an addon, with their values.
+    /// Substitute the variables in a template, such as the manifest of an addon, and print the result.
     ///
-    /// Values come from the environment and the configuration file of clusterctl.
+    /// Variables get their values from the environment and the configuration file of clusterctl.
     Yaml(GenerateYaml),
-    /// Print what a cluster needs to run `ferrostack manager`: kinds, permissions, webhooks.
+    /// Print the manifests that `ferrostack manager` needs in a cluster: CRDs, RBAC and webhooks.
     Manager {
-        /// Namespace of the manager.
+        /// Namespace of the managers.
         #[arg(short, long, default_value = crate::manager::manifests::NAMESPACE)]
         namespace: String,
-        /// Container image of ferrostack: adds a Deployment of two managers.
+        /// Container image of ferrostack; adds a Deployment of two managers.
         #[arg(long, value_name = "IMAGE")]
         image: Option<String>,
-        /// Providers that the manager runs, beside those of another program for the others [default: all].
+        /// Providers that the managers run; the other ones are run by another program [default: all].
         #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
         providers: Vec<ProviderArg>,
-        /// Namespace of OpenStack clouds: adds it, and the permission to run their controller there.
+        /// Namespace of OpenStack clouds; adds the namespace, and the permissions to run the controller of clouds in
+        /// it.
         #[arg(long, value_name = "NAMESPACE")]
         openstack_namespace: Option<String>,
     },
     /// Print the manifests of providers, or describe them.
     Provider(Box<GenerateProvider>),
-    /// Print what a cluster needs to run `ferrostack cloud-controller-manager`: Secret, permissions, DaemonSet.
+    /// Print the manifests of the cloud controller manager: Secret, RBAC and DaemonSet.
     CloudControllerManager(GenerateCcm),
 }
 
@@ -53,13 +54,13 @@ pub(crate) struct GenerateYaml {
     /// Template: a file, a URL, or `-` for standard input.
     #[arg(long, value_name = "FILE|URL|-", default_value = "-")]
     pub(crate) from: PathBuf,
-    /// Print the template's variables instead, with their values and where these come from.
+    /// List the template's variables with their values, and where the values come from, instead of manifests.
     #[arg(long)]
     pub(crate) list_variables: bool,
     /// Output format of --list-variables.
     #[arg(short, long, value_enum, default_value_t = Output::Text, requires = "list_variables")]
     pub(crate) output: Output,
-    /// clusterctl configuration file with values of variables.
+    /// Configuration file of clusterctl, with values of variables.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -67,10 +68,10 @@ pub(crate) struct GenerateYaml {
 /// A template in a ConfigMap of the management cluster.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FromConfigMap {
-    /// ConfigMap with a template.
+    /// ConfigMap that contains the template.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["from", "flavor"])]
     pub(crate) from_config_map: Option<String>,
-    /// Namespace of that ConfigMap.
+    /// Namespace of the ConfigMap.
     #[arg(
         long,
         value_name = "NAMESPACE",
@@ -78,7 +79,7 @@ pub(crate) struct FromConfigMap {
         requires = "from_config_map"
     )]
     pub(crate) from_config_map_namespace: String,
-    /// Its key with the template.
+    /// Key of the ConfigMap that contains the template.
     #[arg(
         long,
         value_name = "KEY",
@@ -107,16 +108,17 @@ impl FromConfigMap {
 pub(crate) struct GenerateCluster {
     /// Name of the cluster (CLUSTER_NAME).
     pub(crate) name: String,
-    /// Print the template's variables instead, with their values and where these come from.
+    /// List the template's variables with their values, and where the values come from, instead of manifests.
     #[arg(long)]
     pub(crate) list_variables: bool,
     /// Output format of --list-variables.
     #[arg(short, long, value_enum, default_value_t = Output::Text, requires = "list_variables")]
     pub(crate) output: Output,
-    /// The file to write to, for nobody else to read if there are secrets in it [default: standard output].
+    /// File to write to [default: standard output]. If it contains secrets, only its owner can read it.
     #[arg(long, value_name = "FILE")]
     pub(crate) write_to: Option<PathBuf>,
-    /// Entry of clouds.yaml: variables without a value get one from this cloud [default: the cloud of a running `up`].
+    /// Entry of clouds.yaml; variables without a value are filled in from this cloud [default: the cloud of a running
+    /// `up`].
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
     #[command(flatten)]
@@ -130,13 +132,13 @@ pub(crate) struct GenerateCluster {
 /// The options that choose and fill a cluster template.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ClusterOptions {
-    /// Template that comes with ferrostack: `default`, `without-lb`, `flatcar` or `capi-v1beta1`.
+    /// Built-in template: `default`, `without-lb`, `flatcar` or `capi-v1beta1`.
     #[arg(short = 'F', long, value_name = "FLAVOR", conflicts_with = "from")]
     pub(crate) flavor: Option<String>,
     /// Template: a file, a URL, or `-` for standard input.
     ///
-    /// The language is that of clusterctl, so that templates of cluster-api-provider-openstack can be used. A page of
-    /// GitHub stands for the file that it shows.
+    /// The template language is that of clusterctl, so that templates of cluster-api-provider-openstack can be used.
+    /// The URL of a page of GitHub that shows a file is accepted.
     #[arg(long, value_name = "FILE|URL|-")]
     pub(crate) from: Option<PathBuf>,
     /// Kubernetes version of the cluster (KUBERNETES_VERSION), such as v1.34.2.
@@ -151,7 +153,7 @@ pub(crate) struct ClusterOptions {
     /// Namespace of the objects (NAMESPACE).
     #[arg(short = 'n', long, value_name = "NAMESPACE")]
     pub(crate) target_namespace: Option<String>,
-    /// clusterctl configuration file with values of variables.
+    /// Configuration file of clusterctl, with values of variables.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }

@@ -140,6 +140,8 @@ const GROUPS: [(&str, &[&str]); 13] = [
             "webhook_url",
             "bind_address",
             "secure_port",
+            "tls_cert_file",
+            "tls_private_key_file",
         ],
     ),
     (
@@ -159,10 +161,18 @@ const GROUPS: [(&str, &[&str]); 13] = [
             "clusterresourceset_concurrency",
             "kubeadmconfig_concurrency",
             "kubeadmcontrolplane_concurrency",
+            "clustercache_concurrency",
+            "watch_filter",
+            "sync_period",
+            "additional_sync_machine_labels",
+            "additional_sync_machine_annotations",
             "concurrent_node_syncs",
             "concurrent_service_syncs",
             "node_monitor_period",
             "node_status_update_frequency",
+            "cluster_cidr",
+            "configure_cloud_routes",
+            "route_reconciliation_period",
             "bootstrap_timeout",
         ],
     ),
@@ -170,7 +180,7 @@ const GROUPS: [(&str, &[&str]); 13] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 30] = [
+const LONG_ONLY: [&str; 34] = [
     "switch_cloud",
     "simulated_listen",
     "guest_runner",
@@ -198,6 +208,10 @@ const LONG_ONLY: [&str; 30] = [
     "clusterresourceset_concurrency",
     "kubeadmconfig_concurrency",
     "kubeadmcontrolplane_concurrency",
+    "clustercache_concurrency",
+    "sync_period",
+    "additional_sync_machine_labels",
+    "additional_sync_machine_annotations",
     "node_monitor_period",
     "node_status_update_frequency",
     "seed",

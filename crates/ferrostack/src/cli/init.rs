@@ -12,13 +12,14 @@ use super::{OutputArg, ServerArgs};
 pub(crate) struct Init {
     #[command(subcommand)]
     pub(crate) command: Option<InitCommand>,
-    /// Container image of ferrostack, for a Deployment of two managers [default: no Deployment; run `ferrostack manager`].
+    /// Container image of ferrostack; adds a Deployment of two managers [default: none; run `ferrostack manager`
+    /// yourself].
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
-    /// Namespace of the manager.
+    /// Namespace of the managers.
     #[arg(short = 'n', long, value_name = "NAMESPACE", default_value = crate::manager::manifests::NAMESPACE)]
     pub(crate) target_namespace: String,
-    /// Namespace of OpenStack clouds: adds it, and the permission to run their controller there.
+    /// Namespace of OpenStack clouds; adds the namespace, and the permissions to run the controller of clouds in it.
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) openstack_namespace: Option<String>,
     #[command(flatten)]
@@ -36,23 +37,23 @@ pub(crate) struct Init {
 /// The providers of clusterctl's `init`. Only the names of ours can be given, and `-`, which leaves one out.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Providers {
-    /// The core provider: cluster-api, or `-` for none.
+    /// Core provider: `cluster-api`, or `-` for none.
     #[arg(long, value_name = "NAME")]
     pub(crate) core: Option<String>,
-    /// The infrastructure provider: openstack, or `-` for none.
+    /// Infrastructure provider: `openstack`, or `-` for none.
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) infrastructure: Vec<String>,
-    /// The bootstrap provider: kubeadm, or `-` for none.
+    /// Bootstrap provider: `kubeadm`, or `-` for none.
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) bootstrap: Vec<String>,
-    /// The control plane provider: kubeadm, or `-` for none.
+    /// Control plane provider: `kubeadm`, or `-` for none.
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) control_plane: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum InitCommand {
-    /// Print the images that a cluster needs, to bring them there before.
+    /// List the container images that the managers need, for example to copy them to a registry of your own.
     ListImages {
         /// Container image of ferrostack.
         #[arg(long, value_name = "IMAGE")]

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use api::providers::Provider;
 use clap::Args;
+use regex::Regex;
 
 use super::ProviderArg;
 use super::values::duration;
@@ -18,7 +20,7 @@ pub(crate) struct Manager {
     /// Context of the kubeconfig [default: its current context].
     #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
-    /// Providers whose controllers run, beside those of another program for the others [default: all].
+    /// Providers whose controllers are run; the other ones are run by another program [default: all].
     #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
     pub(crate) providers: Vec<ProviderArg>,
     /// Watch only this namespace (default: all namespaces).
@@ -36,65 +38,109 @@ pub(crate) struct Manager {
     /// Address of /metrics, over plain HTTP; `0` for none.
     #[arg(long, value_name = "ADDRESS", default_value = "0", value_parser = listen)]
     pub(crate) diagnostics_address: Listen,
-    /// Address of the webhooks (conversion, defaults, validation), over TLS.
+    /// Address on which the webhooks (conversion, defaulting, validation) listen, with TLS.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9443", value_parser = address)]
     pub(crate) webhook_addr: SocketAddr,
-    /// Where the API server reaches the webhooks, such as https://127.0.0.1:9443 [default: the Service
+    /// URL at which the API server reaches the webhooks, such as https://127.0.0.1:9443 [default: the Service
     /// ferrostack-webhook in the manager's namespace].
     #[arg(long, value_name = "URL", value_parser = https)]
     pub(crate) webhook_url: Option<String>,
-    /// Number of OpenStackClusters reconciled at a time.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) openstackcluster_concurrency: u16,
-    /// Number of OpenStackMachines reconciled at a time.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) openstackmachine_concurrency: u16,
+    /// Reconcile only objects whose label cluster.x-k8s.io/watch-filter has this value [default: all].
+    #[arg(long, value_name = "VALUE")]
+    pub(crate) watch_filter: Option<String>,
+    /// Interval at which all objects are reconciled again.
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration)]
+    pub(crate) sync_period: Duration,
+    /// Regular expression for further labels that are copied from Machines to their Nodes; may be repeated.
+    #[arg(long, value_name = "REGEX", value_parser = pattern)]
+    pub(crate) additional_sync_machine_labels: Vec<Regex>,
+    /// Regular expression for annotations that are copied from Machines to their Nodes; may be repeated.
+    #[arg(long, value_name = "REGEX", value_parser = pattern)]
+    pub(crate) additional_sync_machine_annotations: Vec<Regex>,
     #[command(flatten)]
-    pub(crate) core: CoreConcurrency,
-    /// How long a server may run without becoming a node before its console is read for the reason.
-    #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
-    pub(crate) bootstrap_timeout: Duration,
+    pub(crate) concurrency: Concurrency,
+    /// How long a running server may take to become a node before its console log is searched for the reason [default: 2m].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) bootstrap_timeout: Option<Duration>,
 }
 
-// The default is higher than that of the Go managers (10), because no reconcile waits for a cloud.
+impl Manager {
+    /// The flags that were given although another program runs what they are about.
+    pub(crate) fn ineffective(&self, runs: impl Fn(Provider) -> bool) -> Vec<&'static str> {
+        let mut given = self.concurrency.given();
+        let core = [
+            (
+                "additional-sync-machine-labels",
+                !self.additional_sync_machine_labels.is_empty(),
+            ),
+            (
+                "additional-sync-machine-annotations",
+                !self.additional_sync_machine_annotations.is_empty(),
+            ),
+        ];
+        let of_core = core.into_iter().filter(|(_, is_given)| *is_given);
+        given.extend(of_core.map(|(flag, _)| (flag, &[Provider::Core][..])));
+        if self.bootstrap_timeout.is_some() {
+            given.push(("bootstrap-timeout", &[Provider::Infrastructure]));
+        }
+        let lost = given
+            .into_iter()
+            .filter(|(_, of)| !of.iter().any(|provider| runs(*provider)));
+        lost.map(|(flag, _)| flag).collect()
+    }
+}
+
+/// A flag for the concurrency of each controller; the defaults are in the help of each.
 #[derive(Debug, Args)]
-pub(crate) struct CoreConcurrency {
-    /// How many Clusters are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) cluster_concurrency: u16,
-    /// How many ClusterClasses are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) clusterclass_concurrency: u16,
-    /// How many Clusters that have a topology are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) clustertopology_concurrency: u16,
-    /// How many Machines are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) machine_concurrency: u16,
-    /// How many MachineSets are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) machineset_concurrency: u16,
-    /// How many MachineDeployments are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) machinedeployment_concurrency: u16,
-    /// How many MachineHealthChecks are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) machinehealthcheck_concurrency: u16,
-    /// How many ClusterResourceSets are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) clusterresourceset_concurrency: u16,
-    /// How many KubeadmConfigs are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) kubeadmconfig_concurrency: u16,
-    /// How many KubeadmControlPlanes are worked on at a time.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) kubeadmcontrolplane_concurrency: u16,
+pub(crate) struct Concurrency {
+    /// Number of Clusters that are reconciled in parallel [default: 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) cluster_concurrency: Option<u16>,
+    /// Number of ClusterClasses that are reconciled in parallel [default: 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) clusterclass_concurrency: Option<u16>,
+    /// Number of Clusters that have a topology that are reconciled in parallel [default: 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) clustertopology_concurrency: Option<u16>,
+    /// Number of Machines that are reconciled in parallel [default: 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) machine_concurrency: Option<u16>,
+    /// Number of MachineSets that are reconciled in parallel [default: 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) machineset_concurrency: Option<u16>,
+    /// Number of MachineDeployments that are reconciled in parallel [default: 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) machinedeployment_concurrency: Option<u16>,
+    /// Number of MachineHealthChecks that are reconciled in parallel [default: 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) machinehealthcheck_concurrency: Option<u16>,
+    /// Number of ClusterResourceSets that are reconciled in parallel [default: 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) clusterresourceset_concurrency: Option<u16>,
+    /// Number of KubeadmConfigs that are reconciled in parallel [default: 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) kubeadmconfig_concurrency: Option<u16>,
+    /// Number of KubeadmControlPlanes that are reconciled in parallel [default: 50].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) kubeadmcontrolplane_concurrency: Option<u16>,
+    /// Number of workload clusters that are connected to, or probed, in parallel [default: 100].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) clustercache_concurrency: Option<u16>,
+    /// Number of OpenStackClusters that are reconciled in parallel [default: 10].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) openstackcluster_concurrency: Option<u16>,
+    /// Number of OpenStackMachines that are reconciled in parallel [default: 10].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) openstackmachine_concurrency: Option<u16>,
 }
 
-impl CoreConcurrency {
-    /// The limits by the name of the controller.
+/// The providers of which one uses connections to workload clusters.
+const CONNECTED: [Provider; 3] = [Provider::Core, Provider::Bootstrap, Provider::ControlPlane];
+
+impl Concurrency {
+    /// The limits by the name of the controller, where they are given.
     pub(crate) fn limits(&self) -> BTreeMap<&'static str, u16> {
-        BTreeMap::from([
+        let all = [
             ("cluster", self.cluster_concurrency),
             ("clusterclass", self.clusterclass_concurrency),
             ("clustertopology", self.clustertopology_concurrency),
@@ -105,19 +151,86 @@ impl CoreConcurrency {
             ("clusterresourceset", self.clusterresourceset_concurrency),
             ("kubeadmconfig", self.kubeadmconfig_concurrency),
             ("kubeadmcontrolplane", self.kubeadmcontrolplane_concurrency),
-        ])
+        ];
+        let given = all.into_iter();
+        given
+            .filter_map(|(name, limit)| Some((name, limit?)))
+            .collect()
+    }
+
+    /// The flags that are given, with the providers that they are about.
+    fn given(&self) -> Vec<(&'static str, &'static [Provider])> {
+        let core = &[Provider::Core][..];
+        let infrastructure = &[Provider::Infrastructure][..];
+        let all = [
+            ("cluster-concurrency", self.cluster_concurrency, core),
+            (
+                "clusterclass-concurrency",
+                self.clusterclass_concurrency,
+                core,
+            ),
+            (
+                "clustertopology-concurrency",
+                self.clustertopology_concurrency,
+                core,
+            ),
+            ("machine-concurrency", self.machine_concurrency, core),
+            ("machineset-concurrency", self.machineset_concurrency, core),
+            (
+                "machinedeployment-concurrency",
+                self.machinedeployment_concurrency,
+                core,
+            ),
+            (
+                "machinehealthcheck-concurrency",
+                self.machinehealthcheck_concurrency,
+                core,
+            ),
+            (
+                "clusterresourceset-concurrency",
+                self.clusterresourceset_concurrency,
+                core,
+            ),
+            (
+                "kubeadmconfig-concurrency",
+                self.kubeadmconfig_concurrency,
+                &[Provider::Bootstrap],
+            ),
+            (
+                "kubeadmcontrolplane-concurrency",
+                self.kubeadmcontrolplane_concurrency,
+                &[Provider::ControlPlane],
+            ),
+            (
+                "clustercache-concurrency",
+                self.clustercache_concurrency,
+                &CONNECTED,
+            ),
+            (
+                "openstackcluster-concurrency",
+                self.openstackcluster_concurrency,
+                infrastructure,
+            ),
+            (
+                "openstackmachine-concurrency",
+                self.openstackmachine_concurrency,
+                infrastructure,
+            ),
+        ];
+        let given = all.into_iter().filter(|(_, limit, _)| limit.is_some());
+        given.map(|(flag, _, of)| (flag, of)).collect()
     }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Election {
-    /// Work only while holding a Lease, so that several managers may run.
+    /// Elect a leader, so that one of several managers is active at a time.
     #[arg(long)]
     pub(crate) leader_elect: bool,
-    /// How long other managers wait for a leader that does not renew.
+    /// How long other managers wait before they replace a leader that does not renew its Lease.
     #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration)]
     pub(crate) leader_elect_lease_duration: Duration,
-    /// How long a leader continues without a renewal.
+    /// How long a leader tries to renew its Lease before it stops.
     #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration)]
     pub(crate) leader_elect_renew_deadline: Duration,
     /// Interval at which the Lease is read and renewed.
@@ -154,6 +267,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| format!("`{text}` is not an address such as 127.0.0.1:9440 or :9440"))
 }
 
+fn pattern(text: &str) -> Result<Regex, String> {
+    if text.is_empty() {
+        return Err("an empty expression matches every name; write .* for that".to_owned());
+    }
+    Regex::new(text).map_err(|error| error.to_string())
+}
+
 fn https(text: &str) -> Result<String, String> {
     let base = text.trim_end_matches('/');
     let host = base.strip_prefix("https://").unwrap_or_default();
@@ -172,7 +292,90 @@ mod tests {
     #[derive(clap::Parser)]
     struct Flags {
         #[command(flatten)]
-        core: CoreConcurrency,
+        concurrency: Concurrency,
+    }
+
+    #[derive(clap::Parser)]
+    struct All {
+        #[command(flatten)]
+        manager: Manager,
+    }
+
+    fn manager(flags: &[&str]) -> Result<Manager, clap::Error> {
+        let all = ["manager"].into_iter().chain(flags.iter().copied());
+        <All as clap::Parser>::try_parse_from(all).map(|all| all.manager)
+    }
+
+    #[test]
+    fn a_flag_about_what_another_program_runs_is_named() {
+        use Provider::{Bootstrap, ControlPlane, Core, Infrastructure};
+        let cases: [(&[&str], &[Provider], &[&str]); 9] = [
+            (&[], &[Infrastructure], &[]),
+            (&["--machine-concurrency=5"], &Provider::ALL, &[]),
+            (
+                &["--machine-concurrency=5"],
+                &[Bootstrap, ControlPlane],
+                &["machine-concurrency"],
+            ),
+            (
+                &[
+                    "--clustercache-concurrency=5",
+                    "--kubeadmconfig-concurrency=5",
+                ],
+                &[Infrastructure],
+                &["kubeadmconfig-concurrency", "clustercache-concurrency"],
+            ),
+            (&["--clustercache-concurrency=5"], &[ControlPlane], &[]),
+            (
+                &["--bootstrap-timeout=5m", "--openstackmachine-concurrency=3"],
+                &[Core],
+                &["openstackmachine-concurrency", "bootstrap-timeout"],
+            ),
+            (
+                &[
+                    "--additional-sync-machine-labels=a",
+                    "--additional-sync-machine-annotations=b",
+                ],
+                &[ControlPlane],
+                &[
+                    "additional-sync-machine-labels",
+                    "additional-sync-machine-annotations",
+                ],
+            ),
+            (&["--additional-sync-machine-labels=a"], &[Core], &[]),
+            (
+                &["--watch-filter=mine", "--sync-period=1h"],
+                &[Infrastructure],
+                &[],
+            ),
+        ];
+        for (flags, providers, expected) in cases {
+            let manager = manager(flags).unwrap();
+            let lost = manager.ineffective(|provider| providers.contains(&provider));
+            assert_eq!(lost, expected, "{flags:?} {providers:?}");
+        }
+    }
+
+    #[test]
+    fn expressions_and_periods_are_checked_where_they_are_given() {
+        for wrong in [
+            "--additional-sync-machine-labels=(",
+            "--additional-sync-machine-labels=",
+            "--additional-sync-machine-annotations=[",
+            "--sync-period=0",
+            "--sync-period=often",
+            "--clustercache-concurrency=0",
+        ] {
+            assert!(manager(&[wrong]).is_err(), "{wrong}");
+        }
+        let flag = "--additional-sync-machine-labels";
+        let both = manager(&[flag, "^example.org/a,b", flag, "c"]).unwrap();
+        let both = both.additional_sync_machine_labels;
+        // As in the Go managers, a comma is part of an expression.
+        assert_eq!(
+            both.iter().map(Regex::as_str).collect::<Vec<_>>(),
+            ["^example.org/a,b", "c"]
+        );
     }
 
     #[test]
@@ -181,9 +384,7 @@ mod tests {
             let value = u16::try_from(at).unwrap() + 1;
             let flag = format!("--{name}-concurrency={value}");
             let flags = <Flags as clap::Parser>::try_parse_from(["manager", &flag]).unwrap();
-            let limits = flags.core.limits();
-            assert_eq!(limits.len(), clusterapi::CONTROLLERS.len());
-            assert_eq!(limits[name], value);
+            assert_eq!(flags.concurrency.limits(), [(name, value)].into());
             let zero = format!("--{name}-concurrency=0");
             assert!(<Flags as clap::Parser>::try_parse_from(["manager", &zero]).is_err());
         }

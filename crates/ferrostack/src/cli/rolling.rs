@@ -10,19 +10,19 @@ use crate::snapshot::Kind;
 /// What is done to the roll-out of a MachineDeployment or a KubeadmControlPlane.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rollout {
-    /// Replace all machines, one after the other as the strategy of the resource allows it.
+    /// Replace all machines, as the rollout strategy of the resource allows.
     Restart(RolloutArgs),
-    /// Stop replacing machines until `rollout resume`.
+    /// Pause the replacement of machines until `rollout resume`.
     Pause(RolloutArgs),
-    /// Go on after `rollout pause`.
+    /// Resume a rollout after `rollout pause`.
     Resume(RolloutArgs),
-    /// Go back to an earlier template of a MachineDeployment. It is there until its last machine is replaced.
+    /// Roll a MachineDeployment back to an earlier revision, which is kept until its last machine is replaced.
     Undo(RolloutUndo),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct RolloutArgs {
-    /// Such as machinedeployment/demo-md-0 or kubeadmcontrolplane/demo-control-plane.
+    /// Resources, such as machinedeployment/demo-md-0 or kubeadmcontrolplane/demo-control-plane.
     #[arg(required = true, value_name = "RESOURCE/NAME")]
     pub(crate) resources: Vec<Resource>,
     #[command(flatten)]
@@ -31,10 +31,10 @@ pub(crate) struct RolloutArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RolloutUndo {
-    /// Such as machinedeployment/demo-md-0.
+    /// MachineDeployment, such as machinedeployment/demo-md-0.
     #[arg(value_name = "RESOURCE/NAME")]
     pub(crate) resource: Resource,
-    /// The revision to which it goes back [default: the one before the current].
+    /// Revision to roll back to [default: the one before the current one].
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..))]
     pub(crate) to_revision: Option<i64>,
     #[command(flatten)]

@@ -11,7 +11,8 @@ use ipnet::Ipv4Net;
 pub(crate) struct RunnerArgs {
     #[command(flatten)]
     pub(crate) program: ProgramArgs,
-    /// Range of the floating IPs of a new simulated cloud, for a network namespace in which the whole range is local.
+    /// Range of the floating IPs of a new simulated cloud; needs a network namespace in which the whole range is
+    /// local.
     #[arg(long, value_name = "CIDR", value_parser = range, requires = "guest_runner")]
     pub(crate) external_network: Option<Ipv4Net>,
 }
@@ -19,10 +20,10 @@ pub(crate) struct RunnerArgs {
 /// The program that runs servers as machines.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ProgramArgs {
-    /// Program that is started for each server and runs it as a machine, in place of simulated guests.
+    /// Program that is started for each server and runs it as a machine, instead of a simulated guest.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) guest_runner: Option<PathBuf>,
-    /// Address of the metadata service for machines [default: a free port of 127.0.0.1].
+    /// Address on which the metadata service for machines listens [default: a free port of 127.0.0.1].
     #[arg(long, value_name = "ADDRESS", value_parser = metadata, requires = "guest_runner")]
     pub(crate) metadata_address: Option<SocketAddr>,
 }

@@ -18,7 +18,7 @@ pub(crate) struct Apply {
         required = true
     )]
     pub(crate) files: Vec<PathBuf>,
-    /// Namespace of objects that do not name one.
+    /// Namespace for objects that do not specify one.
     #[arg(short, long, default_value = "default")]
     pub(crate) namespace: String,
     #[command(flatten)]
@@ -37,20 +37,20 @@ pub(crate) struct Status {
 pub(crate) struct Down {
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
-    /// Timeout of waiting for its end.
+    /// How long to wait for `up` to end, such as `90s` or `10m`.
     #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: std::time::Duration,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Completion {
-    /// The shell.
+    /// Shell for which the script is printed.
     pub(crate) shell: Shell,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Version {
-    /// Print the version of this program only.
+    /// Print only the version of this program.
     #[arg(long)]
     pub(crate) client: bool,
     #[command(flatten)]
@@ -61,6 +61,6 @@ pub(crate) struct Version {
 
 #[derive(Debug, Args)]
 pub(crate) struct Man {
-    /// The directory to write to, such as ~/.local/share/man/man1.
+    /// Directory to write to, such as ~/.local/share/man/man1.
     pub(crate) directory: PathBuf,
 }

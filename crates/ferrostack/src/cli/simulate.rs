@@ -16,16 +16,16 @@ pub(crate) struct Simulate {
     /// Address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8774", value_parser = loopback)]
     pub(crate) listen: SocketAddr,
-    /// File to write clouds.yaml to.
+    /// File to which a clouds.yaml for the cloud is written.
     #[arg(long, value_name = "FILE")]
     pub(crate) clouds_file: Option<PathBuf>,
-    /// Delays of the cloud: `none`, `real` (as measured), or a file.
+    /// Latency of the cloud: `none`, `real` (as measured on a real cloud), or a file with delays.
     #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency)]
     pub(crate) latency: LatencyArg,
-    /// Seed of random values, identifiers among them.
+    /// Seed for random values, such as identifiers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Boot the servers' user data as simulated Kubernetes nodes.
+    /// Boot servers as simulated Kubernetes nodes, from their user data.
     #[arg(long, conflicts_with = "guest_runner")]
     pub(crate) guests: bool,
     #[command(flatten)]
@@ -37,24 +37,25 @@ pub(crate) struct Simulate {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SimulateCommand {
-    /// Boot simulated Kubernetes nodes, or machines of a guest runner, on the servers of a cloud whose hypervisors run
-    /// nothing.
+    /// Boot simulated Kubernetes nodes, or machines of a guest runner, for the servers of a cloud with fake
+    /// hypervisors.
     Guests(SimulateGuests),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateGuests {
-    /// An administrator's entry of clouds.yaml. Its floating IPs must be loopback addresses, or inside a `--bind-range`.
+    /// Entry of clouds.yaml with the credentials of an administrator. The floating IPs of the cloud must be loopback
+    /// addresses, or inside a --bind-range.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: String,
-    /// Directory for the guests' state, without which it is lost when this program ends, or for the disks and consoles
-    /// of the machines of --guest-runner.
+    /// Directory for the state of the guests, which is otherwise lost when the program ends, or for the disks and
+    /// consoles of the machines of --guest-runner.
     #[arg(long, value_name = "DIR")]
     pub(crate) state_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) program: ProgramArgs,
-    /// Serve floating and fixed addresses in this range too, for a network namespace in which the whole range is local;
-    /// may be given more than once.
+    /// Also serve floating and fixed addresses in this range; needs a network namespace in which the whole range is
+    /// local; may be given more than once.
     #[arg(long, value_name = "CIDR")]
     pub(crate) bind_range: Vec<ipnet::IpNet>,
     /// Polling interval.

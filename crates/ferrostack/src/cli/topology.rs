@@ -9,16 +9,18 @@ use super::{ConnectArgs, OutputArg};
 /// Clusters that come from a ClusterClass.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Topology {
-    /// Show what new or changed classes, templates and clusters would change. Nothing is changed.
+    /// Show what new or changed classes, templates and clusters would create, change and delete, without changing
+    /// anything.
     Plan(TopologyPlan),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TopologyPlan {
-    /// File with new or changed objects, such as a Cluster and its class; `-` is standard input. May be repeated.
+    /// File with new or changed objects, such as a Cluster and its class, or `-` for standard input; may be given
+    /// more than once.
     #[arg(short, long = "file", value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Show the objects of this cluster only.
+    /// Show only the objects of this cluster.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
     #[command(flatten)]

@@ -17,22 +17,22 @@ pub(crate) struct Up {
         "cluster_name",
     ])]
     pub(crate) files: Vec<PathBuf>,
-    /// The cloud to use: an entry of clouds.yaml. Without it, a simulated OpenStack is started.
+    /// Cloud to use: an entry of clouds.yaml. Without it, a simulated OpenStack is started.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
-    /// Accept a data directory that was used with another cloud.
+    /// Allow a data directory that was used with another cloud.
     #[arg(long)]
     pub(crate) switch_cloud: bool,
-    /// Install the cloud controller manager in each cluster on the cloud of --cloud, with this image [default:
-    /// ferrostack:latest]. Its credentials are those of the cluster.
+    /// Install the cloud controller manager from this image in each cluster on the cloud of --cloud, with the
+    /// credentials of the cluster [default image: ferrostack:latest].
     #[arg(long, value_name = "IMAGE", num_args = 0..=1, require_equals = true, default_missing_value = IMAGE)]
     pub(crate) install_ccm: Option<String>,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
-    /// Exit with 0 once every Cluster is Available and every Machine is Running, or with 1 at the timeout.
+    /// Exit with 0 once every Cluster is Available and every Machine is Running, or with 1 after --timeout.
     #[arg(long, group = "waits")]
     pub(crate) exit_when_ready: bool,
-    /// Run in the background, and return once everything is ready; see `status` and `down`.
+    /// Run in the background, and return once everything is ready; see also `status` and `down`.
     #[arg(long, group = "waits")]
     pub(crate) detach: bool,
     /// Timeout of --exit-when-ready and --detach, such as `90s` or `10m`.
@@ -40,22 +40,24 @@ pub(crate) struct Up {
     pub(crate) timeout: std::time::Duration,
     #[command(flatten)]
     pub(crate) output: OutputArg,
-    /// Address of the management API; port 0 takes a free one and keeps it for the next start.
+    /// Address on which the management API listens; port 0 selects a free port, which is used again at the next
+    /// start.
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     pub(crate) listen: Option<SocketAddr>,
-    /// Address of the simulated cloud; port 0 takes a free one and keeps it for the next start.
+    /// Address on which the simulated cloud listens; port 0 selects a free port, which is used again at the next
+    /// start.
     #[arg(long, value_name = "ADDRESS", value_parser = loopback, conflicts_with = "cloud")]
     pub(crate) simulated_listen: Option<SocketAddr>,
-    /// Delays of the simulated cloud: `none`, `real` (as measured), or a file.
+    /// Latency of the simulated cloud: `none`, `real` (as measured on a real cloud), or a file with delays.
     #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency,
         conflicts_with = "cloud")]
     pub(crate) latency: LatencyArg,
     #[command(flatten)]
     pub(crate) runner: RunnerArgs,
-    /// How long a server may run without becoming a node before its console is read for the reason.
+    /// How long a running server may take to become a node before its console log is searched for the reason.
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub(crate) bootstrap_timeout: std::time::Duration,
-    /// Name of the cluster to create, unless it exists [default: demo, unless there is any cluster].
+    /// Name of the cluster to create if it does not exist [default: demo, if there is no cluster yet].
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster_name: Option<String>,
     #[command(flatten)]

@@ -8,11 +8,11 @@ use super::{OutputArg, Providers, ServerArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Upgrade {
-    /// Show the providers that ferrostack has installed, and the version that this program would install. Nothing is
-    /// changed.
+    /// Show the installed providers, and the version to which `upgrade apply` would upgrade them, without changing
+    /// anything.
     Plan(UpgradePlan),
-    /// Install the version of this program: kinds, permissions, webhooks and managers. Then write objects that are stored
-    /// in old versions once.
+    /// Upgrade CRDs, RBAC, webhooks and managers to the version of this program, and then migrate objects that are
+    /// stored in old API versions.
     Apply(UpgradeApply),
 }
 
@@ -26,10 +26,10 @@ pub(crate) struct UpgradePlan {
 
 #[derive(Debug, Args)]
 pub(crate) struct UpgradeApply {
-    /// Container image of this version of ferrostack. Needed where managers run in the cluster.
+    /// Container image of this version of ferrostack; required if managers run in the cluster.
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
-    /// Contract of Cluster API; there is one.
+    /// Contract of Cluster API; only v1beta2 is supported.
     #[arg(long, value_enum, value_name = "CONTRACT", default_value = "v1beta2")]
     pub(crate) contract: Contract,
     #[command(flatten)]
@@ -51,13 +51,13 @@ pub(crate) enum ConfigCommand {
 pub(crate) struct GenerateProvider {
     #[command(flatten)]
     pub(crate) providers: Providers,
-    /// Namespace of the manager.
+    /// Namespace of the managers.
     #[arg(short = 'n', long, value_name = "NAMESPACE", default_value = crate::manager::manifests::NAMESPACE)]
     pub(crate) target_namespace: String,
-    /// Container image of ferrostack: adds a Deployment of two managers.
+    /// Container image of ferrostack; adds a Deployment of two managers.
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
-    /// Print what the providers are, and no manifests.
+    /// Describe the providers instead of printing their manifests.
     #[arg(long)]
     pub(crate) describe: bool,
     /// File to write to [default: standard output].
@@ -69,13 +69,13 @@ pub(crate) struct GenerateProvider {
 pub(crate) struct DeleteProviders {
     #[command(flatten)]
     pub(crate) providers: Providers,
-    /// Delete all providers that ferrostack has installed.
+    /// Delete all providers that ferrostack installed.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Delete their kinds, too; refused while there are objects of them.
+    /// Also delete their CRDs; rejected while there are objects of these kinds.
     #[arg(long)]
     pub(crate) include_crd: bool,
-    /// Delete the namespace of the manager, too, with all that is in it.
+    /// Also delete the namespace of the managers, with everything in it.
     #[arg(long)]
     pub(crate) include_namespace: bool,
     #[command(flatten)]

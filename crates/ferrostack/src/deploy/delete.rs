@@ -11,7 +11,7 @@ use operator::metrics::Metrics;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::login;
+use super::login::{self, Login};
 use super::place::{self, Place};
 use crate::cli::OpenStackDelete;
 use crate::data_dir;
@@ -50,14 +50,19 @@ pub(crate) async fn delete(
         metrics,
         ..rollout::Options::default()
     };
+    let login = match named {
+        true => Login::read(&place.client, &args.cloud.namespace, &args.cloud.name).await?,
+        false => None,
+    };
     place.control(options, &stop);
     let outcome = ended(args, &place.client, &shutdown, &say).await;
     stop.cancel();
     place.stopped().await;
     outcome?;
-    match named {
-        true => Ok(()),
-        false => login::forget(&directory, args.purge_data),
+    match (named, login) {
+        (true, Some(login)) => login.forget(&directory),
+        (true, None) => Ok(()),
+        (false, _) => login::forget(&directory, args.purge_data),
     }
 }
 

@@ -1,10 +1,13 @@
 //! `openstack up --on this-machine`: the image of the release, and a Kubernetes of one node, by the scripts of a checkout.
+//! The node has addresses that only its namespaces know, so that the ports of the cloud are forwarded from a loopback
+//! address of the host, which is the host of the public URLs.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context as _, bail};
+use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::connect::quoted_text;
@@ -16,6 +19,22 @@ const NODE: &str = "tests/kubernetes/node";
 /// Where the node keeps its state, unless this variable says otherwise.
 const STATE: (&str, &str) = ("FERROSTACK_NODE_STATE", "target/node");
 
+/// The address of the cloud on the host: not that of other programs with such ports, and no name that leads elsewhere in
+/// a Pod.
+const HOST: &str = "127.1.0.1";
+/// The address of the node (tests/kubernetes/nodes/machines.sh).
+const ADDRESS: &str = "10.250.0.11";
+
+/// The parameters of a cloud on this machine that its file says nothing about: servers become ACTIVE, external networks
+/// can be made, and clients on the host reach it.
+pub(super) fn defaults() -> Value {
+    json!({
+        "network": {"physical": [{"name": "public"}]},
+        "compute": {"driver": "Fake", "fake": {"hypervisors": 2}},
+        "exposure": {"mode": "Edge", "host": HOST, "addresses": [ADDRESS]},
+    })
+}
+
 /// This machine with the scripts of a checkout.
 struct Machine {
     checkout: PathBuf,
@@ -23,20 +42,29 @@ struct Machine {
     kubeconfig: PathBuf,
 }
 
-/// Makes the image of a release and the node, as far as they are not there. Returns the kubeconfig of the node.
+/// Makes the image of a release and the node, as far as they are not there, and forwards the ports of the cloud if its
+/// host is that of the defaults. Returns the kubeconfig of the node. `filled`: the fields that come from the defaults.
 ///
 /// # Errors
 /// Without a checkout or root: what to do instead. If a script fails: which.
 pub(super) async fn prepared(
-    release: &str,
+    spec: &Value,
+    filled: &[String],
     environment: &Environment,
     note: &mut dyn FnMut(&str),
 ) -> anyhow::Result<PathBuf> {
     let machine = Machine::of(environment)?;
+    let commands = commands(spec)?;
     if !rustix::process::geteuid().is_root() {
-        bail!("{}", machine.by_hand(release, &environment.program));
+        bail!(
+            "{}",
+            machine.by_hand(&commands, filled, &environment.program)
+        );
     }
-    for words in machine.commands(release) {
+    if !filled.is_empty() {
+        note(&format!("defaults on this machine: {}", filled.join(" ")));
+    }
+    for words in commands {
         note(&words.join(" "));
         machine.run(&words).await?;
     }
@@ -63,23 +91,13 @@ impl Machine {
         })
     }
 
-    /// The commands, with the checkout as their directory.
-    fn commands(&self, release: &str) -> [Vec<String>; 2] {
-        let images = format!("target/images/openstack/{release}");
-        [
-            vec![IMAGE, "--release", release],
-            vec![NODE, "up", "--images", &images],
-        ]
-        .map(|words| words.into_iter().map(str::to_owned).collect())
-    }
-
     /// What somebody does who is not root.
-    fn by_hand(&self, release: &str, program: &str) -> String {
+    fn by_hand(&self, commands: &[Vec<String>], filled: &[String], program: &str) -> String {
         let mut words = format!(
             "--on this-machine needs root: nodes are namespaces, and images are made of packages. Run these in {}:",
             self.checkout.display()
         );
-        for command in self.commands(release) {
+        for command in commands {
             let _ = write!(words, "\n  sudo {}", command.join(" "));
         }
         let _ = write!(
@@ -87,6 +105,9 @@ impl Machine {
             "\nand then:\n  {program} openstack up --kubeconfig {}",
             quoted_text(&self.kubeconfig.display().to_string())
         );
+        for field in filled {
+            let _ = write!(words, " --set {}", quoted_text(field));
+        }
         words
     }
 
@@ -107,6 +128,24 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// The commands for a cloud with these parameters, with the checkout as their directory.
+fn commands(spec: &Value) -> anyhow::Result<Vec<Vec<String>>> {
+    let release = spec["release"].as_str();
+    let release = release.context("the parameters have no release")?;
+    let images = format!("target/images/openstack/{release}");
+    let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    let mut commands = vec![
+        words(&[IMAGE, "--release", release]),
+        words(&[NODE, "up", "--images", &images]),
+    ];
+    if spec["exposure"]["host"] == HOST {
+        let mut forward = words(&[NODE, "forward", HOST]);
+        forward.extend(deployer::edge_ports().map(|port| port.to_string()));
+        commands.push(forward);
+    }
+    Ok(commands)
 }
 
 #[cfg(test)]
@@ -140,14 +179,19 @@ mod tests {
         let directory = checkout(0);
         let deep = directory.path().join("images");
         let machine = Machine::of(&within(&deep)).unwrap();
-        for words in machine.commands("zed") {
+        let mut spec = defaults();
+        spec["release"] = "zed".into();
+        for words in commands(&spec).unwrap() {
             machine.run(&words).await.unwrap();
         }
         let log = std::fs::read_to_string(directory.path().join("log")).unwrap();
         assert_eq!(
             log,
-            "build --release zed\nnode up --images target/images/openstack/zed\n"
+            "build --release zed\nnode up --images target/images/openstack/zed\n\
+             node forward 127.1.0.1 5000 6080 443 8774 8778 9292 9696\n"
         );
+        spec["exposure"]["host"] = "cloud.test".into();
+        assert_eq!(commands(&spec).unwrap().len(), 2);
         let state = directory.path().join("target/node/kubeconfig");
         assert_eq!(machine.kubeconfig, state);
     }
@@ -156,7 +200,8 @@ mod tests {
     async fn a_script_that_fails_is_named() {
         let directory = checkout(3);
         let machine = Machine::of(&within(directory.path())).unwrap();
-        let error = machine.run(&machine.commands("zed")[0]).await.unwrap_err();
+        let commands = commands(&json!({"release": "zed"})).unwrap();
+        let error = machine.run(&commands[0]).await.unwrap_err();
         assert_eq!(
             error.to_string(),
             "images/build --release zed failed: exit status: 3"
@@ -167,7 +212,13 @@ mod tests {
     fn who_is_not_root_or_in_no_checkout_is_told_what_to_do() {
         let directory = checkout(0);
         let machine = Machine::of(&within(directory.path())).unwrap();
-        let words = machine.by_hand("2025.1", "ferrostack");
+        let commands = commands(&json!({"release": "2025.1"})).unwrap();
+        let filled = [r#"compute={"driver":"Fake"}"#.to_owned()];
+        let words = machine.by_hand(&commands, &filled, "ferrostack");
+        assert!(
+            words.ends_with(r#"kubeconfig --set 'compute={"driver":"Fake"}'"#),
+            "{words}"
+        );
         for line in [
             "\n  sudo images/build --release 2025.1\n",
             "\n  sudo tests/kubernetes/node up --images target/images/openstack/2025.1\n",

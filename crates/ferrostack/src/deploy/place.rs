@@ -21,6 +21,8 @@ pub(super) struct Place {
     pub(super) client: Client,
     /// What nothing real is started for.
     pub(super) simulated: Option<Simulated>,
+    /// Where the login of the administrator is written.
+    pub(super) directory: PathBuf,
     management: Option<Management>,
     running: JoinSet<()>,
 }
@@ -89,16 +91,17 @@ impl Place {
         metrics: &Metrics,
         stop: &CancellationToken,
     ) -> anyhow::Result<Self> {
+        let directory = directory(args.data_dir.as_deref(), environment);
         if !is_simulated(args) {
             let client = connect::cluster(&server(args, None), environment).await?;
             return Ok(Self {
                 client,
                 simulated: None,
+                directory,
                 management: None,
                 running: JoinSet::new(),
             });
         }
-        let directory = directory(args.data_dir.as_deref(), environment);
         let data = DataDir::open_when_free(&directory).await?;
         let options = nodes::Options::default();
         let programs = nodes::Programs::new(&options.faults);
@@ -121,6 +124,7 @@ impl Place {
         Ok(Self {
             client,
             simulated: Some(Simulated { openstack, data }),
+            directory,
             management: Some(management),
             running,
         })

@@ -99,7 +99,7 @@ pub(crate) async fn apply(
             quoted(&args.file)
         );
     }
-    let asked = parameters::read(Some(&args.file), &[])?;
+    let asked = parameters::read(Some(&args.file), &[], &Value::Null)?;
     say(up::apply(&client, &asked).await?);
     let program = &environment.program;
     say(&format!(

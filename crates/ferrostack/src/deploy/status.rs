@@ -57,7 +57,7 @@ fn text(cloud: &OpenStack, dashboard: Option<String>) -> String {
     let name = cloud.metadata.name.as_deref().unwrap_or_default();
     let _ = write!(text, "cloud {name}, release {}: ", cloud.spec.release);
     let _ = match conditions::find(&status.conditions, rollout::READY) {
-        None => writeln!(text, "no controller has looked at it yet"),
+        None => writeln!(text, "no controller has reconciled it yet"),
         Some(ready) if ready.status == "True" => writeln!(text, "ready"),
         Some(ready) => writeln!(text, "not ready: {}", ready.message),
     };

@@ -14,12 +14,13 @@ use api::openstack::v1alpha1::OpenStack;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::version::Info;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 use operator::client::Requests;
 use operator::metrics::Metrics;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +46,11 @@ pub(crate) async fn up(
     warn: impl Fn(&str),
 ) -> anyhow::Result<()> {
     let mut report = Report::new(args.output.output, environment, &say);
-    let asked = parameters::read(args.file.as_deref(), &args.set)?;
+    let defaults = match args.on {
+        Some(On::ThisMachine) => machine::defaults(),
+        Some(On::Simulated) | None => Value::Null,
+    };
+    let asked = parameters::read(args.file.as_deref(), &args.set, &defaults)?;
     for warning in &asked.warnings {
         warn(warning);
     }
@@ -110,16 +115,15 @@ async fn cluster(
     if args.on != Some(On::ThisMachine) {
         return Ok(Some(args.place.clone()));
     }
-    let release = asked.object["spec"]["release"].as_str();
-    let release = release.context("the parameters have no release")?;
+    let spec = &asked.object["spec"];
     let mut note = |text: &str| report.note(text);
     let kubeconfig = tokio::select! {
-        made = machine::prepared(release, environment, &mut note) => made?,
+        made = machine::prepared(spec, &asked.filled, environment, &mut note) => made?,
         () = shutdown.cancelled() => return Ok(None),
     };
     Ok(Some(PlaceArgs {
         kubeconfig: Some(kubeconfig),
-        ..PlaceArgs::default()
+        ..args.place.clone()
     }))
 }
 
@@ -187,8 +191,26 @@ pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'st
     })
 }
 
+/// Why a cluster of this version cannot have the kind: its rules are evaluated since Kubernetes 1.29.
+fn too_old(version: &Info) -> Option<String> {
+    // Some distributions add a sign: `29+`.
+    let number = |text: &str| text.trim_end_matches('+').parse::<u32>().ok();
+    let found = (number(&version.major)?, number(&version.minor)?);
+    (found < (1, 29)).then(|| {
+        format!(
+            "the cluster has Kubernetes {}, which is too old: 1.29 or later is needed, whose API server evaluates the rules of the kind OpenStack",
+            version.git_version
+        )
+    })
+}
+
 /// Installs the kind in a cluster that lacks it.
 async fn install(client: &Client) -> anyhow::Result<()> {
+    let version = client.apiserver_version().await;
+    let version = version.context("cannot read the version of the cluster")?;
+    if let Some(problem) = too_old(&version) {
+        bail!(problem);
+    }
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     for definition in api::openstack::crd::all() {
         let name = definition.name_any();
@@ -297,7 +319,7 @@ async fn follow(
     }
 }
 
-/// Prints that the cloud is ready, and how a simulated one is used, or where the dashboard of another is.
+/// Prints that the cloud is ready, how it is used, and where the dashboard of one is that is not simulated.
 async fn announce(
     place: &Place,
     asked: &Asked,
@@ -308,18 +330,61 @@ async fn announce(
     let steps = cloud.status.as_ref().map_or(0, |it| it.steps.len());
     let dashboard = status::url(cloud).filter(|_| place.simulated.is_none());
     let (name, namespace, seconds) = (&asked.name, &asked.namespace, report.seconds());
-    let file = match &place.simulated {
-        Some(simulated) => login::write(&place.client, simulated, namespace, name).await?,
-        None => None,
+    let file = match login::write(place, namespace, name).await {
+        // The cloud is ready all the same.
+        Err(error) if place.simulated.is_none() => {
+            report.note(&format!("clouds.yaml is not written: {error:#}"));
+            None
+        }
+        file => file?,
+    };
+    let command = match place.simulated {
+        Some(_) => "catalog list",
+        None => "server list",
     };
     let event = json!({"ready": {"name": name, "namespace": namespace, "seconds": seconds,
         "cloudsYaml": file, "dashboard": dashboard, "requests": report::counts(requests)}});
     let mut lines = vec![format!("ready after {seconds:.1} s: {steps} steps")];
     lines.extend(file.map(|file| {
         let file = quoted_text(&file);
-        format!("OS_CLIENT_CONFIG_FILE={file} openstack --os-cloud {name} catalog list")
+        format!("OS_CLIENT_CONFIG_FILE={file} openstack --os-cloud {name} {command}")
     }));
     lines.extend(dashboard.map(|url| format!("dashboard: {url}")));
     report.ready(&event, lines);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_that_does_not_evaluate_the_rules_of_the_kind_is_too_old() {
+        let version = |major: &str, minor: &str| Info {
+            major: major.to_owned(),
+            minor: minor.to_owned(),
+            git_version: format!("v{major}.{minor}.0"),
+            ..Info::default()
+        };
+        for (major, minor, old) in [
+            ("1", "28", true),
+            ("1", "28+", true),
+            ("1", "29", false),
+            ("1", "34+", false),
+            ("2", "0", false),
+            // Another way of counting is believed.
+            ("", "", false),
+        ] {
+            assert_eq!(
+                too_old(&version(major, minor)).is_some(),
+                old,
+                "{major}.{minor}"
+            );
+        }
+        let words = too_old(&version("1", "24")).unwrap();
+        assert!(
+            words.contains("Kubernetes v1.24.0") && words.contains("1.29"),
+            "{words}"
+        );
+    }
 }

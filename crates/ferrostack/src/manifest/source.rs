@@ -92,7 +92,7 @@ fn of_github(url: &str) -> Result<Option<String>, String> {
         ))),
         [_, _, "releases" | "raw", _, ..] => Ok(None),
         _ => Err(
-            "it is no file of GitHub, whose address is https://github.com/OWNER/REPOSITORY/blob/REF/PATH"
+            "it is not the address of a file on GitHub, which is https://github.com/OWNER/REPOSITORY/blob/REF/PATH"
                 .to_owned(),
         ),
     }
@@ -160,9 +160,9 @@ mod tests {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let nowhere = PathBuf::from("http://127.0.0.1:1/x.yaml");
         let error = read_all(&[nowhere]).await.unwrap_err().to_string();
-        assert!(
-            error.starts_with("cannot read http://127.0.0.1:1/x.yaml: "),
-            "{error}"
+        assert_eq!(
+            error,
+            "cannot read http://127.0.0.1:1/x.yaml: Connection refused"
         );
     }
 

@@ -45,7 +45,6 @@ pub(super) async fn run(
         program: &environment.program,
         data: &data,
         simulator: simulator.filter(|_| args.cloud.is_none()),
-        cloud: args.cloud.as_deref(),
         exits: false,
     };
     let outcome = tokio::select! {

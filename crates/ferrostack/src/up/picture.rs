@@ -132,7 +132,7 @@ fn without_request(message: &str) -> &str {
     }
 }
 
-/// The phase, and the numbers of ready and failing machines.
+/// The phase, and the numbers of ready and failing machines; of an object that has neither, whether it is ready.
 fn state(node: &Branch) -> String {
     let failing = node.children.iter().filter(|child| child.failing).count();
     let ready = node
@@ -140,7 +140,13 @@ fn state(node: &Branch) -> String {
         .map(|desired| format!("{}/{desired}", node.ready_replicas.unwrap_or(0)));
     let failing = (node.desired_replicas.is_some() && failing > 0).then(|| format!("✗ {failing}"));
     let phase = Some(node.phase.clone()).filter(|phase| !phase.is_empty());
-    let parts: Vec<String> = [phase, ready, failing].into_iter().flatten().collect();
+    let has_neither = phase.is_none() && ready.is_none() && !node.status.is_empty();
+    let readiness = has_neither.then(|| match node.is_ready() {
+        true => "Ready".to_owned(),
+        false => "Not ready".to_owned(),
+    });
+    let parts = [phase, ready, failing, readiness].into_iter().flatten();
+    let parts: Vec<String> = parts.collect();
     parts.join(" ")
 }
 

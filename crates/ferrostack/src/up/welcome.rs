@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::resume;
 use crate::connect::quoted;
 use crate::simulated;
 
@@ -15,8 +16,6 @@ pub(crate) struct Welcome<'a> {
     pub(crate) data: &'a Path,
     /// The URL of the simulated cloud, if there is one.
     pub(crate) simulator: Option<&'a str>,
-    /// The entry of clouds.yaml, if there is one.
-    pub(crate) cloud: Option<&'a str>,
     /// Whether `up` exits after this output.
     pub(crate) exits: bool,
 }
@@ -34,12 +33,9 @@ impl Welcome<'_> {
             String::new(),
         ];
         if self.exits {
-            let cloud = self.cloud.map(|name| format!(" --cloud {name}"));
             lines.push(format!(
-                "  Nothing runs now. Go on with: {} up{} --data-dir {}",
-                self.program,
-                cloud.unwrap_or_default(),
-                quoted(self.data)
+                "  Nothing runs now. Go on with: {}",
+                resume(self.program, self.data)
             ));
         } else {
             lines.extend(self.commands(clusters));
@@ -106,7 +102,6 @@ mod tests {
             program: "/opt/ferrostack",
             data: Path::new("/my data"),
             simulator: Some("http://127.0.0.1:1"),
-            cloud: None,
             exits,
         }
     }
@@ -132,5 +127,30 @@ mod tests {
             text.contains("Go on with: /opt/ferrostack up --data-dir '/my data'"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_exits_goes_on_with_the_cloud_and_the_guest_runner_that_it_was_used_with() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path();
+        for (endpoints, flags) in [
+            (r#"{"openstack": "mine"}"#, "--cloud mine"),
+            (
+                r#"{"cloud": "127.0.0.1:1", "guestRunner": "/opt/a runner"}"#,
+                "--guest-runner '/opt/a runner'",
+            ),
+        ] {
+            std::fs::write(data.join("endpoints.json"), endpoints).unwrap();
+            let welcome = Welcome {
+                data,
+                ..welcome(true)
+            };
+            let text = welcome.lines(&[("default", "demo")], 2.0).join("\n");
+            let command = format!(
+                "Go on with: /opt/ferrostack up {flags} --data-dir {}",
+                data.display()
+            );
+            assert!(text.contains(&command), "{command}\n{text}");
+        }
     }
 }

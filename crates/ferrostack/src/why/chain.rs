@@ -336,7 +336,7 @@ fn deleting(item: &Item) -> Finding {
 fn by_condition(item: &Item) -> Finding {
     let Some(found) = condition(item) else {
         return Finding {
-            detail: Some("no controller has looked at it".to_owned()),
+            detail: Some("no controller has reconciled it".to_owned()),
             reason: "NoStatus".to_owned(),
             ..Finding::of(item.label(), "has no status")
         };

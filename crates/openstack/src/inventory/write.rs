@@ -11,10 +11,10 @@ use crate::loadbalancer::{
     PoolUpdate,
 };
 use crate::network::{
-    ExtraRoute, FloatingIp, FloatingIpCreate, FloatingIpUpdate, Network, NetworkCreate, Port,
-    PortCreate, PortUpdate, Router, RouterCreate, RouterUpdate, RuleCreate, SecurityGroup,
-    SecurityGroupCreate, SecurityGroupUpdate, Subnet, SubnetCreate, SubnetUpdate, Trunk,
-    TrunkCreate,
+    AddressPair, ExtraRoute, FloatingIp, FloatingIpCreate, FloatingIpUpdate, Network,
+    NetworkCreate, Port, PortCreate, PortUpdate, Router, RouterCreate, RouterUpdate, RuleCreate,
+    SecurityGroup, SecurityGroupCreate, SecurityGroupUpdate, Subnet, SubnetCreate, SubnetUpdate,
+    Trunk, TrunkCreate,
 };
 use crate::volume::{Volume, VolumeCreate};
 
@@ -196,6 +196,20 @@ impl Inventory {
     ) -> Result<Arc<Port>> {
         let network = self.session().network();
         Ok(self.fold(network.set_port_pairs(id, add, remove).await?))
+    }
+
+    /// The same with pairs, of which those without a hardware address have that of the port.
+    ///
+    /// # Errors
+    /// Those of the requests.
+    pub async fn change_port_pairs(
+        &self,
+        id: &str,
+        add: &[AddressPair],
+        remove: &[AddressPair],
+    ) -> Result<Arc<Port>> {
+        let network = self.session().network();
+        Ok(self.fold(network.change_port_pairs(id, add, remove).await?))
     }
 
     /// Deletes a port.

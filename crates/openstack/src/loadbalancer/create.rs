@@ -55,7 +55,7 @@ pub struct LoadBalancerUpdate {
 }
 
 /// A new listener, within a tree or on an existing load balancer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct ListenerCreate {
     /// Name.
     pub name: String,
@@ -107,6 +107,9 @@ pub struct ListenerCreate {
 /// A change of a listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ListenerUpdate {
+    /// Name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Who may connect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_cidrs: Option<Vec<String>>,
@@ -140,7 +143,7 @@ pub struct ListenerUpdate {
 }
 
 /// A new pool, within a tree or on an existing listener.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct PoolCreate {
     /// Name.
     pub name: String,
@@ -174,6 +177,9 @@ pub struct PoolCreate {
 /// A change of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PoolUpdate {
+    /// Name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// `ROUND_ROBIN`, `SOURCE_IP_PORT`, ...
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lb_algorithm: Option<String>,
@@ -183,7 +189,7 @@ pub struct PoolUpdate {
 }
 
 /// A new member.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct MemberCreate {
     /// Name.
     pub name: String,
@@ -217,7 +223,7 @@ pub struct MemberUpdate {
 }
 
 /// A new health monitor.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct MonitorCreate {
     /// Name.
     pub name: String,
@@ -247,8 +253,11 @@ pub struct MonitorCreate {
 }
 
 /// A change of a health monitor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MonitorUpdate {
+    /// Name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Seconds between checks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<i64>,
@@ -261,4 +270,13 @@ pub struct MonitorUpdate {
     /// Bad checks until a member is down.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_retries_down: Option<i64>,
+    /// `GET`, ...; of HTTP monitors alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub http_method: Option<String>,
+    /// Path that is asked; of HTTP monitors alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url_path: Option<String>,
+    /// Status that counts as good; of HTTP monitors alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_codes: Option<String>,
 }

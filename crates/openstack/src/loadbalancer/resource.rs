@@ -208,7 +208,7 @@ impl Pool {
 }
 
 /// How clients stay with the members of a pool.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionPersistence {
     /// `SOURCE_IP`, `HTTP_COOKIE` or `APP_COOKIE`.
@@ -266,6 +266,12 @@ pub struct Monitor {
     pub max_retries: i64,
     /// Bad checks until a member is down.
     pub max_retries_down: i64,
+    /// `GET`, ...; of HTTP monitors alone.
+    pub http_method: Option<String>,
+    /// Path that is asked; of HTTP monitors alone.
+    pub url_path: Option<String>,
+    /// Status that counts as good; of HTTP monitors alone.
+    pub expected_codes: Option<String>,
     /// The pool, as a list of one.
     pub pools: Vec<Reference>,
     /// As for load balancers.

@@ -180,6 +180,27 @@ impl Networking {
         add: &[String],
         remove: &[String],
     ) -> Result<Port> {
+        let pairs = |ranges: &[String]| {
+            let pair = |range: &String| AddressPair {
+                ip_address: range.clone(),
+                mac_address: None,
+            };
+            ranges.iter().map(pair).collect::<Vec<_>>()
+        };
+        self.change_port_pairs(id, &pairs(add), &pairs(remove))
+            .await
+    }
+
+    /// The same with pairs, of which those without a hardware address have that of the port.
+    ///
+    /// # Errors
+    /// Those of the requests.
+    pub async fn change_port_pairs(
+        &self,
+        id: &str,
+        add: &[AddressPair],
+        remove: &[AddressPair],
+    ) -> Result<Port> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Revised {
@@ -191,16 +212,17 @@ impl Networking {
         let known: Revised = self.session.one(call, "port").await?;
         let mac = &known.mac_address;
         let mut pairs = known.allowed_address_pairs;
-        let is_for = |pair: &AddressPair, range: &String| {
-            pair.ip_address == *range && pair.mac_address.as_ref().is_none_or(|other| other == mac)
+        let hardware = |pair: &AddressPair| {
+            let address = pair.mac_address.as_ref().unwrap_or(mac);
+            address.to_ascii_lowercase()
         };
-        pairs.retain(|pair| !remove.iter().any(|range| is_for(pair, range)));
-        for range in add {
-            if !pairs.iter().any(|pair| is_for(pair, range)) {
-                pairs.push(AddressPair {
-                    ip_address: range.clone(),
-                    mac_address: None,
-                });
+        let same = |one: &AddressPair, two: &AddressPair| {
+            one.ip_address == two.ip_address && hardware(one) == hardware(two)
+        };
+        pairs.retain(|pair| !remove.iter().any(|other| same(pair, other)));
+        for new in add {
+            if !pairs.iter().any(|pair| same(pair, new)) {
+                pairs.push(new.clone());
             }
         }
         let change = PortUpdate {

@@ -30,6 +30,7 @@ async fn the_failures_of_a_deleted_object_are_forgotten() {
     let settings = Settings {
         name: "test",
         concurrency: 1,
+        objects: Objects::default(),
         metrics: Metrics::default(),
         shutdown: shutdown.clone(),
     };
@@ -54,4 +55,97 @@ async fn until(holds: impl Fn() -> bool) {
     while !holds() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+#[test]
+fn a_filter_selects_objects_by_the_value_of_their_label() {
+    let labels = |pairs: &[(&str, &str)]| {
+        let owned = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        owned.collect::<BTreeMap<String, String>>()
+    };
+    let of = |filter: Option<&str>| Objects {
+        filter: filter.map(str::to_owned),
+        ..Objects::default()
+    };
+    let ours = labels(&[("cluster.x-k8s.io/watch-filter", "mine")]);
+    let theirs = labels(&[("cluster.x-k8s.io/watch-filter", "theirs")]);
+    let cases = [
+        (None, &ours, true),
+        (None, &labels(&[]), true),
+        (Some("mine"), &ours, true),
+        (Some("mine"), &theirs, false),
+        (Some("mine"), &labels(&[]), false),
+        (Some("mine"), &labels(&[("other", "mine")]), false),
+    ];
+    for (filter, labels, expected) in cases {
+        assert_eq!(
+            of(filter).include(labels),
+            expected,
+            "{filter:?} {labels:?}"
+        );
+    }
+}
+
+#[test]
+fn an_object_at_rest_is_looked_at_again_after_the_sync_period() {
+    let objects = Objects {
+        resync: Duration::from_secs(60),
+        ..Objects::default()
+    };
+    let cases = [
+        (
+            Action::requeue(RESYNC),
+            Action::requeue(Duration::from_secs(60)),
+        ),
+        (
+            Action::requeue(Duration::from_secs(2)),
+            Action::requeue(Duration::from_secs(2)),
+        ),
+        (Action::await_change(), Action::await_change()),
+    ];
+    for (given, expected) in cases {
+        assert_eq!(objects.paced(given), expected);
+    }
+}
+
+#[tokio::test]
+async fn objects_without_the_label_of_the_filter_are_left_alone() {
+    let mut writer = Writer::<ConfigMap>::default();
+    writer.apply_watcher_event(&Event::Init);
+    let mut references = Vec::new();
+    for (name, filter) in [("theirs", None), ("ours", Some("mine"))] {
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some(name.to_owned());
+        object.metadata.labels =
+            filter.map(|value: &str| [(WATCH_FILTER_LABEL.to_owned(), value.to_owned())].into());
+        references.push(ObjectRef::from_obj(&object));
+        writer.apply_watcher_event(&Event::InitApply(object));
+    }
+    writer.apply_watcher_event(&Event::InitDone);
+    let trigger = stream::iter(references).chain(stream::pending());
+    let controller =
+        Controller::for_stream(stream::pending(), writer.as_reader()).reconcile_on(trigger);
+    let shutdown = CancellationToken::new();
+    let settings = Settings {
+        name: "test",
+        concurrency: 1,
+        objects: Objects {
+            filter: Some("mine".to_owned()),
+            ..Objects::default()
+        },
+        metrics: Metrics::default(),
+        shutdown: shutdown.clone(),
+    };
+    let seen = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let reconcile = |object: Arc<ConfigMap>, seen: Arc<parking_lot::Mutex<Vec<String>>>| async move {
+        seen.lock().push(object.name_any());
+        Ok::<_, Always>(Action::await_change())
+    };
+    let running = tokio::spawn(run(controller, reconcile, Arc::clone(&seen), settings));
+    until(|| !seen.lock().is_empty()).await;
+    shutdown.cancel();
+    running.await.unwrap();
+    assert_eq!(*seen.lock(), ["ours"]);
 }

@@ -66,3 +66,16 @@ fn a_layer_of_the_client_is_named_only_if_nothing_else_is_known() {
     assert_eq!(chain(&refused), "Connection refused");
     assert_eq!(chain(&io::Error::other("HyperError")), "HyperError");
 }
+
+#[test]
+fn a_stream_of_events_that_breaks_off_has_the_cause_without_layers() {
+    let closed = io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "peer closed connection without sending TLS close_notify: https://docs.rs/rustls",
+    );
+    let of_layers = io::Error::other(Layer(closed));
+    assert_eq!(
+        chain(&kube::Error::ReadEvents(of_layers)),
+        "the stream of events ended: the connection was closed"
+    );
+}

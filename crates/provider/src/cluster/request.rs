@@ -181,6 +181,7 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
                     timeout: Some(wanted.timeout),
                     max_retries: Some(wanted.max_retries),
                     max_retries_down: Some(wanted.max_retries_down),
+                    ..MonitorUpdate::default()
                 },
             }
         }

@@ -7,11 +7,12 @@ use api::infra::v1beta2::{
     VolumeAvailabilityZone, VolumeZoneSource,
 };
 use openstack::compute::{BlockDevice, ServerCreate, UserData};
-use openstack::network::{AddressPair, PortCreate};
+use openstack::network::PortCreate;
 use openstack::volume::VolumeCreate;
 use serde_json::{Map, Value, json};
 
 use super::facts::{Facts, PortFacts, ports};
+use super::pairs;
 use crate::identity::Mark;
 use crate::names::Names;
 use kube::ResourceExt;
@@ -111,6 +112,14 @@ fn add(tags: &mut Vec<String>, more: &[String]) {
     }
 }
 
+/// The name of a port: that of the server with the suffix in the spec, or else the index.
+pub(super) fn port_name(server: &str, index: usize, opts: &PortOpts) -> String {
+    match &opts.name_suffix {
+        Some(suffix) => format!("{server}-{suffix}"),
+        None => format!("{server}-{index}"),
+    }
+}
+
 fn port(
     server: &str,
     index: usize,
@@ -120,12 +129,7 @@ fn port(
     names: &Names,
     tags: &[String],
 ) -> Port {
-    let suffix = opts
-        .name_suffix
-        .clone()
-        .unwrap_or_else(|| index.to_string());
     let fields = &opts.fields;
-    let secure = fields.enable_port_security != Some(false);
     let mut profile = Map::new();
     let binding = fields.profile.clone().unwrap_or_default();
     if binding.ovs_hw_offload == Some(true) {
@@ -139,20 +143,14 @@ fn port(
         .description
         .clone()
         .unwrap_or_else(|| names.port_description());
-    let pairs = fields.allowed_address_pairs.iter().filter(|_| secure);
     let create = PortCreate {
-        name: format!("{server}-{suffix}"),
+        name: port_name(server, index, opts),
         network_id: found.network.clone(),
         description: Some(facts.mark.description(&text)),
         fixed_ips: found.fixed_ips.clone(),
         mac_address: fields.mac_address.clone(),
         security_groups: found.security_groups.clone(),
-        allowed_address_pairs: pairs
-            .map(|pair| AddressPair {
-                ip_address: pair.ip_address.clone(),
-                mac_address: pair.mac_address.clone(),
-            })
-            .collect(),
+        allowed_address_pairs: pairs::in_spec(opts),
         admin_state_up: fields.admin_state_up,
         port_security_enabled: fields.enable_port_security,
         propagate_uplink_status: fields.propagate_uplink_status,

@@ -10,6 +10,7 @@ use openstack::{Kind, Result};
 
 use super::desired::Desired;
 use super::observed::Observed;
+use super::pairs::{self, Change, PortPairs};
 use crate::identity::Mark;
 
 /// One write to the cloud.
@@ -21,6 +22,8 @@ pub enum Step {
     CreatePorts,
     /// Tags the port with this name.
     TagPort(String),
+    /// Changes the allowed address pairs of a port.
+    SetPairs(Change),
     CreateServer,
     DeleteServer(String),
     DeletePort(String),
@@ -34,6 +37,7 @@ impl Step {
             Step::CreateVolume(_) => "CreateVolume",
             Step::CreatePorts => "CreatePort",
             Step::TagPort(_) => return None,
+            Step::SetPairs(_) => "UpdatePort",
             Step::CreateServer => "CreateServer",
             Step::DeleteServer(_) => "DeleteServer",
             Step::DeletePort(_) => "DeletePort",
@@ -48,6 +52,9 @@ impl fmt::Display for Step {
             Step::CreateVolume(_) => f.write_str("create a volume"),
             Step::CreatePorts => f.write_str("create the ports"),
             Step::TagPort(name) => write!(f, "tag port {name}"),
+            Step::SetPairs(change) => {
+                write!(f, "set the allowed address pairs of port {}", change.port)
+            }
             Step::CreateServer => f.write_str("create the server"),
             Step::DeleteServer(id) => write!(f, "delete server {id}"),
             Step::DeletePort(id) => write!(f, "delete port {id}"),
@@ -98,6 +105,13 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     if missing {
         plan.steps.push(Step::CreatePorts);
     }
+    for port in &desired.ports {
+        let wanted = &port.create.allowed_address_pairs;
+        let change = observed
+            .port(&port.create.name)
+            .and_then(|known| pairs::before_use(wanted, known));
+        plan.steps.extend(change.map(Step::SetPairs));
+    }
     for port in desired.ports.iter().filter(|_| desired.tagging) {
         let known = observed.port(&port.create.name);
         if known.is_none_or(|known| port.tags.iter().any(|tag| !known.tags.contains(tag))) {
@@ -141,6 +155,14 @@ pub fn surplus(observed: &Observed) -> Plan {
             plan.steps.push(Step::DeleteVolume(volume.id.clone()));
         }
     }
+    plan
+}
+
+/// The plan of a machine with a server: [`surplus`], and the changes of ports that may change.
+pub fn existing(pairs: &[PortPairs], observed: &Observed) -> Plan {
+    let mut plan = surplus(observed);
+    let changes = pairs::changes(pairs, observed).into_iter();
+    plan.steps.extend(changes.map(Step::SetPairs));
     plan
 }
 
@@ -200,6 +222,7 @@ pub enum Request {
     CreateVolume(VolumeCreate),
     CreatePorts(Vec<PortCreate>),
     TagPort { id: String, tags: Vec<String> },
+    SetPairs(Change),
     CreateServer(Box<ServerCreate>),
     DeleteServer(String),
     DeletePort(String),
@@ -208,7 +231,7 @@ pub enum Request {
 
 /// The request of `step`; `None` when a resource that it depends on does not exist.
 pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Request> {
-    if let Some(request) = deletion(step) {
+    if let Some(request) = change(step) {
         return Some(request);
     }
     Some(match step {
@@ -254,6 +277,14 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
         Step::CreateServer => Request::CreateServer(Box::new(server(desired, observed)?)),
         _ => return None,
     })
+}
+
+/// The request of a step that deletes or changes a resource.
+pub fn change(step: &Step) -> Option<Request> {
+    match step {
+        Step::SetPairs(change) => Some(Request::SetPairs(change.clone())),
+        other => deletion(other),
+    }
 }
 
 /// The request of a step that deletes a resource.
@@ -327,6 +358,12 @@ pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
             ports => (inventory.create_ports(ports).await.map(drop), Kind::Ports),
         },
         Request::TagPort { id, tags } => (inventory.set_tags::<Port>(id, tags).await, Kind::Ports),
+        Request::SetPairs(Change {
+            id, add, remove, ..
+        }) => {
+            let set = inventory.change_port_pairs(id, add, remove).await;
+            (set.map(drop), Kind::Ports)
+        }
         Request::CreateServer(create) => (
             inventory.create_server(create).await.map(drop),
             Kind::Servers,

@@ -3,7 +3,7 @@
 use api::conditions::{self, Status, Verdict};
 use api::infra::v1beta2::{
     Initialization, MachineAddress, MachineResources, OpenStackMachine, OpenStackMachineStatus,
-    PortStatus, ResolvedFixedIp, ResolvedMachine, ResolvedPortFields, ResolvedPortSpec,
+    PortStatus, ResolvedFixedIp, ResolvedMachine, ResolvedPortSpec,
 };
 use api::k8s_openapi::jiff::Timestamp;
 use openstack::compute::Server;
@@ -11,6 +11,7 @@ use openstack::compute::Server;
 use super::desired::Desired;
 use super::facts::Facts;
 use super::observed::Observed;
+use super::pairs;
 use crate::reason::{Reason, Type};
 
 /// Sets one condition.
@@ -68,7 +69,7 @@ pub(crate) fn resources(
             })
             .collect(),
         security_groups: port.create.security_groups.clone().unwrap_or_default(),
-        fields: ResolvedPortFields::default(),
+        fields: pairs::fields(&port.create.allowed_address_pairs),
     });
     status.resolved = Some(ResolvedMachine {
         server_group_id: facts.server_group.clone(),

@@ -109,6 +109,7 @@ impl Work<'_> {
         let reason = match step {
             Step::CreateServer => Reason::InstanceCreateFailed,
             Step::CreatePorts | Step::TagPort(_) => Reason::PortCreateFailed,
+            Step::SetPairs(_) => Reason::PortUpdateFailed,
             Step::CreateVolume(_) => Reason::VolumeCreateFailed,
             _ => Reason::InstanceDeleteFailed,
         };

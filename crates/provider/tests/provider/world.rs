@@ -10,14 +10,14 @@ use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::api::events::v1::Event;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::ResourceExt;
 use kube::api::ListParams;
+use kube::{Client, ResourceExt};
 use openstack::transport::{InProcess, SharedTransport, Transport};
 use openstack::{PoolOptions, Service, SessionOptions};
 use provider::Options;
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
-use testbed::{Calls, Cut, Kind, Management, Running};
+use testbed::{Calls, Cut, Fuse, Kind, Management, Running};
 
 pub(crate) use testbed::eventually;
 
@@ -117,6 +117,19 @@ impl World {
         assert!(answer.status().is_success(), "{answer:?}");
     }
 
+    /// Adds a fault to the cloud.
+    pub(crate) async fn fault(&self, rule: Value) {
+        let request = http::Request::post(format!("{URL}/_simulator/faults"))
+            .header("content-type", "application/json");
+        let request = request.body(bytes::Bytes::from(rule.to_string())).unwrap();
+        let transport = InProcess::new(self.cloud.router(URL));
+        let answer = transport
+            .send(request, Duration::from_secs(60))
+            .await
+            .unwrap();
+        assert_eq!(answer.status(), 201, "{answer:?}");
+    }
+
     /// Replaces an object by one with the same status, but without its annotations and finalizers, as tools do that
     /// replace an object by a manifest.
     pub(crate) async fn replace<K: Kind + serde::Serialize>(&self, name: &str) {
@@ -153,6 +166,15 @@ impl World {
 
     /// Starts the controllers.
     pub(crate) fn run(&mut self) {
+        self.start_with(self.client.clone());
+    }
+
+    /// Starts the controllers, whose writes to the API server pass the fuse.
+    pub(crate) fn run_behind(&mut self, fuse: &Fuse) {
+        self.start_with(fuse.protect(&self.client));
+    }
+
+    fn start_with(&mut self, client: Client) {
         let cut = Cut::default();
         let cloud = Arc::new(InProcess::new(self.cloud.router(URL)));
         let session = SessionOptions {
@@ -170,7 +192,6 @@ impl World {
             clouds,
             ..self.options.clone()
         };
-        let client = self.client.clone();
         let running = Running::start(|shutdown| provider::run(client, options, shutdown));
         self.running = Some((running, cut));
     }

@@ -33,7 +33,7 @@ impl<'a> Keystone<'a> {
         let mut seen = IdentitySeen::read(lists)?;
         let path = self.identity.assignments(&seen);
         let (users, path) = (self.identity.tried(&seen), path.as_slice());
-        let (mut assignments, accepted) = self.looked_into(path, &users).await?;
+        let (mut assignments, accepted) = self.read_and_try(path, &users).await?;
         if let Some(assignments) = assignments.pop() {
             seen.assigned(assignments)?;
         }
@@ -73,11 +73,11 @@ impl<'a> Keystone<'a> {
 
     /// The lists at these paths.
     async fn read(&mut self, paths: &[String]) -> Result<Vec<Value>, String> {
-        Ok(self.looked_into(paths, &[]).await?.0)
+        Ok(self.read_and_try(paths, &[]).await?.0)
     }
 
     /// The lists at these paths, and whether the passwords of these users are right.
-    async fn looked_into(
+    async fn read_and_try(
         &mut self,
         paths: &[String],
         users: &[String],

@@ -1,6 +1,6 @@
 //! A cloud is made, changed and deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use api::openstack::v1alpha1::{OpenStack, Phase};
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
 use kube::client::Body;
-use serde_json::json;
+use serde_json::{Value, json};
 use testbed::eventually;
 
 use crate::world::{CLOUD, World, start};
@@ -32,6 +32,45 @@ async fn every_step_becomes_ready_and_its_time_is_noted() {
         let owned = world.owned().await.len();
         assert!(owned > 60, "{owned}");
     }
+}
+
+/// The names of all fields of a schema, but for those that are there to be rejected by name.
+fn fields(schema: &Value, found: &mut BTreeSet<String>) {
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        if field["x-kubernetes-validations"][0]["rule"] == "false" {
+            continue;
+        }
+        found.insert(name.clone());
+        fields(field, found);
+        fields(&field["items"], found);
+    }
+}
+
+#[tokio::test]
+async fn the_sample_has_every_field_and_makes_a_cloud() {
+    let sample = include_str!("../../../../config/openstack/sample.yaml");
+    assert!(sample.lines().count() <= 120);
+    let definition = serde_json::to_value(&api::openstack::crd::all()[0]).unwrap();
+    let schema = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let mut names = BTreeSet::new();
+    fields(&schema["properties"]["spec"], &mut names);
+    assert!(names.len() > 15, "{names:?}");
+    let words = |line: &str| line.trim_start_matches(['#', ' ', '-', '\t']).to_owned();
+    for name in names {
+        let named = |line: &str| words(line).starts_with(&format!("{name}:"));
+        let inline = sample.contains(&format!("{{{name}: "));
+        assert!(
+            inline || sample.lines().any(named),
+            "the sample has no {name}"
+        );
+    }
+    let mut object: Value = serde_saphyr::from_str(sample).unwrap();
+    object["metadata"]["namespace"] = testbed::NAMESPACE.into();
+    let world = World::open().await;
+    let _controller = world.controller();
+    world.management.create(object).await;
+    world.ready().await;
+    world.assert_at_rest().await;
 }
 
 /// The programs of which the Pods are others.

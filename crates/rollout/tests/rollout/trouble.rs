@@ -180,6 +180,67 @@ async fn lost_passwords_stop_everything() {
 }
 
 #[tokio::test]
+async fn a_lost_key_is_named_and_nothing_is_written_until_it_is_there_again() {
+    let world = World::open().await;
+    let _controller = world.controller();
+    world.create(json!({"release": "2025.1"})).await;
+    world.ready().await;
+    let params = kube::api::PatchParams::default();
+    let secrets: Api<Secret> = world.management.api();
+    let versions = || async {
+        let mut found = Vec::new();
+        for kind in ["Secret", "ConfigMap"] {
+            for object in world.list("", kind).await {
+                found.push(object["metadata"]["resourceVersion"].clone());
+            }
+        }
+        found
+    };
+    for (name, key, advice) in [
+        (
+            "openstack-accounts",
+            "database-nova",
+            "or set another one there",
+        ),
+        (
+            "keystone-fernet-keys",
+            "1",
+            "or delete the cloud with its data",
+        ),
+    ] {
+        let kept = secrets.get(name).await.unwrap().data.unwrap();
+        let kept = serde_json::to_value(&kept).unwrap()[key].clone();
+        for lost in [Value::Null, "".into()] {
+            let patch = kube::api::Patch::Merge(json!({"data": {key: lost}}));
+            secrets.patch(name, &params, &patch).await.unwrap();
+            let before = versions().await;
+            let named = format!("Secret {name} has lost its key {key}: restore it from a backup");
+            waits_for(&world, &[&named, advice]).await;
+            // Neither is drift repaired meanwhile.
+            let deployments: Api<k8s_openapi::api::apps::v1::Deployment> = world.management.api();
+            let scaled = kube::api::Patch::Merge(json!({"spec": {"replicas": 0}}));
+            deployments
+                .patch("placement-api", &params, &scaled)
+                .await
+                .unwrap();
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            let replicas = deployments
+                .get("placement-api")
+                .await
+                .unwrap()
+                .spec
+                .replicas;
+            assert_eq!(replicas, Some(0));
+            assert_eq!(versions().await, before);
+            let patch = kube::api::Patch::Merge(json!({"data": {key: kept}}));
+            secrets.patch(name, &params, &patch).await.unwrap();
+            world.ready().await;
+        }
+    }
+    world.assert_at_rest().await;
+}
+
+#[tokio::test]
 async fn drift_is_repaired() {
     let world = World::open().await;
     let _controller = world.controller();

@@ -192,6 +192,12 @@ impl World {
         plan
     }
 
+    /// What is desired, and what is there.
+    pub(crate) async fn wanted(&self) -> (deployer::Graph, Vec<Value>) {
+        let (_, _, graph, objects) = self.desired().await;
+        (graph, objects)
+    }
+
     async fn desired(&self) -> (deployer::Cloud, deployer::Held, deployer::Graph, Vec<Value>) {
         let document = serde_json::to_value(self.cloud().await).unwrap();
         let (parameters, _) = deployer::Parameters::read(&document).unwrap();
@@ -265,6 +271,16 @@ pub(crate) fn start(client: Client) -> Running {
         ..Options::default()
     };
     Running::start(|stop| rollout::run(client, options, stop))
+}
+
+/// A spec with everything that a cloud can have.
+pub(crate) fn full() -> Value {
+    json!({
+        "release": "2025.1",
+        "network": {"physical": [{"name": "public"}]},
+        "compute": {"driver": "Fake", "fake": {"hypervisors": 2, "zones": ["az1", "az2"]}},
+        "exposure": {"mode": "Edge", "host": "192.0.2.7"},
+    })
 }
 
 pub(crate) fn object(spec: Value) -> Value {

@@ -2,6 +2,7 @@
 //!
 //! It has no authentication: the simulator listens on loopback only.
 
+use std::str::FromStr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -14,7 +15,8 @@ use super::call::{Answer, Reply};
 use super::dispatch::Incoming;
 use super::fault::Fault;
 use super::injection::Rule;
-use super::settings::ServerFault;
+use super::settings::{GuestFaultRule, ServerFault};
+use crate::world::GuestFault;
 
 /// The keys a posted fault rule may have.
 const RULE_KEYS: [&str; 14] = [
@@ -77,6 +79,22 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
             inner.settings.server_faults.lock().push(fault.clone());
             Ok(Reply::with(201, json!({"server_fault": fault})))
         }
+        ("POST", ["guest-faults"]) => {
+            let rule: GuestFaultRule = serde_json::from_slice(body)
+                .map_err(|error| Fault::bad(format!("the guest fault is malformed: {error}")))?;
+            GuestFault::from_str(&rule.fault).map_err(|error| Fault::bad(error.to_string()))?;
+            inner.settings.guest_faults.lock().push(rule.clone());
+            Ok(Reply::with(201, json!({"guest_fault": rule})))
+        }
+        ("GET", ["guest-faults"]) => {
+            let mut rules = inner.settings.guest_faults.lock().clone();
+            rules.retain(|rule| rule.count > 0);
+            Ok(Reply::ok(json!({"guest_faults": rules})))
+        }
+        ("DELETE", ["guest-faults"]) => {
+            inner.settings.guest_faults.lock().clear();
+            Ok(Reply::empty(204))
+        }
         ("POST", ["servers", id, "error"]) => {
             let body: Value = serde_json::from_slice(body).unwrap_or_default();
             let message = body
@@ -112,7 +130,7 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
             Ok(Reply::ok(json!({"now": inner.clock.now().to_string()})))
         }
         _ if incoming.method == Method::GET => Err(Fault::missing(
-            "there are requests, resources, log, faults, settings and clock",
+            "there are requests, resources, log, faults, guest-faults, settings and clock",
         )),
         _ => Err(Fault::missing("no such operation")),
     }

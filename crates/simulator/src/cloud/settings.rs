@@ -21,6 +21,7 @@ pub(crate) struct Settings {
     pub(crate) extensions: Vec<String>,
     pub(crate) console: parking_lot::RwLock<Option<Console>>,
     pub(crate) server_faults: parking_lot::Mutex<Vec<ServerFault>>,
+    pub(crate) guest_faults: parking_lot::Mutex<Vec<GuestFaultRule>>,
     /// Nova's `reclaim_instance_interval` in seconds; with 0, the default, deleted servers cannot be restored.
     pub(crate) reclaim_seconds: std::sync::atomic::AtomicU64,
 }
@@ -38,7 +39,31 @@ pub(crate) struct ServerFault {
     pub(crate) count: u64,
 }
 
+/// The next servers with this name prefix get a property that names a fault of their guest.
+#[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GuestFaultRule {
+    /// Empty matches every server.
+    #[serde(default)]
+    pub(crate) name_prefix: String,
+    /// See [`crate::world::GuestFault`].
+    pub(crate) fault: String,
+    /// The number of servers.
+    pub(crate) count: u64,
+}
+
 impl Settings {
+    /// The fault of the guest of a server with this name, which is consumed.
+    pub(crate) fn guest_fault(&self, name: &str) -> Option<String> {
+        let mut rules = self.guest_faults.lock();
+        rules.retain(|rule| rule.count > 0);
+        let rule = rules
+            .iter_mut()
+            .find(|rule| name.starts_with(&rule.name_prefix))?;
+        rule.count -= 1;
+        Some(rule.fault.clone())
+    }
+
     /// The fault for a server with this name, which is consumed.
     pub(crate) fn server_fault(&self, name: &str) -> Option<String> {
         let mut faults = self.server_faults.lock();

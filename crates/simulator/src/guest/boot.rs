@@ -30,7 +30,7 @@ use super::record::{Membership, StateDir};
 use super::user_data::CloudConfig;
 use super::{ignition, kubeadm, user_data};
 use crate::etcd::Place;
-use crate::world::Instance;
+use crate::world::{GuestFault, Instance};
 
 /// State shared by all guests.
 #[derive(Debug)]
@@ -112,6 +112,19 @@ impl Boot {
             console.cloud_init("the user data is a script; scripts are not run in the simulation");
         }
         let run = kubeadm::command(&config.commands).map_err(|error| error.to_string())?;
+        match GuestFault::of(&self.instance).filter(|_| run.is_some()) {
+            Some(GuestFault::NeverJoins) => {
+                return Err("kubeadm: a fault of this simulated machine: it never joins".to_owned());
+            }
+            Some(GuestFault::JoinsLate(pause)) => {
+                let seconds = pause.as_secs();
+                console.cloud_init(&format!(
+                    "a fault of this simulated machine: it joins {seconds} s late"
+                ));
+                tokio::time::sleep(pause).await;
+            }
+            Some(GuestFault::KubeletDies | GuestFault::DiskGone) | None => {}
+        }
         match run {
             None => Ok(None),
             Some(_) if WITHOUT_KUBEADM.contains(&self.instance.image.as_str()) => {

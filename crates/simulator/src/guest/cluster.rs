@@ -2,6 +2,7 @@
 //! of kube-controller-manager for nodes and tokens.
 
 mod addons;
+mod disruption;
 mod keeper;
 mod services;
 
@@ -268,6 +269,12 @@ impl Clusters {
             .filter(|cluster| cluster.ca_hash == hash)
             .cloned()
             .collect()
+    }
+
+    /// The etcd of each open cluster.
+    pub(crate) async fn etcds(&self) -> Vec<Arc<Etcd>> {
+        let open = self.open.lock().await;
+        open.values().map(|it| Arc::clone(&it.etcd)).collect()
     }
 
     /// Deletes a cluster and all its objects.

@@ -16,7 +16,7 @@ use super::cluster::{Cluster, Member, Signal};
 use super::console::Consoles;
 use super::network::{self, Backend, Network, NodePort};
 use super::record::{Membership, Record};
-use crate::world::{Instance, World};
+use crate::world::{GuestFault, Instance, World};
 
 /// The property of a server whose value [`FORCED`] is `--force-new-cluster` in the manifest of its etcd.
 const ETCD: &str = "simulator:etcd";
@@ -41,6 +41,8 @@ struct Guest {
     member: Option<Arc<Member>>,
     /// Whether its etcd has `--force-new-cluster` in its manifest.
     forced: bool,
+    /// Whether its kubelet does not report although it runs.
+    silent: bool,
 }
 
 /// The state of the task that follows the World.
@@ -170,6 +172,7 @@ impl Fleet {
                 record: self.unclaimed.remove(&instance.id),
                 member: None,
                 forced: false,
+                silent: false,
             };
             self.guests.insert(instance.id.clone(), guest);
         }
@@ -190,13 +193,24 @@ impl Fleet {
                 cluster.signal(Signal::Down(node.name.clone()));
             }
         }
+        let silent = guest.silent;
+        guest.silent = GuestFault::of(instance) == Some(GuestFault::KubeletDies);
+        if guest.power.is_some()
+            && guest.silent != silent
+            && let (Some(cluster), Some(node)) = (cluster, node)
+        {
+            cluster.signal(match guest.silent {
+                true => Signal::Down(node.name.clone()),
+                false => Signal::Up(node.name.clone()),
+            });
+        }
         let forced = guest.forced;
         guest.forced = instance.metadata.get(ETCD).map(String::as_str) == Some(FORCED);
         if guest.forced && !forced {
             guest.force_etcd(&self.shared.consoles);
         }
         if instance.running && guest.power.is_none() {
-            if let (Some(cluster), Some(node)) = (cluster, node) {
+            if let (Some(cluster), Some(node), false) = (cluster, node, guest.silent) {
                 cluster.signal(Signal::Up(node.name.clone()));
             }
             self.switch_on(world, instance);
@@ -210,6 +224,11 @@ impl Fleet {
         let power = CancellationToken::new();
         guest.power = Some(power.clone());
         guest.run += 1;
+        if guest.record.is_some() && GuestFault::of(instance) == Some(GuestFault::DiskGone) {
+            // What the Node and the member of etcd were is known to others only.
+            (guest.record, guest.member) = (None, None);
+            self.shared.state.remove(&instance.id);
+        }
         let booted = match &guest.record {
             // A worker that has booted, and a guest without a node, run no task.
             Some(record) => match &record.node {
@@ -269,7 +288,7 @@ impl Fleet {
         for guest in self.guests.values() {
             if let Some(node) = guest.node().filter(|node| node.cluster == cluster.key) {
                 let name = node.name.clone();
-                let on = guest.power.is_some();
+                let on = guest.power.is_some() && !guest.silent;
                 cluster.signal(if on {
                     Signal::Up(name)
                 } else {
@@ -313,6 +332,12 @@ impl Fleet {
             );
         }
         guest.record = Some(record);
+        let silent = guest.node().filter(|_| guest.silent);
+        if let Some(node) = silent
+            && let Some(cluster) = self.clusters.get(&node.cluster)
+        {
+            cluster.signal(Signal::Down(node.name.clone()));
+        }
     }
 
     /// Removes a deleted instance.

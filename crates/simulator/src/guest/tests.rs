@@ -3,6 +3,7 @@
 mod cloud;
 mod etcd;
 mod external;
+mod faults;
 
 use std::time::Instant;
 

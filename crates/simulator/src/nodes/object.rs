@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+pub(super) use crate::json::text;
+
 /// A request that changes something.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Write {
@@ -150,10 +152,6 @@ fn has(there: &Value, wanted: &Value) -> bool {
 pub(super) enum Name<'a> {
     Generated,
     Given(&'a str),
-}
-
-pub(super) fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 pub(super) fn uid(object: &Value) -> &str {

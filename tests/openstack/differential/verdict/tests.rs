@@ -23,7 +23,7 @@ fn accepted_differences_are_read_from_the_documents_table() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let text = "## Accepted differences\n\n| request | where | reason |\n|---|---|---|\n| `GET network *` | `/a/*` | so |\n| `PUT network *` | `/b` | by chance: a moment |\n\n## Next\n| `x` | `y` | z |\n";
     std::fs::write(file.path(), text).unwrap();
-    let found = accepted(file.path());
+    let found = accepted(file.path(), "## Accepted differences");
     assert_eq!(found.len(), 2);
     assert!(!found[0].by_chance && found[1].by_chance);
     assert_eq!(

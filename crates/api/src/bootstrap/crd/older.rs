@@ -72,7 +72,7 @@ pub(crate) fn bootstrap(spec: &mut Value) {
         required.push(json!("layout"));
     }
     property(partition, "diskLayout")["minItems"] = json!(1);
-    let retry = "No longer of any effect.";
+    let retry = "No longer has any effect.";
     set(
         spec,
         "useExperimentalRetryJoin",
@@ -84,7 +84,7 @@ pub(crate) fn bootstrap(spec: &mut Value) {
 pub(crate) fn config_status() -> Value {
     json!({
         "type": "object",
-        "description": "What was made of a KubeadmConfig.",
+        "description": "The observed state of a KubeadmConfig.",
         "properties": {
             "ready": {"type": "boolean", "description": "The bootstrap data exists."},
             "dataSecretName": text(1, 253, "The Secret that holds the bootstrap data."),
@@ -216,12 +216,12 @@ fn typed(schema: &mut Value) {
     set(
         schema,
         "apiVersion",
-        json!({"type": "string", "description": "Not looked at."}),
+        json!({"type": "string", "description": "Ignored."}),
     );
     set(
         schema,
         "kind",
-        json!({"type": "string", "description": "Not looked at."}),
+        json!({"type": "string", "description": "Ignored."}),
     );
 }
 

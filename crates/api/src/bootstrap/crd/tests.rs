@@ -3,7 +3,11 @@ use serde_json::Value;
 use crate::crds;
 
 /// Kinds of other groups whose schemas are compared as well.
-const COMPARED: [&str; 7] = [
+const COMPARED: [&str; 11] = [
+    "Cluster",
+    "Machine",
+    "MachineSet",
+    "MachineDeployment",
     "ClusterClass",
     "MachineHealthCheck",
     "MachineDrainRule",
@@ -82,6 +86,57 @@ fn schemas_have_the_shape_of_upstream() {
             assert_eq!(problems, Vec::<String>::new(), "{plural} {version}");
         }
     }
+}
+
+/// Our printer columns are those of upstream in both versions, in the same order.
+#[test]
+fn columns_are_those_of_upstream() {
+    let root = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/upstream/crds/capi-v1.15"
+    );
+    if !std::path::Path::new(root).is_dir() {
+        skipped::because(format_args!("no released CRDs at {root}"));
+        return;
+    }
+    let mut compared = 0;
+    for crd in ours() {
+        let group = crd["spec"]["group"].as_str().unwrap();
+        let plural = crd["spec"]["names"]["plural"].as_str().unwrap();
+        let Ok(text) = std::fs::read_to_string(format!("{root}/{group}_{plural}.yaml")) else {
+            continue;
+        };
+        let upstream: Value = serde_saphyr::from_str(&text).unwrap();
+        for version in ["v1beta1", "v1beta2"] {
+            assert_eq!(
+                columns(&crd, version),
+                columns(&upstream, version),
+                "{plural} {version}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 20, "{compared}");
+}
+
+/// Name, type, path and priority of each column.
+fn columns(crd: &Value, version: &str) -> Vec<[String; 4]> {
+    let versions = crd["spec"]["versions"].as_array().unwrap();
+    let version = versions
+        .iter()
+        .find(|known| known["name"] == version)
+        .unwrap();
+    let columns = version["additionalPrinterColumns"].as_array();
+    let columns = columns.map(Vec::as_slice).unwrap_or_default();
+    columns
+        .iter()
+        .map(|column| {
+            ["name", "type", "jsonPath", "priority"].map(|field| match &column[field] {
+                Value::Null => "0".to_owned(),
+                value => value.to_string(),
+            })
+        })
+        .collect()
 }
 
 fn schema(crd: &Value, version: &str) -> Value {

@@ -17,7 +17,7 @@ pub(super) fn cluster(root: &mut Value) {
     set(
         spec,
         "infrastructureRef",
-        reference("The infrastructure that is no machine."),
+        reference("The infrastructure of the cluster as a whole."),
     );
     set(spec, "controlPlaneRef", reference("The control plane."));
     let endpoint = property(spec, "controlPlaneEndpoint");
@@ -31,6 +31,8 @@ pub(super) fn cluster(root: &mut Value) {
         "port",
         json!({ "type": "integer", "format": "int32" }),
     );
+    let port = property(property(spec, "clusterNetwork"), "apiServerPort");
+    forget(port, &["minimum", "maximum"]);
     topology(property(spec, "topology"));
     let status = &mut status.clone();
     let mut new = json!({ "type": "object", "description": "Status in the words of v1beta2.",
@@ -92,7 +94,7 @@ pub(super) fn deployment(root: &mut Value) {
     template_spec(root);
     let spec = property(root, "spec");
     strategy(spec);
-    let effect = "No longer of any effect.";
+    let effect = "No longer has any effect.";
     for name in ["progressDeadlineSeconds", "revisionHistoryLimit"] {
         set(
             spec,
@@ -109,6 +111,9 @@ pub(super) fn deployment(root: &mut Value) {
         property(root, "status"),
         &["updatedReplicas", "unavailableReplicas"],
     );
+    for name in ["failureReason", "failureMessage"] {
+        remove(property(root, "status"), name);
+    }
 }
 
 /// MachineHealthCheck.
@@ -130,9 +135,6 @@ pub(super) fn health_check(root: &mut Value) {
     ] {
         set(spec, name, remove(&mut fields, name).unwrap_or_default());
     }
-    let range = property(spec, "unhealthyRange");
-    range["pattern"] = json!("^\\[[0-9]+-[0-9]+\\]$");
-    property(spec, "unhealthyMachineConditions")["minItems"] = json!(1);
     let status = property(root, "status");
     former(status, new_conditions());
     for name in ["failureReason", "failureMessage"] {
@@ -187,7 +189,21 @@ fn machine_spec(spec: &mut Value) {
         reference("Whose controller makes the data."),
     );
     remove(spec, "minReadySeconds");
+    tainted(spec);
     timeouts(spec);
+}
+
+/// A list of taints is new in both versions, and must not be empty in either.
+fn tainted(spec: &mut Value) {
+    property(spec, "taints")["minItems"] = json!(1);
+}
+
+fn forget(schema: &mut Value, keywords: &[&str]) {
+    if let Some(fields) = schema.as_object_mut() {
+        for keyword in keywords {
+            fields.remove(*keyword);
+        }
+    }
 }
 
 fn timeouts(spec: &mut Value) {
@@ -234,20 +250,21 @@ fn strategy(spec: &mut Value) {
 fn topology(topology: &mut Value) {
     remove(topology, "classRef");
     set(topology, "class", text(1, 253, "The ClusterClass."));
-    set(
-        topology,
-        "classNamespace",
-        text(1, 63, "Namespace of the class."),
-    );
-    set(topology, "rolloutAfter", time("No longer of any effect."));
+    let mut namespace = text(1, 63, "Namespace of the class.");
+    namespace["pattern"] = json!("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
+    set(topology, "classNamespace", namespace);
+    set(topology, "rolloutAfter", time("No longer has any effect."));
     topology["required"] = json!(["class", "version"]);
     defined(&mut property(topology, "variables")["items"]);
     let control_plane = property(topology, "controlPlane");
+    tainted(control_plane);
     timeouts(control_plane);
     health(control_plane);
     overrides(control_plane);
     let workers = property(topology, "workers");
     let deployment = &mut property(workers, "machineDeployments")["items"];
+    forget(property(deployment, "name"), &["pattern"]);
+    tainted(deployment);
     health(deployment);
     overrides(deployment);
     let after = deployment["properties"]["rollout"]["properties"]["after"].clone();
@@ -260,6 +277,8 @@ fn topology(topology: &mut Value) {
         "description": "When machines are replaced although nothing changed." }),
     );
     let pool = &mut property(workers, "machinePools")["items"];
+    forget(property(pool, "name"), &["pattern"]);
+    tainted(pool);
     timeouts(pool);
     overrides(pool);
 }
@@ -282,7 +301,14 @@ fn health(part: &mut Value) {
         list
     };
     let of_node = list("unhealthyNodeConditions");
-    let of_machine = list("unhealthyMachineConditions");
+    let mut of_machine = list("unhealthyMachineConditions");
+    of_machine["minItems"] = json!(1);
+    let mut range = text(
+        1,
+        32,
+        "Only with so many unhealthy machines is one replaced.",
+    );
+    range["pattern"] = json!("^\\[[0-9]+-[0-9]+\\]$");
     set(
         part,
         "machineHealthCheck",
@@ -295,7 +321,7 @@ fn health(part: &mut Value) {
             "remediationTemplate": reference("Whose copies replace machines."),
             "unhealthyConditions": of_node,
             "unhealthyMachineConditions": of_machine,
-            "unhealthyRange": text(1, 32, "Only with so many unhealthy machines is one replaced."),
+            "unhealthyRange": range,
         } }),
     );
 }
@@ -309,7 +335,7 @@ fn defined(variable: &mut Value) {
         variable,
         "definitionFrom",
         json!({ "type": "string", "maxLength": 256,
-        "description": "No longer of any effect." }),
+        "description": "No longer has any effect." }),
     );
 }
 

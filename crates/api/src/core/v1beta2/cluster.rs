@@ -119,7 +119,7 @@ pub struct ClusterSpec {
     /// The control plane, such as a KubeadmControlPlane.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane_ref: Option<ContractReference>,
-    /// The infrastructure that is no machine, such as an OpenStackCluster.
+    /// The infrastructure of the cluster as a whole, such as an OpenStackCluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infrastructure_ref: Option<ContractReference>,
     /// A description of the cluster that a ClusterClass turns into objects.
@@ -171,7 +171,7 @@ pub struct ClusterStatus {
     #[schemars(length(max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// Steps of the first provisioning; none of them is ever taken back.
+    /// Steps of the first provisioning; a step that is done stays done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initialization: Option<ClusterInitialization>,
     /// Control plane machines.

@@ -56,7 +56,7 @@ pub struct ClusterClassSpec {
     #[schemars(length(min = 1, max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"]))]
     pub availability_gates: Option<Vec<ConditionGate>>,
-    /// The template of the infrastructure that is no machine.
+    /// The template of the infrastructure of the cluster as a whole.
     pub infrastructure: InfrastructureClass,
     /// The templates of the control plane.
     pub control_plane: ControlPlaneClass,
@@ -123,7 +123,7 @@ pub struct ClassNaming {
     pub template: Option<String>,
 }
 
-/// The template of the infrastructure that is no machine.
+/// The template of the infrastructure of the cluster as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InfrastructureClass {

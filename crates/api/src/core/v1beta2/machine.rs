@@ -217,7 +217,7 @@ pub struct MachineStatus {
     #[schemars(length(max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
-    /// Steps of the first provisioning; none of them is ever taken back.
+    /// Steps of the first provisioning; a step that is done stays done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initialization: Option<MachineInitialization>,
     /// The machine's Node.

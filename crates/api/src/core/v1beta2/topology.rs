@@ -35,11 +35,17 @@ pub struct Topology {
 #[serde(rename_all = "camelCase")]
 pub struct ClassReference {
     /// Name of the class.
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+    )]
     pub name: String,
     /// Namespace of the class; the Cluster's when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 63))]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+    )]
     pub namespace: Option<String>,
 }
 
@@ -104,7 +110,10 @@ pub struct MachineDeploymentTopology {
     #[schemars(length(min = 1, max = 256))]
     pub class: String,
     /// Name of the deployment within the topology.
-    #[schemars(length(min = 1, max = 63))]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+    )]
     pub name: String,
     /// Where the machines should be placed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,11 +182,14 @@ pub struct MachinePoolTopology {
     #[schemars(length(min = 1, max = 256))]
     pub class: String,
     /// Name of the pool within the topology.
-    #[schemars(length(min = 1, max = 63))]
+    #[schemars(
+        length(min = 1, max = 63),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+    )]
     pub name: String,
     /// Where the machines may be placed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 100))]
+    #[schemars(length(min = 1, max = 100), inner(length(min = 1, max = 256)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub failure_domains: Option<Vec<String>>,
     /// How machines are taken down.

@@ -184,13 +184,13 @@ impl Queue {
         let (queue, sent) = (Arc::downgrade(self), state.sent);
         pool::run_after(AT_REST, move || {
             if let Some(queue) = queue.upgrade() {
-                queue.look(sent);
+                queue.rest_if_idle(sent);
             }
         });
     }
 
     /// Lets the database rest, if there was no message after the first `sent`.
-    fn look(self: &Arc<Self>, sent: u64) {
+    fn rest_if_idle(self: &Arc<Self>, sent: u64) {
         let mut state = self.state.lock();
         state.watched = false;
         // Whoever works on it sees to it afterwards.

@@ -16,8 +16,8 @@ pub struct Nodes {
 }
 
 impl Connections {
-    /// Removes the member `id` of `members`. If it is the leader, leadership is transferred first, to the first healthy
-    /// member of `successors`, which are names of Nodes. A member that counts another one as disconnected may reject the
+    /// Removes the member `id` of `members`. If it is the leader and answers, leadership is transferred first, to the first
+    /// healthy member of `successors`, which are names of Nodes. A member that counts another one as disconnected may reject the
     /// removal, so the others are asked, too. Succeeds if the member does not exist.
     ///
     /// # Errors
@@ -39,7 +39,16 @@ impl Connections {
             let hand_over =
                 |client: etcd::Client| async move { client.move_leader(to).await }.boxed();
             let moved = self.with(target, &member.name, hand_over).await;
-            moved.map_err(|why| format!("leadership of {} cannot be moved: {why}", member.name))?;
+            // Only the leader hands over. Where its kubelet is dead, it cannot be asked: the others elect another one
+            // when it is removed.
+            if let Err(why) = moved
+                && member.is_healthy()
+            {
+                return Err(format!(
+                    "leadership of {} cannot be moved: {why}",
+                    member.name
+                ));
+            }
         }
         let remove = |client: etcd::Client| {
             let removing = async move {

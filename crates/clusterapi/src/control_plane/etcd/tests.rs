@@ -2,7 +2,7 @@ use etcd::messages::{self, AlarmMember, AlarmType, ResponseHeader, StatusRespons
 
 use super::addition::peer_url;
 use super::connections::advice;
-use super::look::{Answer, combined};
+use super::query::{Answer, combined};
 use super::removal::{Nodes, in_order, orphan};
 use super::{Member, View, count, without_quorum};
 use crate::control_plane::quorum::Members;

@@ -65,15 +65,6 @@ fn hooks_are_annotations_below_their_prefix() {
 }
 
 #[test]
-fn a_limit_of_zero_never_ends() {
-    let at = |second| Timestamp::from_second(second).unwrap();
-    assert!(!is_over(at(0), None, at(9_999)));
-    assert!(!is_over(at(0), Some(0), at(9_999)));
-    assert!(!is_over(at(0), Some(60), at(59)));
-    assert!(is_over(at(0), Some(60), at(60)));
-}
-
-#[test]
 fn what_has_begun_keeps_its_time() {
     let at = |second| Timestamp::from_second(second).unwrap();
     let mut time = None;

@@ -57,7 +57,7 @@ fn a_new_node_gets_labels_and_annotations_and_loses_its_taint() {
         ..NodeSpec::default()
     });
     let machine = machine(&[("node-role.kubernetes.io/worker", ""), ("plain", "x")]);
-    let patch = change(&node, &machine, &cluster()).unwrap();
+    let patch = change(&node, &machine, &cluster(), &Synced::default()).unwrap();
     assert_eq!(patch["metadata"]["resourceVersion"], "7");
     assert_eq!(
         patch["metadata"]["labels"],
@@ -83,7 +83,7 @@ fn a_label_that_the_machine_lost_is_taken_back_and_then_nothing_is_left_to_do() 
         (LABELS_FROM_MACHINE, "node.cluster.x-k8s.io/a"),
         (taints::TAINTS_FROM_MACHINE, ""),
     ]));
-    let patch = change(&node, &machine(&[]), &cluster()).unwrap();
+    let patch = change(&node, &machine(&[]), &cluster(), &Synced::default()).unwrap();
     assert_eq!(
         patch["metadata"]["labels"],
         json!({ "node.cluster.x-k8s.io/a": null })
@@ -92,8 +92,64 @@ fn a_label_that_the_machine_lost_is_taken_back_and_then_nothing_is_left_to_do() 
         change(
             &node,
             &machine(&[("node.cluster.x-k8s.io/a", "1")]),
-            &cluster()
+            &cluster(),
+            &Synced::default(),
         ),
         None
     );
+}
+
+fn synced() -> Synced {
+    let patterns = |texts: &[&str]| texts.iter().map(|text| Regex::new(text).unwrap()).collect();
+    Synced {
+        labels: patterns(&["^example[.]org/", "rack"]),
+        annotations: patterns(&["^notes[.]example[.]org/", "cluster-name"]),
+    }
+}
+
+#[test]
+fn further_labels_and_annotations_are_handed_on_by_pattern_and_taken_back() {
+    let mut machine = machine(&[
+        ("example.org/zone", "a"),
+        ("example.org.evil/zone", "b"),
+        ("my-rack-number", "7"),
+        ("plain", "x"),
+    ]);
+    machine.metadata.annotations = Some(strings(&[
+        ("notes.example.org/owner", "me"),
+        ("other.example.org/owner", "you"),
+        // What is recorded about the machine is not a machine's to say.
+        ("cluster.x-k8s.io/cluster-name", "another"),
+    ]));
+    let mut node = Node::default();
+    let patch = change(&node, &machine, &cluster(), &synced()).unwrap();
+    assert_eq!(
+        patch["metadata"]["labels"],
+        json!({ "example.org/zone": "a", "my-rack-number": "7" })
+    );
+    let annotations = &patch["metadata"]["annotations"];
+    assert_eq!(annotations["notes.example.org/owner"], "me");
+    assert_eq!(annotations["cluster.x-k8s.io/cluster-name"], "demo");
+    assert_eq!(annotations.get("other.example.org/owner"), None);
+    assert_eq!(
+        annotations[ANNOTATIONS_FROM_MACHINE],
+        "cluster.x-k8s.io/cluster-name,notes.example.org/owner"
+    );
+
+    // A Node with all of it needs no change; without patterns, and with a machine that lost them, they go.
+    let merged = |part: &str| serde_json::from_value(patch["metadata"][part].clone()).unwrap();
+    (node.metadata.labels, node.metadata.annotations) = (merged("labels"), merged("annotations"));
+    assert_eq!(change(&node, &machine, &cluster(), &synced()), None);
+    for (machine, synced) in [
+        (machine.clone(), Synced::default()),
+        (self::machine(&[]), synced()),
+    ] {
+        let patch = change(&node, &machine, &cluster(), &synced).unwrap();
+        let gone = json!({ "example.org/zone": null, "my-rack-number": null });
+        assert_eq!(patch["metadata"]["labels"], gone);
+        let annotations = patch["metadata"]["annotations"].as_object().unwrap();
+        assert_eq!(annotations["notes.example.org/owner"], Value::Null);
+        assert_eq!(annotations[ANNOTATIONS_FROM_MACHINE], "");
+        assert!(!annotations.contains_key("cluster.x-k8s.io/cluster-name"));
+    }
 }

@@ -156,3 +156,108 @@ async fn the_user_whom_a_kubeconfig_impersonates_is_named_in_each_request() {
     assert_eq!(user.username.as_deref(), Some("reader"));
     assert!(user.groups.unwrap().contains(&"few".to_owned()));
 }
+
+#[tokio::test]
+async fn a_kubeconfig_that_cannot_be_used_says_why_without_its_credentials() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let cluster = "{name: c, cluster: {server: \"https://127.0.0.1:1\"}}";
+    let user = "{name: u, user: {token: hunter2}}";
+    let context = "{name: x, context: {cluster: c, user: u}}";
+    let of = |current: &str, cluster: &str, user: &str, context: &str| {
+        format!(
+            "apiVersion: v1\nkind: Config\n{current}clusters: [{cluster}]\nusers: [{user}]\ncontexts: [{context}]\n"
+        )
+    };
+    let current = "current-context: x\n";
+    let with_cluster = |fields: &str| {
+        let cluster = format!("{{name: c, cluster: {{{fields}}}}}");
+        of(current, &cluster, user, context)
+    };
+    let with_user = |fields: &str| {
+        let user = format!("{{name: u, user: {{{fields}}}}}");
+        of(current, cluster, &user, context)
+    };
+    let server = "server: \"https://127.0.0.1:1\"";
+    let (no_pem, no_base64) = (STANDARD.encode("hunter2"), "hunter2 is not base64");
+    let cases = [
+        (String::new(), "current-context is not set"),
+        ("- a\n- list\n".to_owned(), "cannot be read"),
+        ("hunter2: [".to_owned(), "cannot be read"),
+        (of("", cluster, user, context), "current-context is not set"),
+        (
+            of("current-context: y\n", cluster, user, context),
+            "has no context y",
+        ),
+        (of(current, cluster, user, ""), "has no context x"),
+        (of(current, "", user, context), "has no cluster c"),
+        (of(current, cluster, "", context), "has no user u"),
+        (of(current, cluster, user, "{name: x}"), "has no context x"),
+        (with_cluster(""), "has no server"),
+        (with_cluster("server: \"\""), "has no server"),
+        (with_cluster("server: \"not a url\""), "is not an address"),
+        (
+            with_cluster("server: \"ftp://127.0.0.1\""),
+            "is not an address",
+        ),
+        (
+            with_cluster(&format!("{server}, certificate-authority: /etc/ca.pem")),
+            "names a file",
+        ),
+        (
+            with_cluster(&format!("{server}, certificate-authority-data: {no_pem}")),
+            "certificate-authority-data has no certificate",
+        ),
+        (
+            with_cluster(&format!(
+                "{server}, certificate-authority-data: \"{no_base64}\""
+            )),
+            "certificate-authority-data has no certificate",
+        ),
+        (
+            with_user("exec: {command: sh}"),
+            "names a program or a file",
+        ),
+        (
+            with_user("auth-provider: {name: gcp}"),
+            "names a program or a file",
+        ),
+        (
+            with_user("tokenFile: /etc/token"),
+            "names a program or a file",
+        ),
+        (
+            with_user("client-certificate: /etc/crt"),
+            "names a program or a file",
+        ),
+        (
+            with_user("client-key: /etc/key"),
+            "names a program or a file",
+        ),
+        (
+            with_user(&format!(
+                "client-certificate-data: {no_pem}, client-key-data: {no_pem}"
+            )),
+            "client-certificate-data has no certificate",
+        ),
+        (
+            with_user(&format!("client-certificate-data: \"{no_base64}\"")),
+            "client-certificate-data has no certificate",
+        ),
+    ];
+    let key = ClusterKey::new("default", "demo");
+    for (text, why) in cases {
+        let outcome = KubeconfigConnector
+            .connect(&key, &text.clone().into())
+            .await;
+        let message = outcome.map(|_| ()).expect_err(&text);
+        assert!(message.contains(why), "{text}: {message}");
+        assert!(!message.contains("hunter2"), "{text}: {message}");
+    }
+    let fine = of(current, cluster, user, context);
+    assert!(
+        KubeconfigConnector
+            .connect(&key, &fine.into())
+            .await
+            .is_ok()
+    );
+}

@@ -84,6 +84,13 @@ impl World {
         self
     }
 
+    /// With this status of the claim of MariaDB.
+    fn set_claim(&mut self, status: Json) {
+        let mut objects = self.objects.iter_mut();
+        let claim = objects.find(|it| it["metadata"]["name"] == "mariadb-data");
+        claim.unwrap()["status"] = status;
+    }
+
     fn why(&self, object: Option<&str>) -> Result<Why, String> {
         let plan = plan(&self.graph, &self.objects);
         let situation = Situation {
@@ -212,6 +219,39 @@ fn each_fault_of_a_pod_is_a_cause_with_its_time_and_what_to_do() {
         let advised = matches!(reason, ImageMissing) || detail.contains("label");
         assert_eq!(cause.advice.is_some(), advised, "{cause:?}");
     }
+}
+
+#[test]
+fn a_cluster_without_a_default_storage_class_is_told_with_what_to_do() {
+    let unscheduled = json!({"conditions": [{"type": "PodScheduled", "status": "False",
+        "message": "pod has unbound immediate PersistentVolumeClaims", "lastTransitionTime": SINCE}]});
+    let spec = json!({"volumes": [{"persistentVolumeClaim": {"claimName": "mariadb-data"}}]});
+    let mut world = World::until("mariadb-install").with_pod("mariadb-install", spec, unscheduled);
+    world.set_claim(json!({"phase": "Pending"}));
+    let cause = world.cause("mariadb");
+    assert_eq!(cause.reason, Reason::NoNode);
+    let why = "claim mariadb-data has no storage class, and the cluster has no default one";
+    assert_eq!(cause.detail.as_deref(), Some(why));
+    assert!(cause.advice.unwrap().contains("is-default-class=true"));
+    // The condition says it, too.
+    let plan = plan(&world.graph, &world.objects);
+    let progress = super::super::progress(
+        &world.graph,
+        &plan,
+        &world.objects,
+        &world.pods,
+        &BTreeMap::new(),
+    );
+    let mut states = progress.steps.iter();
+    let (_, state) = states.find(|(name, _)| name == "mariadb-install").unwrap();
+    assert!(state.message().contains(why), "{state:?}");
+    // With a volume it is the scheduler who knows.
+    world.set_claim(json!({"phase": "Bound"}));
+    let cause = world.cause("mariadb");
+    assert_eq!(
+        cause.detail.as_deref(),
+        Some("pod has unbound immediate PersistentVolumeClaims")
+    );
 }
 
 #[test]

@@ -115,7 +115,14 @@ async fn apply(client: &Client, cloud: &Cloud, plan: &Plan) {
 
 /// Plans and applies a cloud, changes it, and plans again: on any API server.
 async fn life(client: &Client, namespace: &str, release: &str) {
-    let before = cloud(namespace, &json!({"release": release}));
+    let with = |services: Value| {
+        let compute =
+            json!({"driver": "Fake", "fake": {"hypervisors": 2, "zones": ["az1", "az2"]}});
+        let exposure = json!({"mode": "Edge", "host": "cloud.test", "addresses": ["192.0.2.7"]});
+        let network = json!({"physical": [{"name": "public"}]});
+        json!({"release": release, "network": network, "compute": compute, "exposure": exposure, "services": services})
+    };
+    let before = cloud(namespace, &with(json!({})));
     let missing = outcome(&before, Some(client)).await.unwrap_err();
     assert_eq!(
         missing.to_string(),
@@ -145,7 +152,7 @@ async fn life(client: &Client, namespace: &str, release: &str) {
 
     let after = cloud(
         namespace,
-        &json!({"release": release, "services": {"nova": {"config": {"scheduler": {"workers": 2}}}}}),
+        &with(json!({"nova": {"config": {"scheduler": {"workers": 2}}}})),
     );
     let change = outcome(&after, Some(client)).await.unwrap();
     rejected(&after, &change).unwrap();

@@ -22,11 +22,17 @@ pub(in crate::deploy) struct Asked {
     pub(super) is_default: bool,
     /// Whether there is a file.
     pub(super) has_file: bool,
+    /// The fields that come from the defaults of the place, as `FIELD=VALUE`.
+    pub(super) filled: Vec<String>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Reads the file and the fields above it.
-pub(in crate::deploy) fn read(file: Option<&Path>, fields: &[String]) -> anyhow::Result<Asked> {
+/// Reads the file and the fields above it. What they say nothing about is as in `defaults`, which are those of the place.
+pub(in crate::deploy) fn read(
+    file: Option<&Path>,
+    fields: &[String],
+    defaults: &Value,
+) -> anyhow::Result<Asked> {
     let (mut document, place) = match file {
         Some(path) => {
             let document = manifest::read_one(path)?;
@@ -47,6 +53,11 @@ pub(in crate::deploy) fn read(file: Option<&Path>, fields: &[String]) -> anyhow:
         };
         set(spec, path, value).with_context(|| format!("--set {field}"))?;
     }
+    let spec = match is_object {
+        true => &mut document["spec"],
+        false => &mut document,
+    };
+    let filled = fill(spec, defaults);
     let located = |path: &str| match &place {
         Some((file, lines)) if fields.is_empty() => format!("{file}:{}: ", lines.of(path)),
         Some((file, _)) => format!("{file} and --set: "),
@@ -81,9 +92,29 @@ pub(in crate::deploy) fn read(file: Option<&Path>, fields: &[String]) -> anyhow:
         name,
         namespace,
         has_file: file_is_given,
+        filled,
         is_default: !file_is_given && fields.is_empty(),
         warnings,
     })
+}
+
+/// Sets the fields of `defaults` that a spec does not have. Returns them.
+fn fill(spec: &mut Value, defaults: &Value) -> Vec<String> {
+    let (Some(spec), Some(defaults)) = (spec.as_object_mut(), defaults.as_object()) else {
+        return vec![];
+    };
+    let missing = defaults.iter().filter(|(name, _)| {
+        let there = spec.get(name.as_str());
+        there.is_none_or(Value::is_null)
+    });
+    let missing: Vec<_> = missing
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    spec.extend(missing.iter().cloned());
+    let words = missing.iter();
+    words
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect()
 }
 
 /// Sets a field, with the objects above it.
@@ -104,4 +135,38 @@ fn set(spec: &mut Value, path: &str, value: &str) -> anyhow::Result<()> {
     }
     *at = parsed;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_is_kept_and_the_rest_is_as_the_place_has_it() {
+        let defaults = json!({
+            "compute": {"driver": "Fake", "fake": {"hypervisors": 2}},
+            "network": {"physical": [{"name": "public"}]},
+        });
+        let asked = read(None, &["network.mtu=9000".to_owned()], &defaults).unwrap();
+        assert_eq!(asked.object["spec"]["network"], json!({"mtu": 9000}));
+        assert_eq!(asked.object["spec"]["compute"], defaults["compute"]);
+        let filled = r#"compute={"driver":"Fake","fake":{"hypervisors":2}}"#;
+        assert_eq!(asked.filled, [filled]);
+        assert!(!asked.is_default);
+        // An object with a spec, too.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let object = "apiVersion: ferrostack.dev/v1alpha1\nkind: OpenStack\nmetadata: {name: mine}\nspec: {release: zed, compute: {driver: Fake}}\n";
+        std::fs::write(file.path(), object).unwrap();
+        let asked = read(Some(file.path()), &[], &defaults).unwrap();
+        assert_eq!(asked.object["spec"]["compute"], json!({"driver": "Fake"}));
+        assert_eq!(asked.object["spec"]["network"], defaults["network"]);
+        assert_eq!(asked.name, "mine");
+        // Other places have no defaults.
+        let asked = read(None, &[], &Value::Null).unwrap();
+        assert!(asked.is_default && asked.filled.is_empty());
+        assert_eq!(asked.object["spec"], json!({"release": "2025.1"}));
+        // What is not accepted is not accepted from there either.
+        let wrong = json!({"compute": {"driver": "Other"}});
+        assert!(read(None, &[], &wrong).is_err());
+    }
 }

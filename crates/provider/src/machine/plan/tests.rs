@@ -1,18 +1,20 @@
 //! Two properties of plans for machines: they converge, also after an interruption at any request.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use openstack::View;
 use openstack::compute::{Server, ServerCreate};
 use openstack::inventory::Table;
-use openstack::network::{Port, PortCreate};
+use openstack::network::{AddressPair, Port, PortCreate};
 use openstack::volume::{Volume, VolumeCreate};
 use proptest::prelude::*;
 
-use super::{Request, deletion, plan, plan_deletion, request};
+use super::{Request, change, deletion, existing, plan, plan_deletion, request};
 use crate::identity::{Identity, Mark};
 use crate::machine::desired::{Desired, Port as Wanted, Volume as WantedVolume};
 use crate::machine::observed::{Known, Observed};
+use crate::machine::pairs::PortPairs;
 
 /// A cloud that executes each request at once; volumes and servers are pending until the next tick.
 #[derive(Default)]
@@ -71,9 +73,16 @@ impl Model {
                         id,
                         name: create.name,
                         description,
+                        allowed_address_pairs: create.allowed_address_pairs,
                         ..Default::default()
                     });
                 }
+            }
+            Request::SetPairs(change) => {
+                let port = self.ports.iter_mut().find(|port| port.id == change.id);
+                let pairs = &mut port.unwrap().allowed_address_pairs;
+                pairs.retain(|pair| !change.remove.contains(pair));
+                pairs.extend(change.add);
             }
             Request::TagPort { id, tags } => {
                 self.ports
@@ -122,6 +131,32 @@ impl Model {
     fn counts(&self) -> (usize, usize, usize) {
         (self.servers.len(), self.ports.len(), self.volumes.len())
     }
+}
+
+fn address_pairs(addresses: &[u8]) -> Vec<AddressPair> {
+    let pair = |last: &u8| AddressPair {
+        ip_address: format!("10.0.0.{last}"),
+        mac_address: None,
+    };
+    addresses.iter().map(pair).collect()
+}
+
+/// The same with these allowed address pairs of each port.
+fn with_pairs(mut desired: Desired, addresses: &[u8]) -> Desired {
+    for port in &mut desired.ports {
+        port.create.allowed_address_pairs = address_pairs(addresses);
+    }
+    desired
+}
+
+/// The pairs of the ports, of which these addresses may have been added before.
+fn recorded(wanted: &Desired, addresses: &[u8]) -> Vec<PortPairs> {
+    let of_port = |port: &Wanted| PortPairs {
+        port: port.create.name.clone(),
+        wanted: port.create.allowed_address_pairs.clone(),
+        recorded: address_pairs(addresses),
+    };
+    wanted.ports.iter().map(of_port).collect()
 }
 
 fn desired(mark: Mark, ports: usize, volumes: usize, tagging: bool) -> Desired {
@@ -212,21 +247,42 @@ proptest! {
         ports in 1..4usize,
         volumes in 0..3usize,
         tagging in any::<bool>(),
+        pairs in proptest::collection::vec(proptest::collection::vec(1..5u8, 0..3), 1..4),
         cuts in proptest::collection::vec(0..4usize, 0..6),
     ) {
         let cluster = Identity::new();
         let mark = Mark::machine(cluster, Identity::new());
         let neighbour = Mark::machine(cluster, Identity::new());
-        let wanted = desired(mark, ports, volumes, tagging);
+        // The pairs of the ports may change at any time.
+        let at = |n: usize| with_pairs(desired(mark, ports, volumes, tagging), &pairs[n.min(pairs.len() - 1)]);
+        let wanted = at(pairs.len());
         let mut model = Model::default();
         up(&mut model, &desired(neighbour, 1, 0, tagging), &mut usize::MAX.clone());
-        for mut budget in cuts.clone() {
-            up(&mut model, &wanted, &mut budget);
+        for (n, mut budget) in cuts.clone().into_iter().enumerate() {
+            // Before there is a server: what changes later is tested with the module `pairs`.
+            let has_server = model.servers.iter().any(|server| Mark::in_tags(&server.tags) == Some(mark));
+            let now = if has_server { wanted.clone() } else { at(n) };
+            up(&mut model, &now, &mut budget);
         }
         up(&mut model, &wanted, &mut usize::MAX.clone());
         prop_assert_eq!(model.counts(), (2, ports + 1, volumes));
         let observed = Observed::of(model.view(), mark, Known::default());
         prop_assert_eq!(plan(&wanted, &observed), super::Plan::default());
+        // Of a machine with a server, the pairs follow the spec as well, and then nothing is left to do.
+        let all = recorded(&wanted, &pairs.concat());
+        let change_all = |model: &mut Model, budget: &mut usize| {
+            converge(model, mark, budget, |o| existing(&all, o), |step, _| change(step));
+        };
+        for mut budget in cuts.clone() {
+            change_all(&mut model, &mut budget);
+        }
+        change_all(&mut model, &mut usize::MAX.clone());
+        let observed = Observed::of(model.view(), mark, Known::default());
+        for port in &observed.ports {
+            let has: BTreeSet<_> = port.allowed_address_pairs.iter().map(|pair| &pair.ip_address).collect();
+            let wanted: BTreeSet<_> = all[0].wanted.iter().map(|pair| &pair.ip_address).collect();
+            prop_assert_eq!(has, wanted);
+        }
         // The server of the neighbour is not part of the counts below.
         model.servers.retain(|server| Mark::in_tags(&server.tags) == Some(mark));
         for mut budget in cuts {

@@ -15,6 +15,7 @@ use crate::cloud::network;
 use crate::cloud::settings::Settings;
 use crate::cloud::state::State;
 use crate::cloud::volume;
+use crate::world::GUEST_FAULT;
 
 /// The maximum number of deleted servers in lists with `changes-since`.
 const REMEMBERED: usize = 2000;
@@ -96,6 +97,13 @@ fn spawn(state: &mut State, settings: &Settings, id: &str) {
     if let Some(message) = settings.server_fault(doc.text("name")) {
         fail(state, id, 500, &message);
         return;
+    }
+    if let Some(fault) = settings.guest_fault(doc.text("name")) {
+        state.edit(Kind::Server, id, |doc| {
+            let mut metadata = doc.object("metadata");
+            metadata.insert(GUEST_FAULT.to_owned(), fault.into());
+            doc.set("metadata", metadata);
+        });
     }
     let Some(host) = schedule_host(state, &doc) else {
         fail(

@@ -147,3 +147,49 @@ async fn a_chosen_server_fails_to_build() {
     }
     assert_eq!(statuses, [json!("ACTIVE"), json!("ERROR"), json!("ACTIVE")]);
 }
+
+#[tokio::test]
+async fn a_rule_gives_the_next_servers_of_a_name_a_fault_of_their_guests() {
+    let (cloud, client) = demo().await;
+    let path = "/_simulator/guest-faults";
+    for wrong in [
+        json!({"fault": "sulks", "count": 1}),
+        json!({"fault": "joins-late", "count": 1}),
+        json!({"fault": "joins-late=soon", "count": 1}),
+        json!({"fault": "never-joins=1", "count": 1}),
+        json!({"fault": "never-joins"}),
+        json!({"fault": "never-joins", "count": 1, "prefix": "x"}),
+    ] {
+        assert_eq!(
+            client.post(path, wrong.clone()).await.status,
+            400,
+            "{wrong}"
+        );
+    }
+    let rule = json!({"name_prefix": "bad", "fault": "joins-late=30", "count": 1});
+    assert_eq!(client.post(path, rule.clone()).await.status, 201);
+    assert_eq!(client.fetch(path).await, json!([rule]));
+    let image = client.fetch("/image/v2/images?name=ubuntu-24.04").await;
+    for name in ["good", "bad-1", "bad-2"] {
+        client.make("/compute/v2.1/servers", json!({"server": {"name": name, "flavorRef": "2", "imageRef": image[0]["id"], "networks": "none"}})).await;
+    }
+    let mut world = cloud.world();
+    // A server is a guest once it is ACTIVE.
+    let built = world.wait_for(|it| it.instances.len() == 3).await.unwrap();
+    let mut faults: Vec<_> = built
+        .instances
+        .iter()
+        .map(|it| (it.name.clone(), crate::world::GuestFault::of(it)))
+        .collect();
+    faults.sort_by(|one, other| one.0.cmp(&other.0));
+    let late = crate::world::GuestFault::JoinsLate(std::time::Duration::from_secs(30));
+    assert_eq!(
+        faults,
+        [
+            ("bad-1".to_owned(), Some(late)),
+            ("bad-2".to_owned(), None),
+            ("good".to_owned(), None),
+        ]
+    );
+    assert_eq!(client.fetch(path).await, json!([]));
+}

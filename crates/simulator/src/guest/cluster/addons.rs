@@ -15,6 +15,7 @@ use self::plan::{NodeFacts, PodFacts};
 use super::super::api::{Api, Error};
 use super::super::objects::node::NODES;
 use super::super::objects::pods::{self, PODS};
+use crate::json::text;
 
 pub(super) const DAEMON_SETS: &str = "/apis/apps/v1/namespaces/kube-system/daemonsets";
 pub(super) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/kube-system/deployments";
@@ -235,10 +236,6 @@ fn owner(kind: &str, object: &Value) -> Value {
 
 fn image(template: &Value) -> String {
     text(&template["spec"]["containers"][0]["image"]).to_owned()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! - bootstrap signer: `kube-public/cluster-info` is signed with every valid bootstrap token;
 //! - node lifecycle: the Node of an unresponsive kubelet becomes `Ready=Unknown` after a grace period, and is tainted;
 //! - kube-proxy and CoreDNS: see [`super::addons`];
+//! - PodDisruptionBudgets: see [`super::disruption`];
 //! - pod garbage collector: the pods of a deleted Node are deleted;
 //! - kubelet: a terminating pod is removed at once, because it has no containers.
 
@@ -16,6 +17,7 @@ use futures::{Stream, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{Node, Pod, Secret};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::Client;
 use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates, watcher};
 use secrecy::SecretString;
@@ -29,7 +31,7 @@ use super::super::jws;
 use super::super::objects::kubeadm::{PUBLIC, SECRETS};
 use super::super::objects::node::{self, NODES};
 use super::super::objects::pods::{self, COMPONENTS, PODS};
-use super::addons;
+use super::{addons, disruption};
 
 /// The type of the Secrets of bootstrap tokens.
 const TOKEN: &str = "bootstrap.kubernetes.io/token";
@@ -75,6 +77,9 @@ pub(crate) struct Keeper {
     /// When the pods of the add-ons are compared with the nodes, and the duration of the last time.
     add_ons: Option<Instant>,
     add_ons_took: Duration,
+    /// Whether there are PodDisruptionBudgets; when their status is computed next.
+    has_budgets: bool,
+    budgets: Option<Instant>,
 }
 
 /// A change of Nodes.
@@ -88,6 +93,7 @@ enum NodeChange {
 enum PodChange {
     Terminating(PodOnNode),
     Deleted,
+    Changed,
 }
 
 /// The content of a bootstrap token's Secret.
@@ -133,6 +139,8 @@ impl Keeper {
             retry: None,
             add_ons: None,
             add_ons_took: Duration::ZERO,
+            has_budgets: false,
+            budgets: None,
         }
     }
 
@@ -142,12 +150,14 @@ impl Keeper {
         let mut nodes = std::pin::pin!(node_changes(&self.client).ready_chunks(BATCH));
         let mut pods = std::pin::pin!(pod_changes(&self.client));
         let mut workloads = std::pin::pin!(workload_changes(&self.client));
+        let mut budgets = std::pin::pin!(budget_changes(&self.client));
         loop {
             let timers = self
                 .expiry
                 .into_iter()
                 .chain(self.retry)
-                .chain(self.add_ons);
+                .chain(self.add_ons)
+                .chain(self.budgets);
             let next = self.silent.values().copied().chain(timers).min();
             let result = tokio::select! {
                 signal = self.signals.recv() => match signal {
@@ -159,6 +169,12 @@ impl Keeper {
                 Some(change) = pods.next() => self.pod(&change).await,
                 Some(()) = workloads.next() => {
                     self.add_ons_changed();
+                    self.pods_changed();
+                    Ok(())
+                }
+                Some(()) = budgets.next() => {
+                    self.has_budgets = true;
+                    self.pods_changed();
                     Ok(())
                 }
                 () = tokio::time::sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
@@ -183,11 +199,35 @@ impl Keeper {
     }
 
     async fn pod(&mut self, change: &PodChange) -> Result<(), Error> {
+        self.pods_changed();
+        if matches!(change, PodChange::Changed) {
+            return Ok(());
+        }
         self.add_ons_changed();
         match change {
             PodChange::Terminating(pod) => self.finish_pod(pod).await,
-            PodChange::Deleted => Ok(()),
+            PodChange::Deleted | PodChange::Changed => Ok(()),
         }
+    }
+
+    /// Counts the pods of budgets soon, if there are any.
+    fn pods_changed(&mut self) {
+        if self.has_budgets {
+            let soon = Instant::now() + ADD_ONS;
+            self.budgets = Some(self.budgets.map_or(soon, |due| due.min(soon)));
+        }
+    }
+
+    async fn budgets(&mut self) -> Result<(), Error> {
+        self.budgets = None;
+        let done = disruption::reconcile(&self.api).await;
+        self.budgets = match &done {
+            Ok((_, again)) => again.map(|wait| Instant::now() + wait + RETRY),
+            Err(_) => Some(Instant::now() + RETRY),
+        };
+        let (count, _) = done?;
+        self.has_budgets = count > 0;
+        Ok(())
     }
 
     /// Compares the add-ons with the nodes soon: later in a large cluster, so that they take a fraction of the time.
@@ -269,6 +309,9 @@ impl Keeper {
         }
         if self.add_ons.is_some_and(|at| at <= now) {
             self.add_ons().await?;
+        }
+        if self.budgets.is_some_and(|at| at <= now) {
+            self.budgets().await?;
         }
         Ok(())
     }
@@ -523,7 +566,17 @@ fn workload_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
     futures::stream::select(sets, deployments)
 }
 
-/// The terminating pods, and the deletions of pods.
+/// The changes of PodDisruptionBudgets, except for those of their status only.
+fn budget_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
+    let budgets = kube::Api::<PodDisruptionBudget>::all(client.clone());
+    watcher(budgets, watcher::Config::default())
+        .default_backoff()
+        .touched_objects()
+        .predicate_filter(predicates::generation, PredicateConfig::default())
+        .map(drop)
+}
+
+/// The terminating pods, the deletions and the other changes of pods.
 fn pod_changes(client: &Client) -> impl Stream<Item = PodChange> + Send + use<> {
     let pods = kube::Api::<Pod>::all(client.clone());
     watcher(pods, watcher::Config::default())
@@ -534,7 +587,9 @@ fn pod_changes(client: &Client) -> impl Stream<Item = PodChange> + Send + use<> 
                 Ok(watcher::Event::Delete(_)) => return Some(PodChange::Deleted),
                 _ => return None,
             };
-            pod.metadata.deletion_timestamp.as_ref()?;
+            if pod.metadata.deletion_timestamp.is_none() {
+                return Some(PodChange::Changed);
+            }
             let (namespace, name) = (pod.metadata.namespace?, pod.metadata.name?);
             Some(PodChange::Terminating(PodOnNode {
                 path: format!("/api/v1/namespaces/{namespace}/pods/{name}"),

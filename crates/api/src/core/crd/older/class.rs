@@ -78,8 +78,6 @@ fn checks(part: &mut Value) {
     health(part);
     let checks = property(part, "machineHealthCheck");
     remove(checks, "enable");
-    property(checks, "unhealthyMachineConditions")["minItems"] = json!(1);
-    property(checks, "unhealthyRange")["pattern"] = json!("^\\[[0-9]+-[0-9]+\\]$");
 }
 
 fn older_metadata(definition: &mut Value) {

@@ -69,7 +69,7 @@ pub struct MatchResources {
     /// The template of the control plane, and that of its machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<bool>,
-    /// The template of the infrastructure that is no machine.
+    /// The template of the infrastructure of the cluster as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infrastructure_cluster: Option<bool>,
     /// The templates of these classes of MachineDeployments.

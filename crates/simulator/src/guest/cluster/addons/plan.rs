@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::super::objects::node::{self, CONTROL_PLANE};
 use super::super::super::pki::hex;
-use super::{image, owner, text};
+use super::{image, owner};
+use crate::json::text;
 
 /// A Node, as far as the placement of pods depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ pub(super) struct Answer {
 
 impl Connections {
     /// Queries all members.
-    pub async fn look(&self, target: &Target<'_>) -> View {
+    pub async fn query(&self, target: &Target<'_>) -> View {
         let asked = target.nodes.iter().map(|node| async move {
             let answer = self.with(target, node, |client| ask(client).boxed()).await;
             (node.clone(), answer)

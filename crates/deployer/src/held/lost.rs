@@ -1,0 +1,54 @@
+//! Passwords and keys that were made for a cloud and are gone. New ones would lock its services out, so nothing is made
+//! in their place.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::{ACCOUNTS, GENERATED, UID};
+use crate::object::Password;
+
+/// Passwords that cannot be set anew: whoever holds them took them when it was empty.
+const FINAL: [&str; 2] = ["identity-admin", "messaging-admin"];
+
+/// Whether the cloud of this uid has volumes: its Secrets were made before these.
+pub(super) fn has_data(objects: &[Json], uid: &str) -> bool {
+    let mut objects = objects.iter();
+    objects.any(|it| {
+        it["kind"] == "PersistentVolumeClaim" && it["metadata"]["labels"][UID].as_str() == Some(uid)
+    })
+}
+
+/// Whether there is a Secret of this name, of whomever.
+pub(super) fn is_there(objects: &[Json], name: &str) -> bool {
+    let mut objects = objects.iter();
+    objects.any(|it| it["kind"] == "Secret" && it["metadata"]["name"] == name)
+}
+
+/// That a Secret is gone.
+pub(super) fn whole(name: &str) -> String {
+    format!(
+        "Secret {name}, which was made for this cloud, is gone: restore it from a backup, or delete the cloud with its data"
+    )
+}
+
+/// The keys of a Secret that were made and are gone or empty. In one of before [`GENERATED`] all of them were made.
+pub(super) fn keys(
+    name: &str,
+    keys: &[&str],
+    secret: &Json,
+    values: &BTreeMap<String, Password>,
+) -> Vec<String> {
+    let listed = secret["metadata"]["annotations"][GENERATED].as_str();
+    let was_generated = |key: &str| listed.is_none_or(|all| all.split(',').any(|it| it == key));
+    let is_lost = |key: &str| values.get(key).is_none_or(|it| it.expose().is_empty());
+    let lost = keys.iter().filter(|key| was_generated(key) && is_lost(key));
+    lost.map(|key| {
+        let otherwise = match name == ACCOUNTS && !FINAL.contains(key) {
+            true => "set another one there, which is passed on",
+            false => "delete the cloud with its data",
+        };
+        format!("Secret {name} has lost its key {key}: restore it from a backup, or {otherwise}")
+    })
+    .collect()
+}

@@ -1,0 +1,110 @@
+//! Where programs run, and what they get there.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The nodes that run the cloud; without labels all of them do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Nodes {
+    /// Labels of the nodes that run everything but hypervisors.
+    pub control: BTreeMap<String, String>,
+    /// Labels of the nodes that run hypervisors.
+    pub compute: BTreeMap<String, String>,
+}
+
+/// The volumes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Storage {
+    /// The storage class of all volumes; empty for the default one of the cluster.
+    pub class: String,
+}
+
+/// What each program of a service requests, and gets at most, as quantities of Kubernetes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Resources {
+    /// What is reserved for it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests: BTreeMap<String, String>,
+    /// What it gets at most.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, String>,
+}
+
+impl Nodes {
+    /// The first label that no node can have, and the reason.
+    pub(super) fn wrong(&self) -> Option<(String, &'static str)> {
+        for (plane, labels) in [("control", &self.control), ("compute", &self.compute)] {
+            for (key, value) in labels {
+                let name = key.rsplit_once('/').map_or(key.as_str(), |(_, name)| name);
+                if name.is_empty() || !is_label(name) || !is_label(value) {
+                    let problem =
+                        "it is not a label of nodes, such as openstack-control-plane: enabled";
+                    return Some((format!("nodes.{plane}.{key}"), problem));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Storage {
+    pub(super) fn wrong(&self) -> Option<(String, &'static str)> {
+        let allowed =
+            |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || "-.".contains(it);
+        let wrong = !self.class.chars().all(allowed);
+        wrong.then(|| {
+            (
+                "storage.class".to_owned(),
+                "it is not the name of a storage class",
+            )
+        })
+    }
+}
+
+impl Resources {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requests.is_empty() && self.limits.is_empty()
+    }
+
+    /// The first quantity of a service that an API server would write in another way, and so never has as it is desired.
+    pub(super) fn wrong(&self, service: &str) -> Option<(String, &'static str)> {
+        for (kind, quantities) in [("requests", &self.requests), ("limits", &self.limits)] {
+            if let Some((name, _)) = quantities.iter().find(|(_, it)| !is_quantity(it)) {
+                let problem = "it is not a quantity in the shortest form: 100m, 2, 512Mi, 1Gi";
+                let path = format!("services.{service}.resources.{kind}.{name}");
+                return Some((path, problem));
+            }
+        }
+        None
+    }
+}
+
+/// Whether a text is a whole number with a suffix that cannot be a larger one.
+fn is_quantity(text: &str) -> bool {
+    let digits = text.trim_end_matches(|it: char| it.is_ascii_alphabetic());
+    let Ok(number) = digits.parse::<u64>() else {
+        return false;
+    };
+    let larger = match text.get(digits.len()..).unwrap_or_default() {
+        "m" | "" | "k" | "M" => 1000,
+        "Ki" | "Mi" => 1024,
+        "G" | "Gi" => u64::MAX,
+        _ => return false,
+    };
+    let is_short = number == 0 || number % larger != 0;
+    is_short && !(digits.starts_with(['0', '+']) && digits.len() > 1)
+}
+
+/// Whether a text can be the value of a label.
+fn is_label(text: &str) -> bool {
+    text.len() <= 63
+        && text
+            .chars()
+            .all(|it| it.is_ascii_alphanumeric() || "-_.".contains(it))
+        && !text.starts_with(['-', '_', '.'])
+        && !text.ends_with(['-', '_', '.'])
+}
