@@ -118,19 +118,7 @@ async fn a_template_for_flatcar_with_kubernetes_as_an_extension_comes_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn our_flavor_with_everything_in_v1beta1_comes_up() {
-    let home = tempfile::tempdir().unwrap();
-    let args = [
-        "--flavor",
-        "capi-v1beta1",
-        "--control-plane-machine-count",
-        "1",
-        "--worker-machine-count",
-        "1",
-        "--exit-when-ready",
-    ];
-    let mut up = Up::start(home.path(), &args, &[]);
-    up.ready().await;
-    assert_eq!(up.ended().await, Some(0), "{}", up.story());
+    our_flavor_comes_up("capi-v1beta1", &[]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,17 +137,41 @@ async fn our_flavor_for_flatcar_comes_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn our_flavor_for_flatcar_comes_up_on_the_cloud_of_up() {
+    our_flavor_comes_up("flatcar", &[]).await;
+}
+
+/// One control plane machine and one worker on the cloud of `up`.
+async fn our_flavor_comes_up(flavor: &str, variables: &[(&str, &str)]) {
     let home = tempfile::tempdir().unwrap();
     let args = [
         "--flavor",
-        "flatcar",
+        flavor,
         "--control-plane-machine-count",
         "1",
         "--worker-machine-count",
         "1",
         "--exit-when-ready",
     ];
-    let mut up = Up::start(home.path(), &args, &[]);
+    let mut up = Up::start(home.path(), &args, variables);
     up.ready().await;
     assert_eq!(up.ended().await, Some(0), "{}", up.story());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_flavor_for_flatcar_with_kubernetes_as_an_extension_comes_up_on_the_cloud_of_up() {
+    our_flavor_comes_up("flatcar-sysext", &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_flavor_with_a_class_comes_up_on_the_cloud_of_up() {
+    our_flavor_comes_up("topology", &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn our_flavor_with_a_class_comes_up_with_kubernetes_as_an_extension_of_flatcar() {
+    let variables = [
+        ("INJECT_IGNITION_SYSEXT", "true"),
+        ("OPENSTACK_IMAGE_NAME", "flatcar-stable"),
+    ];
+    our_flavor_comes_up("topology", &variables).await;
 }

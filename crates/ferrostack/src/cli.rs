@@ -42,7 +42,7 @@ pub(crate) use self::generate::{
 };
 pub(crate) use self::init::{Init, InitCommand, Providers};
 pub(crate) use self::manager::{Election, Listen, Manager};
-pub(crate) use self::moving::Move;
+pub(crate) use self::moving::{Hidden, Move};
 pub(crate) use self::providers::ProviderArg;
 pub(crate) use self::rolling::{Resource, Rollout};
 pub(crate) use self::runner::{ProgramArgs, RunnerArgs};

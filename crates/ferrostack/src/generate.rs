@@ -10,7 +10,8 @@ mod yaml;
 
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
+use api::providers::Provider;
 use openstack::config::CloudConfig;
 
 use crate::cli::{GenerateCluster, Output};
@@ -23,7 +24,7 @@ use crate::simulated;
 use crate::up::{self, cloud};
 
 pub(crate) use self::fill::{from_cloud, to_repeat};
-pub(crate) use self::source::{Origin, Source, check};
+pub(crate) use self::source::{CLASS, Origin, Source, TOPOLOGY, check};
 pub(crate) use self::text::{Text, read};
 pub(crate) use self::yaml::yaml;
 
@@ -38,6 +39,9 @@ pub(crate) async fn cluster(
     note: impl Fn(&str),
 ) -> anyhow::Result<()> {
     check_name(&args.name)?;
+    if let Some(provider) = &args.provider {
+        check_provider(provider)?;
+    }
     let text = template(args, environment).await?;
     let mut source = Source::new(&args.name, &args.options, text, environment, COUNTS)?;
     if let Some(known) = known_cloud(args, &source, environment)? {
@@ -197,6 +201,18 @@ impl Known {
         note(&format!("to get the same again:\n  {command}"));
         Ok(())
     }
+}
+
+/// The embedded templates are for one infrastructure provider, and come with this program whatever its version is.
+fn check_provider(given: &str) -> anyhow::Result<()> {
+    let (name, _) = given.split_once(':').unwrap_or((given, ""));
+    ensure!(
+        name == Provider::Infrastructure.name(),
+        "--infrastructure {given}: there are templates for the provider {} alone, in the flavors {}; a template for another provider is read with --from FILE",
+        Provider::Infrastructure.name(),
+        source::flavors()
+    );
+    Ok(())
 }
 
 /// Cluster API uses the cluster's name in labels: a DNS-1123 subdomain of at most 63 characters.

@@ -2,9 +2,10 @@
 
 pub(crate) mod choice;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Client;
 use kube::api::Api;
@@ -29,10 +30,22 @@ pub(crate) async fn run(
     print: impl Fn(&str) -> anyhow::Result<()>,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    if let Some(InitCommand::ListImages { image, output }) = &args.command {
+    if let Some(InitCommand::ListImages {
+        image,
+        providers,
+        output,
+    }) = &args.command
+    {
+        // As on an empty cluster; one image has all providers.
+        choice::of(providers, &BTreeMap::new(), manifests::NAMESPACE)?;
         return print(&images(image.as_deref(), output.output));
     }
     choice::check(&args.providers)?;
+    ensure!(
+        args.validate,
+        "--validate=false: all manifests are validated before the first one is applied, so that a rejected one leaves nothing behind; \
+         leave the flag out. A provider that the cluster has from another program is left out with `-`, such as --infrastructure -"
+    );
     let namespaces = [
         Some(&args.target_namespace),
         args.openstack_namespace.as_ref(),

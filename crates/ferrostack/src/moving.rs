@@ -1,10 +1,13 @@
 //! `move`: clusters from one management cluster to another.
 
+mod warnings;
+
 use anyhow::bail;
 use kube::Client;
 use mover::{Options, Report};
 use tokio_util::sync::CancellationToken;
 
+use self::warnings::Warns;
 use crate::cli::{Move, Output};
 use crate::connect;
 use crate::environment::Environment;
@@ -19,8 +22,9 @@ pub(crate) async fn run(
     environment: &Environment,
     stop: CancellationToken,
     print: impl Fn(&str) -> anyhow::Result<()>,
-    remark: impl Fn(&str) + Sync,
+    remark: impl Fn(&str) + Clone + Send + Sync + 'static,
 ) -> anyhow::Result<()> {
+    let warns = Warns::new(args.hide_api_warnings, remark.clone());
     let options = Options {
         namespace: args.connect.namespace.clone(),
         confirm_within: args.confirm_within,
@@ -29,20 +33,20 @@ pub(crate) async fn run(
     let target = match &args.to_kubeconfig {
         Some(file) => {
             let context = args.to_kubeconfig_context.as_deref();
-            Some(connect::named(file, context, environment).await?)
+            Some(warns.of(&connect::named(file, context, environment).await?))
         }
         None => None,
     };
     if let Some(directory) = &args.from_directory {
         let target = match target {
             Some(target) => target,
-            None => connect::client(&args.connect.server, environment).await?,
+            None => warns.of(&connect::client(&args.connect.server, environment).await?),
         };
         let directory = environment.working_dir.join(directory);
         let report = mover::from_directory(&directory, &target, &options, &remark).await?;
         return print(&ended(args, &report, "are managed here now")?);
     }
-    let source = connect::client(&args.connect.server, environment).await?;
+    let source = warns.of(&connect::client(&args.connect.server, environment).await?);
     if args.dry_run {
         return preview(args, &source, target.as_ref(), &options, print).await;
     }

@@ -6,6 +6,9 @@ pub(crate) use cause::cause;
 
 use crate::snapshot::{Item, Kind, Snapshot};
 
+/// What an object waits for whose status is that of an earlier spec.
+const NOT_RECONCILED: &str = "its change has not been reconciled yet";
+
 /// An object that is not ready, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pending {
@@ -100,21 +103,44 @@ fn cluster(item: &Item) -> Option<String> {
         return Some("it is being deleted".to_owned());
     }
     match item.condition("Available") {
-        Some(available) if available.status == "True" => None,
+        Some(available) if available.status == "True" => topology(item),
         _ => Some(waits_for(item).unwrap_or_else(|| "it is not Available yet".to_owned())),
     }
+}
+
+/// What the topology of a Cluster has not come to yet, since its other conditions are about the objects of before. A pause and
+/// deferred upgrades are wanted, and nothing to wait for.
+fn topology(item: &Item) -> Option<String> {
+    const TYPE: &str = "TopologyReconciled";
+    const WANTED: [&str; 2] = ["Paused", "MachineDeploymentsUpgradeDeferred"];
+    if !item.field("/spec/topology").is_object() {
+        return None;
+    }
+    let conditions = item.field("/status/conditions").as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let found = conditions.find(|it| it["type"] == TYPE);
+    if is_behind(item, found.and_then(|it| it["observedGeneration"].as_i64())) {
+        return Some(NOT_RECONCILED.to_owned());
+    }
+    let reconciled = item.condition(TYPE)?;
+    match reconciled.status == "True" || WANTED.contains(&reconciled.reason) {
+        true => None,
+        false => Some(waits_for(item).unwrap_or_else(|| reconciled.reason.to_owned())),
+    }
+}
+
+/// Whether a status is that of an earlier spec.
+fn is_behind(item: &Item, observed: Option<i64>) -> bool {
+    observed
+        .zip(item.object.metadata.generation)
+        .is_some_and(|(observed, generation)| observed < generation)
 }
 
 fn replicas(item: &Item) -> Option<String> {
     let wanted = item.field("/spec/replicas").as_i64().unwrap_or(1);
     let count = |field: &str| item.field(field).as_i64().unwrap_or(0);
-    let generation = item.object.metadata.generation;
-    let observed = item.field("/status/observedGeneration").as_i64();
-    if observed
-        .zip(generation)
-        .is_some_and(|(observed, generation)| observed < generation)
-    {
-        return Some("its change has not been reconciled yet".to_owned());
+    if is_behind(item, item.field("/status/observedGeneration").as_i64()) {
+        return Some(NOT_RECONCILED.to_owned());
     }
     let (all, ready) = (count("/status/replicas"), count("/status/readyReplicas"));
     let current = item

@@ -51,12 +51,15 @@ pub(crate) fn generate(
         !named.is_empty(),
         "no provider is named: use --core cluster-api, --bootstrap kubeadm, --control-plane kubeadm or --infrastructure openstack"
     );
-    let namespace = &args.target_namespace;
+    let (namespace, image) = match args.raw {
+        true => (manifests::NAMESPACE, None),
+        false => (args.target_namespace.as_str(), args.image.as_deref()),
+    };
     let text = match args.describe {
         true => named.iter().map(|it| description(*it, namespace)).collect(),
         false => {
             let subset = Subset::new(named.iter().copied(), false);
-            manifests::render(&subset, namespace, args.image.as_deref(), None)?
+            manifests::render(&subset, namespace, image, None)?
         }
     };
     match &args.write_to {

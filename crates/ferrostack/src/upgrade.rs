@@ -47,8 +47,22 @@ pub(crate) async fn apply(
     environment: &Environment,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
+    if let Some((flag, name)) = args.providers.first() {
+        bail!(
+            "{flag} {name}: the providers of ferrostack are one program, and `upgrade apply` upgrades all that it has installed to its own \
+             version, {}. Leave the flag out; providers of other programs are upgraded by these",
+            installed::THIS
+        );
+    }
     let client = connect::cluster(&args.server, environment).await?;
-    upgrade(&client, args.image.as_deref(), &say).await
+    upgrade(&client, args.image.as_deref(), &say).await?;
+    if args.wait_providers {
+        let managers = read(&client).await?.managers;
+        let available = storage::managers_available(&client, &managers, args.wait_provider_timeout);
+        available.await.context("everything is applied")?;
+        say("the managers are available");
+    }
+    Ok(())
 }
 
 async fn upgrade(client: &Client, image: Option<&str>, say: &impl Fn(&str)) -> anyhow::Result<()> {
@@ -87,7 +101,11 @@ async fn upgrade(client: &Client, image: Option<&str>, say: &impl Fn(&str)) -> a
     if outdated.is_empty() {
         return Ok(());
     }
-    storage::managers_available(client, &plan.managers, MANAGERS).await?;
+    storage::managers_available(client, &plan.managers, MANAGERS)
+        .await
+        .context(
+            "objects in old versions are not rewritten, which another `upgrade apply` goes on with",
+        )?;
     storage::rewrite(client, &outdated, say).await
 }
 

@@ -117,6 +117,9 @@ pub(crate) struct GenerateCluster {
     /// File to write to [default: standard output]. If it contains secrets, only its owner can read it.
     #[arg(long, value_name = "FILE")]
     pub(crate) write_to: Option<PathBuf>,
+    /// Infrastructure provider that the templates are for: `openstack`, in any version; they are those of this program.
+    #[arg(short = 'i', long = "infrastructure", value_name = "NAME[:VERSION]", conflicts_with_all = ["from", "from_config_map"])]
+    pub(crate) provider: Option<String>,
     /// Entry of clouds.yaml; variables without a value are filled in from this cloud [default: the cloud of a running
     /// `up`].
     #[arg(long, value_name = "NAME")]
@@ -132,7 +135,8 @@ pub(crate) struct GenerateCluster {
 /// The options that choose and fill a cluster template.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ClusterOptions {
-    /// Built-in template: `default`, `without-lb`, `flatcar` or `capi-v1beta1`.
+    /// Built-in template: `default`, `without-lb`, `flatcar`, `flatcar-sysext`, `topology`, `clusterclass-dev-test` or
+    /// `capi-v1beta1`.
     #[arg(short = 'F', long, value_name = "FLAVOR", conflicts_with = "from")]
     pub(crate) flavor: Option<String>,
     /// Template: a file, a URL, or `-` for standard input.

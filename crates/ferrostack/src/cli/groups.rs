@@ -26,6 +26,7 @@ const GROUPS: [(&str, &[&str]); 13] = [
             "include_crd",
             "include_namespace",
             "contract",
+            "validate",
         ],
     ),
     (
@@ -45,6 +46,7 @@ const GROUPS: [(&str, &[&str]); 13] = [
         &[
             "cluster",
             "cluster_name",
+            "provider",
             "flavor",
             "from",
             "from_config_map",
@@ -88,6 +90,8 @@ const GROUPS: [(&str, &[&str]); 13] = [
             "all_namespaces",
             "client",
             "merge",
+            "hide_api_warnings",
+            "raw",
         ],
     ),
     (

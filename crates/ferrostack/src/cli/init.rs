@@ -24,6 +24,10 @@ pub(crate) struct Init {
     pub(crate) openstack_namespace: Option<String>,
     #[command(flatten)]
     pub(crate) providers: Providers,
+    /// Validate all manifests before the first one is applied. They are always validated: `false` is rejected.
+    #[arg(long, value_name = "true|false", default_value_t = true, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = clap::ArgAction::Set, hide_possible_values = true)]
+    pub(crate) validate: bool,
     /// Wait until the managers are available.
     #[arg(long, requires = "image")]
     pub(crate) wait_providers: bool,
@@ -49,6 +53,15 @@ pub(crate) struct Providers {
     /// Control plane provider: `kubeadm`, or `-` for none.
     #[arg(short, long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) control_plane: Vec<String>,
+    /// Providers of types that ferrostack has none of; rejected with the reason.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    pub(crate) ipam: Vec<String>,
+    /// The same.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    pub(crate) runtime_extension: Vec<String>,
+    /// The same.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    pub(crate) addon: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -58,6 +71,8 @@ pub(crate) enum InitCommand {
         /// Container image of ferrostack.
         #[arg(long, value_name = "IMAGE")]
         image: Option<String>,
+        #[command(flatten)]
+        providers: Providers,
         #[command(flatten)]
         output: OutputArg,
     },

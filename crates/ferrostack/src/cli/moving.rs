@@ -3,10 +3,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::values::duration;
 use super::{ConnectArgs, OutputArg};
+
+/// The sets of warnings that clusterctl can hide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Hidden {
+    /// Those that are due to names which Cluster API has given to its finalizers.
+    Default,
+    All,
+    None,
+}
 
 /// Moves all clusters of a namespace, with everything that belongs to them, to another management cluster.
 #[derive(Debug, Args)]
@@ -33,6 +42,10 @@ pub(crate) struct Move {
     /// How long to wait for the controllers of both management clusters to confirm that the clusters are paused.
     #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
     pub(crate) confirm_within: Duration,
+    /// Warnings of the API servers that are not printed: `default` (those about the finalizers of Cluster API), `all` or
+    /// `none`.
+    #[arg(long, value_enum, value_name = "SET", default_value_t = Hidden::Default, hide_possible_values = true)]
+    pub(crate) hide_api_warnings: Hidden,
     #[command(flatten)]
     pub(crate) output: OutputArg,
     #[command(flatten)]

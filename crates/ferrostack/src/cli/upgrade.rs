@@ -1,9 +1,11 @@
 //! The flags of `upgrade`, of `config`, of `generate provider`, and of `delete` for providers.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::values::duration;
 use super::{OutputArg, Providers, ServerArgs};
 
 #[derive(Debug, Subcommand)]
@@ -33,7 +35,57 @@ pub(crate) struct UpgradeApply {
     #[arg(long, value_enum, value_name = "CONTRACT", default_value = "v1beta2")]
     pub(crate) contract: Contract,
     #[command(flatten)]
+    pub(crate) providers: Upgraded,
+    /// Wait until the managers are available.
+    #[arg(long, requires = "image")]
+    pub(crate) wait_providers: bool,
+    /// Timeout of --wait-providers, such as `90s` or `5m`.
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration, requires = "wait_providers")]
+    pub(crate) wait_provider_timeout: Duration,
+    #[command(flatten)]
     pub(crate) server: ServerArgs,
+}
+
+/// The versions of single providers of clusterctl's `upgrade apply`. All of ours are one program, so that none is upgraded
+/// alone: they are rejected with the reason.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Upgraded {
+    /// Rejected, as the ones below.
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub(crate) core: Option<String>,
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    pub(crate) infrastructure: Vec<String>,
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    pub(crate) bootstrap: Vec<String>,
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    pub(crate) control_plane: Vec<String>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    pub(crate) ipam: Vec<String>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    pub(crate) runtime_extension: Vec<String>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
+    pub(crate) addon: Vec<String>,
+}
+
+impl Upgraded {
+    /// The first flag that is given, with its value.
+    pub(crate) fn first(&self) -> Option<(&'static str, &str)> {
+        let core: Vec<&String> = self.core.iter().collect();
+        let all = [
+            ("--core", core),
+            ("--infrastructure", self.infrastructure.iter().collect()),
+            ("--bootstrap", self.bootstrap.iter().collect()),
+            ("--control-plane", self.control_plane.iter().collect()),
+            ("--ipam", self.ipam.iter().collect()),
+            (
+                "--runtime-extension",
+                self.runtime_extension.iter().collect(),
+            ),
+            ("--addon", self.addon.iter().collect()),
+        ];
+        let mut given = all.into_iter();
+        given.find_map(|(flag, names)| Some((flag, names.first()?.as_str())))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -57,6 +109,9 @@ pub(crate) struct GenerateProvider {
     /// Container image of ferrostack; adds a Deployment of two managers.
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
+    /// Print the manifests as they are without other flags. They have no variables that would be substituted.
+    #[arg(long, conflicts_with_all = ["target_namespace", "image", "describe"])]
+    pub(crate) raw: bool,
     /// Describe the providers instead of printing their manifests.
     #[arg(long)]
     pub(crate) describe: bool,

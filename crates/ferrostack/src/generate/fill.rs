@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use openstack::config::CloudConfig;
 use openstack::session::{Session, SessionOptions};
 
-use super::offer::{Choices, Decision, Offer, VARIABLES};
+use super::offer::{Choices, Decision, NAME_SERVER, Offer, VARIABLES};
 use super::question;
 use super::source::{Origin, Source};
 use crate::cli::ClusterOptions;
@@ -73,6 +73,7 @@ pub(crate) async fn from_cloud(
                 filled.report.push(line);
                 source.set(variable, &value, Origin::Cloud(config.name.clone()));
             }
+            Decision::Choices(choices) if default_fits(source, variable, &choices) => {}
             Decision::Choices(choices) => {
                 let answer = match asks && filled.open.is_empty() {
                     true => question::ask(variable, &choices).await?,
@@ -90,6 +91,17 @@ pub(crate) async fn from_cloud(
         }
     }
     Ok(filled)
+}
+
+/// Whether the default in the template is what the cloud has, so that nobody is asked. A name server need not be one of the
+/// cloud's.
+fn default_fits(source: &Source, variable: &str, choices: &Choices) -> bool {
+    let Some(default) = source.default(variable) else {
+        return false;
+    };
+    let default = default.trim_matches('"');
+    let is_open = variable == NAME_SERVER && choices.values.is_empty();
+    is_open || choices.values.iter().any(|(value, _)| value == default)
 }
 
 /// Fills in the credentials. If the user has set the content of clouds.yaml, only what lacks beside it; otherwise the name

@@ -22,18 +22,33 @@ const UPGRADE_FROM: &str = "OPENSTACK_IMAGE_NAME_UPGRADE_FROM";
 /// The image of the flavor `flatcar`.
 const FLATCAR: &str = "OPENSTACK_FLATCAR_IMAGE_NAME";
 
+/// The image of the flavor `flatcar-sysext`, which has no Kubernetes.
+const FLATCAR_ALONE: &str = "FLATCAR_IMAGE_NAME";
+
+/// The images with Kubernetes.
+const WITH_KUBERNETES: [&str; 3] = ["OPENSTACK_IMAGE_NAME", UPGRADE_FROM, FLATCAR];
+
+/// The external network by its identity, and by its name.
+const EXTERNAL_ID: &str = "OPENSTACK_EXTERNAL_NETWORK_ID";
+const EXTERNAL_NAME: &str = "OPENSTACK_EXTERNAL_NETWORK_NAME";
+
+/// The name server of machines, which may be one outside of the cloud.
+pub(super) const NAME_SERVER: &str = "OPENSTACK_DNS_NAMESERVERS";
+
 /// The variables that a cloud has values for, in the order in which they depend on each other.
-pub(super) const VARIABLES: [&str; 10] = [
+pub(super) const VARIABLES: [&str; 12] = [
     "KUBERNETES_VERSION",
     "OPENSTACK_IMAGE_NAME",
     UPGRADE_FROM,
     FLATCAR,
-    "OPENSTACK_EXTERNAL_NETWORK_ID",
+    FLATCAR_ALONE,
+    EXTERNAL_ID,
+    EXTERNAL_NAME,
     "OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR",
     "OPENSTACK_NODE_MACHINE_FLAVOR",
     "OPENSTACK_FAILURE_DOMAIN",
     "OPENSTACK_SSH_KEY_NAME",
-    "OPENSTACK_DNS_NAMESERVERS",
+    NAME_SERVER,
 ];
 
 /// The resources of a cloud, as far as variables lack values.
@@ -72,15 +87,14 @@ impl Offer {
     pub(super) async fn read(session: &Session, source: &Source) -> openstack::Result<Self> {
         let mut offer = Self::default();
         let lacks = |variables: &[&str]| variables.iter().any(|variable| source.lacks(variable));
-        let images = ["OPENSTACK_IMAGE_NAME", UPGRADE_FROM, FLATCAR];
-        if lacks(&["KUBERNETES_VERSION"]) || lacks(&images) {
+        if lacks(&["KUBERNETES_VERSION", FLATCAR_ALONE]) || lacks(&WITH_KUBERNETES) {
             let active = ImageQuery {
                 status: Some("active".to_owned()),
                 ..ImageQuery::default()
             };
             offer.images = session.image().list(&active).await?;
         }
-        if lacks(&["OPENSTACK_EXTERNAL_NETWORK_ID"]) {
+        if lacks(&[EXTERNAL_ID, EXTERNAL_NAME]) {
             let external = [("router:external", "true")];
             offer.networks = session.network().networks(&external).await?;
         }
@@ -96,7 +110,7 @@ impl Offer {
         if lacks(&["OPENSTACK_SSH_KEY_NAME"]) {
             offer.keypairs = session.compute().keypairs().await?;
         }
-        if lacks(&["OPENSTACK_DNS_NAMESERVERS"]) {
+        if lacks(&[NAME_SERVER]) {
             offer.subnets = session.network().subnets(&[]).await?;
         }
         Ok(offer)
@@ -105,19 +119,25 @@ impl Offer {
     /// The value for `variable`, which is one of [`VARIABLES`], beside those that `source` has already.
     pub(super) fn decide(&self, variable: &str, source: &Source) -> Decision {
         match variable {
+            // The machines fetch it, whatever the images are called.
+            "KUBERNETES_VERSION" if source.has(FLATCAR_ALONE) => none(
+                "Kubernetes version",
+                "the image of Flatcar has none; take one that extensions.flatcar.org has",
+            ),
             "KUBERNETES_VERSION" => {
-                let images = ["OPENSTACK_IMAGE_NAME", UPGRADE_FROM, FLATCAR];
-                self.version(images.iter().find_map(|image| source.value(image)))
+                let mut images = WITH_KUBERNETES.iter();
+                self.version(images.find_map(|image| source.value(image)))
             }
             "OPENSTACK_IMAGE_NAME" | UPGRADE_FROM => {
                 self.image("image", |_| true, source.value("KUBERNETES_VERSION"))
             }
             FLATCAR => {
-                let flatcar = |name: &str| name.to_ascii_lowercase().contains("flatcar");
                 let version = source.value("KUBERNETES_VERSION");
-                self.image("image of Flatcar", flatcar, version)
+                self.image("image of Flatcar", is_flatcar, version)
             }
-            "OPENSTACK_EXTERNAL_NETWORK_ID" => self.network(),
+            FLATCAR_ALONE => self.flatcar(),
+            EXTERNAL_ID => self.network(|network| network.id.clone()),
+            EXTERNAL_NAME => self.network(|network| network.name.clone()),
             "OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR" => {
                 self.flavor("flavor of control plane machines", LEAST_CPUS)
             }
@@ -194,14 +214,52 @@ impl Offer {
         })
     }
 
-    fn network(&self) -> Decision {
-        let networks = self.networks.iter();
-        let networks = networks.map(|network| (network.id.clone(), network.name.clone()));
+    /// Flatcar as it is published. An image with a Kubernetes version in its name has kubeadm, which would be in the way of
+    /// the one that the machine fetches.
+    fn flatcar(&self) -> Decision {
+        let images = self.unique_images();
+        let images = images.filter(|it| is_flatcar(&it.name) && version_in(&it.name).is_none());
+        let mut names: Vec<_> = images
+            .map(|image| (image.name.clone(), String::new()))
+            .collect();
+        names.sort();
+        one_of(
+            "image of Flatcar without Kubernetes",
+            names,
+            "the image of Flatcar without a Kubernetes version in its name",
+            "no image has flatcar, and no Kubernetes version, in its name",
+        )
+    }
+
+    /// `select` is how a network is named; networks that it does not tell apart cannot be selected.
+    fn network(&self, select: impl Fn(&Network) -> String) -> Decision {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for network in &self.networks {
+            *counts.entry(select(network)).or_default() += 1;
+        }
+        let networks = self
+            .networks
+            .iter()
+            .map(|network| (select(network), network));
+        let networks = networks.filter(|(selector, _)| counts.get(selector) == Some(&1));
+        let networks = networks.map(|(selector, network)| {
+            let description = match selector == network.name {
+                true => network.id.clone(),
+                false => network.name.clone(),
+            };
+            (selector, description)
+        });
+        let nothing = match self.networks.is_empty() {
+            true => {
+                "the cloud has no external network for this project; its administrator creates one"
+            }
+            false => "several external networks have the same name; one of them needs another one",
+        };
         one_of(
             "external network, from which floating IPs come",
             networks.collect(),
             "the external network",
-            "the cloud has no external network for this project; its administrator creates one",
+            nothing,
         )
     }
 
@@ -294,6 +352,10 @@ impl Offer {
             "no subnet has one; give an address that the machines reach, such as 9.9.9.9",
         )
     }
+}
+
+fn is_flatcar(name: &str) -> bool {
+    name.to_ascii_lowercase().contains("flatcar")
 }
 
 fn value(value: String, why: &str) -> Decision {

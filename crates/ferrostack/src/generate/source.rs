@@ -14,7 +14,7 @@ use crate::manifest;
 use crate::template::Template;
 
 /// The embedded templates: flavor and text.
-const FLAVORS: [(&str, &str); 4] = [
+const FLAVORS: [(&str, &str); 7] = [
     (
         "default",
         include_str!("../../../../config/templates/cluster-template.yaml"),
@@ -28,22 +28,38 @@ const FLAVORS: [(&str, &str); 4] = [
         include_str!("../../../../config/templates/cluster-template-flatcar.yaml"),
     ),
     (
+        "flatcar-sysext",
+        include_str!("../../../../config/templates/cluster-template-flatcar-sysext.yaml"),
+    ),
+    // As clusterctl prints it for a management cluster without the class.
+    (
+        TOPOLOGY,
+        concat!(
+            include_str!("../../../../config/templates/clusterclass-dev-test.yaml"),
+            "---\n",
+            include_str!("../../../../config/templates/cluster-template-topology.yaml")
+        ),
+    ),
+    (
+        CLASS,
+        include_str!("../../../../config/templates/clusterclass-dev-test.yaml"),
+    ),
+    (
         "capi-v1beta1",
         include_str!("../../../../config/templates/cluster-template-capi-v1beta1.yaml"),
     ),
 ];
 
-/// Flavors of cluster-api-provider-openstack that are not among ours, and what there is instead.
-const OTHERS: [(&str, &str); 5] = [
-    ("flatcar-sysext", RELEASED),
-    ("topology", CLASSES),
-    ("clusterclass-dev-test", CLASSES),
-    ("development", CLASSES),
+/// The flavor with a class and a cluster of it.
+pub(crate) const TOPOLOGY: &str = "topology";
+/// The flavor with a class, and no cluster.
+pub(crate) const CLASS: &str = "clusterclass-dev-test";
+
+/// Flavors of cluster-api-provider-openstack that have another name here.
+const OTHERS: [(&str, &str); 2] = [
+    ("development", "it is the flavor `topology` now"),
     ("external-cloud-provider", "it is the flavor `default` now"),
 ];
-const RELEASED: &str =
-    "its template comes with the releases of cluster-api-provider-openstack: name that with --from";
-const CLASSES: &str = "its Cluster has a ClusterClass: apply that one first, and name the template of its release with --from";
 
 /// Where the value of a variable comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,7 +209,17 @@ impl Source {
 
     /// Whether the template has the variable, and nothing sets it.
     pub(crate) fn lacks(&self, variable: &str) -> bool {
-        self.value(variable).is_none() && self.template.variables().contains_key(variable)
+        self.value(variable).is_none() && self.has(variable)
+    }
+
+    /// Whether the template has the variable.
+    pub(crate) fn has(&self, variable: &str) -> bool {
+        self.template.variables().contains_key(variable)
+    }
+
+    /// The default of the variable in the template.
+    pub(crate) fn default(&self, variable: &str) -> Option<String> {
+        self.template.variables().remove(variable).flatten()
     }
 
     /// Whether a required variable has no value.
@@ -324,12 +350,17 @@ fn flavor(options: &ClusterOptions) -> anyhow::Result<Text> {
             text: (*text).to_owned(),
         });
     }
-    let known = FLAVORS.map(|(name, _)| name).join(", ");
+    let known = flavors();
     let other = OTHERS.iter().find(|(name, _)| *name == flavor);
     let why = other.map(|(_, why)| format!(": {why}")).unwrap_or_default();
     bail!(
         "there is no flavor `{flavor}`{why}; there are: {known}. For a template of your own use --from FILE"
     )
+}
+
+/// The names of the embedded templates.
+pub(super) fn flavors() -> String {
+    FLAVORS.map(|(name, _)| name).join(", ")
 }
 
 /// The values in clusterctl's configuration file. A file given explicitly must exist.

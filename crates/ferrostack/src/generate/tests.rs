@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::cli::{ClusterOptions, FromConfigMap, ServerArgs};
 
-const SET: [(&str, &str); 12] = [
+const SET: [(&str, &str); 13] = [
     ("OPENSTACK_CLOUD", "mycloud"),
     ("OPENSTACK_CLOUD_YAML_B64", "e30K"),
     (
@@ -15,6 +15,7 @@ const SET: [(&str, &str); 12] = [
     ("OPENSTACK_IMAGE_NAME", "image"),
     ("OPENSTACK_IMAGE_NAME_UPGRADE_FROM", "old"),
     ("OPENSTACK_FLATCAR_IMAGE_NAME", "flatcar"),
+    ("FLATCAR_IMAGE_NAME", "flatcar"),
     ("OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR", "big"),
     ("OPENSTACK_NODE_MACHINE_FLAVOR", "small"),
     ("OPENSTACK_SSH_KEY_NAME", ""),
@@ -33,6 +34,7 @@ fn cluster(
         list_variables,
         output: Output::Text,
         write_to: None,
+        provider: None,
         cloud: None,
         config_map: FromConfigMap {
             from_config_map: None,
@@ -59,6 +61,7 @@ fn every_flavor_renders_to_objects_of_one_cluster() {
         ("default", 3),
         ("without-lb", 1),
         ("flatcar", 3),
+        ("flatcar-sysext", 3),
         ("capi-v1beta1", 3),
     ] {
         let options = ClusterOptions {
@@ -126,10 +129,7 @@ fn what_is_missing_or_wrong_is_said_at_once() {
     );
     for (flavor, why) in [
         ("nosuch", ""),
-        (
-            "flatcar-sysext",
-            ": its template comes with the releases of cluster-api-provider-openstack: name that with --from",
-        ),
+        ("development", ": it is the flavor `topology` now"),
         (
             "external-cloud-provider",
             ": it is the flavor `default` now",
@@ -139,7 +139,7 @@ fn what_is_missing_or_wrong_is_said_at_once() {
         assert_eq!(
             error.to_string(),
             format!(
-                "there is no flavor `{flavor}`{why}; there are: default, without-lb, flatcar, capi-v1beta1. For a template of your own use --from FILE"
+                "there is no flavor `{flavor}`{why}; there are: default, without-lb, flatcar, flatcar-sysext, topology, clusterclass-dev-test, capi-v1beta1. For a template of your own use --from FILE"
             )
         );
     }
@@ -214,7 +214,15 @@ fn documented_defaults() -> BTreeMap<String, String> {
 #[test]
 fn the_documented_defaults_are_those_of_the_templates() {
     let mut listed = BTreeMap::new();
-    for flavor in ["default", "without-lb", "flatcar", "capi-v1beta1"] {
+    for flavor in [
+        "default",
+        "without-lb",
+        "flatcar",
+        "flatcar-sysext",
+        "topology",
+        "clusterclass-dev-test",
+        "capi-v1beta1",
+    ] {
         let text = cluster("x", &options(flavor), true, &Environment::with(&[])).unwrap();
         listed.extend(text.lines().filter_map(|line| {
             let line = line.strip_prefix("  - ")?.strip_suffix("  (default)")?;
@@ -285,10 +293,47 @@ fn essence(text: &str) -> BTreeMap<String, serde_json::Value> {
                 }
             }
         }
+        for path in ["/spec/kubeadmConfigSpec", "/spec/template/spec"] {
+            let path = format!("{path}/ignition/containerLinuxConfig/additionalConfig");
+            if let Some(config) = value.pointer_mut(&path) {
+                *config = container_linux_config(config.as_str().unwrap());
+            }
+        }
         without_empty(&mut value);
         (key, value)
     });
     named.collect()
+}
+
+/// A Container Linux Config without its comments and the empty lines of its units.
+fn container_linux_config(text: &str) -> serde_json::Value {
+    // The same file: extensions.flatcar.org has it with and without the folder, and the released template names both.
+    let text = text.replace(
+        "/extensions/kubernetes/kubernetes-${KUBERNETES",
+        "/extensions/kubernetes-${KUBERNETES",
+    );
+    let text = text.replace(
+        "/extensions/kubernetes/kubernetes-KUBERNETES",
+        "/extensions/kubernetes-KUBERNETES",
+    );
+    let mut config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    for list in ["/storage/files", "/storage/links", "/systemd/units"] {
+        let entries = config
+            .pointer_mut(list)
+            .and_then(serde_json::Value::as_array_mut);
+        let Some(entries) = entries else { continue };
+        entries.sort_by_key(|it| format!("{}{}", it["path"], it["name"]));
+        for drop_in in entries
+            .iter_mut()
+            .filter_map(|it| it.get_mut("dropins")?.as_array_mut())
+            .flatten()
+        {
+            let contents = drop_in["contents"].as_str().unwrap();
+            let lines: Vec<&str> = contents.lines().filter(|line| !line.is_empty()).collect();
+            drop_in["contents"] = lines.join("\n").into();
+        }
+    }
+    config
 }
 
 /// Removes fields that say nothing; what is not enabled says as much as what is not there.
@@ -329,6 +374,8 @@ fn our_flavors_say_what_the_released_ones_say() {
     for name in [
         "cluster-template.yaml",
         "cluster-template-without-lb.yaml",
+        "cluster-template-flatcar.yaml",
+        "cluster-template-flatcar-sysext.yaml",
         "cluster-template-capi-v1beta1.yaml",
     ] {
         let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/templates");
@@ -356,4 +403,147 @@ fn the_flavor_has_the_short_flag_of_clusterctl_too() {
         };
         assert_eq!(args.options.flavor.as_deref(), Some("without-lb"));
     }
+}
+
+#[test]
+fn the_flavor_of_a_class_has_the_class_its_templates_and_a_cluster() {
+    let of = |flavor: &str, more: &[(&str, &str)]| {
+        let environment = Environment::with(&[&SET[..], more].concat());
+        let options = ClusterOptions {
+            control_plane_machine_count: Some(3),
+            worker_machine_count: Some(2),
+            target_namespace: Some("team".to_owned()),
+            ..options(flavor)
+        };
+        let text = cluster("x", &options, false, &environment).unwrap();
+        manifest::read(flavor, &text).unwrap()
+    };
+    let kinds = |documents: &[manifest::Document]| -> Vec<String> {
+        let kinds = documents.iter().map(|it| it.text(&["kind"]).to_owned());
+        kinds.collect()
+    };
+    let class = [
+        "ClusterClass",
+        "OpenStackClusterTemplate",
+        "KubeadmControlPlaneTemplate",
+        "KubeadmConfigTemplate",
+        "OpenStackMachineTemplate",
+        "OpenStackMachineTemplate",
+    ];
+    assert_eq!(kinds(&of("clusterclass-dev-test", &[])), class);
+    let all = of("topology", &[]);
+    assert_eq!(kinds(&all)[..6], class);
+    assert_eq!(kinds(&all)[6..], ["Secret", "Cluster"]);
+    assert!(
+        all.iter()
+            .all(|it| it.text(&["metadata", "namespace"]) == "team")
+    );
+    assert_eq!(all[6].text(&["metadata", "name"]), "x-cloud-config");
+    let topology = &all[7].value["spec"]["topology"];
+    assert_eq!(topology["version"], "v1.34.2");
+    assert_eq!(topology["controlPlane"]["replicas"], 3);
+    assert_eq!(topology["workers"]["machineDeployments"][0]["replicas"], 2);
+    let values = variables_of(topology);
+    assert_eq!(
+        values["identityRef"],
+        serde_json::json!({"name": "x-cloud-config", "cloudName": "mycloud"})
+    );
+    // An image that is selected by its name.
+    assert_eq!(values["imageName"], "image");
+    assert_eq!(values["imageRef"], "");
+    assert_eq!(values["addImageVersion"], false);
+    assert_eq!(values["injectIgnitionSysext"], false);
+    assert_eq!(values["allowedCIDRs"], serde_json::json!([]));
+    assert_eq!(values["bastion"]["enabled"], false);
+
+    let other = of(
+        "topology",
+        &[
+            ("CLOUD_CONFIG_SECRET", "shared"),
+            ("IMAGE_REF", "node-image"),
+            ("ADD_IMAGE_VERSION", "true"),
+            ("OPENSTACK_API_SERVER_ALLOWED_CIDRS", "[10.0.0.0/8]"),
+        ],
+    );
+    let values = variables_of(&other[7].value["spec"]["topology"]);
+    assert_eq!(other[6].text(&["metadata", "name"]), "shared");
+    assert_eq!(values["identityRef"]["name"], "shared");
+    assert_eq!(values["imageRef"], "node-image");
+    assert_eq!(values["addImageVersion"], true);
+    assert_eq!(values["allowedCIDRs"], serde_json::json!(["10.0.0.0/8"]));
+}
+
+/// The values of a topology's variables.
+fn variables_of(topology: &serde_json::Value) -> BTreeMap<String, serde_json::Value> {
+    let variables = topology["variables"].as_array().unwrap().iter();
+    let named = variables.map(|it| (it["name"].as_str().unwrap().to_owned(), it["value"].clone()));
+    named.collect()
+}
+
+/// The names of the class's patches, and its variables without the words of their author.
+fn interface(text: &str) -> (Vec<String>, BTreeMap<String, serde_json::Value>) {
+    fn without_words(schema: &mut serde_json::Value) {
+        let Some(fields) = schema.as_object_mut() else {
+            return;
+        };
+        fields.remove("description");
+        fields.values_mut().for_each(without_words);
+    }
+    let variables = regex::Regex::new(r"\$\{(\w+)(:=([^}]*))?\}").unwrap();
+    let text = variables.replace_all(text, "$3");
+    let class = manifest::read("class", &text).unwrap().remove(0).value;
+    let names = class["spec"]["patches"].as_array().unwrap().iter();
+    let mut names: Vec<String> = names
+        .map(|it| it["name"].as_str().unwrap().to_owned())
+        .collect();
+    names.sort();
+    let variables = class["spec"]["variables"].as_array().unwrap().iter();
+    let variables = variables.map(|it| {
+        let mut schema = it["schema"]["openAPIV3Schema"].clone();
+        without_words(&mut schema);
+        (it["name"].as_str().unwrap().to_owned(), schema)
+    });
+    (names, variables.collect())
+}
+
+#[test]
+fn our_class_has_the_variables_and_patches_of_the_released_one() {
+    let name = "clusterclass-dev-test.yaml";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let released = root
+        .join("../shared/upstream/templates/capo-v0.15.0-beta.0")
+        .join(name);
+    let Ok(theirs) = std::fs::read_to_string(&released) else {
+        skipped::because(format_args!("no released class at {}", released.display()));
+        return;
+    };
+    let ours = std::fs::read_to_string(root.join("config/templates").join(name)).unwrap();
+    let (our_patches, our_variables) = interface(&ours);
+    let (patches, mut variables) = interface(&theirs);
+    assert_eq!(our_patches, patches);
+    // What docs/templates.md names: no Image of ORC by default, and the cloud is that of the template.
+    let image = variables.get_mut("imageRef").unwrap();
+    image.as_object_mut().unwrap().remove("default");
+    let identity = variables.get_mut("identityRef").unwrap();
+    identity["properties"]["cloudName"]["default"] = "".into();
+    assert_eq!(our_variables, variables);
+}
+
+#[test]
+fn the_provider_of_the_templates_is_ours_in_any_version() {
+    for given in ["openstack", "openstack:v0.15.0", "openstack:latest"] {
+        check_provider(given).unwrap();
+    }
+    for given in ["aws", "aws:v2.0.0", "", "infrastructure-openstack"] {
+        let error = check_provider(given).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("--infrastructure {given}: there are templates for the provider openstack alone, in the flavors default, ")),
+            "{error}"
+        );
+    }
+    use clap::Parser;
+    let words = "ferrostack generate cluster x -i openstack:v0.14.0 --flavor topology";
+    crate::cli::Cli::try_parse_from(words.split(' ')).unwrap();
+    let words = "ferrostack generate cluster x --infrastructure openstack --from t.yaml";
+    crate::cli::Cli::try_parse_from(words.split(' ')).unwrap_err();
 }

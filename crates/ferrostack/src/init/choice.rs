@@ -22,7 +22,31 @@ enum Asked {
 }
 
 /// The names of providers must be ours: this program installs no others.
-pub(super) fn check(flags: &Providers) -> anyhow::Result<()> {
+pub(crate) fn check(flags: &Providers) -> anyhow::Result<()> {
+    for (flag, names, why) in [
+        (
+            "--ipam",
+            &flags.ipam,
+            "IPAddressClaims are answered by a provider of another program",
+        ),
+        (
+            "--runtime-extension",
+            &flags.runtime_extension,
+            "runtime extensions are not called",
+        ),
+        (
+            "--addon",
+            &flags.addon,
+            "add-ons are applied by ClusterResourceSets, or by a provider of another program",
+        ),
+    ] {
+        if let Some(name) = names.first() {
+            bail!(
+                "{flag} {name}: ferrostack has no providers of this type: {why}. Leave the flag out; those of other programs are installed \
+                 and deleted by `kubectl apply` and `kubectl delete` of the manifests of their releases"
+            );
+        }
+    }
     for provider in Provider::ALL {
         asked(flags, provider)?;
     }
@@ -31,6 +55,7 @@ pub(super) fn check(flags: &Providers) -> anyhow::Result<()> {
 
 /// The providers that are named.
 pub(crate) fn named(flags: &Providers) -> anyhow::Result<BTreeSet<Provider>> {
+    check(flags)?;
     let mut named = BTreeSet::new();
     for provider in Provider::ALL {
         if asked(flags, provider)? == Asked::Install {
@@ -70,6 +95,7 @@ pub(super) fn of(
     there: &BTreeMap<Provider, Installer>,
     namespace: &str,
 ) -> anyhow::Result<BTreeSet<Provider>> {
+    check(flags)?;
     if there.values().any(|it| *it == Installer::InProcess) {
         bail!(
             "this is the API server of a `ferrostack up`, which has kinds and controllers already; name another cluster with --kubeconfig"

@@ -162,3 +162,40 @@ fn the_images_are_listed_for_people_and_for_programs() {
     let listed: Vec<String> = serde_json::from_str(&images(None, Output::Json)).unwrap();
     assert_eq!(listed, ["ferrostack:latest"]);
 }
+
+#[tokio::test]
+async fn manifests_are_validated_and_a_flag_against_it_is_rejected() {
+    assert!(args(&["--validate"]).validate && args(&["--validate=true"]).validate);
+    let without = args(&["--validate=false"]);
+    let error = run(
+        &without,
+        &Environment::default(),
+        |_: &str| Ok(()),
+        |_: &str| {},
+    )
+    .await
+    .unwrap_err()
+    .to_string();
+    assert!(error.starts_with("--validate=false: "), "{error}");
+}
+
+#[tokio::test]
+async fn images_are_listed_for_providers_that_exist() {
+    let list = async |words: &[&str]| {
+        let words = [&["list-images"], words].concat();
+        let printed = Mutex::new(String::new());
+        let print = |text: &str| {
+            printed.lock().push_str(text);
+            Ok(())
+        };
+        let listed = run(&args(&words), &Environment::default(), print, |_: &str| {}).await;
+        listed
+            .map(|()| printed.into_inner())
+            .map_err(|error| error.to_string())
+    };
+    let image = format!("{}\n", manifests::IMAGE);
+    assert_eq!(list(&[]).await.unwrap(), image);
+    assert_eq!(list(&["-i", "openstack"]).await.unwrap(), image);
+    let error = list(&["-i", "aws"]).await.unwrap_err();
+    assert!(error.starts_with("--infrastructure aws: "), "{error}");
+}

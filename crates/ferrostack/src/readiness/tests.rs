@@ -123,3 +123,32 @@ fn what_fails_comes_before_what_an_object_itself_waits_for() {
     snapshot.items.truncate(1);
     assert_eq!(whys(&snapshot), ["etcd: No member"]);
 }
+
+#[test]
+fn a_cluster_of_a_class_is_ready_when_its_topology_has_come_to_its_objects() {
+    let why = |observed: i64, status: &str, reason: &str| {
+        let cluster = item(
+            Kind::Cluster,
+            json!({"metadata": {"name": "demo", "namespace": "default", "uid": "c", "generation": 3},
+                   "spec": {"topology": {"version": "v1.34.3"}},
+                   "status": {"conditions": [
+                       {"type": "Available", "status": "True", "reason": "Available"},
+                       {"type": "TopologyReconciled", "status": status, "reason": reason, "observedGeneration": observed,
+                        "message": "md-0 waits for the control plane"}]}}),
+        );
+        let found = pending(&Snapshot::from(vec![cluster]));
+        found.into_iter().map(|it| it.why).next()
+    };
+    assert_eq!(why(3, "True", "ReconcileSucceeded"), None);
+    assert_eq!(
+        why(2, "True", "ReconcileSucceeded").unwrap(),
+        "its change has not been reconciled yet"
+    );
+    assert_eq!(
+        why(3, "False", "ClusterUpgrading").unwrap(),
+        "md-0 waits for the control plane"
+    );
+    for wanted in ["Paused", "MachineDeploymentsUpgradeDeferred"] {
+        assert_eq!(why(3, "False", wanted), None, "{wanted}");
+    }
+}

@@ -62,6 +62,7 @@ pub(crate) fn simulated_defaults() -> Variables {
         ("OPENSTACK_IMAGE_NAME", simulated::IMAGE),
         ("OPENSTACK_IMAGE_NAME_UPGRADE_FROM", simulated::IMAGE),
         ("OPENSTACK_FLATCAR_IMAGE_NAME", simulated::FLATCAR),
+        ("FLATCAR_IMAGE_NAME", simulated::FLATCAR),
         ("OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR", "m1.medium"),
         ("OPENSTACK_NODE_MACHINE_FLAVOR", "m1.small"),
         ("OPENSTACK_SSH_KEY_NAME", ""),

@@ -1,6 +1,8 @@
 //! Applies the options of `up`: creates a cluster, changes what can be changed of an existing one, and rejects other
 //! differences with the command that applies them.
 
+mod topology;
+
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -40,6 +42,15 @@ impl Input {
         }
         if let Some(namespace) = &args.cluster.target_namespace {
             generate::check_namespace(namespace)?;
+        }
+        if args.cluster.flavor.as_deref() == Some(generate::CLASS) {
+            bail!(
+                "--flavor {}: it has a ClusterClass and no Cluster; --flavor {} has both. The class alone: {program} generate cluster NAME --flavor {} | {program} apply -f -",
+                generate::CLASS,
+                generate::TOPOLOGY,
+                generate::CLASS,
+                program = environment.program
+            );
         }
         let documents = manifest::source::read_all(&args.files).await?;
         let template = match &args.cluster.from {
@@ -94,7 +105,7 @@ pub(super) async fn apply(
     client: &Client,
     config: &CloudConfig,
     data: &DataDir,
-    say: impl FnMut(&str) -> std::io::Result<()>,
+    mut say: impl FnMut(&str) -> std::io::Result<()>,
 ) -> anyhow::Result<()> {
     let namespace = args.cluster.target_namespace.as_deref();
     if !input.documents.is_empty() {
@@ -108,7 +119,19 @@ pub(super) async fn apply(
         Decision::Nothing => Ok(()),
         Decision::Change(changes) => change(client, &changes, say).await,
         Decision::Create(name) => {
-            let documents = manifests(args, environment, &input, config, data, &name, say).await?;
+            let mut documents =
+                manifests(args, environment, &input, config, data, &name, &mut say).await?;
+            if args.cluster.flavor.as_deref() == Some(generate::TOPOLOGY) {
+                let namespace = namespace.unwrap_or("default");
+                let (rest, known) =
+                    topology::without_known_classes(client, namespace, documents).await?;
+                documents = rest;
+                for class in known {
+                    say(&format!(
+                        "ClusterClass {class} exists, and is not changed: its machines have flavors, key pair and networks as before"
+                    ))?;
+                }
+            }
             create(args, &input, client, data, &name, &documents).await
         }
     }
@@ -206,6 +229,10 @@ fn changes(
     cluster: &Item,
     data: &DataDir,
 ) -> anyhow::Result<Vec<Change>> {
+    let kubectl = format!("kubectl --kubeconfig {}", quoted(&data.file("kubeconfig")));
+    if topology::is_managed(cluster) {
+        return topology::changes(options, cluster, &kubectl);
+    }
     let planes: Vec<&Item> = stored
         .belonging(cluster, Kind::KubeadmControlPlane)
         .collect();
@@ -220,7 +247,6 @@ fn changes(
             what,
         });
     };
-    let kubectl = format!("kubectl --kubeconfig {}", quoted(&data.file("kubeconfig")));
     let replicas = |item: &Item| item.field("/spec/replicas").as_i64().unwrap_or(1);
     if let Some(version) = &options.kubernetes_version {
         for (items, field) in [

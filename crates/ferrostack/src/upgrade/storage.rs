@@ -86,8 +86,7 @@ pub(super) async fn managers_available(
             };
             if started.elapsed() > limit {
                 bail!(
-                    "objects in old versions are not rewritten, since Deployment {namespace}/{name} is not available after {} s: {why}. \
-                     `upgrade apply` goes on with it",
+                    "Deployment {namespace}/{name} is not available after {} s: {why}",
                     limit.as_secs()
                 );
             }

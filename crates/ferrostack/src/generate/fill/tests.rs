@@ -92,3 +92,30 @@ fn the_command_to_repeat_has_every_value_and_no_secret() {
          --kubernetes-version v1.34.2 --worker-machine-count 2 --flavor without-lb"
     );
 }
+
+#[test]
+fn nobody_is_asked_for_what_the_template_has_a_fitting_default_for() {
+    let options = ClusterOptions {
+        flavor: Some("topology".to_owned()),
+        ..ClusterOptions::default()
+    };
+    let source = Source::new("x", &options, None, &Environment::with(&[]), (1, 0)).unwrap();
+    let choices = |values: &[&str]| Choices {
+        what: "value",
+        why: String::new(),
+        values: values
+            .iter()
+            .map(|value| ((*value).to_owned(), String::new()))
+            .collect(),
+    };
+    let fits = |variable: &str, values: &[&str]| default_fits(&source, variable, &choices(values));
+    assert!(fits(
+        "OPENSTACK_EXTERNAL_NETWORK_NAME",
+        &["public", "other"]
+    ));
+    assert!(!fits("OPENSTACK_EXTERNAL_NETWORK_NAME", &["a", "b"]));
+    assert!(!fits("OPENSTACK_EXTERNAL_NETWORK_NAME", &[]));
+    assert!(fits("OPENSTACK_SSH_KEY_NAME", &["k1", "k2", ""]));
+    assert!(fits("OPENSTACK_DNS_NAMESERVERS", &[]));
+    assert!(!fits("OPENSTACK_IMAGE_NAME", &["a"]));
+}

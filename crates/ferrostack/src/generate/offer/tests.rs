@@ -182,3 +182,51 @@ fn the_image_of_flatcar_is_one_of_flatcar() {
     let version = decided(&other, "KUBERNETES_VERSION", &given);
     assert_eq!(version, ["v1.33.0"]);
 }
+
+#[test]
+fn flatcar_as_it_is_published_has_no_kubernetes_version() {
+    let of = |images: &[&str], variable: &str| {
+        let source = of_flavor("flatcar-sysext", &[]);
+        match offer(images).decide(variable, &source) {
+            Decision::Value { value, .. } => Ok(value),
+            Decision::Choices(choices) => Err(choices),
+        }
+    };
+    let images = [
+        "flatcar-4152.2.0",
+        "flatcar-kube-v1.34.2",
+        "ubuntu-kube-v1.34.2",
+    ];
+    let image = "FLATCAR_IMAGE_NAME";
+    assert_eq!(of(&images, image).unwrap(), "flatcar-4152.2.0");
+    let two = of(&["flatcar-4152.2.0", "flatcar-stable"], image).unwrap_err();
+    assert_eq!(two.values.len(), 2);
+    // The machines fetch Kubernetes: names of images do not tell which.
+    let version = of(&images, "KUBERNETES_VERSION").unwrap_err();
+    assert!(version.values.is_empty());
+    assert!(version.why.contains("extensions.flatcar.org"));
+}
+
+#[test]
+fn an_external_network_is_offered_by_its_name_if_it_is_the_only_one_of_it() {
+    let network = |id: &str, name: &str| Network {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        ..Network::default()
+    };
+    let of = |networks: Vec<Network>| {
+        let offer = Offer {
+            networks,
+            ..Offer::default()
+        };
+        match offer.decide("OPENSTACK_EXTERNAL_NETWORK_NAME", &source(&[])) {
+            Decision::Value { value, .. } => Ok(value),
+            Decision::Choices(choices) => Err(choices.values),
+        }
+    };
+    assert_eq!(of(vec![network("1", "public")]).unwrap(), "public");
+    let same = vec![network("1", "a"), network("2", "a"), network("3", "b")];
+    assert_eq!(of(same).unwrap(), "b");
+    let two = of(vec![network("1", "a"), network("2", "b")]).unwrap_err();
+    assert_eq!(two[1], ("b".to_owned(), "2".to_owned()));
+}

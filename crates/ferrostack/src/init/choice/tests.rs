@@ -8,6 +8,7 @@ fn flags(core: Option<&str>, rest: [&[&str]; 3]) -> Providers {
         infrastructure: owned(infrastructure),
         bootstrap: owned(bootstrap),
         control_plane: owned(control_plane),
+        ..Providers::default()
     }
 }
 
@@ -127,5 +128,38 @@ fn the_names_of_our_providers_can_be_given_and_no_others() {
     ] {
         let error = check(&named).unwrap_err().to_string();
         assert!(error.starts_with(message), "{error}");
+    }
+}
+
+#[test]
+fn providers_of_types_that_are_not_there_are_rejected_with_the_reason() {
+    let name = || vec!["x".to_owned()];
+    for (flags, start) in [
+        (
+            Providers {
+                ipam: name(),
+                ..Providers::default()
+            },
+            "--ipam x: ferrostack has no providers of this type: IPAddressClaims",
+        ),
+        (
+            Providers {
+                runtime_extension: name(),
+                ..Providers::default()
+            },
+            "--runtime-extension x: ferrostack has no providers of this type: runtime extensions are not called",
+        ),
+        (
+            Providers {
+                addon: name(),
+                ..Providers::default()
+            },
+            "--addon x: ferrostack has no providers of this type: add-ons",
+        ),
+    ] {
+        for error in [check(&flags).unwrap_err(), named(&flags).unwrap_err()] {
+            let error = error.to_string();
+            assert!(error.starts_with(start), "{error}");
+        }
     }
 }

@@ -121,6 +121,11 @@ fn what_cannot_be_changed_is_refused_with_the_command_that_does_it() {
         text.contains("-n default scale machinedeployment demo-md-0 --replicas=N"),
         "{text}"
     );
+    let text = refused(&["--flavor=clusterclass-dev-test"], &stored(&[]));
+    assert!(
+        text.contains("no Cluster; --flavor topology has both"),
+        "{text}"
+    );
     let text = refused(&["--from", "/nowhere"], &stored(&[]));
     assert!(text.contains("cannot read template /nowhere"), "{text}");
 }
