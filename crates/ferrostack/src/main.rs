@@ -20,7 +20,6 @@
 mod admin;
 mod apply;
 mod apply_files;
-mod at_rest;
 mod ccm;
 mod cli;
 mod cloud_conf;
@@ -59,6 +58,9 @@ mod up;
 mod upgrade;
 mod version;
 mod why;
+
+// The allocator.
+use heap as _;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -273,7 +275,6 @@ fn stop_on_signal() -> anyhow::Result<CancellationToken> {
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
     );
-    tokio::spawn(at_rest::return_memory(token.clone()));
     let stopping = token.clone();
     tokio::spawn(async move {
         tokio::select! {

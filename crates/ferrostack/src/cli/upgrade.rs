@@ -15,7 +15,7 @@ pub(crate) enum Upgrade {
     Plan(UpgradePlan),
     /// Upgrade CRDs, RBAC, webhooks and managers to the version of this program, and then migrate objects that are
     /// stored in old API versions.
-    Apply(UpgradeApply),
+    Apply(Box<UpgradeApply>),
 }
 
 #[derive(Debug, Args)]

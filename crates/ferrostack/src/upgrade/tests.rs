@@ -200,7 +200,7 @@ async fn versions_of_single_providers_are_rejected_with_the_reason() {
     let parsed = |more: &[&str]| {
         let all = words.iter().chain(more);
         match crate::cli::Cli::try_parse_from(all).unwrap().command {
-            crate::cli::Command::Upgrade(crate::cli::Upgrade::Apply(args)) => args,
+            crate::cli::Command::Upgrade(crate::cli::Upgrade::Apply(args)) => *args,
             _ => panic!("another command"),
         }
     };

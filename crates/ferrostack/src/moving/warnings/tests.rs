@@ -22,7 +22,7 @@ fn printed(hidden: Hidden) -> Vec<String> {
 fn warnings_are_printed_once_but_for_the_set_that_is_hidden() {
     let other = "warning: x is deprecated".to_owned();
     let finalizer = "warning: metadata.finalizers: \"cluster.cluster.x-k8s.io\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers".to_owned();
-    assert_eq!(printed(Hidden::Default), [other.clone()]);
+    assert_eq!(printed(Hidden::Default), std::slice::from_ref(&other));
     assert_eq!(printed(Hidden::None), [finalizer, other]);
     assert_eq!(printed(Hidden::All), Vec::<String>::new());
 }
