@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::{StreamExt as _, future};
+use futures::{Stream, StreamExt as _, future};
 use http::header::UPGRADE;
 use http::{Request, Response};
 use http_body_util::BodyStream;
@@ -17,6 +17,7 @@ use hyper_util::rt::TokioIo;
 
 use crate::body::{self, Body};
 use crate::error::ApiError;
+use crate::follow::{self, Followed};
 use crate::http::{failure, handle};
 use crate::pods::Tunnels;
 use crate::server::Core;
@@ -35,6 +36,20 @@ impl InProcess {
     pub(crate) fn of(core: &Arc<Core>) -> Self {
         let core = Arc::clone(core);
         Self { core }
+    }
+
+    /// The objects of a kind, in one namespace or in all, and their changes until the server is closed; `None` if the
+    /// kind is not served.
+    pub fn follow(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: Option<&str>,
+    ) -> Option<impl Stream<Item = Followed> + Send + use<>> {
+        let resource = self.core.store.registry().find(group, plural)?;
+        let collection = Arc::clone(&resource.collection);
+        let prefix = namespace.map_or_else(String::new, |namespace| format!("{namespace}/"));
+        Some(follow::follow(Arc::clone(&self.core), collection, prefix))
     }
 }
 

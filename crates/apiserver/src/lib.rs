@@ -21,6 +21,7 @@ mod crd;
 mod discovery;
 mod error;
 mod eviction;
+mod follow;
 mod hooks;
 mod http;
 mod in_process;
@@ -49,6 +50,7 @@ pub mod selector;
 
 pub use auth::tls::{TlsError, server_config};
 pub use body::Body;
+pub use follow::Followed;
 pub use hooks::{Beside, FieldError, Hooks, NoHooks, Referrers};
 pub use in_process::InProcess;
 pub use options::{Backend, NotRun, Options, Store, Synchronous};

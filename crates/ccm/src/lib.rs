@@ -24,5 +24,5 @@ mod service;
 mod wake;
 
 pub use options::{Controllers, Options, Routes, Settings};
-pub use run::{Clouds, run, run_in};
+pub use run::{Clouds, NAME, run, run_in};
 pub use service::annotations::{ANNOTATIONS, Annotation};

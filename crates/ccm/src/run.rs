@@ -1,12 +1,16 @@
 //! Starts the controllers and their watches.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
 use api::k8s_openapi::api::discovery::v1::EndpointSlice;
-use futures::{FutureExt, Stream, TryStreamExt, stream};
-use kube::runtime::reflector::{ObjectRef, store::Writer};
-use kube::runtime::{WatchStreamExt, reflector, watcher};
+use futures::channel::mpsc::{UnboundedSender, unbounded};
+use futures::future::OptionFuture;
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
+use kube::runtime::reflector::{ObjectRef, Store, store::Writer};
+use kube::runtime::watcher::Event;
+use kube::runtime::{Controller, WatchStreamExt, reflector, watcher};
 use kube::{Api, Client};
 use openstack::{CloudPool, PoolOptions};
 use operator::controller::{self, Objects, Settings};
@@ -22,6 +26,8 @@ use crate::options::Options;
 use crate::service::weights::Weights;
 use crate::{routes, service, wake};
 
+/// The User-Agent and the field manager.
+pub const NAME: &str = "cloud-controller-manager";
 /// The name of the node controller, in logs and metrics: it combines two controllers of the Go manager.
 const NODES: &str = "cloud-node";
 const SERVICES: &str = "service-lb";
@@ -66,17 +72,18 @@ impl Clouds {
 pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
     let clouds = Clouds::new(options.clouds.clone(), &options.metrics);
     clouds.register_requests(&options.metrics);
+    let client = operator::client::named(&client, NAME);
     run_in(&clouds, client, options, shutdown).await;
 }
 
-/// Runs the controllers for one of several clusters, like [`run`]; `clouds` stands in for those of the options.
+/// Runs the controllers for one of several clusters, like [`run`]; `clouds` stands in for those of the options, and `client`
+/// has the [`NAME`].
 pub async fn run_in(
     clouds: &Clouds,
     client: Client,
     options: Options,
     shutdown: CancellationToken,
 ) {
-    let client = operator::client::named(&client, "cloud-controller-manager");
     let context = |controller: &str| {
         Arc::new(Context {
             clouds: clouds.pool.clone(),
@@ -88,23 +95,86 @@ pub async fn run_in(
         })
     };
     let wanted = options.controllers;
-    let nodes = async {
-        if wanted.node || wanted.node_lifecycle {
-            nodes(context("cloud-node-controller"), shutdown.clone()).await;
-        }
-    };
-    let services = async {
-        if wanted.service {
-            services(context("service-controller"), shutdown.clone()).await;
-        }
-    };
+    let of_nodes = context("cloud-node-controller");
+    let (mut watched, store) = NodeWatch::new(&of_nodes);
+    let nodes = (wanted.node || wanted.node_lifecycle)
+        .then(|| nodes(of_nodes, watched.events(), store.clone(), shutdown.clone()));
+    let services = wanted.service.then(|| {
+        let of_services = context("service-controller");
+        services(of_services, watched.events(), store, shutdown.clone())
+    });
     let routes = async {
         if wanted.route {
             let running = node_routes(context("route_controller"), shutdown.clone());
             running.boxed().await;
         }
     };
-    tokio::join!(nodes, services, routes);
+    tokio::join!(
+        watched.run(shutdown.clone()),
+        OptionFuture::from(nodes),
+        OptionFuture::from(services),
+        routes
+    );
+}
+
+type NodeEvent = watcher::Result<Event<Node>>;
+
+/// One watch of Nodes for the controllers that always need them: each watch has buffers at both ends.
+struct NodeWatch<E> {
+    events: E,
+    listeners: Vec<UnboundedSender<NodeEvent>>,
+}
+
+impl NodeWatch<()> {
+    /// The watch, and the Nodes that it has received.
+    fn new(
+        ctx: &Context,
+    ) -> (
+        NodeWatch<impl Stream<Item = NodeEvent> + use<>>,
+        Store<Node>,
+    ) {
+        let writer = Writer::<Node>::default();
+        let nodes = writer.as_reader();
+        let (api, config) = (Api::all(ctx.client.clone()), watcher::Config::default());
+        let skipped = Skipped::default();
+        let events =
+            watch::events::<Node>(api, config, (), nodes.clone(), skipped, reports(ctx, NODES));
+        let events =
+            events.map_ok(|event| event.modify(|node| node.metadata.managed_fields = None));
+        let watched = NodeWatch {
+            events: reflector(writer, events).default_backoff(),
+            listeners: Vec::new(),
+        };
+        (watched, nodes)
+    }
+}
+
+impl<E: Stream<Item = NodeEvent>> NodeWatch<E> {
+    /// All events of the watch, each after its Node is stored. Errors go to the first caller alone, so that each is
+    /// logged once.
+    fn events(&mut self) -> impl Stream<Item = NodeEvent> + Send + use<E> {
+        let (sender, events) = unbounded();
+        self.listeners.push(sender);
+        events
+    }
+
+    /// Watches until `shutdown`, if there is a listener.
+    async fn run(self, shutdown: CancellationToken) {
+        let Self { events, listeners } = self;
+        let Some((first, others)) = listeners.split_first() else {
+            return;
+        };
+        let mut events = pin!(events);
+        while let Some(Some(event)) = shutdown.run_until_cancelled(events.next()).await {
+            if let Ok(event) = &event {
+                for other in others {
+                    // A controller that has ended needs no more events.
+                    let _ = other.unbounded_send(Ok(event.clone()));
+                }
+            }
+            let _ = first.unbounded_send(event);
+        }
+    }
 }
 
 /// Nodes are watched for routes once cloud.conf names a router.
@@ -141,25 +211,17 @@ async fn node_routes(ctx: Arc<Context>, shutdown: CancellationToken) {
     routes::run(&shared, changed, shutdown).await;
 }
 
-async fn services(ctx: Arc<Context>, shutdown: CancellationToken) {
+async fn services(
+    ctx: Arc<Context>,
+    events: impl Stream<Item = NodeEvent> + Send + 'static,
+    nodes: Store<Node>,
+    shutdown: CancellationToken,
+) {
     let api = Api::all(ctx.client.clone());
     let controller =
         watch::controller::<Service>(api, watcher::Config::default(), reports(&ctx, SERVICES));
     let (store, all) = (controller.store(), controller.store());
-    let writer = Writer::<Node>::default();
-    let nodes = writer.as_reader();
-    let events = watch::events::<Node>(
-        Api::all(ctx.client.clone()),
-        watcher::Config::default(),
-        (),
-        nodes.clone(),
-        Skipped::default(),
-        Reports {
-            recorder: None,
-            ..reports(&ctx, SERVICES)
-        },
-    );
-    let touched = wake::watched::changed(reflector(writer, events), service::node_aspects);
+    let touched = wake::watched::changed(events, service::node_aspects);
     let changes = wake::services(&ctx.clouds, store.clone(), ctx.options.cluster_name.clone());
     let settings = wake::settings(ctx.options.settings.clone(), store);
     let (weights, endpoints) = endpoints(&ctx);
@@ -222,11 +284,13 @@ fn endpoints(
     (weights, changed.flatten_stream())
 }
 
-async fn nodes(ctx: Arc<Context>, shutdown: CancellationToken) {
-    let api = Api::all(ctx.client.clone());
-    let controller =
-        watch::controller::<Node>(api, watcher::Config::default(), reports(&ctx, NODES));
-    let store = controller.store();
+async fn nodes(
+    ctx: Arc<Context>,
+    events: impl Stream<Item = NodeEvent> + Send + 'static,
+    store: Store<Node>,
+    shutdown: CancellationToken,
+) {
+    let controller = Controller::for_stream(events.applied_objects(), store.clone());
     let controller = controller.reconcile_on(wake::nodes(ctx.clouds.changes(), store.clone()));
     let settings = Settings {
         name: NODES,

@@ -186,6 +186,15 @@ impl Remote {
         self.with(cluster, |link| link.client_of(self.controller))
     }
 
+    /// The client of the connection itself, whose requests have the name of Cluster API's controllers unless they have
+    /// another one.
+    ///
+    /// # Errors
+    /// If there is no connection.
+    pub fn unnamed(&self, cluster: &ClusterKey) -> Result<Client, NotConnected> {
+        self.with(cluster, |link| link.client.clone())
+    }
+
     /// The Nodes of `cluster`, from the cache, without images and managed fields.
     ///
     /// # Errors

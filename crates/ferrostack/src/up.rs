@@ -286,9 +286,9 @@ fn start_controllers(
         ..PoolOptions::default()
     };
     let managers = simulation.map(|Simulation { auth_url, .. }| Managers {
-        client: operator::client::named(client, "cloud-controller-manager"),
+        client: operator::client::named(client, ccm::NAME),
         clusters: core.clusters.clone(),
-        remote: core.remote.of("cloud-controller-manager"),
+        remote: core.remote.clone(),
         clouds: ccm::Clouds::new(clouds.clone(), &metrics),
         metrics: metrics.clone(),
         auth_url,

@@ -63,23 +63,44 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 ///
 /// A request that sets these itself keeps them. Without a field manager, `managedFields` has `unknown`.
 pub fn named(client: &Client, name: &str) -> Client {
-    let (inner, manager) = (client.clone(), name.to_owned());
-    let agent = format!("{name}/{}", env!("CARGO_PKG_VERSION"));
-    let agent = HeaderValue::try_from(agent).unwrap_or(HeaderValue::from_static("ferrostack"));
-    let service = tower::service_fn(move |mut request: Request<Body>| {
-        let client = inner.clone();
-        let headers = request.headers_mut();
-        headers.entry(USER_AGENT).or_insert_with(|| agent.clone());
-        if let Some(uri) = with_manager(request.method(), request.uri(), &manager) {
-            *request.uri_mut() = uri;
-        }
-        async move { client.send(request).await }
-    });
+    let (inner, name) = (client.clone(), Name::new(name));
+    let service =
+        tower::service_fn(move |request: Request<Body>| sent(inner.clone(), name.set(request)));
     Client::new(service, client.default_namespace()).with_valid_until(*client.valid_until())
 }
 
+/// The User-Agent and the field manager of requests that set none.
+#[derive(Clone)]
+struct Name {
+    agent: HeaderValue,
+    manager: String,
+}
+
+impl Name {
+    fn new(name: &str) -> Self {
+        let agent = format!("{name}/{}", env!("CARGO_PKG_VERSION"));
+        let agent = HeaderValue::try_from(agent);
+        Self {
+            agent: agent.unwrap_or(HeaderValue::from_static("ferrostack")),
+            manager: name.to_owned(),
+        }
+    }
+
+    fn set(&self, mut request: Request<Body>) -> Request<Body> {
+        let headers = request.headers_mut();
+        headers
+            .entry(USER_AGENT)
+            .or_insert_with(|| self.agent.clone());
+        if let Some(uri) = with_manager(request.method(), request.uri(), &self.manager) {
+            *request.uri_mut() = uri;
+        }
+        request
+    }
+}
+
 /// A client that sends all its requests, watches among them, over one connection, if the API server speaks HTTP/2, and whose
-/// requests fail unless an answer begins within `limit` (see [`answered_within`]).
+/// requests fail unless an answer begins within `limit` (see [`answered_within`]). They have `name` (see [`named`]): each
+/// client has a task and a queue of its own, and there may be a thousand of these.
 ///
 /// One of HTTP/1.1 needs a connection with TLS of its own for each watch, and each has its buffers at both ends
 /// (docs/adr/0049). A request that upgrades its connection, such as that of a forwarded port, gets one of HTTP/1.1 of its
@@ -88,10 +109,11 @@ pub fn named(client: &Client, name: &str) -> Client {
 ///
 /// # Errors
 /// The certificates or the credentials of `config` cannot be used.
-pub fn multiplexed(config: Config, limit: Duration) -> Result<Client, kube::Error> {
+pub fn multiplexed(config: Config, name: &str, limit: Duration) -> Result<Client, kube::Error> {
     // What stands between decides which protocol is spoken.
     if config.proxy_url.is_some() || config.tls_server_name.is_some() {
-        return Ok(answered_within(&Client::try_from(config)?, limit));
+        let client = answered_within(&Client::try_from(config)?, limit);
+        return Ok(named(&client, name));
     }
     // Both have the same credentials and the same authorities, in memory once.
     let of_upgrades = config.rustls_client_config()?;
@@ -120,7 +142,9 @@ pub fn multiplexed(config: Config, limit: Duration) -> Result<Client, kube::Erro
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(route);
+    let name = Name::new(name);
     let service = ServiceBuilder::new()
+        .map_request(move |request| name.set(request))
         .map_future(move |answer| within(limit, answer))
         .service(service);
     Ok(Client::new(service, config.default_namespace))

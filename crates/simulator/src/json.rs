@@ -1,14 +1,59 @@
 //! A client for JSON objects of an API server, by path, and their texts.
 
+use apiserver::InProcess;
 use http::{Method, Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
 use kube::Client;
+use kube::core::Status;
 use serde_json::Value;
+use tower::Service as _;
 
 /// A client whose requests have the user agent of a program.
 #[derive(Clone)]
 pub(crate) struct Json {
-    client: Client,
+    server: Server,
     agent: &'static str,
+}
+
+/// Where requests are sent.
+#[derive(Clone)]
+pub(crate) enum Server {
+    Client(Client),
+    /// Without a client, which has a task and a queue of its own.
+    InProcess(InProcess),
+}
+
+impl From<Client> for Server {
+    fn from(client: Client) -> Self {
+        Self::Client(client)
+    }
+}
+
+impl From<InProcess> for Server {
+    fn from(server: InProcess) -> Self {
+        Self::InProcess(server)
+    }
+}
+
+impl Server {
+    async fn send(&self, request: Request<Vec<u8>>) -> kube::Result<Value> {
+        match self {
+            Self::Client(client) => client.request(request).await,
+            Self::InProcess(server) => {
+                let request = request.map(|body| Full::new(body.into()));
+                let Ok(response) = server.clone().call(request).await;
+                let status = response.status();
+                let Ok(body) = response.into_body().collect().await;
+                let body = body.to_bytes();
+                if status.is_success() {
+                    return serde_json::from_slice(&body).map_err(kube::Error::SerdeError);
+                }
+                let answer = serde_json::from_slice::<Status>(&body);
+                let answer = answer.map_err(kube::Error::SerdeError)?;
+                Err(kube::Error::Api(answer.boxed()))
+            }
+        }
+    }
 }
 
 /// A failed request.
@@ -45,13 +90,14 @@ pub(crate) fn text(value: &Value) -> &str {
 }
 
 impl Json {
-    pub(crate) fn new(client: Client, agent: &'static str) -> Self {
-        Self { client, agent }
+    pub(crate) fn new(server: impl Into<Server>, agent: &'static str) -> Self {
+        let server = server.into();
+        Self { server, agent }
     }
 
     /// The same client for another program.
     pub(crate) fn of(&self, agent: &'static str) -> Self {
-        Self::new(self.client.clone(), agent)
+        Self::new(self.server.clone(), agent)
     }
 
     /// The objects of a collection.
@@ -85,7 +131,7 @@ impl Json {
         let request = request
             .body(bytes.unwrap_or_default())
             .map_err(|error| fail(kube::Error::HttpError(error)))?;
-        self.client.request::<Value>(request).await.map_err(fail)
+        self.server.send(request).await.map_err(fail)
     }
 }
 

@@ -3,10 +3,14 @@
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::k8s_openapi::api::apps::v1::DaemonSet;
 use api::k8s_openapi::api::core::v1::ConfigMap;
-use api::k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject as Member};
+use api::k8s_openapi::api::rbac::v1::{
+    ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject as Member,
+};
 use api::kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use api::kube::{self, ResourceExt};
 use api::version::Version;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::observe::{Observation, Reached};
@@ -16,6 +20,8 @@ use crate::kubeadm::{self, ApiVersion};
 
 /// The group of administrators, and its binding (kubeadm).
 const ADMINISTRATORS: &str = "kubeadm:cluster-admins";
+/// The Role for the kubelet's configuration, and its binding (kubeadm).
+const KUBELETS: &str = "kubeadm:kubelet-config";
 /// Annotation that excludes kube-proxy from the update.
 const SKIP_KUBE_PROXY: &str = "controlplane.cluster.x-k8s.io/skip-kube-proxy";
 
@@ -28,6 +34,7 @@ pub(super) async fn before_first_machine(
         return Ok(());
     };
     administrators(subject, workload).await?;
+    kubelets(workload).await?;
     kubeadm_config(subject, workload).await
 }
 
@@ -39,41 +46,95 @@ async fn administrators(subject: &Subject, workload: &Reached) -> Result<(), Con
         return Ok(());
     }
     let bindings: Api<ClusterRoleBinding> = Api::all(workload.client.clone());
-    let read = bindings.get_opt(ADMINISTRATORS).await;
-    let reading = || error::remotely(format!("reading clusterrolebinding {ADMINISTRATORS}"));
-    if read.map_err(reading())?.is_some() {
+    let (kind, binding) = ("clusterrolebinding", binding_of_administrators());
+    ensure(&bindings, kind, ADMINISTRATORS, &binding).await
+}
+
+/// kubeadm on a new machine reads the kubelet's configuration with the rights of the Node.
+async fn kubelets(workload: &Reached) -> Result<(), ControlPlaneError> {
+    let roles: Api<Role> = Api::namespaced(workload.client.clone(), "kube-system");
+    let bindings: Api<RoleBinding> = Api::namespaced(workload.client.clone(), "kube-system");
+    ensure(&roles, "role", KUBELETS, &role_of_kubelets()).await?;
+    ensure(&bindings, "rolebinding", KUBELETS, &binding_of_kubelets()).await
+}
+
+/// Creates the object if there is none with its name.
+async fn ensure<K>(
+    api: &Api<K>,
+    kind: &str,
+    name: &str,
+    object: &K,
+) -> Result<(), ControlPlaneError>
+where
+    K: Clone + std::fmt::Debug + Serialize + DeserializeOwned,
+{
+    let reading = error::remotely(format!("reading {kind} {name}"));
+    if api.get_opt(name).await.map_err(reading)?.is_some() {
         return Ok(());
     }
-    let (params, binding) = (PostParams::default(), binding_of_administrators());
-    match bindings.create(&params, &binding).await {
+    match api.create(&PostParams::default(), object).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
-        Err(source) => {
-            let creating = format!("creating clusterrolebinding {ADMINISTRATORS}");
-            Err(error::remotely(creating)(source))
-        }
+        Err(source) => Err(error::remotely(format!("creating {kind} {name}"))(source)),
     }
 }
 
 /// The binding as kubeadm creates it.
 fn binding_of_administrators() -> ClusterRoleBinding {
-    let group = "rbac.authorization.k8s.io";
     ClusterRoleBinding {
-        metadata: ObjectMeta {
-            name: Some(ADMINISTRATORS.to_owned()),
-            ..ObjectMeta::default()
-        },
-        role_ref: RoleRef {
-            api_group: Some(group.to_owned()),
-            kind: "ClusterRole".to_owned(),
-            name: "cluster-admin".to_owned(),
-        },
-        subjects: Some(vec![Member {
-            api_group: Some(group.to_owned()),
-            kind: "Group".to_owned(),
-            name: ADMINISTRATORS.to_owned(),
-            namespace: None,
+        metadata: named(ADMINISTRATORS),
+        role_ref: refers_to("ClusterRole", "cluster-admin"),
+        subjects: Some(vec![group(ADMINISTRATORS)]),
+    }
+}
+
+/// The Role as kubeadm creates it (`uploadconfig`).
+fn role_of_kubelets() -> Role {
+    Role {
+        metadata: named(KUBELETS),
+        rules: Some(vec![PolicyRule {
+            api_groups: Some(vec![String::new()]),
+            resources: Some(vec!["configmaps".to_owned()]),
+            resource_names: Some(vec!["kubelet-config".to_owned()]),
+            verbs: vec!["get".to_owned()],
+            ..PolicyRule::default()
         }]),
+    }
+}
+
+/// Its binding to the machines that are Nodes, and to those that join.
+fn binding_of_kubelets() -> RoleBinding {
+    let joining = "system:bootstrappers:kubeadm:default-node-token";
+    RoleBinding {
+        metadata: named(KUBELETS),
+        role_ref: refers_to("Role", KUBELETS),
+        subjects: Some(vec![group("system:nodes"), group(joining)]),
+    }
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+fn named(name: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        ..ObjectMeta::default()
+    }
+}
+
+fn refers_to(kind: &str, name: &str) -> RoleRef {
+    RoleRef {
+        api_group: Some(RBAC.to_owned()),
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+fn group(name: &str) -> Member {
+    Member {
+        api_group: Some(RBAC.to_owned()),
+        kind: "Group".to_owned(),
+        name: name.to_owned(),
+        namespace: None,
     }
 }
 

@@ -154,7 +154,7 @@ async fn before_infrastructure(
         began(&mut times(machine).wait_for_pre_drain_hook_start_time, now);
         return Ok(Some(Rung::Wait("WaitingForPreDrainHook", hooks, None)));
     }
-    if let Some(node) = node {
+    if let Some(node) = node.filter(|_| !was_emptied(machine)) {
         if let Some(rung) = empty(ctx, machine, node, now, given_up).await? {
             return Ok(Some(rung));
         }
@@ -364,6 +364,16 @@ fn is_worth_it(
 ) -> bool {
     let last = machine.is_control_plane() && other_control_planes == 0;
     cluster.metadata.deletion_timestamp.is_none() && !control_plane_goes && !last
+}
+
+/// Whether the Node was drained before pre-terminate hooks that are done by now. It is not looked at again: the hook of a
+/// control plane machine removes its etcd member, and requests that the load balancer still sends to its API server fail
+/// until its infrastructure is deleted.
+fn was_emptied(machine: &Machine) -> bool {
+    let status = machine.status.as_ref();
+    let deletion = status.and_then(|status| status.deletion.as_ref());
+    deletion.is_some_and(|times| times.wait_for_pre_terminate_hook_start_time.is_some())
+        && hooks(machine, PRE_TERMINATE).is_none()
 }
 
 /// A message with the remaining hooks of this prefix.

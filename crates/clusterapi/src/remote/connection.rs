@@ -28,7 +28,7 @@ const SYNC_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// An established connection.
 pub(super) struct Link {
-    client: Client,
+    pub(super) client: Client,
     pub(super) nodes: Store<Node>,
 }
 
@@ -137,7 +137,6 @@ impl Task {
         let kubeconfig = self.kubeconfig().await?;
         let connector = &self.remote.inner.connector;
         let client = connector.connect(&self.cluster, &kubeconfig.text).await?;
-        let client = context::named(&client, self.remote.controller);
         probe(&client).await?;
         Ok((client, kubeconfig))
     }

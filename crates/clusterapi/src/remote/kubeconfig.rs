@@ -17,6 +17,9 @@ use super::{ClusterKey, Connector};
 /// How long a workload cluster may take to begin an answer (upstream: 10 s for the whole of it).
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The name of requests that no controller names: probes, and watches of Nodes.
+const NAME: &str = "ferrostack-clusterapi";
+
 /// The name of the Secret with the kubeconfig of `cluster`.
 pub fn secret_name(cluster: &str) -> String {
     format!("{cluster}-kubeconfig")
@@ -49,7 +52,7 @@ impl Connector for KubeconfigConnector {
             // Controllers retry, and report why: an eviction that a budget forbids is a 429, which the client would
             // repeat until the timeout.
             config.default_retry = false;
-            operator::client::multiplexed(config, TIMEOUT)
+            operator::client::multiplexed(config, NAME, TIMEOUT)
                 .map_err(|source| format!("the kubeconfig cannot be used: {source}"))
         }
         .boxed()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use api::core::v1beta2::{Cluster, ClusterPhase, Machine, MachineDeployment, MachinePhase};
 use api::k8s_openapi::api::core::v1::Node;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, DeleteParams, ListParams};
+use api::kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 
 use crate::world::{World, condition, deployment, eventually};
@@ -119,6 +119,12 @@ async fn a_machine_waits_for_its_hooks_before_it_goes() {
             .unwrap()
             .is_some()
     );
+    // What was complete before the hook is not asked for again, even if it no longer were.
+    let attached = json!({"status": {"volumesAttached": [{"name": "v", "devicePath": "d"}]}});
+    Api::<Node>::all(world.workload.clone())
+        .patch_status(&name, &PatchParams::default(), &Patch::Merge(&attached))
+        .await
+        .unwrap();
     let clear = json!({ "metadata": { "annotations": { hook: null } } });
     world.merge::<Machine>(&name, clear).await;
     // Until it is gone, it could be counted as the one worker.

@@ -8,6 +8,7 @@ use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::{Cluster, Machine};
 use api::k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use api::k8s_openapi::api::events::v1::Event;
+use api::k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use api::kube::ResourceExt;
 use api::kube::api::Api;
 use serde_json::json;
@@ -131,6 +132,12 @@ async fn a_new_version_replaces_every_machine() {
         config["ClusterConfiguration"].contains("kubernetesVersion: v1.35.0"),
         "{config:?}"
     );
+    let roles: Api<Role> = Api::namespaced(world.workload.clone(), "kube-system");
+    let bindings: Api<RoleBinding> = Api::namespaced(world.workload.clone(), "kube-system");
+    let name = "kubeadm:kubelet-config";
+    assert!(roles.get_opt(name).await.unwrap().is_some());
+    let binding = bindings.get(name).await.unwrap();
+    assert_eq!(binding.role_ref.name, name);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -89,8 +89,9 @@ impl Managers {
         stop: &CancellationToken,
     ) -> DropGuard {
         let stop = stop.child_token();
-        if let Ok(workload) = self.remote.client(cluster) {
+        if let Ok(workload) = self.remote.unnamed(cluster) {
             let managers = Arc::clone(self);
+            let workload = operator::client::named(&workload, ccm::NAME);
             tasks.spawn(managers.manage(cluster.clone(), workload, stop.clone()));
         }
         stop.drop_guard()

@@ -1,7 +1,7 @@
 //! A client of a workload API server for JSON objects.
 
+use apiserver::InProcess;
 use http::{Method, StatusCode};
-use kube::Client;
 use serde_json::{Value, json};
 
 use super::objects::Manifest;
@@ -16,9 +16,9 @@ pub(crate) struct Api {
 
 impl Api {
     /// A client whose requests have the user agent of `program`.
-    pub(crate) fn new(client: Client, program: &'static str) -> Self {
+    pub(crate) fn new(server: InProcess, program: &'static str) -> Self {
         Self {
-            json: Json::new(client, program),
+            json: Json::new(server, program),
         }
     }
 

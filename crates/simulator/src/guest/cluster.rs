@@ -3,6 +3,7 @@
 
 mod addons;
 mod disruption;
+mod followed;
 mod keeper;
 mod services;
 
@@ -233,7 +234,7 @@ impl Clusters {
                 key: key.clone(),
                 source,
             })?;
-        let client = kube::Client::new(server.in_process(), "default");
+        let in_process = server.in_process();
         let (signals, received) = mpsc::unbounded_channel();
         let cluster = Arc::new(Cluster {
             key: key.clone(),
@@ -243,7 +244,7 @@ impl Clusters {
                 .as_deref()
                 .and_then(|host| host.parse().ok()),
             endpoint_host: opening.endpoint_host,
-            api: Api::new(client.clone(), "kubeadm"),
+            api: Api::new(in_process.clone(), "kubeadm"),
             etcd,
             kubelets,
             services: ServicePorts::default(),
@@ -252,10 +253,10 @@ impl Clusters {
             stop: CancellationToken::new(),
         });
         let ports = Arc::clone(&cluster.services);
-        let services = services::follow(client.clone(), ports, self.ports_changed());
+        let services = services::follow(&in_process, ports, self.ports_changed());
         self.tasks
             .spawn(cluster.stop.clone().run_until_cancelled_owned(services));
-        let keeper = keeper::Keeper::new(client, received, self.node_grace);
+        let keeper = keeper::Keeper::new(in_process, received, self.node_grace);
         self.tasks
             .spawn(cluster.stop.clone().run_until_cancelled_owned(keeper.run()));
         open.insert(key, Arc::clone(&cluster));

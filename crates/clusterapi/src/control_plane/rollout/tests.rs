@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{binding_of_administrators, merged, with_tag};
+use super::{binding_of_administrators, binding_of_kubelets, merged, role_of_kubelets, with_tag};
 
 #[test]
 fn images_get_the_tag_of_the_version() {
@@ -51,4 +51,25 @@ fn administrators_are_bound_as_kubeadm_binds_them() {
         "subjects": [{"apiGroup": group, "kind": "Group", "name": "kubeadm:cluster-admins"}],
     });
     assert_eq!(binding, expected);
+}
+
+#[test]
+fn kubelets_may_read_their_configuration_as_kubeadm_allows_it() {
+    let group = "rbac.authorization.k8s.io";
+    let role = json!({
+        "apiVersion": format!("{group}/v1"),
+        "kind": "Role",
+        "metadata": {"name": "kubeadm:kubelet-config"},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["kubelet-config"], "verbs": ["get"]}],
+    });
+    assert_eq!(json!(role_of_kubelets()), role);
+    let member = |name: &str| json!({"apiGroup": group, "kind": "Group", "name": name});
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"),
+        "kind": "RoleBinding",
+        "metadata": {"name": "kubeadm:kubelet-config"},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "kubeadm:kubelet-config"},
+        "subjects": [member("system:nodes"), member("system:bootstrappers:kubeadm:default-node-token")],
+    });
+    assert_eq!(json!(binding_of_kubelets()), binding);
 }

@@ -65,6 +65,19 @@ fn hooks_are_annotations_below_their_prefix() {
 }
 
 #[test]
+fn a_node_is_not_looked_at_again_after_the_hooks_that_followed_its_drain() {
+    let mut machine = machine(true);
+    assert!(!was_emptied(&machine));
+    times(&mut machine).node_drain_start_time = Some(Time(Timestamp::UNIX_EPOCH));
+    assert!(!was_emptied(&machine), "there was no hook");
+    times(&mut machine).wait_for_pre_terminate_hook_start_time = Some(Time(Timestamp::UNIX_EPOCH));
+    assert!(was_emptied(&machine));
+    let hook = format!("{PRE_TERMINATE}/kcp-cleanup");
+    machine.metadata.annotations = Some([(hook, String::new())].into());
+    assert!(!was_emptied(&machine), "the hook is still there");
+}
+
+#[test]
 fn what_has_begun_keeps_its_time() {
     let at = |second| Timestamp::from_second(second).unwrap();
     let mut time = None;

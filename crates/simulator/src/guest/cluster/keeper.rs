@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use apiserver::InProcess;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::{Stream, StreamExt as _};
@@ -18,8 +19,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{Node, Pod, Secret};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::Client;
-use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates, watcher};
+use kube::runtime::watcher::Event;
+use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates};
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -31,6 +32,7 @@ use super::super::jws;
 use super::super::objects::kubeadm::{PUBLIC, SECRETS};
 use super::super::objects::node::{self, NODES};
 use super::super::objects::pods::{self, COMPONENTS, PODS};
+use super::followed::followed;
 use super::{addons, disruption};
 
 /// The type of the Secrets of bootstrap tokens.
@@ -62,7 +64,7 @@ pub(crate) enum Signal {
 
 /// The task's state.
 pub(crate) struct Keeper {
-    client: Client,
+    server: InProcess,
     api: Api,
     signals: mpsc::UnboundedReceiver<Signal>,
     grace: Duration,
@@ -123,13 +125,13 @@ impl PodOnNode {
 
 impl Keeper {
     pub(crate) fn new(
-        client: Client,
+        server: InProcess,
         signals: mpsc::UnboundedReceiver<Signal>,
         grace: Duration,
     ) -> Self {
-        let api = Api::new(client.clone(), "kube-controller-manager");
+        let api = Api::new(server.clone(), "kube-controller-manager");
         Self {
-            client,
+            server,
             api,
             signals,
             grace,
@@ -146,11 +148,11 @@ impl Keeper {
 
     /// Runs until the cluster is dropped.
     pub(crate) async fn run(mut self) {
-        let mut tokens = std::pin::pin!(token_changes(&self.client));
-        let mut nodes = std::pin::pin!(node_changes(&self.client).ready_chunks(BATCH));
-        let mut pods = std::pin::pin!(pod_changes(&self.client));
-        let mut workloads = std::pin::pin!(workload_changes(&self.client));
-        let mut budgets = std::pin::pin!(budget_changes(&self.client));
+        let mut tokens = std::pin::pin!(token_changes(&self.server));
+        let mut nodes = std::pin::pin!(node_changes(&self.server).ready_chunks(BATCH));
+        let mut pods = std::pin::pin!(pod_changes(&self.server));
+        let mut workloads = std::pin::pin!(workload_changes(&self.server));
+        let mut budgets = std::pin::pin!(budget_changes(&self.server));
         loop {
             let timers = self
                 .expiry
@@ -516,50 +518,39 @@ fn signature_patch(info: &Value, tokens: &[StoredToken], now: Timestamp) -> Map<
 }
 
 /// A stream of the changes of bootstrap tokens.
-fn token_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
-    let secrets = kube::Api::<Secret>::namespaced(client.clone(), "kube-system");
-    watcher(secrets, watcher::Config::default())
-        .default_backoff()
-        .filter_map(|event| async {
-            match event {
-                Ok(watcher::Event::Apply(secret) | watcher::Event::Delete(secret)) => {
-                    (secret.type_.as_deref() == Some(TOKEN)).then_some(())
-                }
-                Ok(watcher::Event::InitDone) => Some(()),
-                _ => None,
+fn token_changes(server: &InProcess) -> impl Stream<Item = ()> + Send + use<> {
+    followed::<Secret>(server, Some("kube-system")).filter_map(|event| async {
+        match event {
+            Event::Apply(secret) | Event::Delete(secret) => {
+                (secret.type_.as_deref() == Some(TOKEN)).then_some(())
             }
-        })
+            Event::InitDone => Some(()),
+            _ => None,
+        }
+    })
 }
 
-/// The changes of Nodes. A relist counts as a deletion, since deletions may have been missed.
-fn node_changes(client: &Client) -> impl Stream<Item = NodeChange> + Send + use<> {
-    let nodes = kube::Api::<Node>::all(client.clone());
-    watcher(nodes, watcher::Config::default())
-        .default_backoff()
-        .filter_map(|event| async move {
-            match event {
-                Ok(watcher::Event::Delete(_) | watcher::Event::InitDone) => {
-                    Some(NodeChange::Deleted)
-                }
-                Ok(watcher::Event::Apply(_)) => Some(NodeChange::Changed),
-                _ => None,
-            }
-        })
+/// The changes of Nodes. A new list counts as a deletion, since deletions may have been missed.
+fn node_changes(server: &InProcess) -> impl Stream<Item = NodeChange> + Send + use<> {
+    followed::<Node>(server, None).filter_map(|event| async move {
+        match event {
+            Event::Delete(_) | Event::InitDone => Some(NodeChange::Deleted),
+            Event::Apply(_) => Some(NodeChange::Changed),
+            _ => None,
+        }
+    })
 }
 
 /// The changes of the workloads of kube-system, except for those of their status only.
-fn workload_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
-    let namespace = "kube-system";
-    let sets = kube::Api::<DaemonSet>::namespaced(client.clone(), namespace);
-    let deployments = kube::Api::<Deployment>::namespaced(client.clone(), namespace);
-    let config = watcher::Config::default;
-    let sets = watcher(sets, config())
-        .default_backoff()
+fn workload_changes(server: &InProcess) -> impl Stream<Item = ()> + Send + use<> {
+    let namespace = Some("kube-system");
+    let sets = followed::<DaemonSet>(server, namespace).map(Ok);
+    let deployments = followed::<Deployment>(server, namespace).map(Ok);
+    let sets = sets
         .applied_objects()
         .predicate_filter(predicates::generation, PredicateConfig::default())
         .map(drop);
-    let deployments = watcher(deployments, config())
-        .default_backoff()
+    let deployments = deployments
         .applied_objects()
         .predicate_filter(predicates::generation, PredicateConfig::default())
         .map(drop);
@@ -567,35 +558,31 @@ fn workload_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
 }
 
 /// The changes of PodDisruptionBudgets, except for those of their status only.
-fn budget_changes(client: &Client) -> impl Stream<Item = ()> + Send + use<> {
-    let budgets = kube::Api::<PodDisruptionBudget>::all(client.clone());
-    watcher(budgets, watcher::Config::default())
-        .default_backoff()
+fn budget_changes(server: &InProcess) -> impl Stream<Item = ()> + Send + use<> {
+    followed::<PodDisruptionBudget>(server, None)
+        .map(Ok)
         .touched_objects()
         .predicate_filter(predicates::generation, PredicateConfig::default())
         .map(drop)
 }
 
 /// The terminating pods, the deletions and the other changes of pods.
-fn pod_changes(client: &Client) -> impl Stream<Item = PodChange> + Send + use<> {
-    let pods = kube::Api::<Pod>::all(client.clone());
-    watcher(pods, watcher::Config::default())
-        .default_backoff()
-        .filter_map(|event| async {
-            let pod = match event {
-                Ok(watcher::Event::Apply(pod) | watcher::Event::InitApply(pod)) => pod,
-                Ok(watcher::Event::Delete(_)) => return Some(PodChange::Deleted),
-                _ => return None,
-            };
-            if pod.metadata.deletion_timestamp.is_none() {
-                return Some(PodChange::Changed);
-            }
-            let (namespace, name) = (pod.metadata.namespace?, pod.metadata.name?);
-            Some(PodChange::Terminating(PodOnNode {
-                path: format!("/api/v1/namespaces/{namespace}/pods/{name}"),
-                node: pod.spec.and_then(|spec| spec.node_name).unwrap_or_default(),
-            }))
-        })
+fn pod_changes(server: &InProcess) -> impl Stream<Item = PodChange> + Send + use<> {
+    followed::<Pod>(server, None).filter_map(|event| async {
+        let pod = match event {
+            Event::Apply(pod) | Event::InitApply(pod) => pod,
+            Event::Delete(_) => return Some(PodChange::Deleted),
+            _ => return None,
+        };
+        if pod.metadata.deletion_timestamp.is_none() {
+            return Some(PodChange::Changed);
+        }
+        let (namespace, name) = (pod.metadata.namespace?, pod.metadata.name?);
+        Some(PodChange::Terminating(PodOnNode {
+            path: format!("/api/v1/namespaces/{namespace}/pods/{name}"),
+            node: pod.spec.and_then(|spec| spec.node_name).unwrap_or_default(),
+        }))
+    })
 }
 
 #[cfg(test)]

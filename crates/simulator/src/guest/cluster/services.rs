@@ -1,16 +1,19 @@
 //! The Services of a workload cluster that its nodes answer on node ports, as kube-proxy does.
 
 use std::collections::{BTreeMap, HashSet};
+use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use apiserver::InProcess;
 use arc_swap::ArcSwap;
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _};
 use k8s_openapi::api::core::v1::Service;
-use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Client, ResourceExt as _};
+use kube::ResourceExt as _;
+use kube::runtime::watcher::Event;
 use tokio::sync::Notify;
-use tracing::debug;
+
+use super::followed::followed;
 
 /// A TCP port of a Service that each node answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,28 +32,37 @@ pub(crate) struct ServicePort {
 pub(crate) type ServicePorts = Arc<ArcSwap<Vec<ServicePort>>>;
 
 /// Follows the Services of the cluster of `client`; `changed` is notified after each change of `ports`.
-pub(super) async fn follow(client: Client, ports: ServicePorts, changed: Arc<Notify>) {
-    let services = kube::Api::<Service>::all(client);
-    let mut events =
-        std::pin::pin!(watcher(services, watcher::Config::default()).default_backoff());
+pub(super) fn follow(
+    server: &InProcess,
+    ports: ServicePorts,
+    changed: Arc<Notify>,
+) -> impl Future<Output = ()> + Send + use<> {
+    kept(followed::<Service>(server, None), ports, changed)
+}
+
+async fn kept(
+    events: impl Stream<Item = Event<Service>>,
+    ports: ServicePorts,
+    changed: Arc<Notify>,
+) {
+    let mut events = std::pin::pin!(events);
     let mut known: BTreeMap<String, Vec<ServicePort>> = BTreeMap::new();
     let mut listed = HashSet::new();
     while let Some(event) = events.next().await {
         match event {
-            Ok(watcher::Event::Init) => listed.clear(),
-            Ok(watcher::Event::InitApply(service)) => {
+            Event::Init => listed.clear(),
+            Event::InitApply(service) => {
                 listed.insert(name(&service));
                 known.insert(name(&service), node_ports(&service));
                 continue;
             }
-            Ok(watcher::Event::InitDone) => known.retain(|name, _| listed.contains(name)),
-            Ok(watcher::Event::Apply(service)) => {
+            Event::InitDone => known.retain(|name, _| listed.contains(name)),
+            Event::Apply(service) => {
                 known.insert(name(&service), node_ports(&service));
             }
-            Ok(watcher::Event::Delete(service)) => {
+            Event::Delete(service) => {
                 known.remove(&name(&service));
             }
-            Err(error) => debug!("watch of Services: {error}"),
         }
         let all: Vec<ServicePort> = known.values().flatten().cloned().collect();
         if **ports.load() != all {
