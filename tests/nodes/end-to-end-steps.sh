@@ -30,11 +30,27 @@ step() {
 	until "$@" >"$run/step" 2>&1; do
 		((SECONDS < until)) || {
 			cat "$run/step" >&2
+			{ consoles; pods; } >&2 || true
 			die "$what: not within the time given"
 		}
 		sleep 0.5
 	done
 	stage "$what"
+}
+
+# consoles: the last lines on the consoles of the servers whose machines are no Nodes.
+consoles() {
+	local server
+	management get machines -o json 2>/dev/null | jq -r '.items[] | select(.status.nodeRef == null) | .spec.providerID // empty | split("/") | last' | while read -r server; do
+		echo "console of $server:"
+		cloud_request demo compute "/servers/$server/action" -H 'Content-Type: application/json' -d '{"os-getConsoleOutput": {"length": 15}}' | jq -r .output
+	done
+}
+
+# pods: those of the cluster that are not ready, and what the Job said.
+pods() {
+	"${kubectl[@]}" get pods -A -o wide --no-headers 2>/dev/null | awk '{ split($3, ready, "/") } ready[1] != ready[2]'
+	"${kubectl[@]}" logs job/ask --all-containers --tail=20 2>/dev/null
 }
 
 # remains: the resources of machines on the host: cgroups, mounts, loop devices, bridges, namespaces.
