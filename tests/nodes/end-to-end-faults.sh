@@ -52,6 +52,7 @@ bad_input() {
 	step "and the fault of its server, and on its console" 30 server_says large- "has $memory MiB of memory, and this machine has"
 	management delete machinedeployment large --wait=false >/dev/null
 	step "the machine without memory is gone" 60 machines_are "$((control_plane + workers))"
+	few_watchers
 	rm -f "$run/stop-asking"
 	asker &
 	local asker=$!
@@ -67,6 +68,21 @@ bad_input() {
 	second_up
 	stage "a second up in the same namespace is refused"
 	step "the first cluster is as it was" 60 cluster_ready
+}
+
+# few_watchers: the host allows hardly more inotify instances than the machines have. The limit is as before after the fault.
+few_watchers() {
+	local limit fault=0
+	limit=$(</proc/sys/fs/inotify/max_user_instances)
+	echo "#cloud-config" >"$run/few"
+	echo "$(($({ find /proc/[0-9]*/fd -lname 'anon_inode:inotify' 2>/dev/null || true; } | wc -l) + 10))" >/proc/sys/fs/inotify/max_user_instances
+	stand_alone few "$run/few" >"$run/step" 2>&1 || fault=1
+	((fault)) || (step "too few inotify instances are in a condition" 60 machine_says few 'fs.inotify.max_user_instances=1024') || fault=1
+	echo "$limit" >/proc/sys/fs/inotify/max_user_instances
+	((fault == 0)) || { cat "$run/step" >&2; die "a machine without inotify instances does not say so"; }
+	step "and the fault of its server, and on its console" 30 server_says few 'fs.inotify.max_user_instances=1024'
+	management delete machine few --wait=false >/dev/null
+	step "the machine without inotify instances is gone" 60 machines_are "$((control_plane + workers))"
 }
 
 # asker: asks the API server through its floating IP each 200 ms, with a new connection each time, and writes down whether

@@ -68,10 +68,13 @@ before() {
 	namespaces >"$run/namespaces-of-the-host"
 	: >"$run/namespaces"
 	remains >"$run/before"
+	watchers=$(</proc/sys/fs/inotify/max_user_instances)
+	((watchers >= 1024)) || echo 1024 >/proc/sys/fs/inotify/max_user_instances
 }
 
 after() {
 	local tries
+	((watchers >= 1024)) || echo "$watchers" >/proc/sys/fs/inotify/max_user_instances
 	for ((tries = 0; tries < 30; tries++)); do
 		# Those of machines that were killed; other machines remove their cgroups.
 		find /sys/fs/cgroup -depth -type d -path '*/machine-*' -newer "$run/before" -exec rmdir {} + 2>/dev/null || true

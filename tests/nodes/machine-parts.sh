@@ -19,6 +19,15 @@ requirements() {
 	wanted=$(field .flavor.memory_mib)
 	available=$(awk '/^MemTotal:/ {print int($2 / 1024)}' /proc/meminfo)
 	((wanted <= available)) || refuse "the flavor has ${wanted} MiB of memory, and this machine has ${available}"
+	watchers
+}
+
+# watchers: each machine has 15 to 20 inotify instances. Without one, its console says nothing, and its kubelet may not start.
+watchers() {
+	local limit used
+	limit=$(</proc/sys/fs/inotify/max_user_instances)
+	used=$({ find /proc/[0-9]*/fd -lname 'anon_inode:inotify' 2>/dev/null || true; } | wc -l)
+	((used + 20 <= limit)) || refuse "a machine watches files by 20 inotify instances, and of $limit that this host allows $used are in use: sysctl -w fs.inotify.max_user_instances=1024"
 }
 
 # image_of_version: selects the root file system with the version of Kubernetes that the name of the server's image ends
