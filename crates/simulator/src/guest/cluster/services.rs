@@ -31,7 +31,7 @@ pub(crate) struct ServicePort {
 /// All node ports of a cluster.
 pub(crate) type ServicePorts = Arc<ArcSwap<Vec<ServicePort>>>;
 
-/// Follows the Services of the cluster of `client`; `changed` is notified after each change of `ports`.
+/// Follows the Services of the cluster of `server`; `changed` is notified after each change of `ports`.
 pub(super) fn follow(
     server: &InProcess,
     ports: ServicePorts,
