@@ -7,6 +7,8 @@
 //! An object that was created or changed without server-side apply has these fields under another manager, too; it is
 //! released from that manager first ([`released`]).
 
+mod timeouts;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{
@@ -17,6 +19,8 @@ use api::names::{
     SET_NAME_LABEL,
 };
 use serde_json::{Map, Value, json};
+
+pub(crate) use timeouts::deletion;
 
 /// The parts of `metadata` that follow a template: names of the fields in `managedFields`.
 const PARTS: [&str; 2] = ["f:labels", "f:annotations"];
@@ -213,9 +217,11 @@ pub(crate) fn reduce(entries: &mut Vec<ManagedFieldsEntry>) {
     entries.shrink_to_fit();
 }
 
-/// Reduces an entry to labels and annotations that are not permanent, unless it was applied; whether any are left.
+/// Reduces an entry to timeouts, and to labels and annotations that are not permanent, unless it was applied; whether
+/// any are left.
 fn keep_parts(entry: &mut ManagedFieldsEntry) -> bool {
     let applied = is_applied(entry);
+    let timeouts = timeouts::claims(entry);
     let mut parts = Map::new();
     for name in PARTS {
         let Some(fields) = fields_mut(entry, name) else {
@@ -229,8 +235,12 @@ fn keep_parts(entry: &mut ManagedFieldsEntry) -> bool {
             parts.insert(name.to_owned(), Value::Object(std::mem::take(fields)));
         }
     }
-    let left = !parts.is_empty();
-    entry.fields_v1 = Some(FieldsV1(json!({ "f:metadata": parts })));
+    let left = !parts.is_empty() || timeouts.is_some();
+    let mut kept = json!({ "f:metadata": parts });
+    if let Some(timeouts) = timeouts {
+        kept["f:spec"] = json!({ "f:deletion": timeouts });
+    }
+    entry.fields_v1 = Some(FieldsV1(kept));
     left
 }
 

@@ -14,6 +14,11 @@ if [[ -n $missing ]]; then
 	fi
 	log=$(mktemp)
 	install() { apt-get -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $missing >"$log" 2>&1 </dev/null; }
+	# apt refuses to begin while an installation that was killed is unfinished; dpkg keeps what it had begun here.
+	if compgen -G '/var/lib/dpkg/updates/[0-9]*' >/dev/null; then
+		say "finishing an installation that was interrupted"
+		DEBIAN_FRONTEND=noninteractive dpkg --configure -a >"$log" 2>&1 </dev/null || true
+	fi
 	say "installing $missing"
 	install || { apt-get -q update >"$log" 2>&1 && install; } || die "apt-get install failed: $(grep '^E: ' "$log" | tail -n 1)"
 	rm -f "$log"

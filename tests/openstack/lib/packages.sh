@@ -59,6 +59,11 @@ install_packages() {
     local options=(--no-install-recommends -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold)
     (
         umask 022
+        # apt refuses to begin while an installation that was killed is unfinished; dpkg keeps what it had begun here.
+        if compgen -G '/var/lib/dpkg/updates/[0-9]*' >/dev/null; then
+            say "finishing an installation that was interrupted"
+            dpkg --configure -a --force-confdef --force-confold >>"$log" 2>&1 </dev/null
+        fi
         apt_get "$log" install -y "${options[@]}" "$@" && exit
         # Package lists that are older than the last point release contain files that the mirror no longer has.
         apt_get "$log" update && apt_get "$log" install -y "${options[@]}" "$@"

@@ -57,14 +57,14 @@ async fn update(
         release(&api, machine, &wanted).await.map_err(action())?;
     }
     if !inplace::is_outdated(&machine.metadata, &wanted, &CONTROL_PLANE)
-        && conformed(subject, &machine.spec) == machine.spec
+        && conformed(subject, machine) == machine.spec
     {
         return Ok(());
     }
     let stored = apply(&api, &desired).await.map_err(action())?;
     // A field that the template lost stays if it was set without server-side apply.
     let mut after = stored.clone();
-    after.spec = conformed(subject, &stored.spec);
+    after.spec = conformed(subject, &stored);
     let patched = patch::object(&api, &stored, &after).await;
     patched.map(drop).map_err(action())
 }
@@ -109,13 +109,13 @@ fn desired(subject: &Subject, machine: &Machine) -> Machine {
     desired
 }
 
-/// `spec` with the fields of the template that can be changed in place.
-fn conformed(subject: &Subject, spec: &MachineSpec) -> MachineSpec {
+/// The spec of `machine` with the fields of the template that can be changed in place.
+fn conformed(subject: &Subject, machine: &Machine) -> MachineSpec {
     let template = &subject.plane.spec.machine_template.spec;
     MachineSpec {
-        deletion: machines::deletion(subject),
+        deletion: inplace::deletion(machine, &machines::deletion(subject), &CONTROL_PLANE),
         readiness_gates: Some(machines::readiness_gates(subject)),
         taints: (!template.taints.is_empty()).then(|| template.taints.clone()),
-        ..spec.clone()
+        ..machine.spec.clone()
     }
 }

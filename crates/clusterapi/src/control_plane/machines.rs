@@ -210,7 +210,7 @@ pub(super) fn machine(
         version: Some(plane.spec.version.clone()),
         failure_domain: failure_domain.map(str::to_owned),
         readiness_gates: Some(readiness_gates(subject)),
-        deletion: deletion(subject),
+        deletion: Some(deletion(subject)),
         taints: (!template.taints.is_empty()).then(|| template.taints.clone()),
         ..MachineSpec::default()
     };
@@ -223,7 +223,7 @@ pub(super) fn machine(
     machine
 }
 
-pub(super) fn deletion(subject: &Subject) -> Option<MachineDeletion> {
+pub(super) fn deletion(subject: &Subject) -> MachineDeletion {
     let mut deletion = subject
         .plane
         .spec
@@ -234,7 +234,7 @@ pub(super) fn deletion(subject: &Subject) -> Option<MachineDeletion> {
         .unwrap_or_default();
     // The default of Machines, so that it is not a difference.
     deletion.node_deletion_timeout_seconds.get_or_insert(10);
-    Some(deletion)
+    deletion
 }
 
 pub(super) fn readiness_gates(subject: &Subject) -> Vec<ConditionGate> {

@@ -126,15 +126,6 @@ fn conformed(machine: &Machine, set: &MachineSet) -> Machine {
     after.spec.min_ready_seconds = template.min_ready_seconds;
     after.spec.taints.clone_from(&template.taints);
     let timeouts = template.deletion.clone().unwrap_or_default();
-    let of_machine = after.spec.deletion.get_or_insert_default();
-    of_machine.node_drain_timeout_seconds = timeouts.node_drain_timeout_seconds;
-    of_machine.node_volume_detach_timeout_seconds = timeouts.node_volume_detach_timeout_seconds;
-    // Admission sets the default on machines; an unset field of the template must not remove it.
-    if timeouts.node_deletion_timeout_seconds.is_some() {
-        of_machine.node_deletion_timeout_seconds = timeouts.node_deletion_timeout_seconds;
-    }
-    if machine.spec.deletion.is_none() && *of_machine == Default::default() {
-        after.spec.deletion = None;
-    }
+    after.spec.deletion = inplace::deletion(machine, &timeouts, &MACHINE_SET);
     after
 }

@@ -3,7 +3,7 @@
 use api::core::v1beta2::{Machine, MachineDeployment, MachineSet};
 use api::kube::ResourceExt;
 use api::kube::api::{Patch, PatchParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::{World, eventually, machine_template, uids};
 
@@ -272,5 +272,49 @@ async fn labels_reach_living_machines_in_place() {
         }
     })
     .await;
+    assert_eq!(uids(&world.list::<Machine>().await), before);
+}
+
+/// Waits until the machines have these timeouts of draining, in any order.
+async fn timeouts(world: &World, what: &str, expected: &[Option<i32>]) {
+    eventually(what, || async {
+        let machines = world.list::<Machine>().await;
+        let of = |machine: &Machine| machine.spec.deletion.as_ref()?.node_drain_timeout_seconds;
+        let mut now: Vec<_> = machines.iter().map(of).collect();
+        now.sort_unstable();
+        let labelled = machines
+            .iter()
+            .all(|machine| machine.labels().contains_key("tier"));
+        if now == expected && labelled {
+            Ok(())
+        } else {
+            Err(format!("{now:?}, {labelled}"))
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drain_timeout_that_a_user_sets_stays_where_the_template_has_none() {
+    let world = World::start().await;
+    world.cluster(2).await;
+    world.settled(2).await;
+    let before = uids(&world.list::<Machine>().await);
+    let first = before.keys().next().unwrap();
+    let mine = json!({ "spec": { "deletion": { "nodeDrainTimeoutSeconds": 60 } } });
+    world.merge::<Machine>(first, mine).await;
+    let template = |template: Value| json!({ "spec": { "template": template } });
+    let label = json!({ "metadata": { "labels": { "tier": "gold" } } });
+    let change = template(label);
+    world.merge::<MachineDeployment>("demo-md", change).await;
+    timeouts(&world, "the user's to stay", &[None, Some(60)]).await;
+    let drain =
+        |seconds: Value| json!({ "spec": { "deletion": { "nodeDrainTimeoutSeconds": seconds } } });
+    let change = template(drain(json!(7)));
+    world.merge::<MachineDeployment>("demo-md", change).await;
+    timeouts(&world, "the template's", &[Some(7), Some(7)]).await;
+    let change = template(drain(Value::Null));
+    world.merge::<MachineDeployment>("demo-md", change).await;
+    timeouts(&world, "none", &[None, None]).await;
     assert_eq!(uids(&world.list::<Machine>().await), before);
 }
