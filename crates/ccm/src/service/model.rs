@@ -106,7 +106,10 @@ impl Model {
             }
             Step::DeleteBroken(_) => panic!("nothing is in ERROR"),
             Step::Adopt { id, tags } => self.balancers.get_mut(&id).unwrap().tags = tags,
-            Step::CreateListener(listener) => self.listener(balancer, *listener),
+            Step::CreateListener(listener) => {
+                assert_eq!(listener.default_pool, None, "Octavia answers with 500");
+                self.listener(balancer, *listener);
+            }
             Step::UpdateListener { id, change } => {
                 let listener = self.listeners.get_mut(&id).unwrap();
                 if let Some(cidrs) = change.allowed_cidrs {

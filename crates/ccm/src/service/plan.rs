@@ -142,10 +142,10 @@ pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step>
         });
         steps
             .extend(in_the_way.map(|(_, branch)| Step::DeleteListener(branch.listener.id.clone())));
-        let pool = listener.default_pool.clone();
+        // Its pool is a request of its own: Octavia takes one inside a listener only in the tree of a new load balancer.
         steps.push(Step::CreateListener(Box::new(ListenerCreate {
             loadbalancer_id: Some(balancer.id.clone()),
-            default_pool: pool.filter(|_| !desired.is_serial),
+            default_pool: None,
             ..listener.clone()
         })));
     }
