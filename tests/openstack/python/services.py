@@ -49,7 +49,7 @@ class World:
 
     def kubectl(self, *arguments, given=None):
         done = subprocess.run([self.options.kubectl, '-n', self.options.name, *arguments], input=given, text=True,
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=PATIENCE + 60)
         if done.returncode != 0:
             raise Wrong('kubectl %s: %s' % (' '.join(arguments), done.stderr.strip()))
         return done.stdout
