@@ -223,12 +223,20 @@ impl Kinds<'_> {
                 status.message
             )),
             Err(kube::Error::Api(_) | kube::Error::Discovery(_)) => Err(format!(
-                "{}: the kind {kind} of {api_version} is not known here",
-                document.place("kind")
+                "{}: {}",
+                document.place("kind"),
+                not_served(group, api_version, kind)
             )),
             Err(other) => Err(operator::words::chain(&other)),
         }
     }
+}
+
+fn not_served(group: &str, api_version: &str, kind: &str) -> String {
+    if (group, kind) == ("cluster.x-k8s.io", "MachinePool") {
+        return "MachinePools are not built: use a MachineDeployment".to_owned();
+    }
+    format!("the kind {kind} of {api_version} is not known here")
 }
 
 #[cfg(test)]
@@ -246,6 +254,19 @@ mod tests {
         let status = json!({"status": "Failure", "message": message, "reason": "Invalid", "code": 422,
                             "details": {"causes": causes}});
         explain(&document(), &serde_json::from_value(status).unwrap())
+    }
+
+    #[test]
+    fn a_machine_pool_is_refused_with_what_to_use_instead() {
+        let of = |group: &str, kind: &str| not_served(group, &format!("{group}/v1beta2"), kind);
+        assert_eq!(
+            of("cluster.x-k8s.io", "MachinePool"),
+            "MachinePools are not built: use a MachineDeployment"
+        );
+        assert_eq!(
+            of("example.com", "MachinePool"),
+            "the kind MachinePool of example.com/v1beta2 is not known here"
+        );
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub enum Step {
     CreateBalancer,
     CreateListener(u16),
     UpdateListener(u16),
+    CreatePool(u16),
     CreateMonitor(u16),
     UpdateMonitor(u16),
     SetMembers(u16),
@@ -81,6 +82,7 @@ impl Step {
             Step::CreateBalancer
             | Step::CreateListener(_)
             | Step::UpdateListener(_)
+            | Step::CreatePool(_)
             | Step::CreateMonitor(_)
             | Step::UpdateMonitor(_)
             | Step::SetMembers(_)
@@ -116,6 +118,7 @@ impl Step {
             Step::CreateBalancer => "CreateLoadBalancer",
             Step::CreateListener(_) => "CreateListener",
             Step::UpdateListener(_) => "UpdateListener",
+            Step::CreatePool(_) => "CreatePool",
             Step::CreateMonitor(_) => "CreateMonitor",
             Step::UpdateMonitor(_) => "UpdateMonitor",
             Step::SetMembers(_) => "UpdateLoadBalancerMembers",
@@ -164,6 +167,7 @@ impl fmt::Display for Step {
             Step::UpdateListener(port) => {
                 write!(f, "change who may connect to the listener for port {port}")
             }
+            Step::CreatePool(port) => write!(f, "create the pool for port {port}"),
             Step::CreateMonitor(port) => write!(f, "create the health monitor for port {port}"),
             Step::UpdateMonitor(port) => write!(f, "change the health monitor for port {port}"),
             Step::SetMembers(port) => write!(f, "set the members of the pool for port {port}"),
@@ -444,6 +448,10 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
                 return;
             }
         }
+        if listener.default_pool_id.is_none() {
+            plan.steps.push(Step::CreatePool(*port));
+            return;
+        }
         let Some(pool) = observed.pool(*port) else {
             continue;
         };
@@ -477,6 +485,7 @@ fn members(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             step,
             Step::CreateListener(_)
                 | Step::UpdateListener(_)
+                | Step::CreatePool(_)
                 | Step::CreateMonitor(_)
                 | Step::UpdateMonitor(_)
         )

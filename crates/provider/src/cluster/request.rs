@@ -50,6 +50,10 @@ pub enum Request {
         id: String,
         change: ListenerUpdate,
     },
+    CreatePool {
+        balancer: String,
+        pool: Box<PoolCreate>,
+    },
     CreateMonitor {
         balancer: String,
         monitor: MonitorCreate,
@@ -148,11 +152,13 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
         Step::CreateListener(port) => {
             let wanted = desired.balancer.as_ref()?;
             let balancer = observed.balancer()?.id.clone();
-            let mut listener = listener(wanted, desired, observed, *port);
-            listener.loadbalancer_id = Some(balancer.clone());
             Request::CreateListener {
+                listener: Box::new(ListenerCreate {
+                    loadbalancer_id: Some(balancer.clone()),
+                    default_pool: None,
+                    ..listener(wanted, desired, observed, *port)
+                }),
                 balancer,
-                listener: Box::new(listener),
             }
         }
         Step::UpdateListener(port) => Request::UpdateListener {
@@ -162,6 +168,14 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
                 allowed_cidrs: allowed_cidrs(desired, observed),
                 ..ListenerUpdate::default()
             },
+        },
+        Step::CreatePool(port) => Request::CreatePool {
+            balancer: observed.balancer()?.id.clone(),
+            pool: Box::new(PoolCreate {
+                listener_id: Some(observed.listener(*port)?.id.clone()),
+                healthmonitor: None,
+                ..pool(desired.balancer.as_ref()?, desired, *port)
+            }),
         },
         Step::CreateMonitor(port) => {
             let mut monitor = monitor(desired.balancer.as_ref()?, desired, *port);
@@ -305,14 +319,10 @@ async fn try_send(inventory: &Inventory, request: &Request) -> Result<()> {
         Request::CreateRules(rules) => inventory.create_rules(rules).await,
         Request::DeleteRule { group, rule } => inventory.delete_rule(group, rule).await,
         Request::CreateBalancer(tree) => inventory.create_load_balancer(tree).await.map(drop),
-        Request::CreateListener { balancer, listener } => {
-            inventory.create_listener(balancer, listener).await?;
-            // Its pool and monitor were created with it.
-            for kind in [Kind::Pools, Kind::Monitors, Kind::Members] {
-                inventory.stale(kind);
-            }
-            Ok(())
-        }
+        Request::CreateListener { balancer, listener } => inventory
+            .create_listener(balancer, listener)
+            .await
+            .map(drop),
         Request::UpdateListener {
             balancer,
             id,
@@ -321,6 +331,12 @@ async fn try_send(inventory: &Inventory, request: &Request) -> Result<()> {
             .update_listener(balancer, id, change)
             .await
             .map(drop),
+        Request::CreatePool { balancer, pool } => {
+            inventory.create_pool(balancer, pool).await?;
+            // The listener has a default pool now.
+            inventory.stale(Kind::Listeners);
+            Ok(())
+        }
         Request::CreateMonitor { balancer, monitor } => {
             inventory.create_monitor(balancer, monitor).await?;
             inventory.stale(Kind::Pools);
@@ -670,27 +686,30 @@ fn listener(
     observed: &Observed,
     port: u16,
 ) -> ListenerCreate {
-    let name = desired.names.listener(port);
+    ListenerCreate {
+        name: desired.names.listener(port),
+        protocol: "TCP".to_owned(),
+        protocol_port: port,
+        allowed_cidrs: allowed_cidrs(desired, observed).filter(|all| !all.is_empty()),
+        tags: desired.tags.clone(),
+        default_pool: Some(pool(wanted, desired, port)),
+        ..ListenerCreate::default()
+    }
+}
+
+fn pool(wanted: &Balancer, desired: &Desired, port: u16) -> PoolCreate {
     let algorithm = if wanted.is_ovn() {
         "SOURCE_IP_PORT"
     } else {
         "ROUND_ROBIN"
     };
-    ListenerCreate {
-        name: name.clone(),
+    PoolCreate {
+        name: desired.names.listener(port),
         protocol: "TCP".to_owned(),
-        protocol_port: port,
-        allowed_cidrs: allowed_cidrs(desired, observed).filter(|all| !all.is_empty()),
+        lb_algorithm: algorithm.to_owned(),
+        healthmonitor: (!wanted.is_ovn()).then(|| monitor(wanted, desired, port)),
         tags: desired.tags.clone(),
-        default_pool: Some(PoolCreate {
-            name,
-            protocol: "TCP".to_owned(),
-            lb_algorithm: algorithm.to_owned(),
-            healthmonitor: (!wanted.is_ovn()).then(|| monitor(wanted, desired, port)),
-            tags: desired.tags.clone(),
-            ..PoolCreate::default()
-        }),
-        ..ListenerCreate::default()
+        ..PoolCreate::default()
     }
 }
 

@@ -2,7 +2,9 @@
 
 use api::infra::v1beta2::OpenStackCluster;
 use openstack::Service;
+use openstack::loadbalancer::LoadBalancing;
 use serde_json::json;
+use simulator::world::Listener;
 
 use crate::world::{World, eventually};
 
@@ -140,6 +142,57 @@ async fn a_change_of_the_allowed_cidrs_reaches_the_listener_and_clearing_them_op
         match listeners.iter().all(|one| one.allowed_cidrs.is_empty()) {
             true => Ok(()),
             false => Err(format!("{listeners:?}")),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_listener_deleted_in_the_cloud_comes_back_with_its_pool_monitor_and_members() {
+    let mut world = World::start().await;
+    let balancer = json!({"apiServer": {"managedLoadBalancer": {"additionalPorts": [8443]}}});
+    world.cluster(balancer).await;
+    world.cluster_ready().await;
+    world.machine("cp-0", true, json!({})).await;
+    world.machine_ready("cp-0").await;
+    let before = two_listeners_with_members(&world).await;
+    world.kill().await;
+    let session = world.session().await;
+    let cloud = session.load_balancer();
+    let project = &before[0].project_id;
+    let listeners = cloud.listeners(project).await.unwrap();
+    let gone = listeners.iter().find(|one| one.protocol_port == 8443);
+    let gone = gone.unwrap();
+    cloud.delete_listener(&gone.id).await.unwrap();
+    is_idle(&cloud, &before[0].load_balancer_id).await;
+    let pool = gone.default_pool_id.as_deref().unwrap();
+    cloud.delete_pool(pool).await.unwrap();
+    is_idle(&cloud, &before[0].load_balancer_id).await;
+    world.run();
+    let after = two_listeners_with_members(&world).await;
+    assert_ne!(after, before);
+    for pool in cloud.pools(project).await.unwrap() {
+        assert_ne!(pool.healthmonitor_id, None);
+    }
+}
+
+async fn two_listeners_with_members(world: &World) -> Vec<Listener> {
+    eventually("two listeners with members", || async {
+        let listeners = world.cloud.world().borrow().listeners.clone();
+        let serve = |one: &Listener| !one.members.is_empty();
+        match listeners.len() == 2 && listeners.iter().all(serve) {
+            true => Ok(listeners),
+            false => Err(format!("{listeners:?}")),
+        }
+    })
+    .await
+}
+
+async fn is_idle(cloud: &LoadBalancing, id: &str) {
+    eventually("an idle load balancer", || async {
+        match cloud.status(id).await.unwrap().provisioning_status {
+            status if status == "ACTIVE" => Ok(()),
+            status => Err(status),
         }
     })
     .await;

@@ -199,6 +199,9 @@ fn create(call: &mut Call<'_>) -> Answer {
     }
     part::sound(call, ATTRIBUTES, &given)?;
     status::mutable(call, &balancer)?;
+    if given.given("default_pool") {
+        return Err(part::not_in_a_tree());
+    }
     let doc = create_in(call, &balancer, &given)?;
     status::lock(call, &balancer);
     Ok(Reply::with(

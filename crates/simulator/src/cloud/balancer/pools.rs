@@ -165,6 +165,10 @@ fn create(call: &mut Call<'_>) -> Answer {
         check_protocol(listener.text("protocol"), given.text("protocol"))?;
     }
     status::mutable(call, &balancer)?;
+    let members = given.get("members").and_then(Value::as_array);
+    if members.is_some_and(|members| !members.is_empty()) || given.given("healthmonitor") {
+        return Err(part::not_in_a_tree());
+    }
     let mut doc = create_in(call, &balancer, &given)?;
     doc.remove("listener_id");
     call.state.edit(Kind::Pool, doc.text("id"), |doc| {

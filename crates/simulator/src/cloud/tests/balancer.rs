@@ -123,6 +123,28 @@ async fn refusals_are_octavias() {
             400,
             "protocol_port",
         ),
+        // Parts inside a part are created with a load balancer only.
+        (
+            "listeners",
+            json!({"listener": {"loadbalancer_id": lb, "protocol": "TCP", "protocol_port": 81,
+                "default_pool": {"protocol": "TCP", "lb_algorithm": "ROUND_ROBIN"}}}),
+            500,
+            "_sa_instance_state",
+        ),
+        (
+            "pools",
+            json!({"pool": {"loadbalancer_id": lb, "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN",
+                "members": [{"address": "10.6.0.9", "protocol_port": 80}]}}),
+            500,
+            "_sa_instance_state",
+        ),
+        (
+            "pools",
+            json!({"pool": {"loadbalancer_id": lb, "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN",
+                "healthmonitor": {"type": "TCP", "delay": 2, "timeout": 1, "max_retries": 1}}}),
+            500,
+            "_sa_instance_state",
+        ),
         (
             "listeners",
             json!({"listener": {"loadbalancer_id": lb, "protocol": "HTTP", "protocol_port": 80}}),

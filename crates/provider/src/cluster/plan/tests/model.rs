@@ -130,35 +130,45 @@ impl Model {
         }];
         let vip = self.vip(balancer);
         compatible(&vip, create.allowed_cidrs.as_deref().unwrap_or_default());
-        let pool = create.default_pool.as_ref().unwrap();
-        let pool_id = self.id("pool");
-        let monitor = pool.healthmonitor.as_ref().map(|monitor| {
-            let id = self.id("monitor");
-            self.monitors.push(lb::Monitor {
-                id: id.clone(),
-                delay: monitor.delay,
-                timeout: monitor.timeout,
-                max_retries: monitor.max_retries,
-                max_retries_down: monitor.max_retries_down,
-                ..Default::default()
-            });
-            id
-        });
-        self.pools.push(lb::Pool {
-            id: pool_id.clone(),
-            healthmonitor_id: monitor,
-            loadbalancers: references.clone(),
-            ..Default::default()
-        });
+        let pool = create.default_pool.as_ref();
+        let default_pool_id = pool.map(|pool| self.pool(balancer, pool));
         let id = self.id("listener");
         self.listeners.push(lb::Listener {
             id,
             protocol_port: create.protocol_port,
             allowed_cidrs: create.allowed_cidrs.clone().unwrap_or_default(),
-            default_pool_id: Some(pool_id),
+            default_pool_id,
             loadbalancers: references,
             ..Default::default()
         });
+    }
+
+    fn pool(&mut self, balancer: &str, create: &lb::PoolCreate) -> String {
+        let id = self.id("pool");
+        let monitor = create.healthmonitor.as_ref();
+        let healthmonitor_id = monitor.map(|monitor| self.monitor(monitor));
+        self.pools.push(lb::Pool {
+            id: id.clone(),
+            healthmonitor_id,
+            loadbalancers: vec![lb::Reference {
+                id: balancer.to_owned(),
+            }],
+            ..Default::default()
+        });
+        id
+    }
+
+    fn monitor(&mut self, create: &lb::MonitorCreate) -> String {
+        let id = self.id("monitor");
+        self.monitors.push(lb::Monitor {
+            id: id.clone(),
+            delay: create.delay,
+            timeout: create.timeout,
+            max_retries: create.max_retries,
+            max_retries_down: create.max_retries_down,
+            ..Default::default()
+        });
+        id
     }
 
     #[allow(clippy::too_many_lines)] // One arm for each request.
@@ -316,6 +326,7 @@ impl Model {
             }
             Request::CreateListener { balancer, listener } => {
                 self.changing(&balancer);
+                assert_eq!(listener.default_pool, None, "Octavia answers with 500");
                 self.listener(&balancer, &listener);
             }
             Request::UpdateListener {
@@ -330,7 +341,21 @@ impl Model {
                 let listener = self.listeners.iter_mut().find(|l| l.id == id).unwrap();
                 listener.allowed_cidrs = cidrs;
             }
-            Request::CreateMonitor { .. } => unreachable!("monitors come with the tree"),
+            Request::CreatePool { balancer, pool } => {
+                self.changing(&balancer);
+                assert_eq!(pool.healthmonitor, None, "Octavia answers with 500");
+                let id = self.pool(&balancer, &pool);
+                let listener = pool.listener_id.as_ref().unwrap();
+                let listener = self.listeners.iter_mut().find(|l| l.id == *listener);
+                listener.unwrap().default_pool_id = Some(id);
+            }
+            Request::CreateMonitor { balancer, monitor } => {
+                self.changing(&balancer);
+                let id = self.monitor(&monitor);
+                let pool = monitor.pool_id.as_ref().unwrap();
+                let pool = self.pools.iter_mut().find(|p| p.id == *pool).unwrap();
+                pool.healthmonitor_id = Some(id);
+            }
             Request::UpdateMonitor {
                 balancer,
                 id,
