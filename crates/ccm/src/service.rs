@@ -320,7 +320,7 @@ async fn converge(
         return Ok(Action::await_change());
     }
     // Before the nodes are listed, all members would be removed.
-    if shared.nodes.wait_until_ready().await.is_err() {
+    if !operator::store::listed(&shared.nodes).await {
         return Ok(Action::requeue(FALLBACK));
     }
     let nodes = shared.nodes.state();

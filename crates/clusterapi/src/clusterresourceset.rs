@@ -79,7 +79,7 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     let apply = operator::controller::run(controller, reconcile, runner, settings);
     let both = async move {
         // Without the bindings, everything would be applied again. Fails at shutdown only.
-        if known.wait_until_ready().await.is_ok() {
+        if operator::store::listed(&known).await {
             futures::join!(apply, cleanup);
         }
     };

@@ -12,6 +12,7 @@ use api::providers::Provider;
 use operator::client;
 use operator::controller::Settings;
 use operator::events::Recorder;
+use operator::store::listed;
 use operator::watch::Reports;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -105,10 +106,10 @@ impl Context {
     /// Waits until the shared caches are synced, or until shutdown.
     pub async fn synced(&self) {
         let mut synced = Box::pin(async {
-            let _ = self.clusters.store().wait_until_ready().await;
-            let _ = self.machines.store().wait_until_ready().await;
-            let _ = self.machinesets.store().wait_until_ready().await;
-            let _ = self.machinedeployments.store().wait_until_ready().await;
+            listed(self.clusters.store()).await;
+            listed(self.machines.store()).await;
+            listed(self.machinesets.store()).await;
+            listed(self.machinedeployments.store()).await;
         });
         let patient = async {
             while tokio::time::timeout(SYNC_PATIENCE, &mut synced)

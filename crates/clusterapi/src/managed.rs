@@ -23,6 +23,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
 use operator::finalizer;
+use operator::store::listed;
 use topology::desired::{Input, desired};
 use topology::names::OWNED_LABEL;
 use topology::upgrade::{self, UPGRADE_CONCURRENCY};
@@ -82,7 +83,7 @@ pub(crate) fn run(
     let work = operator::controller::run(controller, reconcile, runner, settings);
     let work = async move {
         // A class that is not known yet would be reported as missing. Fails at shutdown only.
-        if known.0.wait_until_ready().await.is_ok() && known.1.wait_until_ready().await.is_ok() {
+        if listed(&known.0).await && listed(&known.1).await {
             work.await;
         }
     };

@@ -19,6 +19,7 @@ use tracing::{debug, error, warn};
 
 use crate::metrics::Metrics;
 use crate::retry::{Failures, Retry, When};
+use crate::store::polled_until_listed;
 use crate::words::chain;
 
 /// The interval in which every object is reconciled without a change; a reconcile returns it for an object that is at
@@ -190,7 +191,8 @@ async fn run_with<K, C, E, F, Fut>(
             None => Action::await_change(),
         }
     };
-    controller
+    let store = controller.store();
+    let running = controller
         .with_config(Config::default().concurrency(concurrency))
         .graceful_shutdown_on(async move { shutdown.cancelled().await })
         .run(reconcile, on_error, ctx)
@@ -207,8 +209,8 @@ async fn run_with<K, C, E, F, Fut>(
                 _ => {}
             }
             std::future::ready(())
-        })
-        .await;
+        });
+    polled_until_listed(store, running).await;
 }
 
 #[cfg(test)]

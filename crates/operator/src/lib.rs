@@ -10,6 +10,7 @@
 //!   patch       the smallest status patch, guarded by resourceVersion
 //!   client      clients with a User-Agent and a field manager
 //!   decode      objects that may not be decodable
+//!   store       waits for watches that have not listed their kind yet
 //!   watch       watches that skip such objects, with an event and a metric
 //!   events      events for `kubectl describe`
 //!   metrics     reconcile counters and durations
@@ -31,6 +32,7 @@ pub mod health;
 pub mod metrics;
 pub mod patch;
 pub mod retry;
+pub mod store;
 pub mod watch;
 pub mod webhook;
 pub mod words;

@@ -68,8 +68,8 @@ impl View {
     /// Waits until every watch has listed its kind.
     pub(crate) async fn ready(&self) {
         for kind in self.kinds.iter() {
-            // An error means that the watches have ended, and with them the controller.
-            let _ = kind.store.wait_until_ready().await;
+            // If the watches have ended, so has the controller.
+            operator::store::listed(&kind.store).await;
         }
     }
 

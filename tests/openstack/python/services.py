@@ -486,6 +486,13 @@ def handed_over(world):
         with open(os.path.join(world.options.work, log)) as file:
             seen = file.read().count(words)
         assert_that(seen >= count, '%s of %s in %s' % (seen, count, log))
+    def plain():
+        _, listeners = world.tree('http')
+        seen = [world.listener(it['id'])['protocol'] for it in listeners.values()]
+        assert_that(seen == ['HTTP', 'HTTP'], seen)
+    # The Go manager does not have this annotation, and would want other listeners.
+    world.annotate('http', port_protocols=None)
+    eventually('listeners without port-protocols', plain)
     services = [it['metadata']['name'] for it in world.get('services')['items']]
     before = eventually('load balancers that are ACTIVE', settled)
     world.manager.stop()

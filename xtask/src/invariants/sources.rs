@@ -61,6 +61,12 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        what: "waits for a store as kube does, which wakes one of those that wait",
+        words: &["wait_until_ready"],
+        within: &["crates/"],
+        except: &[("crates/operator/src/store.rs", "the one place")],
+    },
+    Rule {
         what: "does I/O, or reads the clock",
         words: &[
             "std::fs",

@@ -64,7 +64,7 @@ async fn repeat(shared: &Shared, changed: &Notify, shutdown: CancellationToken) 
     let failures = Failures::default();
     // Without the list of Nodes, all routes would be removed.
     tokio::select! {
-        listed = shared.nodes.wait_until_ready() => if listed.is_err() {
+        listed = operator::store::listed(&shared.nodes) => if !listed {
             return;
         },
         () = shutdown.cancelled() => return,

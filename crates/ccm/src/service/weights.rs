@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use api::k8s_openapi::api::core::v1::Service;
 use api::k8s_openapi::api::discovery::v1::EndpointSlice;
-use futures::FutureExt;
 use kube::ResourceExt;
 use kube::runtime::reflector::Store;
 use parking_lot::Mutex;
@@ -156,8 +155,7 @@ impl Weights {
             since.get_or_insert(now);
             is_first
         });
-        let is_read = self.slices.wait_until_ready().now_or_never();
-        if is_read.is_none_or(|read| read.is_err()) {
+        if !operator::store::is_listed(&self.slices) {
             let since = *self.wanted.borrow();
             let waited = since.map_or(Duration::ZERO, |since| now.duration_since(since));
             return Current {

@@ -80,8 +80,8 @@ impl Sources {
     /// Waits for both lists, after which what has not changed need not be read. Without them, everything is read.
     async fn ready(&self) {
         let both = async {
-            let _ = self.configmaps.wait_until_ready().await;
-            let _ = self.secrets.wait_until_ready().await;
+            operator::store::listed(&self.configmaps).await;
+            operator::store::listed(&self.secrets).await;
         };
         let _ = tokio::time::timeout(PATIENCE, both).await;
     }
