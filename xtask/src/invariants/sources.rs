@@ -149,6 +149,10 @@ const RULES: &[Rule] = &[
                 "crates/operator/src/election.rs",
                 "leader election is a task of its own, not a worker",
             ),
+            (
+                "crates/operator/src/store.rs",
+                "the first list of a watch, without which nothing can be reconciled",
+            ),
         ],
     },
 ];
