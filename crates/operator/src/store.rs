@@ -1,6 +1,6 @@
 //! Stores of watches that may not have listed their kind yet.
 //!
-//! kube's `Store::wait_until_ready` remembers the last waker alone (`DelayedInit` polls one `oneshot::Receiver`, as of kube 3): of
+//! kube's `Store::wait_until_ready` remembers the last waker alone (`DelayedInit` polls one `oneshot::Receiver`, as of kube 5): of
 //! several tasks that wait for one store, one continues and the others wait for ever. A controller does not reconcile their
 //! objects again either, since it takes them as running.
 
