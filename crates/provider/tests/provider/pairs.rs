@@ -125,13 +125,14 @@ async fn pairs_that_neutron_rejects_are_a_condition_until_they_are_corrected() {
     let world = World::start().await;
     let port = worker(&world).await;
     let fault = json!({"service": "network", "method": "PUT", "route": "/v2.0/ports/{id}",
-        "count": 1, "status": 400, "message": "Invalid input for allowed_address_pairs"});
+        "status": 400, "message": "Invalid input for allowed_address_pairs"});
     world.fault(fault).await;
     set(&world, &["10.6.0.101"]).await;
     let condition = world
         .machine_says("md-0", "InstanceReady", "allowed_address_pairs")
         .await;
     assert_eq!(condition.reason, "PortUpdateFailed");
+    world.mend().await;
     has(&world, &port, &["10.6.0.101"]).await;
     world.machine_ready("md-0").await;
 }

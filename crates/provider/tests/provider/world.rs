@@ -119,15 +119,26 @@ impl World {
 
     /// Adds a fault to the cloud.
     pub(crate) async fn fault(&self, rule: Value) {
-        let request = http::Request::post(format!("{URL}/_simulator/faults"))
-            .header("content-type", "application/json");
-        let request = request.body(bytes::Bytes::from(rule.to_string())).unwrap();
+        let faults = http::Request::post(format!("{URL}/_simulator/faults"));
+        self.control(faults, rule.to_string(), 201).await;
+    }
+
+    /// Removes all faults of the cloud.
+    pub(crate) async fn mend(&self) {
+        let faults = http::Request::delete(format!("{URL}/_simulator/faults"));
+        self.control(faults, String::new(), 204).await;
+    }
+
+    /// Sends a request of the operator of the cloud.
+    async fn control(&self, request: http::request::Builder, body: String, status: u16) {
+        let request = request.header("content-type", "application/json");
+        let request = request.body(bytes::Bytes::from(body)).unwrap();
         let transport = InProcess::new(self.cloud.router(URL));
         let answer = transport
             .send(request, Duration::from_secs(60))
             .await
             .unwrap();
-        assert_eq!(answer.status(), 201, "{answer:?}");
+        assert_eq!(answer.status(), status, "{answer:?}");
     }
 
     /// Replaces an object by one with the same status, but without its annotations and finalizers, as tools do that

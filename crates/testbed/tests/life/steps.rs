@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment};
-use api::k8s_openapi::api::core::v1::Pod;
+use api::k8s_openapi::api::core::v1::{Node, Pod};
 use api::k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::ResourceExt;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use testbed::eventually;
 
@@ -107,6 +107,7 @@ impl Life {
         });
         let before = names(&self.world.list::<Machine>().await);
         if budget {
+            crowd(&self.world.workload().await).await;
             self.budget(json!({"minAvailable": 2, "maxUnavailable": null}))
                 .await;
         }
@@ -162,7 +163,7 @@ impl Life {
             });
             match messages.find(|message| message.contains("cannot be evicted")) {
                 Some(message) => Ok(message),
-                None => Err(format!("{:?}", names(&machines))),
+                None => Err(told(world, &machines).await),
             }
         });
         let message = world
@@ -245,6 +246,55 @@ impl World {
 
 pub(crate) fn names<K: ResourceExt>(objects: &[K]) -> BTreeSet<String> {
     objects.iter().map(ResourceExt::name_any).collect()
+}
+
+/// Moves CoreDNS to the nodes of the control plane. These are drained before the image of CoreDNS changes; with it the
+/// Pods move, possibly to new nodes, and no drain of a worker would find one.
+async fn crowd(client: &Client) {
+    let nodes = Api::<Node>::all(client.clone());
+    let workers = ListParams::default().labels("!node-role.kubernetes.io/control-plane");
+    let workers = names(&nodes.list(&workers).await.unwrap().items);
+    let cordon = async |on: bool| {
+        for name in &workers {
+            let patch = Patch::Merge(json!({"spec": {"unschedulable": on}}));
+            let params = PatchParams::default();
+            nodes.patch(name, &params, &patch).await.unwrap();
+        }
+    };
+    cordon(true).await;
+    let pods = World::of::<Pod>(client, "kube-system");
+    eventually("CoreDNS on the control plane", || async {
+        let selected = ListParams::default().labels("k8s-app=kube-dns");
+        let selected = pods.list(&selected).await.unwrap().items;
+        let node = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+        let elsewhere = |pod: &&Pod| node(pod).is_none_or(|node| workers.contains(&node));
+        let elsewhere: Vec<_> = selected.iter().filter(elsewhere).collect();
+        for pod in &elsewhere {
+            let (name, params) = (pod.name_any(), DeleteParams::default());
+            drop(pods.delete(&name, &params).await);
+        }
+        if elsewhere.is_empty() && selected.len() == 2 {
+            Ok(())
+        } else {
+            Err(format!("{selected:?}"))
+        }
+    })
+    .await;
+    cordon(false).await;
+}
+
+/// The machines, and what the control plane says of itself.
+async fn told(world: &World, machines: &[Machine]) -> String {
+    let machines = machines.iter().map(|machine| {
+        let (name, version) = (machine.name_any(), &machine.spec.version);
+        let deleting = api::conditions::find(machine.conditions(), "Deleting");
+        let deleting = deleting.map(|found| found.message.as_str());
+        format!("{name} {version:?} {deleting:?}")
+    });
+    let machines = machines.collect::<Vec<_>>().join("\n  ");
+    let plane = world.api::<KubeadmControlPlane>().get("demo").await;
+    let status = plane.map(|plane| plane.status.unwrap_or_default().conditions);
+    format!("\n  {machines}\n{status:#?}")
 }
 
 /// What differs from `wanted`, or is being changed.
