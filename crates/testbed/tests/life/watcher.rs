@@ -47,6 +47,8 @@ impl Watcher {
         let (client, guests) = (world.client.clone(), world.guests.clone());
         let task = tokio::spawn(async move {
             let machines: Api<Machine> = Api::namespaced(client, NAMESPACE);
+            // The first member is listed before it runs.
+            let mut has_begun = false;
             loop {
                 tokio::time::sleep(PERIOD).await;
                 let before = *bounds.lock();
@@ -56,6 +58,7 @@ impl Watcher {
                 let etcds = guests.etcds().await;
                 let members: Vec<_> = etcds.iter().flat_map(|etcd| etcd.members()).collect();
                 let quorum = etcds.iter().all(|etcd| etcd.takes_writes().is_ok());
+                has_begun |= quorum && !members.is_empty();
                 let names = |keep: &dyn Fn(&Machine) -> bool| -> Vec<String> {
                     let kept = list.items.iter().filter(|machine| keep(machine));
                     kept.map(ResourceExt::name_any).collect()
@@ -74,7 +77,7 @@ impl Watcher {
                 if members.len() > before.control_plane {
                     notes.push(format!("etcd has {members:?}: {before:?}"));
                 }
-                if before.quorum && !quorum {
+                if before.quorum && has_begun && !quorum {
                     notes.push(format!("etcd has no quorum: {members:?}"));
                 }
             }
