@@ -11,7 +11,10 @@ die() {
 }
 began=${EPOCHREALTIME/./}
 last=$began
-since() { echo "$(((${EPOCHREALTIME/./} - $1) / 1000))e-3"; }
+since() {
+	local tenths=$(((${EPOCHREALTIME/./} - $1) / 100000))
+	echo "$((tenths / 10)).$((tenths % 10))"
+}
 stage() {
 	printf '%-34s %7.1f s   load %s\n' "$1" "$(since "$last")" "$(cut -d' ' -f1 /proc/loadavg)"
 	last=${EPOCHREALTIME/./}
