@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
-"""Validates and loads what `openstack config` prints: `load.py DIRECTORY` with `files` and `options.json` in it."""
+"""Validates and loads what `openstack config` prints: `load.py DIRECTORY`, with `files` and `options.json` in each of its
+directories. A process for each service loads its modules once."""
+import contextlib
+import io
 import json
+import logging
 import pathlib
 import re
 import subprocess
 import sys
 
-from oslo_config import cfg, generator
+from oslo_config import cfg, generator, validator
 
 work = pathlib.Path(sys.argv[1])
 sys.path.insert(0, str(work))
 import generate  # noqa: E402
 
+# It warns of each name of a group that it writes otherwise.
+logging.getLogger("oslo_config.generator").setLevel(logging.ERROR)
 # Sections that an option of Glance names; the validator does not know them.
 NAMED = ["os_glance_staging_store", "os_glance_tasks_store"]
 
@@ -31,15 +37,26 @@ def split(text):
 def validate(path, namespaces):
     # It cannot have `backlog` of both oslo.service and Neutron; nothing that we set is in the former.
     namespaces = [namespace for namespace in namespaces if namespace != "oslo.service.wsgi"]
-    command = ["oslo-config-validator", "--fatal-warnings", "--input-file", str(path)]
+    arguments = ["validator", "--fatal-warnings", "--input-file", str(path)]
     for namespace in namespaces:
-        command += ["--namespace", namespace]
+        arguments += ["--namespace", namespace]
     for group in NAMED:
-        command += ["--exclude-group", group]
-    done = subprocess.run(command, capture_output=True, text=True)
-    output = done.stdout + done.stderr
-    if done.returncode:
-        raise SystemExit(f"oslo-config-validator on {path.name}:\n{output}")
+        arguments += ["--exclude-group", group]
+    output = io.StringIO()
+    # It tells what it found by the log.
+    handler = logging.StreamHandler(output)
+    logging.getLogger().addHandler(handler)
+    # Those of the namespace that is left out.
+    unknown = {option.dest for _, groups in generator._list_opts(["oslo.service.wsgi"]) for _, options in groups for option in options}
+    before, sys.argv = sys.argv, arguments
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        found = validator.main()
+    sys.argv = before
+    logging.getLogger().removeHandler(handler)
+    if found:
+        lines = (line for line in output.getvalue().splitlines() if line.split(" ")[0].removeprefix("DEFAULT/") not in unknown)
+        return [f"oslo-config-validator on {path.parent.name}/{path.name}: {line}" for line in lines]
+    return []
 
 
 def registered(namespaces):
@@ -74,22 +91,21 @@ def known(namespaces):
     return [namespace for namespace in namespaces if namespace in names]
 
 
-def load(service):
-    """Validates and loads the files of one service; returns how many values were compared."""
+def load(place, service):
+    """Validates and loads the files of one service of a spec; returns how many values were compared, and what is wrong."""
     # Some modules read the global configuration while they are imported.
     cfg.CONF([], default_config_files=[], default_config_dirs=[], prog="load")
-    files = split((work / "files").read_text())
+    files = split((place / "files").read_text())
     _, namespaces = generate.SERVICES[service["name"]]
     namespaces = known(namespaces)
     paths = []
     for path, content in files.items():
         if path.startswith(f"/etc/{service['name']}/"):
-            paths.append(work / path.strip("/").replace("/", "_"))
+            paths.append(place / path.strip("/").replace("/", "_"))
             paths[-1].write_text(content)
     if len(paths) != 2:
         raise SystemExit(f"{service['name']}: {len(paths)} files")
-    for path in paths:
-        validate(path, namespaces)
+    problems = [problem for path in paths for problem in validate(path, namespaces)]
     conf = registered(namespaces)
     arguments = [argument for path in paths for argument in ("--config-file", str(path))]
     conf(arguments, default_config_files=[], default_config_dirs=[], prog=service["name"])
@@ -98,31 +114,42 @@ def load(service):
         section, name = option["section"], option["name"]
         if section in NAMED:
             continue
-        place = conf if section == "DEFAULT" else conf[section]
-        # The options of an authentication plugin are registered by the plugin itself.
-        if not hasattr(place, name):
-            if name in generate.plugin("password"):
-                continue
-            raise SystemExit(f"{service['name']} does not load [{section}] {name}")
-        loaded, written = text(place[name]), option["value"].replace(", ", ",")
+        group = conf if section == "DEFAULT" else conf[section]
+        where = f"{place.name}: {service['name']} [{section}] {name}"
+        try:
+            # Some lists have to be in brackets.
+            loaded, written = text(group[name]), option["value"].replace(", ", ",").strip("[]")
+        except cfg.NoSuchOptError:
+            # The options of an authentication plugin are registered by the plugin itself.
+            if name not in generate.plugin("password"):
+                problems.append(f"{where} is not loaded")
+            continue
+        except cfg.ConfigFileValueError as error:
+            problems.append(f"{where}: {option['value']!r} is rejected: {error.msg if hasattr(error, 'msg') else error}")
+            continue
         if loaded.replace(".0", "") != written.replace(".0", ""):
-            raise SystemExit(f"{service['name']} [{section}] {name}: {written!r} was written, {loaded!r} is loaded")
+            problems.append(f"{where}: {written!r} was written, {loaded!r} is loaded")
         checked += 1
-    return checked
+    if checked < 10:
+        raise SystemExit(f"only {checked} options of {service['name']} were compared")
+    return checked, problems
 
 
 def main():
-    document = json.loads((work / "options.json").read_text())
+    specs = sorted(place.parent for place in work.glob("*/options.json"))
+    documents = [json.loads((place / "options.json").read_text())["services"] for place in specs]
     if len(sys.argv) > 2:
-        [service] = [service for service in document["services"] if service["name"] == sys.argv[2]]
-        checked = load(service)
-        print(f"{service['name']}: {checked} of {len(service['options'])} options loaded as written")
-        if checked < 10:
-            raise SystemExit(f"only {checked} options were compared")
-        return
+        checked, every, problems = 0, 0, []
+        for place, services in zip(specs, documents):
+            [service] = [service for service in services if service["name"] == sys.argv[2]]
+            compared, wrong = load(place, service)
+            checked, problems = checked + compared, problems + wrong
+            every += len(service["options"])
+        print(f"{sys.argv[2]}: {checked} of {every} options of {len(specs)} clouds loaded as written")
+        raise SystemExit("\n".join(problems) if problems else 0)
     # A process for each: the projects register different options of the same name in one global configuration.
-    for service in document["services"]:
-        subprocess.run([sys.executable, __file__, str(work), service["name"]], check=True)
+    done = [subprocess.run([sys.executable, __file__, str(work), service["name"]]) for service in documents[0]]
+    raise SystemExit(max(it.returncode for it in done))
 
 
 if __name__ == "__main__":

@@ -42,6 +42,8 @@ TYPES = {
     "host address value": "host", "host domain value": "host", "ip address value": "address", "range value": "range",
     "unknown value": "string", "IPv4 zone prefix": "integer", "IPv6 zone prefix": "integer",
 }
+# Types of Neutron that take multiples of a number only.
+PREFIXES = {"IPv4 zone prefix": range(8, 25, 8), "IPv6 zone prefix": range(4, 125, 4)}
 
 
 def generated(namespaces):
@@ -72,7 +74,43 @@ def options(namespaces):
     return groups
 
 
-def line(option):
+def limits(namespaces):
+    """What values the type of an option takes, as far as the generator does not print it: by section and name."""
+    from oslo_config import cfg, generator, types
+
+    # Some modules read the global configuration while they are imported.
+    cfg.CONF([], default_config_files=[], default_config_dirs=[], prog="generate")
+    found = []
+    for _, groups in generator._list_opts(namespaces):
+        for group, registered in groups:
+            section = getattr(group, "name", group) or "DEFAULT"
+            for option in registered:
+                kind, entry = option.type, {}
+                if isinstance(kind, types.List) and kind.bounds:
+                    entry["bounds"] = True
+                if getattr(kind, "regex", None):
+                    entry["pattern"] = kind.regex.pattern
+                if getattr(kind, "schemes", None):
+                    entry["schemes"] = sorted(kind.schemes)
+                if getattr(kind, "max_length", None):
+                    entry["max_length"] = kind.max_length
+                if entry:
+                    found.append((section, option.dest, entry))
+    return found
+
+
+def limited(namespaces):
+    """`limits` of a process of its own: the projects register different options of the same name."""
+    known = {entry.name for entry in importlib.metadata.entry_points(group="oslo.config.opts")}
+    wanted = [namespace for namespace in namespaces if namespace in known]
+    command = [sys.executable, __file__, "--limits", *wanted]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}: {done.stderr}")
+    return {(section, name): entry for section, name, entry in json.loads(done.stdout.splitlines()[-1])}
+
+
+def line(option, limit):
     kind = TYPES.get(option["type"])
     if kind is None:
         raise SystemExit(f"unknown type of {option['name']}: {option['type']}")
@@ -81,6 +119,8 @@ def line(option):
         if option[key] is not None:
             entry[key] = option[key]
     choices = [choice[0] for choice in option["choices"] or []]
+    if option["type"] in PREFIXES:
+        choices = list(PREFIXES[option["type"]])
     if choices:
         entry["choices"] = choices
     # The default of the machine that runs the generator can hold its paths, processors and host name; then the project
@@ -95,7 +135,7 @@ def line(option):
                       ("mutable", "mutable")):
         if option[flag]:
             entry[key] = True
-    return entry
+    return {**entry, **limit}
 
 
 def plugin(name):
@@ -146,9 +186,10 @@ def main():
     auth = plugin("password")
     for service, (distribution, namespaces) in SERVICES.items():
         groups = options(namespaces)
+        limit = limited(namespaces)
         sections = {}
         for name, group in sorted(groups.items()):
-            table = {option["dest"]: line(option) for option in group["opts"]}
+            table = {option["dest"]: line(option, limit.get((name, option["dest"]), {})) for option in group["opts"]}
             # An authentication section takes the options of the plugin that auth_type names.
             if "auth_type" in table:
                 table = {**auth, **table}
@@ -165,4 +206,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "--limits":
+        print(json.dumps(limits(sys.argv[2:])))
+    else:
+        main()

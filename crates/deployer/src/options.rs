@@ -32,6 +32,14 @@ pub struct OptionEntry {
     pub max: Option<f64>,
     /// The only values, when there are any. A null is the absent value.
     pub choices: Vec<Json>,
+    /// Whether a list is written in brackets.
+    pub bounds: bool,
+    /// The regular expression of which a match is found in each value.
+    pub pattern: Option<String>,
+    /// The only schemes of a URI, when there are any.
+    pub schemes: Vec<String>,
+    /// The highest number of characters.
+    pub max_length: Option<usize>,
     /// Default, where it is the same on every machine.
     pub default: Option<Json>,
     /// Earlier names, as section (empty: the same one) and name.

@@ -158,7 +158,7 @@ pub fn configure(service: Service, parameters: &Parameters) -> Config {
 /// The configuration without the user's options.
 pub(crate) fn ours(service: Service, parameters: &Parameters) -> Config {
     match service {
-        Service::Keystone => keystone::configuration(),
+        Service::Keystone => keystone::configuration(parameters),
         Service::Glance => glance::configuration(parameters),
         Service::Placement => placement::configuration(parameters),
         Service::Nova => nova::configuration(parameters),

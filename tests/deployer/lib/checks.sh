@@ -102,7 +102,8 @@ check_edge() {
 	outside image save --file "$work/saved" probe
 	cmp -s "$work/saved" <(client image save probe) || die "images differ at the edge"
 	[[ $(stat -c %s "$work/saved") == 65536 ]] || die "the image has $(stat -c %s "$work/saved") bytes"
-	from_outside curl -sSf --cacert "$authority" "https://$public:6080/vnc_lite.html" | grep -q noVNC || die "the page of consoles is not at the edge"
+	from_outside curl -sSf --cacert "$authority" "https://$public:6080/vnc_lite.html" >"$work/console"
+	grep -q noVNC "$work/console" || die "the page of consoles is not at the edge"
 	! from_outside curl -sSf "https://$public:5000/v3" >/dev/null 2>&1 || die "the certificate of the edge is trusted without its authority"
 	say "the edge has every public endpoint, by TLS"
 	check_user_outside
@@ -121,7 +122,8 @@ check_user_outside() {
 	state=$(outside server create --flavor tiny --image outside --network outside --wait outside -f value -c status || true)
 	[[ $state == *ACTIVE ]] || die "the server that was made through the edge is ${state:-not there}: $(outside server show outside -f value -c fault)"
 	url=$(outside console url show --novnc outside -f value -c url)
-	from_outside curl -sSf --cacert "$authority" "$url" | grep -q noVNC || die "there is no page of a console at $url"
+	from_outside curl -sSf --cacert "$authority" "$url" >"$work/console"
+	grep -q noVNC "$work/console" || die "there is no page of a console at $url"
 	check_dashboard
 	# Nobody listens behind the console of an imaginary guest: the proxy answers, and then closes the connection.
 	token=${url##*%3D}
@@ -144,7 +146,8 @@ check_dashboard() {
 	status=$(browse "$site/auth/login/")
 	[[ $status == '200 ' ]] || die "the page of the dashboard's login answers $status: $(head -c 300 "$page")"
 	style=$(grep -o '/static/dashboard/css/[^"]*\.css' "$page" | head -n 1 || true)
-	from_outside curl -sSf --cacert "$authority" --head "$site$style" | grep -qi '^content-type: text/css' || die "the dashboard has no style at ${style:-any path}"
+	from_outside curl -sSf --cacert "$authority" --head "$site$style" >"$work/style"
+	grep -qi '^content-type: text/css' "$work/style" || die "the dashboard has no style at ${style:-any path}"
 	printf 'csrfmiddlewaretoken=%s&region=%s&username=admin&password=%s' "$(hidden csrfmiddlewaretoken)" "$(hidden region)" "$(password identity-admin)" >"$work/form"
 	status=$(browse --referer "$site/auth/login/" --data "@$work/form" "$site/auth/login/")
 	[[ $status == "302 $site/"* ]] || die "the login at the dashboard answers $status: $(grep -A 3 -i 'alert\|error' "$page" | head -c 500)"

@@ -120,8 +120,9 @@ controller() {
 	parameters >"$work/cloud.yaml"
 	up -f "$work/cloud.yaml" --on this-machine || die "openstack up failed"
 	stage "openstack up"
+	# What is deleted may be there until the garbage collector has passed.
 	versions() { kubectl get secrets,configmaps,services,persistentvolumeclaims,statefulsets,deployments -o json |
-		jq -S '[.items[] | {kind, name: .metadata.name, generation: .metadata.generation, managers: [.metadata.managedFields[]? | select(.manager == "ferrostack-openstack")]}]'; }
+		jq -S '[.items[] | select(.metadata.deletionTimestamp | not) | {kind, name: .metadata.name, generation: .metadata.generation, managers: [.metadata.managedFields[]? | select(.manager == "ferrostack-openstack")]}]'; }
 	versions=$(versions)
 	up -f "$work/cloud.yaml" --kubeconfig "$KUBECONFIG" >"$work/again" || die "openstack up failed the second time: $(tail -n 3 "$work/again")"
 	grep -q 'nothing is written' "$work/again" || die "it is not said that nothing is written: $(<"$work/again")"

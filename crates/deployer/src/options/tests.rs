@@ -148,6 +148,61 @@ fn values_are_judged_by_type_limits_and_choices() {
     }
 }
 
+#[test]
+fn values_are_judged_by_pattern_scheme_and_length_and_some_lists_get_brackets() {
+    let table = Release::Epoxy.table(Service::Nova).unwrap();
+    let entry = |section, name| table.find(section, name).unwrap().entry;
+    let period = entry("DEFAULT", "instance_usage_audit_period");
+    assert_eq!(
+        period.value(&json!("day@3")),
+        Ok(Value::Text("day@3".to_owned()))
+    );
+    assert_eq!(
+        period.value(&json!("fortnight")),
+        Err("is `fortnight`; it does not match ^(hour|month|day|year)(@([0-9]+))?$".to_owned())
+    );
+    let proxy = entry("vmware", "serial_port_proxy_uri");
+    assert!(proxy.value(&json!("telnets://proxy:8000")).is_ok());
+    assert_eq!(
+        proxy.value(&json!("https://proxy:8000")),
+        Err("is `https://proxy:8000`; it takes a URI of telnet, telnets".to_owned())
+    );
+    let table = Release::Epoxy.table(Service::Glance).unwrap();
+    let methods = table.find("DEFAULT", "enabled_import_methods").unwrap();
+    let text = |text: &str| Ok(Value::Text(text.to_owned()));
+    let given = json!(["glance-direct", "web-download"]);
+    let entry = methods.entry;
+    assert_eq!(entry.value(&given), text("[glance-direct,web-download]"));
+    for given in ["web-download", "[web-download]"] {
+        assert_eq!(entry.value(&json!(given)), text("[web-download]"));
+    }
+    let table = Release::Epoxy.table(Service::Neutron).unwrap();
+    let zone = table.find("agent", "availability_zone").unwrap().entry;
+    assert!(zone.value(&json!("z".repeat(255))).is_ok());
+    assert_eq!(
+        zone.value(&json!("z".repeat(256))),
+        Err("has more than 255 characters".to_owned())
+    );
+}
+
+#[test]
+fn every_pattern_of_a_table_compiles() {
+    let mut count = 0;
+    for release in Release::ALL {
+        for service in Service::ALL {
+            let table = release.table(service);
+            let sections = table.iter().flat_map(|table| table.sections.values());
+            for (name, entry) in sections.flatten() {
+                if let Some(pattern) = &entry.pattern {
+                    assert!(regex::Regex::new(pattern).is_ok(), "{name}: {pattern}");
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert!(count > 6, "{count}");
+}
+
 fn any_json() -> impl Strategy<Value = Json> {
     let text = prop_oneof![
         any::<String>(),

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use regex::Regex;
 use serde_json::Value as Json;
 
 use super::{Kind, OptionEntry};
@@ -18,10 +19,10 @@ impl OptionEntry {
             (Kind::List | Kind::Multi, Json::Array(items)) => {
                 let items: Result<Vec<String>, String> =
                     items.iter().map(|item| self.text(item)).collect();
-                Ok(if self.kind == Kind::Multi {
-                    Value::Multi(items?)
-                } else {
-                    Value::List(items?)
+                Ok(match (self.kind, self.bounds) {
+                    (Kind::Multi, _) => Value::Multi(items?),
+                    (_, true) => Value::Text(format!("[{}]", items?.join(","))),
+                    _ => Value::List(items?),
                 })
             }
             (Kind::Dict, Json::Object(pairs)) => pairs
@@ -32,7 +33,15 @@ impl OptionEntry {
             (_, Json::Array(_)) => Err(format!("is a list; it takes {}", self.takes())),
             (_, Json::Object(_)) => Err(format!("is a map; it takes {}", self.takes())),
             (Kind::Multi, one) => Ok(Value::Multi(vec![self.text(one)?])),
-            (_, one) => Ok(Value::Text(self.text(one)?)),
+            (_, one) => Ok(Value::Text(self.bounded(self.text(one)?))),
+        }
+    }
+
+    /// The text of a list, in brackets where these have to be.
+    fn bounded(&self, text: String) -> String {
+        match self.bounds && !text.starts_with('[') {
+            true => format!("[{text}]"),
+            false => text,
         }
     }
 
@@ -65,15 +74,38 @@ impl OptionEntry {
             }
             Kind::Address => drop(text.parse::<IpAddr>().map_err(|_| wrong())?),
             Kind::Host => host(text).then_some(()).ok_or_else(wrong)?,
-            Kind::Uri => text.contains(':').then_some(()).ok_or_else(wrong)?,
+            Kind::Uri => self.scheme(text).then_some(()).ok_or_else(wrong)?,
             Kind::String | Kind::List | Kind::Dict | Kind::Multi | Kind::Range => {}
         }
+        self.form(text)?;
         let chosen =
             |choice: &Json| scalar(choice).is_ok_and(|choice| choice.eq_ignore_ascii_case(text));
         if self.choices.is_empty() || self.choices.iter().any(chosen) {
             Ok(())
         } else {
             Err(wrong())
+        }
+    }
+
+    /// Whether a URI has a scheme, and one that the option takes.
+    fn scheme(&self, text: &str) -> bool {
+        let scheme = text.split_once(':').map(|(scheme, _)| scheme);
+        scheme.is_some_and(|it| self.schemes.is_empty() || self.schemes.iter().any(|one| one == it))
+    }
+
+    /// The length of a text, and its pattern.
+    fn form(&self, text: &str) -> Result<(), String> {
+        if let Some(most) = self.max_length.filter(|most| text.chars().count() > *most) {
+            return Err(format!("has more than {most} characters"));
+        }
+        // A test compiles every pattern of the tables.
+        let pattern = self
+            .pattern
+            .as_deref()
+            .and_then(|it| Some((it, Regex::new(it).ok()?)));
+        match pattern.filter(|(_, regex)| !regex.is_match(text)) {
+            Some((pattern, _)) => Err(format!("is `{text}`; it does not match {pattern}")),
+            None => Ok(()),
         }
     }
 
@@ -105,6 +137,9 @@ impl OptionEntry {
             Kind::List => "a list",
             Kind::Dict => "a map",
             Kind::Port => "a port",
+            Kind::Uri if !self.schemes.is_empty() => {
+                return format!("a URI of {}", self.schemes.join(", "));
+            }
             Kind::Uri => "a URI",
             Kind::Multi => "one or more strings",
             Kind::Host => "a host name or IP address",

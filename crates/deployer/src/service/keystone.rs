@@ -7,9 +7,11 @@ use super::definition::{
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::{CREDENTIAL, FERNET, Held};
+use crate::parameters::Parameters;
+use crate::release::Release;
 
 /// The configuration. Fernet and credential keys are Secrets, mounted as directories.
-pub(super) fn configuration() -> Config {
+pub(super) fn configuration(parameters: &Parameters) -> Config {
     let mut config = Config::default();
     config.logging();
     config.database("database", "keystone", "keystone");
@@ -29,10 +31,19 @@ pub(super) fn configuration() -> Config {
     config.require("cache", "enabled", "true", cache);
     config.require("cache", "backend", "dogpile.cache.memcached", cache);
     config.require("cache", "memcache_servers", "memcached:11211", cache);
-    // Otherwise Keystone cuts longer ones and logs a warning for each login.
-    let why = "bcrypt reads no more of a password";
-    config.preset("identity", "max_password_length", "54", why);
-    config.preset("DEFAULT", "strict_password_check", "true", why);
+    // Longer ones are not rejected: Keystone itself makes them for application credentials, and with every change of a
+    // user it takes the hash of the password for one.
+    match parameters.release {
+        // With the default Keystone warns with each login that it cuts longer ones.
+        Release::Zed => {
+            let why = "bcrypt reads no more of a password";
+            config.preset("identity", "max_password_length", "54", why);
+        }
+        Release::Epoxy => {
+            let why = "bcrypt alone reads 72 bytes of a password";
+            config.preset("identity", "password_hash_algorithm", "bcrypt_sha256", why);
+        }
+    }
     config.preset(
         "oslo_messaging_notifications",
         "driver",

@@ -2,6 +2,18 @@ use super::*;
 use crate::config::Value;
 use crate::release::Release;
 
+/// Keystone makes longer ones itself, and takes the hash of a user's password for one when the user is changed.
+#[test]
+fn keystone_rejects_no_password_for_its_length() {
+    for release in Release::ALL {
+        let config = configure(Service::Keystone, &Parameters::of(release));
+        let strict = config.get("DEFAULT", "strict_password_check");
+        assert!(strict.is_none(), "{release}");
+        let hash = config.get("identity", "password_hash_algorithm");
+        assert_eq!(hash.is_some(), release == Release::Epoxy, "{release}");
+    }
+}
+
 #[test]
 fn no_password_is_in_the_public_file_and_each_is_in_the_secret_one() {
     for release in Release::ALL {

@@ -163,7 +163,7 @@ impl Life {
             });
             match messages.find(|message| message.contains("cannot be evicted")) {
                 Some(message) => Ok(message),
-                None => Err(told(world, &machines).await),
+                None => Err(machines_and_plane(world, &machines).await),
             }
         });
         let message = world
@@ -284,7 +284,7 @@ async fn crowd(client: &Client) {
 }
 
 /// The machines, and what the control plane says of itself.
-async fn told(world: &World, machines: &[Machine]) -> String {
+async fn machines_and_plane(world: &World, machines: &[Machine]) -> String {
     let machines = machines.iter().map(|machine| {
         let (name, version) = (machine.name_any(), &machine.spec.version);
         let deleting = api::conditions::find(machine.conditions(), "Deleting");
