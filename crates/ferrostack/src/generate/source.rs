@@ -185,6 +185,17 @@ impl Source {
             ),
         ] {
             match given {
+                // A number that the template states itself.
+                Some(value)
+                    if variable.ends_with("_COUNT")
+                        && value != default
+                        && !source.has(variable) =>
+                {
+                    anyhow::bail!(
+                        "template {} has no {variable}, so that {flag} {value} would change nothing: leave the flag out, or take another template",
+                        source.name
+                    );
+                }
                 Some(value) => source.set(variable, &value, Origin::Flag(flag)),
                 None if !default.is_empty() => {
                     source.set_missing(variable, &default, Origin::Default);

@@ -65,7 +65,7 @@ fn every_flavor_renders_to_objects_of_one_cluster() {
         ("capi-v1beta1", 3),
     ] {
         let options = ClusterOptions {
-            control_plane_machine_count: Some(3),
+            control_plane_machine_count: Some(control_planes),
             worker_machine_count: Some(2),
             target_namespace: Some("team".to_owned()),
             ..options(flavor)
@@ -146,6 +146,19 @@ fn what_is_missing_or_wrong_is_said_at_once() {
     for name in ["", "Upper", "a_b", "-a", "a-", "a..b", &"a".repeat(64)] {
         assert!(check_name(name).is_err(), "{name}");
     }
+}
+
+#[test]
+fn a_number_of_machines_that_the_template_does_not_take_is_refused() {
+    let options = ClusterOptions {
+        control_plane_machine_count: Some(3),
+        ..options("without-lb")
+    };
+    let error = cluster("x", &options, false, &Environment::with(&SET)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "template flavor without-lb has no CONTROL_PLANE_MACHINE_COUNT, so that --control-plane-machine-count 3 would change nothing: leave the flag out, or take another template"
+    );
 }
 
 #[test]
