@@ -9,7 +9,7 @@ kill_controller() {
 	"$node" forward "$public" 443 5000 6080 8774 8778 9292 9696
 	while :; do
 		((SECONDS < patience)) || die "after $kills kills the cloud is not ready: $(tail -n 3 "$work/killed")"
-		(cd "$root" && exec "$binary" openstack up -f "$work/cloud.yaml" --kubeconfig "$KUBECONFIG" --exit-when-ready) >>"$work/killed" 2>>"$work/up.log" &
+		(cd "$root" && exec "$binary" --log rollout=debug,deployer=debug,operator=debug openstack up -f "$work/cloud.yaml" --kubeconfig "$KUBECONFIG" --exit-when-ready) >>"$work/killed" 2>>"$work/up.log" &
 		pid=$!
 		while kill -0 "$pid" 2>/dev/null; do
 			now=$(kubectl get openstack cloud -o json 2>/dev/null | jq '[.status.steps[]? | select(.phase == "Ready")] | length' || echo "$before")
