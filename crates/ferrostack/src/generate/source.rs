@@ -116,6 +116,25 @@ pub(crate) struct Source {
     values: BTreeMap<String, Value>,
 }
 
+/// The replicas that the documents of a kind in a template state as numbers.
+fn stated(template: &str, kind: &str) -> u32 {
+    let is_of_kind = |document: &&str| {
+        let mut lines = document.lines();
+        lines.any(|line| line.strip_prefix("kind: ") == Some(kind))
+    };
+    let number = |document: &str| {
+        let mut lines = document.lines();
+        lines.find_map(|line| {
+            line.strip_prefix("  replicas: ")?
+                .trim()
+                .parse::<u32>()
+                .ok()
+        })
+    };
+    let documents = template.split("\n---").filter(is_of_kind);
+    documents.filter_map(number).sum()
+}
+
 impl Source {
     /// A template with the values of environment and configuration file, in this order.
     pub(crate) fn plain(
@@ -155,6 +174,14 @@ impl Source {
             Some(text) => text,
             None => flavor(options)?,
         };
+        let planes = stated(&text.text, "KubeadmControlPlane").to_string();
+        let deployed = stated(&text.text, "MachineDeployment").to_string();
+        // A number other than that of a template which states it itself.
+        let ignored = |variable: &str, value: &str| match variable {
+            "CONTROL_PLANE_MACHINE_COUNT" => value != planes,
+            "WORKER_MACHINE_COUNT" => value != deployed,
+            _ => false,
+        };
         let mut source = Self::plain(text, options.config.as_deref(), environment)?;
         source.set("CLUSTER_NAME", cluster, Origin::Argument);
         let count = |count: Option<u32>| count.map(|count| count.to_string());
@@ -185,12 +212,7 @@ impl Source {
             ),
         ] {
             match given {
-                // A number that the template states itself.
-                Some(value)
-                    if variable.ends_with("_COUNT")
-                        && value != default
-                        && !source.has(variable) =>
-                {
+                Some(value) if !source.has(variable) && ignored(variable, &value) => {
                     anyhow::bail!(
                         "template {} has no {variable}, so that {flag} {value} would change nothing: leave the flag out, or take another template",
                         source.name

@@ -159,6 +159,14 @@ fn a_number_of_machines_that_the_template_does_not_take_is_refused() {
         error.to_string(),
         "template flavor without-lb has no CONTROL_PLANE_MACHINE_COUNT, so that --control-plane-machine-count 3 would change nothing: leave the flag out, or take another template"
     );
+    // The number that it has.
+    let options = ClusterOptions {
+        control_plane_machine_count: Some(1),
+        ..options
+    };
+    let environment = Environment::with(&SET);
+    let parsed = Source::new("x", &options, None, &environment, (3, 0));
+    assert!(parsed.is_ok(), "{:?}", parsed.err());
 }
 
 #[test]
