@@ -54,6 +54,8 @@ def validate(path, namespaces):
     sys.argv = before
     logging.getLogger().removeHandler(handler)
     if found:
+        if not output.getvalue():
+            raise SystemExit(f"oslo-config-validator rejects {path}, and does not say why")
         lines = (line for line in output.getvalue().splitlines() if line.split(" ")[0].removeprefix("DEFAULT/") not in unknown)
         return [f"oslo-config-validator on {path.parent.name}/{path.name}: {line}" for line in lines]
     return []

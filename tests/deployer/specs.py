@@ -26,7 +26,6 @@ def value(option, rand):
     """A value that the table accepts; None if it cannot say one."""
     kind, default = option["type"], option.get("default")
     if option.get("choices"):
-        # Each choice is a string of one line, as the file has it.
         choices = [it for it in option["choices"] if it not in (None, "")]
         return rand.choice(choices) if choices else None
     if kind == "boolean":
