@@ -38,7 +38,7 @@ pub(super) fn removed(graph: &Graph, observed: &Observed<'_>) -> (Vec<Reference>
 }
 
 /// Whether an object holds what cannot be made again.
-fn is_data(reference: &Reference) -> bool {
+pub(super) fn is_data(reference: &Reference) -> bool {
     match reference.kind {
         ObjectKind::PersistentVolumeClaim => true,
         ObjectKind::Secret => SECRETS.iter().any(|(name, _)| *name == reference.name),
@@ -71,12 +71,12 @@ fn last_configuration<'a>(
     newest.into_values().map(|(_, it)| it).collect()
 }
 
-/// What is left of a cloud with this uid, in groups that are deleted one after the other: the steps of `graph` in
-/// reverse order and, with `purge`, volumes, passwords and keys. Passwords come last, because they tell the uid.
+/// What is left of a cloud with this uid, in groups that are deleted one after the other: first the steps that no other
+/// needs, then those that only these needed, and so on; with `purge`, volumes, passwords and keys at the end. Passwords
+/// come last, because they tell the uid.
 pub fn removal(graph: &Graph, uid: &str, objects: &[Json], purge: bool) -> Vec<Vec<Reference>> {
-    let steps = graph.steps.iter().enumerate();
-    let ranks: BTreeMap<&str, usize> = steps.map(|(rank, it)| (it.name.as_str(), rank)).collect();
-    let mut groups: BTreeMap<std::cmp::Reverse<usize>, Vec<Reference>> = BTreeMap::new();
+    let depths = depths(graph);
+    let mut groups: BTreeMap<Option<usize>, Vec<Reference>> = BTreeMap::new();
     let (mut volumes, mut keys) = (Vec::new(), Vec::new());
     for object in objects.iter().filter(|it| label(it, UID) == Some(uid)) {
         let Some(reference) = Reference::of(object) else {
@@ -89,10 +89,9 @@ pub fn removal(graph: &Graph, uid: &str, objects: &[Json], purge: bool) -> Vec<V
             }
             continue;
         }
-        let step = label(object, STEP).and_then(|step| ranks.get(step).copied());
-        // A step that is gone was one of the last.
-        let rank = std::cmp::Reverse(step.unwrap_or(usize::MAX));
-        groups.entry(rank).or_default().push(reference);
+        // A step that is gone was one of the last: `None` comes first.
+        let depth = label(object, STEP).and_then(|step| depths.get(step).copied());
+        groups.entry(depth).or_default().push(reference);
     }
     let mut all: Vec<Vec<Reference>> = groups.into_values().collect();
     if purge {
@@ -100,4 +99,18 @@ pub fn removal(graph: &Graph, uid: &str, objects: &[Json], purge: bool) -> Vec<V
     }
     all.retain(|group| !group.is_empty());
     all
+}
+
+/// Of each step, how many come after it, one needing the other: 0 if no step needs it.
+fn depths(graph: &Graph) -> BTreeMap<&str, usize> {
+    let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
+    // Each step comes after those that it needs.
+    for step in graph.steps.iter().rev() {
+        let depth = *depths.entry(&step.name).or_default();
+        for need in &step.needs {
+            let of_need = depths.entry(need).or_default();
+            *of_need = (*of_need).max(depth + 1);
+        }
+    }
+    depths
 }

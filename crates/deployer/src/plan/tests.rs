@@ -90,6 +90,57 @@ proptest! {
 }
 
 #[test]
+fn a_cloud_is_deleted_by_what_nothing_needs_any_more_at_once() {
+    let graph = graph(json!({"release": "2025.1"}));
+    let there = world(&graph);
+    let groups = removal(&graph, &graph.uid, &there, true);
+    let place = |step: &crate::desired::Step| -> Vec<usize> {
+        let places = groups.iter().enumerate().filter(|(_, group)| {
+            let mut own = step
+                .objects
+                .iter()
+                .filter(|it| !removal::is_data(it.reference()));
+            own.any(|it| group.contains(it.reference()))
+        });
+        places.map(|(place, _)| place).collect()
+    };
+    for step in &graph.steps {
+        let own = place(step);
+        assert!(own.len() <= 1, "{} in {own:?}", step.name);
+        for need in &step.needs {
+            let needed = graph.steps.iter().find(|it| it.name == *need).unwrap();
+            assert!(
+                own.iter()
+                    .all(|it| place(needed).iter().all(|later| it < later)),
+                "{} is deleted before {}",
+                need,
+                step.name
+            );
+        }
+    }
+    let workloads = |group: &[Reference]| {
+        group
+            .iter()
+            .filter(|it| matches!(it.kind, ObjectKind::Deployment | ObjectKind::StatefulSet))
+            .count()
+    };
+    let of_workloads: Vec<usize> = groups
+        .iter()
+        .map(|it| workloads(it))
+        .filter(|it| *it > 0)
+        .collect();
+    assert_eq!(
+        of_workloads,
+        [13, 2, 2, 1, 1],
+        "everything that ends goes with what ends beside it"
+    );
+    // Without the data, they are not there.
+    let kept = removal(&graph, &graph.uid, &there, false);
+    assert_eq!(kept[..], groups[..kept.len()]);
+    assert!(groups[kept.len()..].iter().flatten().all(removal::is_data));
+}
+
+#[test]
 fn an_option_of_the_scheduler_restarts_the_scheduler_alone_and_says_why() {
     let there = world(&with("nova", json!({})));
     let desired = with("nova", json!({"scheduler": {"workers": 2}}));

@@ -15,7 +15,7 @@ use serde_json::json;
 use simulator::nodes::Gate;
 use testbed::NAMESPACE;
 
-use crate::world::{CLOUD, World, start};
+use crate::world::{CLOUD, World, full, start};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
@@ -99,7 +99,7 @@ fn failing_programs(fault: Fault, failed: Arc<AtomicUsize>) -> Gate {
 
 async fn life(fault: Fault) {
     let world = World::open().await;
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(full()).await;
     let failed = Arc::new(AtomicUsize::new(0));
     world
         .programs
@@ -109,8 +109,8 @@ async fn life(fault: Fault) {
     world.assert_at_rest().await;
     running.kill().await;
     // RabbitMQ: three lists, and three writes for each of two services. Keystone: logins, six lists, four collections to
-    // which is added, and two roles for each of four users.
-    let expected = if fault == Fault::TimedOut { 3 } else { 28 };
+    // which is added, two roles for each of four users, and the endpoint of bootstrap, which gets the URL of the edge.
+    let expected = if fault == Fault::TimedOut { 4 } else { 29 };
     assert_eq!(failed.load(Ordering::SeqCst), expected);
 
     let running = start(failing(&world.management.client, fault));

@@ -4,15 +4,15 @@ use api::openstack::v1alpha1::OpenStack;
 use serde_json::json;
 use testbed::killed_at_every;
 
-use crate::world::{CLOUD, World};
+use crate::world::{CLOUD, World, full};
 
 #[tokio::test]
 async fn killed_at_every_write_a_cloud_is_made_changed_and_deleted() {
     let world = World::open().await;
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(full()).await;
     let kills = killed_at_every(1, |fuse| world.controller_with(fuse), || world.ready()).await;
-    // With 6 writes to RabbitMQ, and 29 to Keystone: a project, four users with two roles each, four services with three
-    // endpoints each. Logins are none.
+    // With 6 writes to RabbitMQ, and 30 to Keystone: a project, four users with two roles each, four services with three
+    // endpoints each, and the edge's URL. Logins are none.
     assert!(kills > 95, "{kills}");
     let endpoints = world.identity("/v3/endpoints");
     assert_eq!(endpoints["endpoints"].as_array().map(Vec::len), Some(15));
