@@ -96,21 +96,22 @@ fn a_cloud_is_deleted_by_what_nothing_needs_any_more_at_once() {
     let groups = removal(&graph, &graph.uid, &there, true);
     let place = |step: &crate::desired::Step| -> Vec<usize> {
         let places = groups.iter().enumerate().filter(|(_, group)| {
-            let mut own = step
+            let mut objects = step
                 .objects
                 .iter()
                 .filter(|it| !removal::is_data(it.reference()));
-            own.any(|it| group.contains(it.reference()))
+            objects.any(|it| group.contains(it.reference()))
         });
         places.map(|(place, _)| place).collect()
     };
     for step in &graph.steps {
-        let own = place(step);
-        assert!(own.len() <= 1, "{} in {own:?}", step.name);
+        let places = place(step);
+        assert!(places.len() <= 1, "{} in {places:?}", step.name);
         for need in &step.needs {
             let needed = graph.steps.iter().find(|it| it.name == *need).unwrap();
             assert!(
-                own.iter()
+                places
+                    .iter()
                     .all(|it| place(needed).iter().all(|later| it < later)),
                 "{} is deleted before {}",
                 need,

@@ -105,6 +105,11 @@ fn server(held: &Held) -> Workload {
     }
 }
 
+/// A node may hear of the server's address seconds after the server is ready, and rejects connections until then. What
+/// else is wrong is said by the second program.
+const ACCOUNTS: &str = "mariadb-admin --defaults-file=/etc/accounts/client.cnf --connect-timeout=5 --wait=3 ping >/dev/null 2>&1; \
+    exec mariadb --defaults-file=/etc/accounts/client.cnf '--execute=source /etc/accounts/databases.sql'";
+
 /// Databases and accounts of the services.
 fn accounts(held: &Held, databases: &[(&'static str, &'static str)]) -> Task {
     let mut sql = String::new();
@@ -121,11 +126,7 @@ fn accounts(held: &Held, databases: &[(&'static str, &'static str)]) -> Task {
     Task {
         name: "databases",
         run: Run {
-            command: command(&[
-                "mariadb",
-                "--defaults-file=/etc/accounts/client.cnf",
-                "--execute=source /etc/accounts/databases.sql",
-            ]),
+            command: command(&["/bin/sh", "-c", ACCOUNTS]),
             user: USER,
             files: vec![
                 File::secret("databases-client", "/etc/accounts/client.cnf", client),
