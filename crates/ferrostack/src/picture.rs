@@ -9,6 +9,8 @@ pub(crate) enum Mark {
     Failing,
     Waiting,
     Ready,
+    /// Waits for what other rows are about.
+    Later,
     /// A row without a state.
     None,
 }
@@ -47,11 +49,11 @@ pub(crate) fn lines(mut rows: Vec<Row>, width: usize, height: usize) -> Vec<Line
     lines
 }
 
-/// Leaves out rows until `height` rows are left: first ready ones, then waiting ones, then failing ones, each from the
-/// end. Returns a summary of the rows left out.
+/// Leaves out rows until `height` rows are left: first ready ones, then those that wait for others, then waiting ones, then
+/// failing ones, each from the end. Returns a summary of the rows left out.
 fn leave_out(rows: &mut Vec<Row>, height: usize) -> String {
-    let mut counts = [0usize; 3];
-    for (index, mark) in [Mark::Ready, Mark::Waiting, Mark::Failing]
+    let mut counts = [0usize; 4];
+    for (index, mark) in [Mark::Ready, Mark::Later, Mark::Waiting, Mark::Failing]
         .into_iter()
         .enumerate()
     {
@@ -68,7 +70,7 @@ fn leave_out(rows: &mut Vec<Row>, height: usize) -> String {
     // There are more clusters than lines.
     let heads = rows.len().saturating_sub(height);
     rows.truncate(height);
-    let words = ["ready", "waiting", "failing"];
+    let words = ["ready", "not begun", "waiting", "failing"];
     let parts: Vec<String> = counts
         .iter()
         .zip(words)
@@ -111,7 +113,7 @@ fn lay_out(rows: &[Row], width: usize, mut spare: usize) -> Vec<Line> {
             Mark::Failing => "✗ ",
             Mark::Waiting => "… ",
             Mark::Ready => "✔ ",
-            Mark::None => "",
+            Mark::Later | Mark::None => "",
         };
         let start = format!("{}{sign}", row.branches);
         let short = shorten(&row.name, name.saturating_sub(len(&start)));

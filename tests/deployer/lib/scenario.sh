@@ -21,7 +21,7 @@ seed_reference() {
 
 # check_scenario: each step whose services are there, and what the clients of the reference are tried with.
 check_scenario() {
-	local clouds=$work/reference/clouds.yaml
+	local client clouds=$work/reference/clouds.yaml
 	seed_reference
 	(cd "$root" && from_outside env "FERROSTACK_DEPLOYED_CLOUDS=$clouds" "FERROSTACK_DEPLOYED_RELEASE=$release" cargo test --workspace --locked --test openstack_differential \
 		a_deployed_cloud -- --nocapture) >"$work/scenario" 2>&1 || die "the scenario: $(grep -v '^ *Compiling' "$work/scenario" | head -c 100000)"
@@ -29,8 +29,10 @@ check_scenario() {
 	stage "the scenario"
 	from_outside env "FERROSTACK_REAL_CLOUDS=$clouds" "$root/tests/openstack/check" || die "tests/openstack/check failed"
 	stage "the check of the reference"
-	from_outside env "FERROSTACK_REAL_CLOUDS=$clouds" "FERROSTACK_BINARY=$binary" "$root/tests/openstack/clients" debian >"$work/clients" 2>&1 ||
-		die "the client of Debian: $(tail -n 30 "$work/clients")"
-	say "$(grep 'debian/real:' "$work/clients" | paste -sd ';')"
-	stage "the client of Debian"
+	for client in ${FERROSTACK_CLIENTS:-debian}; do
+		from_outside env "FERROSTACK_REAL_CLOUDS=$clouds" "FERROSTACK_BINARY=$binary" "$root/tests/openstack/clients" "$client" >"$work/clients" 2>&1 ||
+			die "the client $client: $(tail -n 30 "$work/clients")"
+		say "$(grep "$client/real:" "$work/clients" | paste -sd ';')"
+		stage "the client $client"
+	done
 }

@@ -118,6 +118,10 @@ impl Selection {
         self.labels.is_empty() && self.fields.is_empty() && self.name.is_none()
     }
 
+    fn has_labels(&self, object: &Object) -> bool {
+        self.labels.is_empty() || self.labels.matches(&object.facts.labels)
+    }
+
     pub(crate) fn matches(&self, object: &Object) -> bool {
         if self
             .name
@@ -126,7 +130,7 @@ impl Selection {
         {
             return false;
         }
-        if !self.labels.is_empty() && !self.labels.matches(&object.facts.labels) {
+        if !self.has_labels(object) {
             return false;
         }
         if self.fields.is_empty() {
@@ -276,9 +280,11 @@ async fn page(call: &Call, selection: &Selection) -> Result<Page, ApiError> {
         }
         let now = at.is_none_or(|at| at == state.revision);
         let objects = now.then(|| state.range(collection, &selection.prefix, after));
+        // A list by label often selects one of a thousand objects: the others are not cloned.
+        let labelled = |object: &&Arc<Object>| selection.has_labels(object);
         (
             state.revision,
-            objects.map(|objects| objects.cloned().collect()),
+            objects.map(|objects| objects.filter(labelled).cloned().collect()),
         )
     };
     let revision = at.unwrap_or(current);

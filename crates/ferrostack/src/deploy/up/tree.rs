@@ -95,7 +95,7 @@ fn mark(phase: Phase) -> Mark {
         Phase::Failed => Mark::Failing,
         Phase::Progressing => Mark::Waiting,
         // What waits for others is not at work.
-        Phase::Waiting => Mark::None,
+        Phase::Waiting => Mark::Later,
         Phase::Ready => Mark::Ready,
     }
 }
@@ -103,7 +103,7 @@ fn mark(phase: Phase) -> Mark {
 /// The mark of all of them.
 fn worst<'a>(steps: impl Iterator<Item = &'a StepStatus>) -> Mark {
     let marks = steps.map(|step| match mark(step.phase) {
-        Mark::None => Mark::Waiting,
+        Mark::Later => Mark::Waiting,
         mark => mark,
     });
     marks.min().unwrap_or(Mark::None)
@@ -224,7 +224,9 @@ mod tests {
             small.iter().any(|it| it.contains("Job y has failed")),
             "{small:#?}"
         );
-        assert!(small[7].starts_with("… "), "{small:#?}");
+        assert_eq!(small[7], "… 8 more: 8 ready");
+        let smaller = text(&parts, &steps(&parts, &others), 6);
+        assert_eq!(smaller[5], "… 10 more: 9 ready, 1 not begun");
     }
 
     #[test]
