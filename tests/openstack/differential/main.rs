@@ -85,7 +85,6 @@ async fn a_deployed_cloud_answers_as_the_reference_cloud() {
     let steps = scenario::without(scenario::load(), |service| side.serves(service));
     let outcomes = play(&side, &steps).await;
     let recorded = record::read();
-    // A cloud of the reference's release needs no table.
     let release = std::env::var("FERROSTACK_DEPLOYED_RELEASE").unwrap_or("zed".to_owned());
     let table = format!("## Accepted differences of {release}");
     let accepted = verdict::accepted(&root().join("docs/openstack.md"), &table);
