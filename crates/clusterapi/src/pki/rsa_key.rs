@@ -1,6 +1,8 @@
 //! RSA keys. The primes come from `crypto-primes`, which needs a third of the processor time of the crate `rsa`
 //! (docs/adr/0018); `rsa` builds the key from them and checks it.
 
+use std::sync::LazyLock;
+
 use crypto_bigint::BoxedUint;
 use crypto_bigint::rand_core::{CryptoRng, UnwrapErr};
 use crypto_primes::hazmat::{SetBits, SmallFactorsSieveFactory};
@@ -16,12 +18,21 @@ const EXPONENT: u32 = 65537;
 /// A composite number passes as a prime with a probability of at most 2 to the power of minus this (FIPS 186-5).
 const CERTAINTY: u32 = 128;
 
+/// The size of the primes of a key of 2048 bits.
+const USUAL: u32 = 1024;
+/// How primes of that size are tested. The number of tests takes as long to find as a tenth of a key.
+static USUAL_TESTS: LazyLock<Option<fips::FipsOptions>> =
+    LazyLock::new(|| fips::FipsOptions::with_error_bound(USUAL, CERTAINTY));
+
 /// A new key with a modulus of `bits` bits, which is even.
 pub(super) fn generate(bits: u32) -> Result<RsaPrivateKey, Failure> {
     let mut random = UnwrapErr(SysRng);
     let half = bits / 2;
-    let options = fips::FipsOptions::with_error_bound(half, CERTAINTY)
-        .ok_or("no number of tests suffices for primes of this size")?;
+    let options = match half {
+        USUAL => *USUAL_TESTS,
+        other => fips::FipsOptions::with_error_bound(other, CERTAINTY),
+    };
+    let options = options.ok_or("no number of tests suffices for primes of this size")?;
     let mut prime = || prime(half, options, &mut random);
     loop {
         let (p, q) = (prime()?, prime()?);

@@ -127,9 +127,10 @@ impl Names<'_> {
             container["lifecycle"] = json!({"preStop": {"exec": {"command": ["sleep", "5"]}}});
         }
         let ready = probe(&workload.ready);
+        // A program that is slow under load still answers better than none; one that has ended is not ready at once.
         container["readinessProbe"] = with(
             ready.clone(),
-            json!({"periodSeconds": 5, "timeoutSeconds": 5}),
+            json!({"periodSeconds": 5, "timeoutSeconds": 10, "failureThreshold": 6}),
         );
         if let Some(alive) = &workload.alive {
             // Ten minutes to start: a database may have to recover.
