@@ -126,7 +126,7 @@ fn simulated(binary: &Path, idle: u64) -> anyhow::Result<Vec<Figure>> {
         let stopped = stopped.context("ferrostack has not said that it has stopped")?;
         counts.push(requests(stopped, "stopped", "all")?);
     }
-    let what = format!("requests in {idle} s without work, watches apart");
+    let what = format!("requests in {idle} s without work, with watches that begin again");
     figures.push(figure(&what, counts[1] - counts[0], "", 0.0));
     Ok(figures)
 }
