@@ -7,7 +7,7 @@
 //!   apply      creates, changes and deletes objects; nothing that is not the cloud's
 //!   accounts   what services have in RabbitMQ and Keystone, by their APIs
 //!   reach      HTTP to a Pod, by a port that the API server forwards
-//!   remove     the end of a cloud, in the reverse order of its steps
+//!   remove     the end of a cloud: first the steps that no other needs
 //!   status     conditions and steps of an OpenStack object (pure)
 //! ```
 //!
