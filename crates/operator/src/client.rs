@@ -20,6 +20,7 @@ use tower::{BoxError, ServiceBuilder};
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
     all: Arc<AtomicU64>,
+    watches: Arc<AtomicU64>,
     writes: Arc<AtomicU64>,
 }
 
@@ -27,6 +28,11 @@ impl Requests {
     /// All requests: reads, watches, writes and forwarded ports.
     pub fn all(&self) -> u64 {
         self.all.load(Ordering::Relaxed)
+    }
+
+    /// Those that watch. The server ends a watch after some minutes, and it begins again.
+    pub fn watches(&self) -> u64 {
+        self.watches.load(Ordering::Relaxed)
     }
 
     /// Those that write objects, dry runs apart.
@@ -37,6 +43,9 @@ impl Requests {
     fn add(&self, request: &Request<Body>) {
         self.all.fetch_add(1, Ordering::Relaxed);
         let query = request.uri().query().unwrap_or_default();
+        if query.split('&').any(|pair| pair == "watch=true") {
+            self.watches.fetch_add(1, Ordering::Relaxed);
+        }
         let is_dry = query.split('&').any(|pair| pair.starts_with("dryRun="));
         if request.method() != Method::GET && !is_dry {
             self.writes.fetch_add(1, Ordering::Relaxed);

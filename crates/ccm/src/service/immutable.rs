@@ -57,7 +57,7 @@ fn members(service: &Service, desired: &Desired, observed: &Observed) -> Option<
         .listeners
         .values()
         .flat_map(|branch| &branch.members);
-    let mut subnets = all.filter_map(|member| member.subnet_id.as_ref());
+    let mut subnets = all.filter_map(|member| member.subnet_id.as_deref());
     let known = subnets.find(|known| *known != asked)?;
     let source = match Given::of(service.annotations()).text("member-subnet-id") {
         Some(_) => "annotation loadbalancer.openstack.org/member-subnet-id",

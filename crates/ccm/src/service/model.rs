@@ -162,7 +162,7 @@ impl Model {
             }
             Step::DeletePool(id) => {
                 self.pools.remove(&id).unwrap();
-                self.members.retain(|_, member| member.pool_id != id);
+                self.members.retain(|_, member| *member.pool_id != id);
                 self.monitors.retain(|_, monitor| monitor.pools[0].id != id);
                 for listener in self.listeners.values_mut() {
                     if listener.default_pool_id.as_ref() == Some(&id) {
@@ -174,7 +174,7 @@ impl Model {
             Step::CreateMember { pool, member } => {
                 let mut all = self.members.values();
                 let twin = all.any(|m| {
-                    m.pool_id == pool
+                    *m.pool_id == pool
                         && m.address == member.address
                         && m.protocol_port == member.protocol_port
                 });
@@ -234,10 +234,10 @@ impl Model {
             known.address == wanted.address && known.protocol_port == wanted.protocol_port
         };
         self.members.retain(|_, known| {
-            known.pool_id != pool || wanted.iter().any(|wanted| same(known, wanted))
+            &*known.pool_id != pool || wanted.iter().any(|wanted| same(known, wanted))
         });
         for member in wanted {
-            let mut known = self.members.values_mut().filter(|it| it.pool_id == pool);
+            let mut known = self.members.values_mut().filter(|it| &*it.pool_id == pool);
             match known.find(|known| same(known, member)) {
                 Some(known) => {
                     known.weight = member.weight.unwrap_or(known.weight);
@@ -318,9 +318,9 @@ impl Model {
             address: wanted.address.clone(),
             protocol_port: wanted.protocol_port,
             monitor_port: wanted.monitor_port,
-            subnet_id: wanted.subnet_id.clone(),
+            subnet_id: wanted.subnet_id.as_deref().map(Into::into),
             weight: wanted.weight.unwrap_or(1),
-            pool_id: pool.to_owned(),
+            pool_id: pool.into(),
             ..Member::default()
         };
         self.members.insert(id, member);
@@ -411,10 +411,10 @@ impl Model {
             let members = self
                 .members
                 .values()
-                .filter(|m| m.pool_id == pool.id)
+                .filter(|m| *m.pool_id == pool.id)
                 .count();
             assert_eq!(members, wanted_pool.members.len());
-            for member in self.members.values().filter(|m| m.pool_id == pool.id) {
+            for member in self.members.values().filter(|m| *m.pool_id == pool.id) {
                 let wanted = wanted_pool
                     .members
                     .iter()

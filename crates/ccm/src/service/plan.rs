@@ -311,7 +311,7 @@ fn same_members(wanted: &[MemberCreate], known: &[impl AsRef<Member>]) -> bool {
     let known: BTreeSet<_> = known
         .iter()
         .map(AsRef::as_ref)
-        .filter(|member| member.provisioning_status != "PENDING_DELETE")
+        .filter(|member| &*member.provisioning_status != "PENDING_DELETE")
         .map(|m| (m.address.clone(), m.protocol_port, m.monitor_port, m.weight))
         .collect();
     wanted == known
@@ -352,7 +352,7 @@ fn single_members(
 ) {
     let known = known.iter().map(AsRef::as_ref);
     let mut known: BTreeMap<_, _> = known
-        .filter(|member| member.provisioning_status != "PENDING_DELETE")
+        .filter(|member| &*member.provisioning_status != "PENDING_DELETE")
         .map(|member| ((member.address.as_str(), member.protocol_port), member))
         .collect();
     for member in wanted {

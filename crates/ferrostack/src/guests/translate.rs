@@ -130,7 +130,7 @@ fn listener(
     let pool = found.default_pool_id.as_deref();
     let members: BTreeMap<&str, SocketAddr> = members
         .iter()
-        .filter(|member| Some(member.pool_id.as_str()) == pool)
+        .filter(|member| Some(&*member.pool_id) == pool)
         .filter_map(|member| {
             let address = SocketAddr::new(member.address.parse().ok()?, member.protocol_port);
             Some((member.id.as_str(), address))

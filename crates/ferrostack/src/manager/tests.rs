@@ -259,6 +259,22 @@ async fn a_manager_of_each_provider_builds_its_part_of_a_cluster_with_its_own_ro
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_manager_of_each_provider_may_create_the_certificate_of_its_webhooks_and_read_it_again() {
+    let world = World::open(3).await;
+    for provider in Provider::ALL {
+        let subset = Subset::new([provider], false);
+        let guard = Guard::in_its_namespace(&subset);
+        let client = guard.of(&world.client);
+        let mut certificates = Vec::new();
+        for _ in 0..2 {
+            let ensured = certificate::ensure(&client, &subset, NAMESPACE, None).await;
+            certificates.push(ensured.unwrap_or_else(|error| panic!("{provider}: {error:#}")));
+        }
+        assert_eq!(certificates[0].certificate, certificates[1].certificate);
+    }
+}
+
 /// Whether a provider writes this in the life of a cluster: objects of its own groups, events, and what is listed here.
 fn expected(provider: Provider, (group, resource, _): &Asked) -> bool {
     let others: &[&str] = match provider {

@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -25,17 +27,41 @@ pub struct Cell<T> {
 }
 
 struct State<T> {
-    rows: BTreeMap<String, Row<T>>,
+    /// The objects, and the number of the write that returned each; 0 if it comes from a list.
+    rows: BTreeMap<ById<T>, u64>,
     /// Objects that we deleted, and the number of the deletion.
     gone: HashMap<String, u64>,
     counter: u64,
     snapshot: Option<Arc<Table<T>>>,
 }
 
-struct Row<T> {
-    item: Arc<T>,
-    /// The number of the write that returned the item; 0 if it comes from a list.
-    written: u64,
+/// An object as a key: found by its id, which is not stored a second time.
+struct ById<T>(Arc<T>);
+
+impl<T: Resource> Borrow<str> for ById<T> {
+    fn borrow(&self) -> &str {
+        self.0.id()
+    }
+}
+
+impl<T: Resource> PartialEq for ById<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.id() == other.0.id()
+    }
+}
+
+impl<T: Resource> Eq for ById<T> {}
+
+impl<T: Resource> PartialOrd for ById<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: Resource> Ord for ById<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.id().cmp(other.0.id())
+    }
 }
 
 /// A difference between two lists: the id of the object, the type of the change, and its last known state.
@@ -64,49 +90,44 @@ impl<T: Resource> Cell<T> {
     }
 
     /// Applies a list that began at `mark`. New objects are changes only if the kind was `known` before.
-    pub(super) fn apply(&self, mark: u64, items: Vec<T>, known: bool) -> Vec<Difference<T>> {
+    pub(super) fn apply(&self, mark: u64, items: Vec<Arc<T>>, known: bool) -> Vec<Difference<T>> {
         let mut state = self.state.lock();
         let state = &mut *state;
         let mut before = std::mem::take(&mut state.rows);
         let mut changes = Vec::new();
         for mut item in items {
-            item.sort();
-            let id = item.id().to_owned();
+            // One that is shared is ours already.
+            if let Some(item) = Arc::get_mut(&mut item) {
+                item.sort();
+            }
+            let id = item.id();
             // Objects may move from one page to the next between requests.
-            if state.rows.contains_key(&id) {
+            if state.rows.contains_key(id) {
                 continue;
             }
-            if state.gone.get(&id).is_some_and(|deleted| *deleted > mark) {
+            if state.gone.get(id).is_some_and(|deleted| *deleted > mark) {
                 continue;
             }
-            let row = match before.remove(&id) {
-                Some(old) if old.written > mark || *old.item == item => old,
+            let (row, written) = match before.remove_entry(id) {
+                Some((old, written)) if written > mark || *old.0 == *item => (old, written),
                 Some(_) => {
-                    let row = Row {
-                        item: Arc::new(item),
-                        written: 0,
-                    };
-                    changes.push(((id.clone(), What::Changed), Arc::clone(&row.item)));
-                    row
+                    changes.push(((id.to_owned(), What::Changed), Arc::clone(&item)));
+                    (ById(item), 0)
                 }
                 None => {
-                    let row = Row {
-                        item: Arc::new(item),
-                        written: 0,
-                    };
                     if known {
-                        changes.push(((id.clone(), What::Appeared), Arc::clone(&row.item)));
+                        changes.push(((id.to_owned(), What::Appeared), Arc::clone(&item)));
                     }
-                    row
+                    (ById(item), 0)
                 }
             };
-            state.rows.insert(id, row);
+            state.rows.insert(row, written);
         }
-        for (id, row) in before {
-            if row.written > mark {
-                state.rows.insert(id, row);
+        for (row, written) in before {
+            if written > mark {
+                state.rows.insert(row, written);
             } else {
-                changes.push(((id, What::Gone), row.item));
+                changes.push(((row.0.id().to_owned(), What::Gone), row.0));
             }
         }
         state.gone.retain(|_, deleted| *deleted > mark);
@@ -121,13 +142,9 @@ impl<T: Resource> Cell<T> {
         let written = state.next();
         let item = Arc::new(item);
         state.gone.remove(item.id());
-        state.rows.insert(
-            item.id().to_owned(),
-            Row {
-                item: Arc::clone(&item),
-                written,
-            },
-        );
+        // The key is the object: an insertion alone would keep the one before.
+        state.rows.remove(item.id());
+        state.rows.insert(ById(Arc::clone(&item)), written);
         state.snapshot = None;
         item
     }
@@ -146,24 +163,21 @@ impl<T: Resource> Cell<T> {
         let mut state = self.state.lock();
         let state = &mut *state;
         let written = state.next();
-        let Some(row) = state.rows.get_mut(id) else {
+        let Some((mut row, _)) = state.rows.remove_entry(id) else {
             return false;
         };
-        let item = Arc::make_mut(&mut row.item);
+        state.snapshot = None;
+        let item = Arc::make_mut(&mut row.0);
         change(item);
         item.sort();
-        row.written = written;
-        state.snapshot = None;
-        row.item.is_pending()
+        let is_pending = item.is_pending();
+        state.rows.insert(row, written);
+        is_pending
     }
 
     /// Whether any object is pending.
     pub(super) fn has_pending(&self) -> bool {
-        self.state
-            .lock()
-            .rows
-            .values()
-            .any(|row| row.item.is_pending())
+        self.state.lock().rows.keys().any(|row| row.0.is_pending())
     }
 
     /// The objects as an immutable table, shared until something changes.
@@ -174,10 +188,7 @@ impl<T: Resource> Cell<T> {
         match snapshot {
             Some(table) if table.is_read() == is_read => Arc::clone(table),
             _ => {
-                let items = rows
-                    .iter()
-                    .map(|(id, row)| (id.clone(), Arc::clone(&row.item)))
-                    .collect();
+                let items = rows.keys().map(|row| Arc::clone(&row.0)).collect();
                 Arc::clone(snapshot.insert(Arc::new(Table::with(items, is_read))))
             }
         }

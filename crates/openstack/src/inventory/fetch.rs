@@ -1,6 +1,7 @@
 //! The bulk lists of all kinds.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::Inner;
@@ -20,7 +21,7 @@ pub trait Fetch: Resource {
     fn fetch(
         inner: &Inner,
         since: Option<Instant>,
-    ) -> impl Future<Output = Result<Vec<Self>>> + Send;
+    ) -> impl Future<Output = Result<Vec<Arc<Self>>>> + Send;
     /// The time of the oldest list that the objects were computed from.
     #[doc(hidden)]
     fn as_of(_: &Inner) -> Option<Instant> {
@@ -31,8 +32,9 @@ pub trait Fetch: Resource {
 macro_rules! fetch {
     ($($type:ty: |$inner:ident| $body:expr;)*) => {
         $(impl Fetch for $type {
-            async fn fetch($inner: &Inner, _: Option<Instant>) -> Result<Vec<Self>> {
-                $body
+            async fn fetch($inner: &Inner, _: Option<Instant>) -> Result<Vec<Arc<Self>>> {
+                let items: Result<Vec<Self>> = $body;
+                Ok(items?.into_iter().map(Arc::new).collect())
             }
         })*
     };

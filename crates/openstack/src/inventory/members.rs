@@ -2,9 +2,10 @@
 //! pools has changed.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures::future::try_join_all;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
 use super::fetch::Fetch;
@@ -15,11 +16,14 @@ use crate::loadbalancer::{Member, Pool};
 /// The maximum age of the members of a pool whose row has not changed: their operating status is not always part of it.
 const OLDEST: Duration = Duration::from_secs(300);
 
+/// How many pools are listed at the same time.
+const AT_ONCE: usize = 16;
+
 /// The row of each pool at the time when its members were last listed, and that time.
-pub(super) type PoolMarks = Mutex<HashMap<String, (Pool, Instant)>>;
+pub(super) type PoolMarks = Mutex<HashMap<String, (Arc<Pool>, Instant)>>;
 
 impl Fetch for Member {
-    async fn fetch(inner: &Inner, since: Option<Instant>) -> Result<Vec<Self>> {
+    async fn fetch(inner: &Inner, since: Option<Instant>) -> Result<Vec<Arc<Self>>> {
         // A running or recent list of pools suffices.
         inner.refresh_as::<Pool>(since).await?;
         members(inner, Instant::now()).await
@@ -30,7 +34,7 @@ impl Fetch for Member {
     }
 }
 
-async fn members(inner: &Inner, now: Instant) -> Result<Vec<Member>> {
+async fn members(inner: &Inner, now: Instant) -> Result<Vec<Arc<Member>>> {
     let pools = Pool::cell(&inner.cells).snapshot();
     let known = Member::cell(&inner.cells).snapshot();
     let before = inner.pool_marks.lock().clone();
@@ -38,7 +42,7 @@ async fn members(inner: &Inner, now: Instant) -> Result<Vec<Member>> {
         let known = known.of_parent(&pool.id);
         let current = before
             .get(&pool.id)
-            .is_some_and(|(mark, read)| mark == &**pool && now.duration_since(*read) < OLDEST);
+            .is_some_and(|(mark, read)| mark == pool && now.duration_since(*read) < OLDEST);
         let settled = !pool.is_pending() && known.iter().all(|member| !member.is_pending());
         let complete = known.len() == pool.members.len();
         async move {
@@ -46,15 +50,18 @@ async fn members(inner: &Inner, now: Instant) -> Result<Vec<Member>> {
                 return Ok(Vec::new());
             }
             if current && settled && complete {
-                return Ok(known.iter().map(|member| Member::clone(member)).collect());
+                return Ok(known.to_vec());
             }
             match inner.polling.load_balancer().members(&pool.id).await {
                 Err(error) if error.is_absent() => Ok(Vec::new()),
-                result => result,
+                result => Ok(result?.into_iter().map(Arc::new).collect()),
             }
         }
     });
-    let members = try_join_all(lists).await?.concat();
+    // Not all of them are held as texts at the same time.
+    let lists: Vec<_> = lists.collect();
+    let members = stream::iter(lists).buffered(AT_ONCE);
+    let members: Vec<_> = members.try_concat().await?;
     let mut marks = inner.pool_marks.lock();
     marks.retain(|id, _| pools.get(id).is_some());
     for pool in pools.iter() {
@@ -63,9 +70,9 @@ async fn members(inner: &Inner, now: Instant) -> Result<Vec<Member>> {
             continue;
         }
         match marks.get(&pool.id) {
-            Some((mark, read)) if mark == &**pool && now.duration_since(*read) < OLDEST => {}
+            Some((mark, read)) if mark == pool && now.duration_since(*read) < OLDEST => {}
             _ => {
-                marks.insert(pool.id.clone(), (Pool::clone(pool), now));
+                marks.insert(pool.id.clone(), (Arc::clone(pool), now));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! An immutable table of objects with lookups.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::Resource;
@@ -8,7 +8,7 @@ use super::Resource;
 /// The objects of one kind at one moment, in the order of their ids.
 #[derive(Clone, Debug)]
 pub struct Table<T> {
-    items: BTreeMap<String, Arc<T>>,
+    items: Vec<Arc<T>>,
     is_read: bool,
     by_name: OnceLock<Index<T>>,
     by_tag: OnceLock<Index<T>>,
@@ -20,12 +20,13 @@ type Index<T> = HashMap<String, Vec<Arc<T>>>;
 impl<T> Default for Table<T> {
     /// An empty table that counts as read.
     fn default() -> Self {
-        Self::with(BTreeMap::new(), true)
+        Self::with(Vec::new(), true)
     }
 }
 
 impl<T> Table<T> {
-    pub(super) fn with(items: BTreeMap<String, Arc<T>>, is_read: bool) -> Self {
+    /// `items` are in the order of their ids.
+    pub(super) fn with(items: Vec<Arc<T>>, is_read: bool) -> Self {
         Self {
             items,
             is_read,
@@ -53,23 +54,22 @@ impl<T> Table<T> {
 
     /// All objects.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.items.values()
+        self.items.iter()
     }
 }
 
 impl<T: Resource> Table<T> {
-    /// A table of these objects, for tests of functions of views.
+    /// A table of these objects, of which no two have the same id, for tests of functions of views.
     pub fn of(items: impl IntoIterator<Item = T>) -> Self {
-        let items = items
-            .into_iter()
-            .map(|item| (item.id().to_owned(), Arc::new(item)))
-            .collect();
+        let mut items: Vec<_> = items.into_iter().map(Arc::new).collect();
+        items.sort_by(|a, b| a.id().cmp(b.id()));
         Self::with(items, true)
     }
 
     /// The object with this id.
     pub fn get(&self, id: &str) -> Option<&Arc<T>> {
-        self.items.get(id)
+        let found = self.items.binary_search_by(|item| item.id().cmp(id)).ok()?;
+        self.items.get(found)
     }
 
     /// The objects with this name.
@@ -107,7 +107,7 @@ impl<T: Resource> Table<T> {
 
     fn index<'a>(&'a self, keys: impl Fn(&'a T) -> Vec<&'a str>) -> Index<T> {
         let mut index = Index::new();
-        for item in self.items.values() {
+        for item in &self.items {
             for key in keys(item) {
                 index
                     .entry(key.to_owned())

@@ -499,7 +499,7 @@ async fn only_pools_that_changed_are_asked_for_their_members() {
         .await
         .unwrap();
     assert_eq!(view.members.of_parent("a").len(), 2);
-    assert_eq!(view.members.get("3").unwrap().pool_id, "b");
+    assert_eq!(&*view.members.get("3").unwrap().pool_id, "b");
     assert_eq!(cloud.lists(), ["pools", "members of a", "members of b"]);
     inventory
         .view(&[Kind::Members], Duration::ZERO)

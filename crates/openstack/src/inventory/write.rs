@@ -710,7 +710,7 @@ impl Inventory {
             .await;
         self.updating_pool(pool);
         self.deleting::<Member>(member, result, |member| {
-            member.provisioning_status = "PENDING_DELETE".to_owned();
+            member.provisioning_status = "PENDING_DELETE".into();
         })
     }
 }

@@ -1,5 +1,8 @@
 //! The requests to Octavia.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::create::{
@@ -296,9 +299,10 @@ impl LoadBalancing {
     pub async fn members(&self, pool: &str) -> Result<Vec<Member>> {
         let call = Call::list(Service::LoadBalancer, "/lbaas/pools/{id}/members", &[pool]);
         let mut members: Vec<Member> = self.session.list(call, "members").await?;
-        members
-            .iter_mut()
-            .for_each(|member| pool.clone_into(&mut member.pool_id));
+        let (pool, mut shared) = (Arc::from(pool), HashSet::new());
+        for member in &mut members {
+            member.set_pool(&pool, &mut shared);
+        }
         Ok(members)
     }
 
@@ -310,7 +314,7 @@ impl LoadBalancing {
         let call = Call::post(Service::LoadBalancer, "/lbaas/pools/{id}/members", &[pool])
             .body("member", member);
         let mut member: Member = self.session.one(call, "member").await?;
-        pool.clone_into(&mut member.pool_id);
+        member.pool_id = pool.into();
         Ok(member)
     }
 
@@ -341,7 +345,7 @@ impl LoadBalancing {
         )
         .body("member", change);
         let mut member: Member = self.session.one(call, "member").await?;
-        pool.clone_into(&mut member.pool_id);
+        member.pool_id = pool.into();
         Ok(member)
     }
 

@@ -1,5 +1,8 @@
 //! Resources of Octavia. The lists of fields below are those that lists request.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -232,19 +235,34 @@ pub struct Member {
     /// Port.
     pub protocol_port: u16,
     /// Subnet through which the address is reached.
-    pub subnet_id: Option<String>,
+    pub subnet_id: Option<Arc<str>>,
     /// Port that the health monitor asks, if another.
     pub monitor_port: Option<u16>,
     /// Share of the traffic.
     pub weight: i64,
     /// As for load balancers.
-    pub provisioning_status: String,
+    pub provisioning_status: Arc<str>,
     /// As for load balancers.
-    pub operating_status: String,
+    pub operating_status: Arc<str>,
     /// Tags.
     pub tags: Vec<String>,
     /// Pool it belongs to. Octavia does not return it; the call fills it in.
-    pub pool_id: String,
+    pub pool_id: Arc<str>,
+}
+
+impl Member {
+    /// Sets the pool. What many members have in common is held once, in `shared`: a hundred pools of a thousand nodes have
+    /// a hundred thousand members.
+    pub(super) fn set_pool(&mut self, pool: &Arc<str>, shared: &mut HashSet<Arc<str>>) {
+        self.pool_id = Arc::clone(pool);
+        let statuses = [&mut self.provisioning_status, &mut self.operating_status];
+        for text in statuses.into_iter().chain(&mut self.subnet_id) {
+            match shared.get(text) {
+                Some(known) => *text = Arc::clone(known),
+                None => drop(shared.insert(Arc::clone(text))),
+            }
+        }
+    }
 }
 
 /// A health monitor.

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use http::{Request, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchParams};
 use kube::client::Body;
 use kube::{Client, Error};
 use parking_lot::Mutex;
@@ -30,7 +30,7 @@ fn recording() -> (Client, Seen) {
 }
 
 #[tokio::test]
-async fn requests_are_counted_and_dry_runs_are_no_writes() {
+async fn requests_are_counted_watches_apart_and_dry_runs_are_no_writes() {
     let (client, seen) = recording();
     let requests = Requests::default();
     let maps: Api<ConfigMap> = Api::namespaced(counted(&client, &requests), "default");
@@ -45,7 +45,11 @@ async fn requests_are_counted_and_dry_runs_are_no_writes() {
     let _ = maps.patch("a", &PatchParams::default(), &patch).await;
     let _ = maps.delete("a", &DeleteParams::default()).await;
     assert_eq!((requests.all(), requests.writes()), (4, 2));
-    assert_eq!(seen.lock().len(), 4);
+    assert_eq!(requests.watches(), 0);
+    let _ = maps.watch(&WatchParams::default(), "0").await;
+    assert_eq!((requests.all(), requests.watches()), (5, 1));
+    assert_eq!(requests.writes(), 2);
+    assert_eq!(seen.lock().len(), 5);
 }
 
 #[tokio::test]

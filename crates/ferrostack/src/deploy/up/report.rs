@@ -173,5 +173,5 @@ impl Live {
 
 /// The numbers of requests as JSON.
 pub(super) fn counts(requests: &Requests) -> Value {
-    json!({"all": requests.all(), "writes": requests.writes()})
+    json!({"all": requests.all(), "watches": requests.watches(), "writes": requests.writes()})
 }

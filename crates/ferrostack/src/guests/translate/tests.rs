@@ -59,7 +59,7 @@ fn balanced(balancer: &str, listener: &str) -> Observation {
                 id: format!("m-{pool}"),
                 address: "10.0.0.4".to_owned(),
                 protocol_port: 6443,
-                pool_id: pool.to_owned(),
+                pool_id: pool.into(),
                 ..Member::default()
             })
             .into(),

@@ -24,12 +24,26 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// The role in the manifests of a subset.
+    /// The ClusterRole in the manifests of a subset.
     pub(super) fn new(subset: &Subset) -> Self {
+        Self::with(subset, &["ClusterRole"])
+    }
+
+    /// The same with the Role in the namespace of the manager, for what it does there.
+    pub(super) fn in_its_namespace(subset: &Subset) -> Self {
+        Self::with(subset, &["ClusterRole", "Role"])
+    }
+
+    fn with(subset: &Subset, kinds: &[&str]) -> Self {
         let text = manifests::render(subset, "system", None, None).unwrap();
         let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
-        let role = documents.iter().find(|it| it["kind"] == "ClusterRole");
-        let rules = role.unwrap()["rules"].as_array().unwrap().clone();
+        let rules: Vec<Value> = kinds
+            .iter()
+            .flat_map(|kind| {
+                let role = documents.iter().find(|it| it["kind"] == *kind);
+                role.unwrap()["rules"].as_array().unwrap().clone()
+            })
+            .collect();
         Self {
             rules: Arc::new(rules),
             asked: Arc::default(),

@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::super::What;
-use super::Cell;
+use super::{Cell, Difference};
 use crate::network::Port;
 
 fn port(id: &str, name: &str) -> Port {
@@ -12,6 +13,11 @@ fn port(id: &str, name: &str) -> Port {
         name: name.into(),
         ..Port::default()
     }
+}
+
+fn apply(cell: &Cell<Port>, mark: u64, items: Vec<Port>, known: bool) -> Vec<Difference<Port>> {
+    let items = items.into_iter().map(Arc::new).collect();
+    cell.apply(mark, items, known)
 }
 
 fn names(cell: &Cell<Port>) -> Vec<(String, String)> {
@@ -30,11 +36,11 @@ fn a_list_that_began_before_a_write_does_not_undo_it() {
     let cell = Cell::default();
     let mark = cell.begin();
     cell.fold(port("a", "new"));
-    assert!(cell.apply(mark, vec![], true).is_empty());
+    assert!(apply(&cell, mark, vec![], true).is_empty());
     assert_eq!(names(&cell), one("a", "new"));
-    assert!(cell.apply(mark, vec![port("a", "old")], true).is_empty());
+    assert!(apply(&cell, mark, vec![port("a", "old")], true).is_empty());
     assert_eq!(names(&cell), one("a", "new"));
-    let changes = cell.apply(cell.begin(), vec![port("a", "seen")], true);
+    let changes = apply(&cell, cell.begin(), vec![port("a", "seen")], true);
     assert_eq!(changes[0].0, ("a".into(), What::Changed));
     assert_eq!(names(&cell), one("a", "seen"));
 }
@@ -42,12 +48,12 @@ fn a_list_that_began_before_a_write_does_not_undo_it() {
 #[test]
 fn a_list_that_began_before_a_deletion_does_not_bring_the_object_back() {
     let cell = Cell::default();
-    cell.apply(cell.begin(), vec![port("a", "x")], false);
+    apply(&cell, cell.begin(), vec![port("a", "x")], false);
     let mark = cell.begin();
     cell.fold_gone("a");
-    assert!(cell.apply(mark, vec![port("a", "x")], true).is_empty());
+    assert!(apply(&cell, mark, vec![port("a", "x")], true).is_empty());
     assert!(names(&cell).is_empty());
-    let changes = cell.apply(cell.begin(), vec![port("a", "x")], true);
+    let changes = apply(&cell, cell.begin(), vec![port("a", "x")], true);
     assert_eq!(
         changes[0].0,
         ("a".into(), What::Appeared),
@@ -58,7 +64,7 @@ fn a_list_that_began_before_a_deletion_does_not_bring_the_object_back() {
 #[test]
 fn a_change_of_a_known_object_counts_as_a_write() {
     let cell = Cell::default();
-    cell.apply(cell.begin(), vec![port("a", "x")], false);
+    apply(&cell, cell.begin(), vec![port("a", "x")], false);
     let mark = cell.begin();
     let before = cell.snapshot();
     assert!(
@@ -66,7 +72,7 @@ fn a_change_of_a_known_object_counts_as_a_write() {
         "pending now"
     );
     assert!(!cell.fold_with("b", |_| ()), "unknown");
-    cell.apply(mark, vec![port("a", "x")], true);
+    apply(&cell, mark, vec![port("a", "x")], true);
     assert_eq!(cell.snapshot().get("a").unwrap().status, "BUILD");
     assert_eq!(
         before.get("a").unwrap().status,
@@ -79,11 +85,16 @@ fn a_change_of_a_known_object_counts_as_a_write() {
 fn later_lists_send_changes_and_the_first_one_does_not() {
     let cell = Cell::default();
     assert!(
-        cell.apply(cell.begin(), vec![port("a", "x"), port("b", "x")], false)
-            .is_empty()
+        apply(
+            &cell,
+            cell.begin(),
+            vec![port("a", "x"), port("b", "x")],
+            false
+        )
+        .is_empty()
     );
     let list = vec![port("b", "y"), port("c", "x"), port("c", "twice")];
-    let changes = cell.apply(cell.begin(), list, true);
+    let changes = apply(&cell, cell.begin(), list, true);
     let what: BTreeMap<_, _> = changes.into_iter().map(|(change, _)| change).collect();
     let expected = [
         ("a", What::Gone),
@@ -105,14 +116,8 @@ fn another_order_of_a_list_is_not_a_change() {
         ..Port::default()
     };
     cell.fold(with(["y", "x"]));
-    assert!(
-        cell.apply(cell.begin(), vec![with(["x", "y"])], true)
-            .is_empty()
-    );
-    assert!(
-        cell.apply(cell.begin(), vec![with(["y", "x"])], true)
-            .is_empty()
-    );
+    assert!(apply(&cell, cell.begin(), vec![with(["x", "y"])], true).is_empty());
+    assert!(apply(&cell, cell.begin(), vec![with(["y", "x"])], true).is_empty());
 }
 
 /// Events in a cloud with three possible ports.
@@ -177,7 +182,7 @@ proptest! {
                 }
                 Step::Finish => {
                     if let Some((mark, items)) = list.take() {
-                        cell.apply(mark, items, true);
+                        apply(&cell, mark, items, true);
                         written.retain(|_, (_, listed)| !*listed);
                     }
                 }
@@ -187,7 +192,7 @@ proptest! {
                 prop_assert_eq!(table.get(id).map(|port| &**port), port.as_ref());
             }
         }
-        cell.apply(cell.begin(), cloud.values().cloned().collect(), true);
+        apply(&cell, cell.begin(), cloud.values().cloned().collect(), true);
         let known: Vec<_> = cell.snapshot().iter().map(|port| Port::clone(port)).collect();
         prop_assert_eq!(known, cloud.into_values().collect::<Vec<_>>());
     }

@@ -378,14 +378,14 @@ impl Model {
                     .id
                     .clone();
                 self.changing(&balancer);
-                self.members.retain(|m| m.pool_id != pool);
+                self.members.retain(|m| *m.pool_id != pool);
                 for member in members {
                     let id = self.id("member");
                     self.members.push(lb::Member {
                         id,
                         address: member.address,
                         protocol_port: member.protocol_port,
-                        pool_id: pool.clone(),
+                        pool_id: pool.as_str().into(),
                         ..Default::default()
                     });
                 }
