@@ -49,7 +49,7 @@ use crate::snapshot::Snapshot;
 /// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The longest time between a picture and the next one.
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// What a cluster on a real cloud lacks.
 const UNMANAGED: &str = "no cloud controller manager is started on this cloud: without one in a cluster, its nodes have no \
@@ -338,7 +338,8 @@ async fn follow(
             return Ok(Outcome::Ready);
         }
         // A picture of many clusters takes its time. At most a twentieth of a core is spent on pictures.
-        tokio::time::sleep((began.elapsed() * 19).min(LONGEST_PAUSE)).await;
+        let pause = (began.elapsed() * 19).min(LONGEST_PAUSE);
+        let _ = tokio::time::timeout(pause, stop.cancelled()).await;
         loop {
             tokio::select! {
                 changed = snapshots.changed() => match changed {

@@ -270,6 +270,11 @@ impl Inner {
         let pace = self.pace(T::KIND);
         let ready = || pace.is_read_since(since).then_some(());
         let work = async || {
+            // Even a sleep of no time takes until the timer's next tick.
+            let rest = pace.rest(Instant::now());
+            if !rest.is_zero() {
+                tokio::time::sleep(rest).await;
+            }
             let started = Instant::now();
             let mark = cell.begin();
             pace.begin(started);

@@ -410,8 +410,9 @@ async fn advance(cloud: Weak<Inner>, wake: Arc<Notify>) {
         let pause = inner.tick();
         drop(inner);
         // A large world takes a while to describe; describing it again for each of many changes in a row would keep
-        // requests from getting through.
-        tokio::time::sleep(started.elapsed().saturating_sub(QUICK) * 4).await;
+        // requests from getting through, and grow with the square of the number of servers.
+        let rest = started.elapsed().saturating_sub(QUICK) * REST;
+        tokio::time::sleep(rest.min(LONGEST_REST)).await;
         match pause {
             Some(pause) => {
                 tokio::select! {
@@ -426,6 +427,10 @@ async fn advance(cloud: Weak<Inner>, wake: Arc<Notify>) {
 
 /// A tick shorter than this needs no rest after it.
 const QUICK: Duration = Duration::from_micros(500);
+/// A longer one is followed by a rest of so many times its duration.
+const REST: u32 = 19;
+/// The longest rest.
+const LONGEST_REST: Duration = Duration::from_millis(500);
 
 impl Inner {
     /// Applies the transitions that are due; returns the time until the next one.

@@ -31,7 +31,7 @@ use tokio_util::task::TaskTracker;
 use self::lease::{Observed, Standing};
 
 /// The interval in which the credentials of a cluster are read again.
-const REREAD: Duration = Duration::from_secs(60);
+const REREAD: Duration = Duration::from_secs(300);
 /// The interval in which they are read while they cannot be used.
 const RETRY: Duration = Duration::from_secs(5);
 

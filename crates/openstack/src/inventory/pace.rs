@@ -17,7 +17,7 @@ pub struct Intervals {
     /// First interval while an object is pending, on a cloud that answers at once.
     pub pending_least: Duration,
     /// First interval while an object is pending, on a slower cloud. Between the two it is ten times the duration of a
-    /// list.
+    /// list; beyond it, four times that duration, so that lists of many objects do not take a cloud's whole time.
     pub pending_first: Duration,
     /// The maximum interval while an object is pending.
     pub pending_most: Duration,
@@ -57,6 +57,13 @@ const IDLE_GROWTH: u32 = 2;
 const STUCK: u32 = 60;
 /// The factor between the duration of a list and the first interval.
 const LATENCY_FACTOR: u32 = 10;
+/// At most one part in so many of the time is spent on lists of a kind, however slow they are.
+const SHARE: u32 = 4;
+/// A list begins no sooner after the one before than so many times that one's duration, even if its callers need it to be
+/// of now: with many objects, each of which needs a list of its own after a write, they share one.
+const SPACING: u32 = 3;
+/// The longest time from the end of a list to the next one that is needed.
+const LONGEST_REST: Duration = Duration::from_secs(1);
 /// How long a watched object counts as pending without a change.
 const WATCH: Duration = Duration::from_secs(600);
 
@@ -115,6 +122,14 @@ impl Pace {
     /// Whether any list has succeeded.
     pub(super) fn was_read(&self) -> bool {
         self.0.lock().was_read
+    }
+
+    /// How long a list that is needed at `now` waits.
+    pub(super) fn rest(&self, now: Instant) -> Duration {
+        let state = self.0.lock();
+        let spacing = (state.took * SPACING).min(state.took + LONGEST_REST);
+        let begun = state.begun.map(|begun| begun + spacing);
+        begun.map_or(Duration::ZERO, |next| next.saturating_duration_since(now))
     }
 
     pub(super) fn begin(&self, now: Instant) {
@@ -226,6 +241,7 @@ impl State {
     fn pending_interval(&self, intervals: &Intervals) -> Duration {
         let least = intervals.pending_least.min(intervals.pending_first);
         let first = (self.took * LATENCY_FACTOR).clamp(least, intervals.pending_first);
+        let first = first.max(self.took * SHARE);
         let power = i32::try_from(self.unchanged.min(100)).unwrap_or(100);
         let grown = first.as_secs_f64() * GROWTH.powi(power);
         let most = if self.unchanged < STUCK {

@@ -99,12 +99,6 @@ impl<T: Resource> Table<T> {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The objects whose description contains `marker`.
-    pub fn described<'a>(&'a self, marker: &'a str) -> impl Iterator<Item = &'a Arc<T>> {
-        self.iter()
-            .filter(move |item| item.description().contains(marker))
-    }
-
     fn index<'a>(&'a self, keys: impl Fn(&'a T) -> Vec<&'a str>) -> Index<T> {
         let mut index = Index::new();
         for item in &self.items {

@@ -228,8 +228,8 @@ fn described<T: Resource>(table: &Table<T>, cluster: Identity) -> Vec<Arc<T>> {
     let id = cluster.to_string();
     let ours = |item: &&Arc<T>| {
         let description = item.description();
-        // A cheap check that excludes most descriptions before the mark is parsed.
-        description.contains(&id)
+        // This runs over every object of the project: only what can be a mark of the cluster is parsed.
+        Mark::may_be_of(description, &id)
             && Mark::in_description(description).is_some_and(|mark| mark.cluster == cluster)
     };
     table.iter().filter(ours).cloned().collect()

@@ -39,6 +39,24 @@ fn only_the_mark_at_the_end_counts() {
 }
 
 #[test]
+fn what_is_searched_for_in_descriptions_misses_no_mark_of_the_cluster() {
+    let (cluster, other) = (Identity::new(), Identity::new());
+    let id = cluster.to_string();
+    let marks = [Mark::cluster(cluster), Mark::machine(cluster, other)];
+    for description in marks.map(|mark| mark.description("some é [text]")) {
+        assert!(Mark::may_be_of(&description, &id), "{description}");
+    }
+    let marks = [Mark::cluster(other), Mark::machine(other, cluster)];
+    for description in marks.map(|mark| mark.description(&id)) {
+        let found = Mark::in_description(&description);
+        assert!(found.is_some_and(|mark| mark.cluster == other));
+    }
+    for text in ["", "]", "é]", &id[1..], &format!("{}é]", &id[1..])] {
+        assert!(!Mark::may_be_of(text, &id), "{text}");
+    }
+}
+
+#[test]
 fn text_that_is_no_plain_uuid_is_no_identity() {
     for text in [
         "",
@@ -55,5 +73,6 @@ proptest! {
     #[test]
     fn no_description_panics(text in ".{0,80}") {
         Mark::in_description(&text);
+        Mark::may_be_of(&text, "6c90b532-7ba0-418a-a276-5ae55060b5b0");
     }
 }

@@ -155,9 +155,9 @@ impl Observed {
                 .any(|port| port.fixed_ips.iter().any(|ip| ip.ip_address == address))
         };
         let mut members = Vec::new();
+        let suffix = Mark::cluster(self.mark.cluster).suffix();
         for balancer in self.view.load_balancers.iter() {
-            let mark = Mark::in_description(&balancer.description);
-            let is_clusters = mark == Some(Mark::cluster(self.mark.cluster));
+            let is_clusters = balancer.description.ends_with(&suffix);
             if !is_clusters || balancer.provisioning_status == "ERROR" {
                 continue;
             }

@@ -47,7 +47,16 @@ fn idle_kinds_are_read_seldom_and_the_catalog_never() {
 #[test]
 fn the_first_interval_follows_the_cloud_s_own_speed() {
     let now = Instant::now();
-    for (took, interval) in [(0, 50), (1, 50), (20, 200), (80, 500), (5000, 500)] {
+    let cases = [
+        (0, 50),
+        (1, 50),
+        (20, 200),
+        (80, 500),
+        (125, 500),
+        (400, 1600),
+        (5000, 5000),
+    ];
+    for (took, interval) in cases {
         let pace = read(now, took * MS);
         assert_eq!(
             wait(&pace, now, Tempo::Lively, true),
@@ -55,6 +64,17 @@ fn the_first_interval_follows_the_cloud_s_own_speed() {
             "{took} ms"
         );
     }
+}
+
+#[test]
+fn a_list_leaves_some_time_after_the_one_before() {
+    let now = Instant::now();
+    for (took, next) in [(0, 0), (10, 30), (500, 1500), (5000, 6000)] {
+        let pace = read(now, took * MS);
+        assert_eq!(pace.rest(now), next * MS, "{took} ms");
+        assert_eq!(pace.rest(now + next * MS), Duration::ZERO, "{took} ms");
+    }
+    assert_eq!(Pace::default().rest(now), Duration::ZERO, "the first one");
 }
 
 #[test]
