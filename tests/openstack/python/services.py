@@ -360,7 +360,8 @@ def furnish(world):
     image = world.cloud('image', 'list')[0]['ID']
     world.nodes = ['%s-%s' % (world.options.name, index) for index in range(3)]
     for name in world.nodes:
-        world.cloud('server', 'create', name, '--flavor', 'm1.tiny', '--image', image, '--network', network['id'])
+        # Until it is active, Nova has not made its port, which belongs to what the project has before the test.
+        world.cloud('server', 'create', name, '--flavor', 'm1.tiny', '--image', image, '--network', network['id'], '--wait')
 
 
 def inventory(world):

@@ -3,16 +3,22 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
 
+/// The variable of the templates that names the machines' network, and one with room for 500 machines: the default has room
+/// for 250.
+pub(super) const NETWORK: (&str, &str) = ("NODE_CIDR", "10.6.0.0/21");
+
 /// A running `ferrostack up`. Dropping it ends the process.
 pub(super) struct Up {
     child: Child,
-    lines: BufReader<ChildStdout>,
+    /// What it prints, read at once: a process whose output nobody reads stands still.
+    lines: mpsc::Receiver<std::io::Result<String>>,
 }
 
 impl Up {
@@ -37,11 +43,19 @@ impl Up {
             .args(["--output", "json", "--data-dir"])
             .arg(data)
             .args(arguments)
+            .env(NETWORK.0, NETWORK.1)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| binary.display().to_string())?;
-        let lines = BufReader::new(child.stdout.take().context("the output of the process")?);
+        let stdout = child.stdout.take().context("the output of the process")?;
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            // Fails when there is nobody left to tell.
+            BufReader::new(stdout)
+                .lines()
+                .try_for_each(|line| sender.send(line))
+        });
         Ok(Self { child, lines })
     }
 
@@ -69,10 +83,11 @@ impl Up {
 
     /// The next line; none at the end.
     fn event(&mut self) -> anyhow::Result<Option<Value>> {
-        let mut line = String::new();
-        if self.lines.read_line(&mut line)? == 0 {
+        // Ended with the output.
+        let Ok(line) = self.lines.recv() else {
             return Ok(None);
-        }
+        };
+        let line = line?;
         Ok(Some(serde_json::from_str(&line).with_context(|| line)?))
     }
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::apiserver::client::{Access, Client};
 use super::clusters::{TEMPLATE, repeated};
-use super::process::Up;
+use super::process::{NETWORK, Up};
 
 mod access;
 
@@ -236,10 +236,14 @@ fn add(binary: &Path, data: &Path, shape: Shape) -> anyhow::Result<()> {
         .args(["generate", "cluster", FURTHER, "--data-dir"])
         .arg(data)
         .args(shape.flags())
-        .stderr(Stdio::inherit())
+        .env(NETWORK.0, NETWORK.1)
         .output()?;
     if !generated.status.success() {
-        bail!("`generate cluster` ended with {}", generated.status);
+        let stderr = String::from_utf8_lossy(&generated.stderr);
+        bail!(
+            "`generate cluster` ended with {}: {stderr}",
+            generated.status
+        );
     }
     let mut apply = Command::new(binary)
         .args(["apply", "-f", "-", "--data-dir"])
