@@ -332,8 +332,11 @@ impl Fleet {
             );
         }
         guest.record = Some(record);
-        let silent = guest.node().filter(|_| guest.silent);
-        if let Some(node) = silent
+        // Until now nobody knew whose Node that is: its machine may have been switched off since it joined.
+        let unheard = guest
+            .node()
+            .filter(|_| guest.power.is_none() || guest.silent);
+        if let Some(node) = unheard
             && let Some(cluster) = self.clusters.get(&node.cluster)
         {
             cluster.signal(Signal::Down(node.name.clone()));

@@ -5,6 +5,7 @@ mod etcd;
 mod external;
 mod faults;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
@@ -398,6 +399,35 @@ async fn a_cluster_survives_the_process_and_nothing_boots_twice() {
     let clusters = directory.path().join("clusters");
     eventually(&cloud, "an empty directory", async || {
         std::fs::read_dir(&clusters).unwrap().count() == 0
+    })
+    .await;
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_machine_that_stops_just_after_it_has_joined_becomes_unreachable() {
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(quick()).await;
+    let names: Vec<String> = (0..24).map(|number| format!("worker-{number}")).collect();
+    for name in &names {
+        cloud.add(Machine::join(&cloud, name, false));
+    }
+    // As soon as it has a Node, which is before its first start has ended.
+    let mut joining: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let started = Instant::now();
+    while !joining.is_empty() && started.elapsed() < PATIENCE {
+        for node in nodes(&client).await {
+            if joining.remove(node.as_str()) {
+                cloud.change(&node, |machine| machine.running = false);
+            }
+        }
+    }
+    eventually(&cloud, "all workers unreachable", async || {
+        for name in &names {
+            if readiness(&client, name).await.as_deref() != Some("Unknown") {
+                return false;
+            }
+        }
+        true
     })
     .await;
     cloud.stop().await;
