@@ -6,6 +6,8 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 
+use crate::printable;
+
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -105,6 +107,8 @@ pub fn set(
         message,
     } = verdict;
     let status = status.as_str().to_owned();
+    // An API server rejects the whole status for one message that is too long.
+    let message = printable::message(&message);
     if let Some(known) = conditions.iter_mut().find(|c| c.type_ == type_) {
         let changed = known.status != status || known.reason != reason || known.message != message;
         if known.status != status {

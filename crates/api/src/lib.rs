@@ -15,6 +15,7 @@
 //!      each: v1beta2 (stored hub), v1beta1 (served), conversion, admission
 //!   openstack     ferrostack.dev                    OpenStack, in v1alpha1 alone
 //!   selector, version   label selectors and Kubernetes versions, as in apimachinery and semver
+//!   printable     text from outside, for conditions, events and terminals
 //!   providers     the providers that these kinds belong to
 //!   crds          all CustomResourceDefinitions; convert, admission: dispatch by group and kind
 //! ```
@@ -34,6 +35,7 @@ pub mod infra;
 pub mod ipam;
 pub mod names;
 pub mod openstack;
+pub mod printable;
 pub mod providers;
 pub mod selector;
 pub mod version;

@@ -51,3 +51,17 @@ fn messages_begin_with_a_capital_unless_a_field_or_a_name_is_first() {
         assert_eq!(sentence(text), expected);
     }
 }
+
+#[test]
+fn a_message_of_any_length_is_stored_cut_and_without_control_characters() {
+    let mut list = Vec::new();
+    let of_a_node = format!("kubelet says \u{1b}[2J{}", "x".repeat(60_000));
+    let verdict = || Verdict::new("Ready", false, "Waiting").because(of_a_node.as_str());
+    set(&mut list, verdict(), None, at(1));
+    assert_eq!(list[0].message.chars().count(), printable::MESSAGE_LIMIT);
+    assert!(list[0].message.starts_with(r"kubelet says \u{1b}[2Jxxx"));
+    assert!(
+        !set(&mut list, verdict(), None, at(2)),
+        "the same is no change"
+    );
+}
