@@ -50,15 +50,15 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&is_escaped) {
         return Cow::Borrowed(text);
     }
-    let mut shown = String::with_capacity(text.len() + 16);
+    let mut escaped = String::with_capacity(text.len() + 16);
     for letter in text.chars() {
         if is_escaped(letter) {
-            shown.extend(letter.escape_default());
+            escaped.extend(letter.escape_default());
         } else {
-            shown.push(letter);
+            escaped.push(letter);
         }
     }
-    Cow::Owned(shown)
+    Cow::Owned(escaped)
 }
 
 #[cfg(test)]
