@@ -1,6 +1,7 @@
 //! What has to be in the cluster: steps with their Kubernetes objects, in an order in which each can start when those
 //! that it needs are ready.
 
+mod access;
 mod credentials;
 mod names;
 mod pod;
@@ -129,7 +130,7 @@ fn secrets(names: &Names<'_>) -> Step {
     }
 }
 
-/// Configuration files, addresses and volumes.
+/// Configuration files, addresses with who may connect to them, and volumes.
 fn configuration(names: &Names<'_>, definitions: &[Definition]) -> Step {
     let mut objects = BTreeMap::new();
     let mut add = |object: Object| objects.insert(object.reference().clone(), object);
@@ -145,6 +146,9 @@ fn configuration(names: &Names<'_>, definitions: &[Definition]) -> Step {
         for volume in &definition.volumes {
             add(claim(names, volume, &names.cloud.parameters.storage.class));
         }
+    }
+    for policy in access::policies(names, definitions) {
+        add(policy);
     }
     Step {
         name: CONFIGURATION.to_owned(),

@@ -34,6 +34,10 @@ pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
     (
         ACCOUNTS,
         &[
+            "cache-glance",
+            "cache-neutron",
+            "cache-nova",
+            "cache-placement",
             "database-admin",
             "database-glance",
             "database-keystone",

@@ -46,6 +46,8 @@ pub enum ObjectKind {
     Secret,
     /// An address.
     Service,
+    /// Who may connect to a program.
+    NetworkPolicy,
     /// A volume.
     PersistentVolumeClaim,
     /// A program with a volume or with names of its replicas.
@@ -58,10 +60,11 @@ pub enum ObjectKind {
 
 impl ObjectKind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::ConfigMap,
         Self::Secret,
         Self::Service,
+        Self::NetworkPolicy,
         Self::PersistentVolumeClaim,
         Self::StatefulSet,
         Self::Deployment,
@@ -74,6 +77,7 @@ impl ObjectKind {
             Self::ConfigMap => "ConfigMap",
             Self::Secret => "Secret",
             Self::Service => "Service",
+            Self::NetworkPolicy => "NetworkPolicy",
             Self::PersistentVolumeClaim => "PersistentVolumeClaim",
             Self::StatefulSet => "StatefulSet",
             Self::Deployment => "Deployment",
@@ -91,6 +95,7 @@ impl ObjectKind {
         match self {
             Self::StatefulSet | Self::Deployment => "apps",
             Self::Job => "batch",
+            Self::NetworkPolicy => "networking.k8s.io",
             _ => "",
         }
     }
@@ -100,6 +105,7 @@ impl ObjectKind {
         match self {
             Self::StatefulSet | Self::Deployment => "apps/v1",
             Self::Job => "batch/v1",
+            Self::NetworkPolicy => "networking.k8s.io/v1",
             _ => "v1",
         }
     }

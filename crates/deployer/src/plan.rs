@@ -263,7 +263,7 @@ fn is_fixed(kind: ObjectKind, there: &Json, path: &str) -> bool {
         ObjectKind::Deployment => below(&["spec.selector"]),
         ObjectKind::Service => path == "spec.clusterIP",
         // Replacing it would lose its data; the server's refusal tells what is possible.
-        ObjectKind::PersistentVolumeClaim | ObjectKind::Job => false,
+        ObjectKind::NetworkPolicy | ObjectKind::PersistentVolumeClaim | ObjectKind::Job => false,
     }
 }
 

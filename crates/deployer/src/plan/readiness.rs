@@ -116,6 +116,7 @@ pub(super) fn problem(reference: &Reference, there: &Json) -> Option<String> {
         ObjectKind::ConfigMap
         | ObjectKind::Secret
         | ObjectKind::Service
+        | ObjectKind::NetworkPolicy
         | ObjectKind::PersistentVolumeClaim => None,
     }
 }

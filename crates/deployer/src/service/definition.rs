@@ -49,6 +49,17 @@ pub(crate) struct Address {
     pub(crate) ports: &'static [(&'static str, u16)],
     /// Whether each replica has a name of its own, from before it is ready.
     pub(crate) replicas: bool,
+    /// Who may connect to it.
+    pub(crate) callers: Callers,
+}
+
+/// Who may connect to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Callers {
+    /// Users, and programs outside of the cloud: it asks for a token or a login.
+    Anyone,
+    /// The programs whose configuration names it: it holds data of the cloud.
+    Readers,
 }
 
 /// A volume that outlives its Pods.

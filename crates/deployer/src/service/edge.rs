@@ -1,7 +1,7 @@
 //! The edge: nginx, which ends TLS and passes each request on to what its port is of. It has the standard port of every
 //! API, and 443 for the dashboard, on the addresses of the control nodes, by a Service with these as external IPs: Pods need no rights on their nodes.
 
-use super::definition::{Address, Definition, File, Probe, Run, Workload, command};
+use super::definition::{Address, Callers, Definition, File, Probe, Run, Workload, command};
 use crate::certificate;
 use crate::cloud::Cloud;
 use crate::held::Held;
@@ -155,6 +155,7 @@ pub(super) fn definition(
             workload: "edge",
             ports: SERVED,
             replicas: false,
+            callers: Callers::Anyone,
         }],
         external: exposure.nodes(),
         workloads: vec![Workload {

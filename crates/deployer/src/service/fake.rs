@@ -2,7 +2,9 @@
 //! stand-in for their ovn-controllers, by which ports become ACTIVE. No packet flows.
 
 use super::Service;
-use super::definition::{Address, File, Probe, Run, Stateful, Task, Variable, Workload, command};
+use super::definition::{
+    Address, Callers, File, Probe, Run, Stateful, Task, Variable, Workload, command,
+};
 use super::{ovn, rabbitmq};
 use crate::accounts::mark;
 use crate::cloud::Cloud;
@@ -70,6 +72,7 @@ pub(super) fn address() -> Address {
         workload: COMPUTE,
         ports: &[],
         replicas: true,
+        callers: Callers::Anyone,
     }
 }
 

@@ -1,7 +1,9 @@
 //! Glance: images, in files on a volume.
 
 use super::Service;
-use super::definition::{Address, Definition, Entry, Probe, Run, Task, Volume, Workload, command};
+use super::definition::{
+    Address, Callers, Definition, Entry, Probe, Run, Task, Volume, Workload, command,
+};
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::Held;
@@ -83,6 +85,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
             workload: "glance-api",
             ports: PORTS,
             replicas: false,
+            callers: Callers::Anyone,
         }],
         volumes: vec![Volume {
             name: VOLUME,

@@ -4,7 +4,7 @@ mod settings;
 
 pub(crate) use self::settings::check;
 use self::settings::{KEY, SECRET, SETTINGS, STATIC};
-use super::definition::{Address, Definition, File, Probe, Run, Workload, uwsgi};
+use super::definition::{Address, Callers, Definition, File, Probe, Run, Workload, uwsgi};
 use crate::cloud::Cloud;
 use crate::held::Held;
 
@@ -30,6 +30,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
             workload: NAME,
             ports: SERVED,
             replicas: false,
+            callers: Callers::Anyone,
         }],
         workloads: vec![Workload {
             name: NAME,

@@ -2,7 +2,7 @@
 
 use super::Service;
 use super::definition::{
-    Address, Definition, Entry, Probe, Run, Task, Variable, Workload, command, uwsgi,
+    Address, Callers, Definition, Entry, Probe, Run, Task, Variable, Workload, command, uwsgi,
 };
 use crate::cloud::Cloud;
 use crate::config::Config;
@@ -16,7 +16,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config.logging();
     config.database("database", "keystone", "keystone");
     config.behind_edge();
-    let keys = "the keys are made and rotated by the controller";
+    let keys = "the controller makes the keys once";
     config.require("token", "provider", "fernet", keys);
     for section in ["fernet_tokens", "fernet_receipts"] {
         config.require(section, "key_repository", "/etc/keystone/fernet-keys", keys);
@@ -94,6 +94,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
             workload: "keystone-api",
             ports: PORTS,
             replicas: false,
+            callers: Callers::Anyone,
         }],
         tasks: vec![
             Task {

@@ -1,7 +1,7 @@
 //! MariaDB: the databases of all services. One replica on one volume.
 
 use super::definition::{
-    Address, Definition, File, Probe, Run, Stateful, Task, Volume, Workload, command,
+    Address, Callers, Definition, File, Probe, Run, Stateful, Task, Volume, Workload, command,
 };
 use super::mark::Marked;
 use crate::held::Held;
@@ -42,6 +42,7 @@ pub(super) fn definition(held: &Held, databases: &[(&'static str, &'static str)]
             workload: "mariadb",
             ports: PORTS,
             replicas: false,
+            callers: Callers::Readers,
         }],
         volumes: vec![Volume {
             name: VOLUME,

@@ -1,6 +1,6 @@
 //! memcached: the cache of Keystone and of the validation of tokens.
 
-use super::definition::{Address, Definition, Probe, Run, Stateful, Workload, command};
+use super::definition::{Address, Callers, Definition, Probe, Run, Stateful, Workload, command};
 
 const PORTS: &[(&str, u16)] = &[("memcached", 11211)];
 
@@ -13,6 +13,7 @@ pub(super) fn definition() -> Definition {
             workload: "memcached",
             ports: PORTS,
             replicas: false,
+            callers: Callers::Readers,
         }],
         workloads: vec![Workload {
             name: "memcached",

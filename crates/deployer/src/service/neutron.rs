@@ -2,7 +2,7 @@
 
 use super::Service;
 use super::definition::{
-    Address, Definition, Entry, File, Probe, Run, Task, Variable, Workload, command, uwsgi,
+    Address, Callers, Definition, Entry, File, Probe, Run, Task, Variable, Workload, command, uwsgi,
 };
 use super::{fake, mariadb, ovn, rabbitmq};
 use crate::cloud::{self, Cloud};
@@ -201,6 +201,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
             workload: "neutron-api",
             ports: PORTS,
             replicas: false,
+            callers: Callers::Anyone,
         }],
         volumes: vec![],
         tasks: vec![Task {

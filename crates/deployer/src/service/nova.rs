@@ -1,7 +1,9 @@
 //! Nova: servers. API, conductor and scheduler read the same file.
 
 use super::Service;
-use super::definition::{Address, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi};
+use super::definition::{
+    Address, Callers, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi,
+};
 use super::{edge, fake, rabbitmq};
 use crate::cloud::Cloud;
 use crate::config::Config;
@@ -202,6 +204,7 @@ fn address(
         workload,
         ports,
         replicas: false,
+        callers: Callers::Anyone,
     }
 }
 

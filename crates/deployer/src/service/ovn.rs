@@ -1,7 +1,7 @@
 //! OVN: the databases of networks, and northd between them.
 
 use super::definition::{
-    Address, Definition, Probe, Run, Stateful, Task, Volume, Workload, command,
+    Address, Callers, Definition, Probe, Run, Stateful, Task, Volume, Workload, command,
 };
 use super::fake;
 use super::mark::Marked;
@@ -42,6 +42,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         workload: name,
         ports,
         replicas: false,
+        callers: Callers::Readers,
     };
     let volume = |name| Volume { name, size: "1Gi" };
     let chassis = fake::of(&cloud.parameters).map(|fake| fake::chassis(cloud, fake));

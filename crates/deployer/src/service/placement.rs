@@ -1,7 +1,9 @@
 //! Placement: what resources there are, and who uses them.
 
 use super::Service;
-use super::definition::{Address, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi};
+use super::definition::{
+    Address, Callers, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi,
+};
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::Held;
@@ -45,6 +47,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
             workload: "placement-api",
             ports: PORTS,
             replicas: false,
+            callers: Callers::Anyone,
         }],
         tasks: vec![Task {
             name: "placement-schema",

@@ -1,7 +1,7 @@
 //! RabbitMQ: messages between the processes of a service. One broker on one volume.
 
 use super::definition::{
-    Address, Definition, File, Probe, Run, Stateful, Variable, Volume, Workload, command,
+    Address, Callers, Definition, File, Probe, Run, Stateful, Variable, Volume, Workload, command,
 };
 use crate::held::Held;
 
@@ -31,12 +31,14 @@ pub(super) fn definition(held: &Held) -> Definition {
                 workload: "rabbitmq",
                 ports: PORTS,
                 replicas: false,
+                callers: Callers::Readers,
             },
             Address {
                 name: "rabbitmq-nodes",
                 workload: "rabbitmq",
                 ports: &[("amqp", PORT)],
                 replicas: true,
+                callers: Callers::Readers,
             },
         ],
         volumes: vec![Volume {

@@ -8,6 +8,8 @@ use crate::parameters::Parameters;
 const DATABASE: &str = "database";
 const MESSAGING: &str = "messaging";
 const IDENTITY: &str = "identity";
+/// The key of what a service caches of tokens.
+const CACHE: &str = "cache";
 /// The secret that Nova's metadata API shares with the proxies of networks.
 const METADATA: &str = "metadata";
 
@@ -119,6 +121,10 @@ impl Config {
             "memcached:11211",
             "the cache of the cloud",
         );
+        // Whoever reads the cache sees no token, and whoever writes to it forges none.
+        let why = "what is cached of tokens is encrypted with a key of the service";
+        self.require(section, "memcache_security_strategy", "ENCRYPT", why);
+        self.password(section, "memcache_secret_key", "{}".to_owned(), CACHE);
         // Without service tokens Nova cannot detach volumes since the mend of CVE-2023-2088.
         let why = "services call each other with service tokens";
         self.require(section, "service_token_roles", "service", why);

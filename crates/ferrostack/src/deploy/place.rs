@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use apiserver::sockets::Limits;
 use kube::Client;
 use operator::metrics::Metrics;
 use simulator::nodes;
@@ -14,6 +15,7 @@ use crate::cli::{DataDirArg, PlaceArgs, ServerArgs};
 use crate::connect;
 use crate::data_dir::{self, DataDir};
 use crate::environment::Environment;
+use crate::manager::serve;
 use crate::up::{self, Management};
 
 /// Where a cloud is, with the controllers that run in this process.
@@ -114,13 +116,8 @@ impl Place {
         running.spawn(nodes::run(client.clone(), options, stop.clone()));
         let (listener, openstack) = up::listen_for_openstack(&data).await?;
         let router = programs.gateway(&openstack);
-        let ended = stop.clone().cancelled_owned();
-        running.spawn(async move {
-            let serving = axum::serve(listener, router).with_graceful_shutdown(ended);
-            if let Err(error) = serving.await {
-                tracing::error!("the simulated OpenStack has stopped: {error}");
-            }
-        });
+        let limits = Limits::default();
+        running.spawn(serve::http(listener, router, limits, stop.clone()));
         Ok(Self {
             client,
             simulated: Some(Simulated { openstack, data }),
