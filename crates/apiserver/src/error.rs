@@ -23,6 +23,12 @@ pub(crate) struct ApiError {
     pub(crate) whole: Option<Box<Value>>,
 }
 
+impl From<schema::Overflow> for ApiError {
+    fn from(overflow: schema::Overflow) -> Self {
+        Self::new(500, "", overflow.to_string())
+    }
+}
+
 impl ApiError {
     pub(crate) fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self {

@@ -5,6 +5,7 @@
 //! was invalid before and is unchanged stays accepted. Where the reference iterates over maps in random order, errors
 //! are sorted by field name here.
 
+mod budget;
 mod cel;
 mod correlate;
 mod defaults;
@@ -19,6 +20,8 @@ mod prune;
 mod structural;
 mod validate;
 
+pub use budget::Overflow;
+pub(crate) use budget::{Budget, weight};
 pub(crate) use cel::Condition;
 pub use error::{FieldError, Reason};
 pub(crate) use go::{go_json, go_plain, go_quote, go_syntax};
@@ -28,6 +31,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::store::MAX_BYTES;
 use path::Path;
 
 /// The maximum depth of objects, schemas and patches: less than the 128 levels of JSON readers, since lists and watch
@@ -81,12 +85,17 @@ impl Schema {
     }
 
     /// Removes nulls of fields that are neither nullable nor have a default, then fills in defaults.
-    pub fn default(&self, object: &mut Value) {
+    ///
+    /// # Errors
+    /// If the defaults alone are larger than an object that can be stored; some of them are in `object` then.
+    pub fn default(&self, object: &mut Value) -> Result<(), Overflow> {
         if too_deep(object) {
-            return;
+            return Ok(());
         }
         defaults::prune_nulls(object, Some(&self.root));
-        defaults::fill(object, &self.root);
+        let mut budget = Budget::new(MAX_BYTES);
+        defaults::fill(object, &self.root, &mut budget);
+        budget.done()
     }
 
     /// Validates a whole object. With `old`, transition rules are evaluated, and violations by unchanged values are

@@ -21,7 +21,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-pub(crate) use gate::Unstorable;
+pub(crate) use gate::{MAX_BYTES, Unstorable};
 pub(crate) use log::At;
 pub(crate) use object::{Change, Draft, Event, Object, frame, json_at};
 pub(crate) use sqlite::past::Unread;

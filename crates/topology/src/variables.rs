@@ -139,8 +139,9 @@ pub fn defaulted(definitions: &[Definition], values: &[Variable]) -> Vec<Variabl
             continue;
         }
         let mut object = json!({});
-        definition.schema.default(&mut object);
-        if let Some(value) = object.get_mut(FIELD) {
+        if definition.schema.default(&mut object).is_ok()
+            && let Some(value) = object.get_mut(FIELD)
+        {
             all.push(Variable {
                 name: definition.name.clone(),
                 value: value.take(),
@@ -158,11 +159,13 @@ pub fn overridden(definitions: &[Definition], values: &[Variable]) -> Vec<Variab
             return variable.clone();
         };
         let mut object = json!({ FIELD: variable.value });
-        definition.schema.default(&mut object);
-        let value = object.get_mut(FIELD).map(Value::take);
-        Variable {
-            name: variable.name.clone(),
-            value: value.unwrap_or_default(),
+        // A value that would be too large with its defaults stays without them, and validation says so.
+        match definition.schema.default(&mut object) {
+            Ok(()) => Variable {
+                name: variable.name.clone(),
+                value: object.get_mut(FIELD).map(Value::take).unwrap_or_default(),
+            },
+            Err(_) => variable.clone(),
         }
     };
     values.iter().map(with_defaults).collect()
@@ -224,6 +227,10 @@ impl Definition {
             format!("{path}.value{inner}")
         };
         let mut pruned = object.clone();
+        if self.schema.default(&mut pruned).is_err() {
+            let message = "would be too large with the defaults of its schema";
+            return vec![FieldError::new(at(""), message)];
+        }
         let unknown = self.schema.prune(&mut pruned);
         let mut errors: Vec<_> = unknown
             .iter()

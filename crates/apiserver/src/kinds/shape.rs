@@ -19,6 +19,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::http::decode::duplicates::MOST;
+use crate::schema::{Budget, Overflow, weight};
+
+/// The maximum size of the defaults of one object as JSON. As protobuf, by which built-in objects are limited, they
+/// take a quarter of it or more.
+const MOST_DEFAULTS: usize = 8 << 20;
+/// The size of a computed default, about.
+const COMPUTED: usize = 16;
 
 /// A struct.
 #[derive(Debug)]
@@ -177,27 +184,43 @@ impl Struct {
     }
 
     /// Sets the defaults as decoding does: those of a struct first, then those of nested structs.
-    pub(crate) fn default(&self, value: &mut Value) {
+    ///
+    /// # Errors
+    /// If the defaults alone are larger than an object that can be stored; some of them are in `value` then.
+    pub(crate) fn default(&self, value: &mut Value) -> Result<(), Overflow> {
+        let mut budget = Budget::new(MOST_DEFAULTS);
+        self.fill(value, &mut budget);
+        budget.done()
+    }
+
+    fn fill(&self, value: &mut Value, budget: &mut Budget) {
         let Value::Object(fields) = value else { return };
+        if budget.is_spent() {
+            return;
+        }
         if let Some(compute) = self.computed {
+            let before = fields.len();
             compute(fields);
+            budget.take(COMPUTED * fields.len().saturating_sub(before));
         }
         for (name, default) in &self.defaults {
             let found = fields.entry(name.as_str()).or_insert(Value::Null);
             if self.is_unset(name, found) {
+                budget.take(weight(name, default));
                 *found = default.clone();
             }
         }
         for (name, field) in &self.fields {
             match (&field.shape, fields.get_mut(*name)) {
-                (shape, Some(value)) if !value.is_null() => default_value(shape, value),
+                (shape, Some(value)) if !value.is_null() => default_value(shape, value, budget),
                 // A struct that is not a pointer always exists.
                 (Shape::Struct(of), _) => {
                     let mut value = json!({});
                     if let Some(of) = STRUCTS.get(of) {
-                        of.default(&mut value);
+                        of.fill(&mut value, budget);
                     }
                     if value != json!({}) {
+                        budget.take(name.len());
                         fields.insert((*name).to_owned(), value);
                     }
                 }
@@ -265,7 +288,7 @@ impl Struct {
     }
 }
 
-fn default_value(shape: &Shape, value: &mut Value) {
+fn default_value(shape: &Shape, value: &mut Value, budget: &mut Budget) {
     match (shape, value) {
         (Shape::Map(item), Value::Object(amounts)) if matches!(**item, Shape::Quantity) => {
             for amount in amounts.values_mut() {
@@ -274,7 +297,7 @@ fn default_value(shape: &Shape, value: &mut Value) {
                 }
             }
         }
-        (shape, value) => each_struct(shape, value, &mut |of, value| of.default(value)),
+        (shape, value) => each_struct(shape, value, &mut |of, value| of.fill(value, budget)),
     }
 }
 

@@ -150,6 +150,7 @@ pub(crate) async fn admit(
         live.is_none() && resource.is_custom() && version.status && new.get("status").is_some();
     let sent_status = dropped
         .then(|| as_decoded(new.clone(), version))
+        .transpose()?
         .and_then(|decoded| decoded.get("status").cloned());
     settle(call, &mut new, live, subresource, now)?;
 
@@ -299,7 +300,7 @@ pub(crate) async fn admit(
         ready = as_decoded(
             kind.converted(requested, &resource.stored).await?,
             resource.stored_version(),
-        );
+        )?;
     } else {
         copy_managed(&requested, &mut ready);
         count_generation(resource, &mut ready, stored);
@@ -329,11 +330,11 @@ fn invalid(error: crate::FieldError) -> FieldError {
 
 /// The object as the decoder of custom objects of kube-apiserver leaves it: with defaults, and without nulls of fields
 /// that are not nullable.
-fn as_decoded(mut object: Value, version: &Version) -> Value {
+fn as_decoded(mut object: Value, version: &Version) -> Result<Value, ApiError> {
     if let Some(schema) = &version.schema {
-        schema.default(&mut object);
+        schema.default(&mut object)?;
     }
-    object
+    Ok(object)
 }
 
 /// Sets the fields that the server sets, restores those that no update may change, and fills in defaults.
@@ -360,7 +361,7 @@ pub(super) fn settle(
         new.remove("status");
     }
     if let Some(schema) = &version.schema {
-        schema.default(new);
+        schema.default(new)?;
     }
     if !resource.is_custom() {
         strategy::prepare(call, new, live, subresource, now)?;

@@ -36,7 +36,7 @@ pub(crate) fn prepare(
     check_shape(call, new)?;
     drop_nulls(new);
     if let Some(shape) = shape {
-        shape.default(new);
+        shape.default(new)?;
         shape.write(new);
     }
     if live.is_none() && resource.stored_version().status && !resource.is_crd() {
@@ -72,7 +72,7 @@ pub(crate) fn prepare(
     drop_nulls(new);
     // kube-apiserver fills in the defaults again when it reads the object from storage.
     if let Some(shape) = shape {
-        shape.default(new);
+        shape.default(new)?;
     }
     if resource.is_crd() && live.is_none() {
         new["status"]["conditions"] = Value::Null;
@@ -189,8 +189,7 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
             }
         }
         "Service" => {
-            service_rules(new, &mut errors);
-            crate::services::problems(&new["spec"], live.map(|live| &live["spec"]), &mut errors);
+            errors.extend(crate::services::problems(new, live));
         }
         "Node" => {
             errors.extend(nodes::ranges(new));
@@ -383,32 +382,10 @@ fn data_keys(data: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn service_rules(service: &Value, errors: &mut Vec<FieldError>) {
-    let spec = &service["spec"];
-    let external = spec["type"] == "ExternalName";
-    let ports = spec["ports"].as_array().map_or(&[][..], Vec::as_slice);
-    if ports.is_empty() && !external && spec["clusterIP"] != "None" {
-        errors.push(FieldError::required("spec.ports", ""));
-    }
-    for (index, port) in ports.iter().enumerate() {
-        let number = &port["port"];
-        if !number
-            .as_i64()
-            .is_some_and(|number| (1..=65535).contains(&number))
-        {
-            let detail = "must be between 1 and 65535, inclusive";
-            errors.push(FieldError::invalid(
-                format!("spec.ports[{index}].port"),
-                number,
-                detail,
-            ));
-        }
-    }
-}
-
 fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), ApiError> {
     if let Some(live) = live {
         crate::services::drop_dependent(&mut new["spec"], &live["spec"]);
+        crate::services::carry_addresses(&mut new["spec"], &live["spec"]);
     }
     let external = new["spec"]["type"] == "ExternalName";
     if !external {

@@ -28,7 +28,7 @@ impl Kind<'_> {
             && let Origin::Custom { converts: true } = self.resource.origin
             && let Some(schema) = self.schema(api_version)
         {
-            schema.default(&mut converted);
+            schema.default(&mut converted)?;
         }
         Ok(converted)
     }

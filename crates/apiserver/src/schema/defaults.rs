@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::budget::{Budget, weight};
 use super::node::{Additional, Node};
 
 /// Removes nulls of fields that are neither nullable nor have a default.
@@ -27,12 +28,18 @@ pub(super) fn prune_nulls(value: &mut Value, node: Option<&Node>) {
     }
 }
 
-/// Fills in defaults; a null of a field that is not nullable counts as absent.
-pub(super) fn fill(value: &mut Value, node: &Node) {
+/// Fills in defaults until the budget is spent; a null of a field that is not nullable counts as absent.
+pub(super) fn fill(value: &mut Value, node: &Node, budget: &mut Budget) {
     match value {
+        _ if budget.is_spent() => {}
         Value::Object(fields) => {
-            for (name, property) in &node.properties {
-                let Some(default) = &property.default else {
+            // Those with a default alone: a schema may have more properties than an object has objects.
+            for name in &node.defaulted {
+                let Some((property, default)) = node
+                    .properties
+                    .get(name)
+                    .and_then(|property| Some((property, property.default.as_ref()?)))
+                else {
                     continue;
                 };
                 let absent = match fields.get(name) {
@@ -40,21 +47,24 @@ pub(super) fn fill(value: &mut Value, node: &Node) {
                     Some(value) => value.is_null() && !property.nullable,
                 };
                 if absent {
+                    if !budget.take(weight(name, default)) {
+                        return;
+                    }
                     fields.insert(name.clone(), default.clone());
                 }
             }
             for (name, value) in fields {
                 if let Some(property) = node.properties.get(name) {
-                    fill(value, property);
+                    fill(value, property, budget);
                 } else if let Some(Additional::Schema(schema)) = &node.additional {
-                    default_item(value, schema);
+                    default_item(value, schema, budget);
                 }
             }
         }
         Value::Array(items) => {
             if let Some(schema) = &node.items {
                 for item in items {
-                    default_item(item, schema);
+                    default_item(item, schema, budget);
                 }
             }
         }
@@ -62,9 +72,13 @@ pub(super) fn fill(value: &mut Value, node: &Node) {
     }
 }
 
-fn default_item(item: &mut Value, schema: &Node) {
-    if item.is_null() && !schema.nullable {
-        *item = schema.default.clone().unwrap_or(Value::Null);
+fn default_item(item: &mut Value, schema: &Node, budget: &mut Budget) {
+    if item.is_null()
+        && !schema.nullable
+        && let Some(default) = &schema.default
+        && budget.take(weight("", default))
+    {
+        *item = default.clone();
     }
-    fill(item, schema);
+    fill(item, schema, budget);
 }

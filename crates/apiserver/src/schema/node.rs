@@ -19,6 +19,8 @@ pub(crate) struct Node {
     pub(crate) list: Option<ListType>,
     pub(crate) map: Option<MapType>,
     pub(crate) properties: BTreeMap<String, Node>,
+    /// The names of the properties that have a default.
+    pub(crate) defaulted: Vec<String>,
     pub(crate) additional: Option<Additional>,
     pub(crate) items: Option<Box<Node>>,
     pub(crate) default: Option<Value>,
@@ -169,6 +171,11 @@ impl Node {
                 Some("granular") => Some(MapType::Granular),
                 _ => None,
             },
+            defaulted: properties
+                .iter()
+                .filter(|(_, property)| property.default.is_some())
+                .map(|(name, _)| name.clone())
+                .collect(),
             properties,
             additional,
             items,

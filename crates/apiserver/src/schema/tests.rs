@@ -83,16 +83,16 @@ fn unknown_fields_are_dropped_and_named() {
 fn defaults_replace_absent_fields_and_nulls_that_are_not_nullable() {
     let mut object =
         json!({"spec": {"a": null, "b": null, "c": [{}, null], "ab": {"k": null}, "bc": null}});
-    sample().default(&mut object);
+    sample().default(&mut object).unwrap();
     assert_eq!(
         object,
         json!({"spec": {"a": "x", "b": null, "c": [{"a": "y"}, null], "ab": {"k": "z"}}})
     );
     let mut object = json!({"spec": {}});
-    sample().default(&mut object);
+    sample().default(&mut object).unwrap();
     assert_eq!(object, json!({"spec": {"a": "x", "b": 3}}));
     let mut object = json!({});
-    sample().default(&mut object);
+    sample().default(&mut object).unwrap();
     assert_eq!(object, json!({}));
 }
 
@@ -134,7 +134,7 @@ fn objects_nested_too_deeply_are_rejected_without_recursion() {
         deep = Value::Object([("a".to_owned(), deep)].into_iter().collect());
     }
     assert!(schema.prune(&mut deep).is_empty());
-    schema.default(&mut deep);
+    schema.default(&mut deep).unwrap();
     let errors = schema.validate(&deep, None);
     assert_eq!(
         errors[0].to_string(),
@@ -169,9 +169,9 @@ proptest! {
     fn defaulting_is_idempotent(object in any_object()) {
         let schema = sample();
         let mut once = object;
-        schema.default(&mut once);
+        schema.default(&mut once).unwrap();
         let mut twice = once.clone();
-        schema.default(&mut twice);
+        schema.default(&mut twice).unwrap();
         prop_assert_eq!(twice, once);
     }
 

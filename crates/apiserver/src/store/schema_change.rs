@@ -71,7 +71,13 @@ fn converted(resource: &Resource, object: &Arc<Object>) -> Option<Arc<Object>> {
     let before = object.written().value();
     let mut value = before.clone();
     schema.prune(&mut value);
-    schema.default(&mut value);
+    let mut defaulted = value.clone();
+    if schema.default(&mut defaulted).is_ok() {
+        value = defaulted;
+    } else {
+        let (collection, key) = (&resource.collection, &object.key);
+        tracing::warn!(%collection, %key, "an object is served without the defaults of its changed definition: with them it would be too large");
+    }
     if value != before {
         return Some(Arc::new(object.converted_to(&value)));
     }

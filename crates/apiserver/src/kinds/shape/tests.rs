@@ -81,7 +81,7 @@ proptest! {
         for kind in ["Pod", "Node", "Event", "Secret"] {
             let of = of("", "v1", kind).unwrap();
             let _ = of.read(&mut value.clone());
-            of.default(&mut value);
+            of.default(&mut value).unwrap();
             of.write(&mut value);
             let once = value.clone();
             of.write(&mut value);

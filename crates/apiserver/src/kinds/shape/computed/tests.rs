@@ -4,7 +4,10 @@ use crate::kinds::shape::of;
 
 /// The value at a pointer of an object with its defaults.
 fn defaulted(kind: (&str, &str), mut object: Value, pointer: &str) -> Value {
-    of(kind.0, "v1", kind.1).unwrap().default(&mut object);
+    of(kind.0, "v1", kind.1)
+        .unwrap()
+        .default(&mut object)
+        .unwrap();
     object.pointer(pointer).cloned().unwrap_or_default()
 }
 
