@@ -33,7 +33,7 @@ use crate::services::Reservations;
 use crate::user::UserInfo;
 
 pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object};
-pub(crate) use meta::{label_1035, subdomain};
+pub(crate) use meta::{label as label_1123, label_1035, subdomain, unqualified};
 pub(crate) use warnings::Warnings;
 pub(crate) use write::{definitions_beside, edit, failed_write};
 

@@ -21,9 +21,11 @@ use crate::schema::FieldError;
 use crate::store::Store;
 
 mod dependent;
+mod rules;
 
-pub(crate) use dependent::{drop_dependent, problems, restore_sent};
+pub(crate) use dependent::{carry_addresses, drop_dependent, restore_sent};
 use dependent::{has_health_check, health_check_port};
+pub(crate) use rules::problems;
 
 /// 10.96.0.0/12 without its first and last address.
 const ADDRESSES: RangeInclusive<u32> = 0x0a60_0001..=0x0a6f_fffe;

@@ -216,7 +216,7 @@ pub(crate) fn subdomain(name: &str) -> Option<&'static str> {
 }
 
 /// RFC 1123 label.
-fn label(name: &str) -> Option<&'static str> {
+pub(crate) fn label(name: &str) -> Option<&'static str> {
     if name.len() > 63 {
         return Some("must be no more than 63 characters");
     }
@@ -276,7 +276,7 @@ fn validate_map(field: &str, map: &Value, errors: &mut Vec<FieldError>) {
 }
 
 /// The reasons why a text is not a qualified name: `example.com/MyName`, or `MyName` (`IsQualifiedName`).
-fn unqualified(key: &str) -> Vec<String> {
+pub(crate) fn unqualified(key: &str) -> Vec<String> {
     const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
     const LONGEST: usize = 63;
     let mut problems = Vec::new();

@@ -2,7 +2,7 @@
 //! (pkg/registry/core/service/strategy.go, `dropTypeDependentFields`): when a Service changes so that it cannot have such a
 //! field any more, a value that its author left as it was is dropped, and another value is an error.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::schema::FieldError;
 
@@ -18,6 +18,15 @@ fn is_external(spec: &Value) -> bool {
 
 fn is_balanced(spec: &Value) -> bool {
     spec["type"] == "LoadBalancer"
+}
+
+/// Whether a Service has a cluster IP, or none on purpose.
+fn has_address(spec: &Value) -> bool {
+    !is_named(spec)
+}
+
+fn is_named(spec: &Value) -> bool {
+    spec["type"] == "ExternalName"
 }
 
 fn has_node_ports(spec: &Value) -> bool {
@@ -40,11 +49,16 @@ pub(super) fn health_check_port(spec: &Value) -> Option<i64> {
 type MayHave = fn(&Value) -> bool;
 
 /// The fields that a Service loses with its type, but for the ports.
-const DEPENDENT: [(&str, MayHave); 4] = [
+const DEPENDENT: [(&str, MayHave); 9] = [
     ("healthCheckNodePort", has_health_check),
     ("allocateLoadBalancerNodePorts", is_balanced),
     ("loadBalancerClass", is_balanced),
     ("externalTrafficPolicy", is_external),
+    ("clusterIP", has_address),
+    ("clusterIPs", has_address),
+    ("ipFamilies", has_address),
+    ("ipFamilyPolicy", has_address),
+    ("externalName", is_named),
 ];
 
 /// Drops what the new `spec` cannot have, and has only because the `old` one had it.
@@ -65,6 +79,28 @@ pub(crate) fn drop_dependent(spec: &mut Value, old: &Value) {
     for port in all.into_iter().flatten().filter(|_| ports) {
         if let Some(port) = port.as_object_mut() {
             port.remove("nodePort");
+        }
+    }
+}
+
+/// Gives a changed Service the cluster IPs that it had and that its author left out. Clients that know `clusterIP` alone
+/// change the first of `clusterIPs` by it.
+pub(crate) fn carry_addresses(spec: &mut Value, old: &Value) {
+    if !has_address(spec) || !has_address(old) || !spec.is_object() {
+        return;
+    }
+    let is_empty = |value: &Value| value.is_null() || value == "" || value == &json!([]);
+    if is_empty(&spec["clusterIP"]) && !is_empty(&old["clusterIP"]) {
+        spec["clusterIP"] = old["clusterIP"].clone();
+    }
+    if spec["clusterIP"] == old["clusterIP"] {
+        if is_empty(&spec["clusterIPs"]) && !is_empty(&old["clusterIPs"]) {
+            spec["clusterIPs"] = old["clusterIPs"].clone();
+        }
+    } else if spec["clusterIPs"] == old["clusterIPs"] {
+        let address = spec["clusterIP"].clone();
+        if let Some(first) = spec["clusterIPs"].get_mut(0) {
+            *first = address;
         }
     }
 }
@@ -116,8 +152,6 @@ pub(crate) fn problems(spec: &Value, old: Option<&Value>, errors: &mut Vec<Field
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

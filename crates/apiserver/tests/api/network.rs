@@ -174,6 +174,27 @@ async fn a_bootstrap_token_joins_and_nothing_else() {
     assert_eq!(site.get(&client, config, token).await.0, 404);
     assert_eq!(site.get(&client, "/api/v1/nodes/n1", token).await.0, 404);
     assert_eq!(site.get(&client, secrets, token).await.0, 403);
+    assert_eq!(site.get(&client, "/api/v1/nodes", token).await.0, 403);
+    let sent = async |path: &str, body: &Value| {
+        let request = client
+            .post(format!("{}{path}", site.url))
+            .bearer_auth("abcdef.0123456789abcdef")
+            .json(body);
+        request.send().await.unwrap().status().as_u16()
+    };
+    // A kubelet registers its Node with its own certificate, under the rules of NodeRestriction.
+    let node = json!({"metadata": {"name": "n1", "labels": {"node-role.kubernetes.io/control-plane": ""}}});
+    assert_eq!(sent("/api/v1/nodes", &node).await, 403);
+    let request = json!({"metadata": {"name": "r"}, "spec": {"request": "", "usages": ["client auth"], "signerName": "kubernetes.io/kube-apiserver-client-kubelet"}});
+    let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    assert_ne!(sent(requests, &request).await, 403);
+    // Without the group of kubeadm's tokens, a token may do nothing.
+    let mut other = secret("fedcba", "2999-01-01T00:00:00Z");
+    other["stringData"]["auth-extra-groups"] = json!("system:bootstrappers:others");
+    post(&site.server, secrets, &other).await;
+    let other = Some("fedcba.0123456789abcdef");
+    assert_eq!(site.get(&client, config, other).await.0, 403);
+    assert_eq!(site.get(&client, "/api/v1/nodes/n1", other).await.0, 403);
     assert_eq!(
         site.get(&client, config, Some("expire.0123456789abcdef"))
             .await
