@@ -29,21 +29,6 @@ use accept::{Encoding, Form};
 use path::{Path, Route, Target};
 use query::Query;
 
-/// Answers a request of an authenticated user after authorizing it.
-pub(crate) async fn handle<B>(
-    core: Arc<Core>,
-    user: UserInfo,
-    request: Request<B>,
-) -> Response<Body>
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error:
-        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
-{
-    let target = path::target(request.uri().path());
-    handle_target(core, user, target, request).await
-}
-
 /// Answers a request that is authorized.
 pub(crate) async fn handle_target<B>(
     core: Arc<Core>,

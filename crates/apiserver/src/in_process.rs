@@ -15,10 +15,12 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
+use crate::auth::rules;
 use crate::body::{self, Body};
 use crate::error::ApiError;
 use crate::follow::{self, Followed};
-use crate::http::{failure, handle};
+use crate::http::query::Query;
+use crate::http::{failure, handle_target, path};
 use crate::pods::Tunnels;
 use crate::server::Core;
 use crate::user::UserInfo;
@@ -26,16 +28,27 @@ use crate::user::UserInfo;
 /// The buffer of a connection in memory, in each direction, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// The server as a tower service inside the process, with the user of a member of `system:masters`.
+/// The server as a tower service inside the process, with the user of a member of `system:masters` unless another one
+/// is chosen.
 #[derive(Clone)]
 pub struct InProcess {
     core: Arc<Core>,
+    user: Option<Arc<UserInfo>>,
 }
 
 impl InProcess {
     pub(crate) fn of(core: &Arc<Core>) -> Self {
         let core = Arc::clone(core);
-        Self { core }
+        Self { core, user: None }
+    }
+
+    /// The same service for another user, whose requests are authorized like those that come over a socket.
+    #[must_use]
+    pub fn as_user(&self, user: UserInfo) -> Self {
+        Self {
+            core: Arc::clone(&self.core),
+            user: Some(Arc::new(user)),
+        }
     }
 
     /// The objects of a kind, in one namespace or in all, and their changes until the server is closed; `None` if the
@@ -69,11 +82,12 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let core = Arc::clone(&self.core);
+        let user = self.user.clone();
         if !request.headers().contains_key(UPGRADE) {
-            return Box::pin(async move { Ok(handle(core, UserInfo::admin(), request).await) });
+            return Box::pin(async move { Ok(answer(core, user, request).await) });
         }
         Box::pin(async move {
-            let answer = connected(core, request).await;
+            let answer = connected(core, user, request).await;
             Ok(answer.unwrap_or_else(|error| {
                 failure(&ApiError::new(500, "", format!("upgrading: {error}")))
             }))
@@ -81,8 +95,34 @@ where
     }
 }
 
+/// Answers a request of a user, by default of an administrator.
+async fn answer<B>(
+    core: Arc<Core>,
+    user: Option<Arc<UserInfo>>,
+    request: Request<B>,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error:
+        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
+{
+    let target = path::target(request.uri().path());
+    let Some(user) = user else {
+        return handle_target(core, UserInfo::admin(), target, request).await;
+    };
+    let query = Query::parse(request.uri().query());
+    match rules::authorize(&core, &user, &target, request.method(), &query) {
+        Ok(()) => handle_target(core, (*user).clone(), target, request).await,
+        Err(error) => failure(&error),
+    }
+}
+
 /// Answers a request that leaves HTTP, which needs a connection: one in memory, for this request alone.
-async fn connected<B>(core: Arc<Core>, request: Request<B>) -> hyper::Result<Response<Body>>
+async fn connected<B>(
+    core: Arc<Core>,
+    user: Option<Arc<UserInfo>>,
+    request: Request<B>,
+) -> hyper::Result<Response<Body>>
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -93,9 +133,9 @@ where
         let _with_this = tunnels.end_with();
         let (inside, ended) = (tunnels.clone(), core.shutdown.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
-            let core = Arc::clone(&core);
+            let (core, user) = (Arc::clone(&core), user.clone());
             request.extensions_mut().insert(inside.clone());
-            async move { Ok::<_, Infallible>(handle(core, UserInfo::admin(), request).await) }
+            async move { Ok::<_, Infallible>(answer(core, user, request).await) }
         });
         let serving = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(there), service)

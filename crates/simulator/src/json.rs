@@ -1,6 +1,6 @@
 //! A client for JSON objects of an API server, by path, and their texts.
 
-use apiserver::InProcess;
+use apiserver::{InProcess, UserInfo};
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use kube::Client;
@@ -98,6 +98,19 @@ impl Json {
     /// The same client for another program.
     pub(crate) fn of(&self, agent: &'static str) -> Self {
         Self::new(self.server.clone(), agent)
+    }
+
+    /// The same client with the rights of a node, inside the process: a client of another server keeps its user.
+    pub(crate) fn as_node(&self, name: &str) -> Self {
+        let server = match &self.server {
+            Server::InProcess(server) => {
+                let groups = ["system:nodes", "system:authenticated"];
+                let user = UserInfo::new(&format!("system:node:{name}"), groups);
+                Server::InProcess(server.as_user(user))
+            }
+            client @ Server::Client(_) => client.clone(),
+        };
+        Self::new(server, self.agent)
     }
 
     /// The objects of a collection.

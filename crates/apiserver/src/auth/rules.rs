@@ -121,7 +121,7 @@ pub(crate) fn decide(core: &Core, user: &UserInfo, wanted: &Attributes) -> Resul
     let allowed = user.is_in("system:authenticated") && is_basic(wanted)
         || user.is_in("system:nodes")
             && is_kubeadm_config(wanted, &["kubeadm-config", "kubelet-config"])
-        || user.is_in("system:bootstrappers") && joining_may(wanted)
+        || user.is_in(JOINING) && joining_may(wanted)
         || is_cluster_admin(core, user);
     if allowed { Ok(()) } else { Err(denied) }
 }
@@ -201,13 +201,17 @@ fn is_kubeadm_config(wanted: &Attributes, names: &[&str]) -> bool {
         && names.contains(&wanted.name.as_str())
 }
 
-/// Requests that kubeadm sends on a joining machine (the roles that `kubeadm init` binds to bootstrap tokens).
+/// The group of kubeadm's bootstrap tokens. Others may do nothing: the roles are bound to this group.
+const JOINING: &str = "system:bootstrappers:kubeadm:default-node-token";
+
+/// Requests that kubeadm sends on a joining machine (the roles that `kubeadm init` binds to bootstrap tokens). Its
+/// kubelet asks for a certificate with the token, and registers its Node with the certificate.
 fn joining_may(wanted: &Attributes) -> bool {
     match (wanted.group.as_str(), wanted.resource.as_str()) {
         ("", "configmaps") => {
             is_kubeadm_config(wanted, &["kubeadm-config", "kubelet-config", "kube-proxy"])
         }
-        ("", "nodes") => matches!(wanted.verb.as_str(), "get" | "create"),
+        ("", "nodes") => wanted.verb == "get" && wanted.subresource.is_empty(),
         ("certificates.k8s.io", "certificatesigningrequests") => {
             wanted.subresource.is_empty() && (is_read(&wanted.verb) || wanted.verb == "create")
         }

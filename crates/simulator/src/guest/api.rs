@@ -29,6 +29,13 @@ impl Api {
         }
     }
 
+    /// A client of the kubelet of a node, with the rights of its certificate.
+    pub(crate) fn of_kubelet(&self, node: &str) -> Self {
+        Self {
+            json: self.json.of("kubelet").as_node(node),
+        }
+    }
+
     /// The object, or `None` if it does not exist.
     pub(crate) async fn get(&self, path: &str) -> Result<Option<Value>, Error> {
         match self.json.send(Method::GET, path, None, "").await {

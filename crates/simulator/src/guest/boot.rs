@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -322,7 +322,7 @@ impl Boot {
         bind_port: Option<u16>,
     ) -> Result<(), api::Error> {
         let now = Timestamp::now().to_string();
-        let api = cluster.api.of("kubelet");
+        let api = cluster.api.of_kubelet(&machine.name);
         let body = node::node(machine, registration, &now);
         let manifest = Manifest {
             collection: NODES.to_owned(),
@@ -343,6 +343,17 @@ impl Boot {
                 fields.remove("addresses");
             }
             found = api.patch_status(&path, &status).await?;
+        }
+        // A kubelet may not set the labels of a role: kubeadm does, as an administrator.
+        let marks = node::marks(machine);
+        if marks
+            .iter()
+            .any(|(label, value)| found["metadata"]["labels"][label] != *value)
+        {
+            let patch = json!({"metadata": {"labels": marks}});
+            let kubeadm = cluster.api.of("kubeadm");
+            let path = format!("{NODES}/{}", machine.name);
+            found = kubeadm.patch(&path, &patch).await?;
         }
         if let Some(port) = bind_port {
             let uid = found
@@ -369,6 +380,20 @@ fn system_uuid(node: &Value) -> &str {
     node.pointer("/status/nodeInfo/systemUUID")
         .and_then(Value::as_str)
         .unwrap_or_default()
+}
+
+/// Whether the kubelet starts with its flags. If it does not, kubeadm waits for it in vain.
+fn kubelet_starts(registration: &NodeRegistration, console: &Console) -> Result<(), String> {
+    let Some(problem) = node::refused_labels(registration) else {
+        return Ok(());
+    };
+    console.line(&format!(
+        "kubelet: failed to validate kubelet flags: {problem}"
+    ));
+    Err(
+        "error execution phase kubelet-start: failed while waiting for the kubelet to start: the kubelet is not healthy"
+            .to_owned(),
+    )
 }
 
 /// A file of the user data that a kubeadm command names.

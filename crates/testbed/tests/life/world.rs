@@ -191,7 +191,7 @@ impl World {
         let secret = self.api::<Secret>().get("demo-kubeconfig").await.unwrap();
         let text = String::from_utf8(secret.data.unwrap()["value"].0.clone()).unwrap();
         let key = ClusterKey::new(NAMESPACE, "demo");
-        KubeconfigConnector
+        KubeconfigConnector::default()
             .connect(&key, &text.into())
             .await
             .unwrap()
@@ -274,7 +274,9 @@ impl Connector for Fused {
         kubeconfig: &'a SecretString,
     ) -> BoxFuture<'a, Result<Client, String>> {
         async move {
-            let client = KubeconfigConnector.connect(cluster, kubeconfig).await?;
+            let client = KubeconfigConnector::default()
+                .connect(cluster, kubeconfig)
+                .await?;
             Ok(self.0.protect(&client))
         }
         .boxed()

@@ -11,7 +11,7 @@ use super::super::objects::{self, addons};
 use super::super::pki::Pki;
 use super::super::record::Membership;
 use super::super::user_data::CloudConfig;
-use super::{Boot, Tries, external_etcd_files, text_file};
+use super::{Boot, Tries, external_etcd_files, kubelet_starts, text_file};
 
 impl Boot {
     /// Runs `kubeadm init --config path`. The error is what kubeadm prints.
@@ -51,6 +51,7 @@ impl Boot {
             cluster.etcd.found(&self.place(&node));
         }
         console.cloud_init("[kubelet-start] Starting the kubelet");
+        kubelet_starts(&init.node, console)?;
         let named = (node.as_str(), version.as_str());
         self.serve(&cluster, &init.cluster, &pki, named, init.bind_port)?;
         if let Some(endpoint) = &endpoint {

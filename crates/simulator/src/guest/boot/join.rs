@@ -15,7 +15,7 @@ use super::super::objects::node::NODES;
 use super::super::pki::{self, Pki};
 use super::super::record::Membership;
 use super::super::user_data::CloudConfig;
-use super::{Boot, Tries, external_etcd_files, is_ready, system_uuid, text_file};
+use super::{Boot, Tries, external_etcd_files, is_ready, kubelet_starts, system_uuid, text_file};
 
 impl Boot {
     /// Runs `kubeadm join --config path`. The error is what kubeadm prints.
@@ -55,6 +55,7 @@ impl Boot {
             )?;
         }
         console.cloud_init("[kubelet-start] Starting the kubelet");
+        kubelet_starts(&join.node, console)?;
         let machine = self.machine(&node, version.clone(), join.control_plane.is_some());
         let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
         loop {

@@ -3,13 +3,11 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use apiserver::sockets::{self, Arriving, Limits};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto::Builder;
+use hyper::body::Bytes;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
@@ -79,16 +77,13 @@ impl NodePort {
             "Service {}, port {}: node {}, node port {}; simulated, no Pod runs\n",
             self.port.service, self.port.port, self.node, self.port.node_port
         );
-        let answer = service_fn(move |_: Request<Incoming>| {
+        let answer = move |_: Request<Arriving>| {
             let mut response = Response::new(Full::new(Bytes::from(text.clone())));
             let plain = HeaderValue::from_static("text/plain; charset=utf-8");
             response.headers_mut().insert(CONTENT_TYPE, plain);
             async move { Ok::<_, std::convert::Infallible>(response) }
-        });
-        // An error is that of the client's connection.
-        let _ = Builder::new(TokioExecutor::new())
-            .http1_only()
-            .serve_connection(TokioIo::new(stream), answer)
-            .await;
+        };
+        let place = sockets::alone(Limits::default());
+        sockets::connection(stream, &place, answer, std::future::pending()).await;
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Machine {
     pub(crate) control_plane: bool,
 }
 
-/// The Node as registered by the kubelet and labelled and tainted by kubeadm.
+/// The Node as the kubelet registers it, with the taints that kubeadm gives to the kubelet.
 pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str) -> Value {
     let mut labels = Map::new();
     for (key, value) in [
@@ -50,22 +50,11 @@ pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str
     ] {
         labels.insert(key.to_owned(), value.into());
     }
-    for pair in registration
-        .kubelet_argument("node-labels")
-        .unwrap_or_default()
-        .split(',')
-    {
-        if let Some((key, value)) = pair.split_once('=') {
-            labels.insert(key.trim().to_owned(), value.trim().into());
-        }
-    }
-    if machine.control_plane {
-        labels.insert(CONTROL_PLANE.to_owned(), "".into());
-        labels.insert(
-            "node.kubernetes.io/exclude-from-external-load-balancers".to_owned(),
-            "".into(),
-        );
-    }
+    labels.extend(
+        given_labels(registration)
+            .into_iter()
+            .map(|(key, value)| (key, value.into())),
+    );
     let mut spec = Map::new();
     if let Some(id) = registration
         .kubelet_argument("provider-id")
@@ -87,6 +76,67 @@ pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str
         },
         "spec": spec,
         "status": status(machine, &addresses(machine, registration), now),
+    })
+}
+
+/// The labels with which kubeadm marks a control plane node; none for other nodes.
+pub(crate) fn marks(machine: &Machine) -> Map<String, Value> {
+    let all = [
+        CONTROL_PLANE,
+        "node.kubernetes.io/exclude-from-external-load-balancers",
+    ];
+    let marks = all.into_iter().filter(|_| machine.control_plane);
+    marks.map(|label| (label.to_owned(), "".into())).collect()
+}
+
+/// The labels of `--node-labels`.
+fn given_labels(registration: &NodeRegistration) -> Vec<(String, String)> {
+    let given = registration.kubelet_argument("node-labels");
+    let given = given.unwrap_or_default();
+    let pairs = given.split(',').filter_map(|pair| pair.split_once('='));
+    let trimmed = |text: &str| text.trim().to_owned();
+    pairs
+        .map(|(key, value)| (trimmed(key), trimmed(value)))
+        .collect()
+}
+
+/// The error with which a kubelet does not start: `--node-labels` has labels of Kubernetes that no kubelet may set.
+pub(crate) fn refused_labels(registration: &NodeRegistration) -> Option<String> {
+    const SETTABLE: [&str; 11] = [
+        "beta.kubernetes.io/arch",
+        "beta.kubernetes.io/instance-type",
+        "beta.kubernetes.io/os",
+        "failure-domain.beta.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "kubernetes.io/arch",
+        "kubernetes.io/hostname",
+        "kubernetes.io/os",
+        "node.kubernetes.io/instance-type",
+        "topology.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+    ];
+    let refused = |label: &str| {
+        let prefix = label.split_once('/').map_or("", |(prefix, _)| prefix);
+        let within = |domain: &str| {
+            let rest = prefix.strip_suffix(domain);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        (within("kubernetes.io") || within("k8s.io"))
+            && !within("kubelet.kubernetes.io")
+            && !within("node.kubernetes.io")
+            && !SETTABLE.contains(&label)
+    };
+    let mut labels: Vec<String> = given_labels(registration)
+        .into_iter()
+        .map(|(key, _)| key)
+        .filter(|key| refused(key))
+        .collect();
+    labels.sort();
+    (!labels.is_empty()).then(|| {
+        format!(
+            "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [{}]",
+            labels.join(" ")
+        )
     })
 }
 

@@ -42,7 +42,7 @@ fn a_control_plane_node_is_labelled_and_tainted_as_kubeadm_does() {
         node["spec"]["taints"],
         json!([{"key": node::CONTROL_PLANE, "effect": "NoSchedule"}])
     );
-    assert_eq!(node["metadata"]["labels"][node::CONTROL_PLANE], "");
+    assert_eq!(node::marks(&machine(true))[node::CONTROL_PLANE], "");
     assert_eq!(
         node["status"]["addresses"][0],
         json!({"type": "InternalIP", "address": "10.6.0.10"})
@@ -106,10 +106,25 @@ fn registered_taints_and_labels_replace_the_defaults() {
     assert_eq!(node["metadata"]["labels"]["a"], "b");
     let node = node::node(&machine(false), &registration("{}"), NOW);
     assert_eq!(node["spec"], json!({}));
+    assert!(node::marks(&machine(false)).is_empty());
+}
+
+#[test]
+fn a_kubelet_with_labels_that_are_not_its_own_does_not_start() {
+    let refused = |labels: &str| {
+        let text = format!("kubeletExtraArgs: [{{name: node-labels, value: '{labels}'}}]");
+        node::refused_labels(&registration(&text))
+    };
+    let allowed = "a=b,example.org/c=d,node.kubernetes.io/pool=x,x.kubelet.kubernetes.io/y=,topology.kubernetes.io/zone=z";
+    assert_eq!(refused(allowed), None);
+    let others =
+        "node-role.kubernetes.io/worker=,node-restriction.kubernetes.io/pool=x,a=b,x.k8s.io/y=z";
+    let named = refused(others).unwrap();
     assert!(
-        node["metadata"]["labels"]
-            .get(node::CONTROL_PLANE)
-            .is_none()
+        named.ends_with(
+            "[node-restriction.kubernetes.io/pool node-role.kubernetes.io/worker x.k8s.io/y]"
+        ),
+        "{named}"
     );
 }
 
