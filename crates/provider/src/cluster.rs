@@ -6,7 +6,7 @@ pub mod desired;
 pub mod facts;
 pub mod observed;
 pub mod plan;
-mod prepare;
+pub(crate) mod prepare;
 pub mod request;
 pub mod rules;
 mod status;
@@ -30,6 +30,7 @@ use self::control_plane::control_plane;
 use self::desired::{Desired, balancer_spec};
 use self::observed::Observed;
 use self::prepare::prepare;
+use crate::claims::SOON;
 use crate::context::{
     self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
 };
@@ -182,6 +183,7 @@ async fn finish(
         status::unplanned(&mut next, problem, ctx.now());
     }
     let result = match result {
+        Err(Error::Behind) => Ok(Action::requeue(SOON)),
         Ok(Progress::Settled) => Ok(context::settled()),
         Ok(Progress::Waiting) => Ok(Action::requeue(FALLBACK)),
         Ok(Progress::Stopped(problem)) => Err(Error::Problem(problem)),
@@ -267,6 +269,7 @@ async fn delete(
             let message = undeletable(&problem);
             (problem.reason, message, Err(Error::Problem(problem)))
         }
+        Err(Error::Behind) => return Ok(Action::requeue(SOON)),
         Err(error) => return Err(error),
     };
     let generation = next.metadata.generation;
@@ -312,7 +315,6 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
     let Some(id) = Identity::of(object, CLUSTER_ID) else {
         return Ok(None);
     };
-    prepare::unique(ctx, object, id).await?;
     let identity_ref = &object.spec.identity_ref;
     let cloud =
         credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;
@@ -357,7 +359,7 @@ async fn machines_left(
     cluster: Option<&Cluster>,
 ) -> Result<Option<String>, Error> {
     let name = cluster.map(ResourceExt::name_any);
-    let Some(name) = name.or_else(|| cluster_name(object)) else {
+    let Some(name) = name.or_else(|| context::of_cluster(object).map(str::to_owned)) else {
         return Ok(None);
     };
     let machines = Api::<OpenStackMachine>::namespaced(ctx.client.clone(), &namespace(object));
@@ -374,14 +376,6 @@ async fn machines_left(
         "waiting for {} machines to be deleted: {names}",
         machines.len()
     )))
-}
-
-/// The name of the Cluster of `object`: its owner, or the one in its label.
-fn cluster_name(object: &OpenStackCluster) -> Option<String> {
-    let label = object.labels().get(api::names::CLUSTER_NAME_LABEL).cloned();
-    context::owner(object, "Cluster")
-        .map(str::to_owned)
-        .or(label)
 }
 
 async fn openstack_machines(

@@ -1,5 +1,6 @@
 //! What all reconciles of this crate share.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::core::v1beta2::{Cluster, Machine};
@@ -12,6 +13,7 @@ use operator::decode::NotDecoded;
 use operator::events::Recorder;
 use operator::retry::{Retry, When};
 
+use crate::claims::{Claims, Denial};
 use crate::cluster::apply::{AT_REST, FRESH};
 use crate::machine::console::Consoles;
 use crate::options::Options;
@@ -25,6 +27,8 @@ pub(crate) struct Context {
     pub(crate) recorder: Recorder,
     pub(crate) options: Options,
     pub(crate) consoles: Consoles,
+    /// Which objects have which identity.
+    pub(crate) claims: Arc<Claims>,
 }
 
 impl Context {
@@ -48,6 +52,9 @@ pub(crate) enum Error {
     /// An object that this one needs cannot be decoded.
     #[error(transparent)]
     NotDecoded(#[from] NotDecoded),
+    /// The watch of identities does not know the object yet: see [`crate::claims`].
+    #[error("the watch of identities is behind")]
+    Behind,
     /// A problem that the conditions of the object already report.
     #[error(transparent)]
     Problem(#[from] Problem),
@@ -64,7 +71,17 @@ impl Retry for Error {
         match self {
             Error::Kubernetes { source, .. } => source.when(),
             Error::NotDecoded(_) => When::Backoff,
+            Error::Behind => When::Now,
             Error::Problem(problem) => problem.when(),
+        }
+    }
+}
+
+impl From<Denial> for Error {
+    fn from(denial: Denial) -> Self {
+        match denial {
+            Denial::Behind => Error::Behind,
+            Denial::Shared(shared) => Error::Problem(shared.problem()),
         }
     }
 }
@@ -82,8 +99,7 @@ pub(crate) async fn owner_cluster<K: ResourceExt>(
     client: &Client,
     object: &K,
 ) -> Result<Option<Cluster>, Error> {
-    let label = object.labels().get(api::names::CLUSTER_NAME_LABEL);
-    let Some(name) = owner(object, "Cluster").or(label.map(String::as_str)) else {
+    let Some(name) = of_cluster(object) else {
         return Ok(None);
     };
     let clusters = Api::<Cluster>::namespaced(client.clone(), &namespace(object));
@@ -91,6 +107,12 @@ pub(crate) async fn owner_cluster<K: ResourceExt>(
         .get_opt(name)
         .await
         .map_err(Error::kubernetes("reading the owning Cluster"))
+}
+
+/// The name of the Cluster that `object` belongs to: its owner, or the one in its label.
+pub(crate) fn of_cluster<K: ResourceExt>(object: &K) -> Option<&str> {
+    let label = object.labels().get(api::names::CLUSTER_NAME_LABEL);
+    owner(object, "Cluster").or(label.map(String::as_str))
 }
 
 /// The Machine that owns `object`.

@@ -2,18 +2,24 @@
 //!
 //! Ids in status, providerID, and annotations of the machines of the cluster survive when GitOps replaces an object
 //! without its annotations. The resources that they refer to have the mark of their owner. If all these marks have one
-//! identity, it is the identity of the object. Otherwise the object waits: with a new identity, everything would be
+//! identity, it is the identity of the object. Since anybody may have written an id, only resources that have the names
+//! of the object's own count: at most one object can recover an identity. Otherwise the object waits: with a new identity, everything would be
 //! created a second time and the first set of resources leaked.
 
 use std::collections::BTreeSet;
 
-use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::infra::v1beta2::{ManagedGroup, OpenStackCluster, OpenStackMachine};
 use kube::ResourceExt;
 use openstack::View;
+use openstack::inventory::{Resource, Table};
 
 use crate::cluster::desired::balancer_spec;
-use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
+use crate::context::{namespace, of_cluster};
+use crate::identity::{CLUSTER_ID, Identity, Mark};
+use crate::machine::desired::port_name;
+use crate::machine::facts::ports;
 use crate::machine::observed::Known;
+use crate::names::Names;
 
 /// The references of an object to its resources, and the marks on those resources.
 #[derive(Debug, Default)]
@@ -43,27 +49,25 @@ impl Evidence {
         view: &View,
     ) -> Self {
         let mut evidence = Self::default();
-        let described = |description: Option<&String>| {
-            Mark::in_description(description?).filter(|mark| mark.machine.is_none())
-        };
+        let named = Named::of(object);
         for (collection, id) in resources(object) {
-            let description = match collection {
-                Collection::Network => view.networks.get(id).map(|item| &item.description),
-                Collection::Router => view.routers.get(id).map(|item| &item.description),
-                Collection::Group => view.security_groups.get(id).map(|item| &item.description),
-                Collection::Balancer => view.load_balancers.get(id).map(|item| &item.description),
+            let marked = match collection {
+                Collection::Network => view.networks.get(id).map(|item| named.mark(&**item)),
+                Collection::Router => view.routers.get(id).map(|item| named.mark(&**item)),
+                Collection::Group => view.security_groups.get(id).map(|item| named.mark(&**item)),
+                Collection::Balancer => view.load_balancers.get(id).map(|item| named.mark(&**item)),
             };
             evidence
                 .references
                 .push(format!("{} {id}", collection.word()));
-            evidence.marks.extend(described(description));
+            evidence.marks.extend(marked.flatten());
         }
         let host = object.spec.control_plane_endpoint.as_ref();
         let host = host.and_then(|endpoint| endpoint.host.as_deref());
         for ip in view.floating_ips.iter() {
             // A floating IP without a mark may be managed by somebody else.
             if Some(ip.floating_ip_address.as_str()) == host
-                && let Some(mark) = described(Some(&ip.description))
+                && let Some(mark) = named.mark(&**ip)
             {
                 evidence.references.push(format!("floating IP {}", ip.id));
                 evidence.marks.insert(mark);
@@ -73,7 +77,9 @@ impl Evidence {
             if let Some(id) = Identity::of(machine, CLUSTER_ID) {
                 let name = machine.name_any();
                 evidence.references.push(format!("OpenStackMachine {name}"));
-                evidence.marks.insert(Mark::cluster(id));
+                // An annotation is copied as easily as an id: something in the cloud must agree.
+                let mark = Mark::cluster(id);
+                evidence.marks.extend(named.has(mark, view).then_some(mark));
             }
         }
         evidence
@@ -81,21 +87,30 @@ impl Evidence {
 
     /// The evidence for an OpenStackMachine: its server, by the id in status or providerID, and the ports in status or
     /// of that server.
-    pub(crate) fn of_machine(known: &Known, view: &View) -> Self {
+    pub(crate) fn of_machine(object: &OpenStackMachine, view: &View) -> Self {
         let mut evidence = Self::default();
+        let known = Known::of(object);
+        let name = object.name_any();
         let of_machine = |mark: &Mark| mark.machine.is_some();
         if let Some(id) = known.server() {
             evidence.references.push(format!("server {id}"));
-            let server = view.servers.get(id);
+            let server = view.servers.get(id).filter(|server| server.name == name);
             let mark = server.and_then(|server| Mark::in_tags(&server.tags));
             evidence.marks.extend(mark.filter(of_machine));
             let ports = view.ports.of_parent(id).iter();
+            let ports = ports.filter(|_| server.is_some());
             let marks = ports.filter_map(|port| Mark::in_description(&port.description));
             evidence.marks.extend(marks.filter(of_machine));
         }
+        let ports = ports(object);
+        let names: Vec<_> = ports
+            .iter()
+            .enumerate()
+            .map(|(index, opts)| port_name(&name, index, opts))
+            .collect();
         for id in &known.ports {
             evidence.references.push(format!("port {id}"));
-            let port = view.ports.get(id);
+            let port = view.ports.get(id).filter(|port| names.contains(&port.name));
             let mark = port.and_then(|port| Mark::in_description(&port.description));
             evidence.marks.extend(mark.filter(of_machine));
         }
@@ -113,7 +128,7 @@ impl Evidence {
                 "its finalizer shows that the provider has worked on it".to_owned()
             }
             [] => format!(
-                "none of what its status names carries an identity ({})",
+                "none of what its status names carries an identity and the object's own name ({})",
                 self.references.join(", ")
             ),
             several => {
@@ -186,15 +201,51 @@ fn resources(object: &OpenStackCluster) -> Vec<(Collection, &str)> {
         .collect()
 }
 
-/// The OpenStackMachine other than `object` that has this identity.
-pub(crate) fn same_machine<'a>(
-    object: &OpenStackMachine,
-    id: Identity,
-    machines: &'a [OpenStackMachine],
-) -> Option<&'a OpenStackMachine> {
-    machines
-        .iter()
-        .find(|other| other.uid() != object.uid() && Identity::of(*other, MACHINE_ID) == Some(id))
+/// The names that the resources of one cluster have.
+struct Named {
+    names: Vec<String>,
+    description: Option<String>,
+}
+
+impl Named {
+    fn of(object: &OpenStackCluster) -> Self {
+        let cluster = of_cluster(object);
+        let names = cluster.map(|cluster| Names::new(&namespace(object), cluster));
+        let groups = [
+            ManagedGroup::Bastion,
+            ManagedGroup::ControlPlane,
+            ManagedGroup::Worker,
+        ];
+        let all = names.iter().flat_map(|names| {
+            let groups = groups.iter().map(|role| names.group(*role));
+            groups.chain([names.network(), names.balancer()])
+        });
+        Self {
+            names: all.collect(),
+            description: names.as_ref().map(Names::description),
+        }
+    }
+
+    /// The mark of a resource of a cluster that has one of the names, or the description.
+    fn mark<T: Resource>(&self, item: &T) -> Option<Mark> {
+        let mark = Mark::in_description(item.description())?;
+        let described = |text: &String| mark.description(text) == item.description();
+        let is_named = self.names.iter().any(|name| name == item.name())
+            || self.description.as_ref().is_some_and(described);
+        (is_named && mark.machine.is_none()).then_some(mark)
+    }
+
+    /// Whether anything has this mark.
+    fn has(&self, mark: Mark, view: &View) -> bool {
+        fn any<T: Resource>(named: &Named, mark: Mark, table: &Table<T>) -> bool {
+            table.iter().any(|item| named.mark(&**item) == Some(mark))
+        }
+        any(self, mark, &view.networks)
+            || any(self, mark, &view.routers)
+            || any(self, mark, &view.security_groups)
+            || any(self, mark, &view.floating_ips)
+            || any(self, mark, &view.load_balancers)
+    }
 }
 
 #[cfg(test)]

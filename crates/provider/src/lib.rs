@@ -4,6 +4,7 @@
 //!   cluster      OpenStackCluster: network, router, security groups, load balancer, endpoint
 //!   machine      OpenStackMachine: ports, volumes, server, providerID
 //!   identity     the owner of a resource in the cloud
+//!   claims       which objects have which identity: one that several have does not act
 //!   evidence     the identity of an object that lost its annotation
 //!   credentials  an identityRef resolved to a cloud
 //!   index        objects by cluster and by mark
@@ -14,6 +15,7 @@
 //! plans the steps from the observed to the desired state (pure), applies them one by one, and writes status. Deletion
 //! is the same with an empty desired state.
 
+mod claims;
 pub mod cluster;
 mod context;
 mod credentials;

@@ -7,7 +7,7 @@ mod inputs;
 pub mod observed;
 pub mod pairs;
 pub mod plan;
-mod prepare;
+pub(crate) mod prepare;
 mod running;
 mod status;
 mod surroundings;
@@ -31,6 +31,7 @@ use self::plan::Step;
 use self::prepare::prepare;
 use self::surroundings::{Needs, Surroundings};
 use self::work::Work;
+use crate::claims::SOON;
 use crate::context::{
     self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
 };
@@ -101,6 +102,10 @@ async fn finish(
                 .await;
         }
     }
+    let result = match result {
+        Err(Error::Behind) => Ok(Action::requeue(SOON)),
+        result => result,
+    };
     let api = api(ctx, object);
     // Identity and finalizer may have been stored since `object` was read.
     let mut before = OpenStackMachine {

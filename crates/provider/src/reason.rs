@@ -95,6 +95,8 @@ reasons! {
     InvalidClusterSpec,
     /// The identity annotation is missing, and the resources of the object do not prove its identity.
     IdentityUnknown,
+    /// Another object has the same identity annotation.
+    IdentityShared,
     /// A resource that the spec refers to does not exist.
     DependencyFailed,
     /// Nova rejected the server.

@@ -16,6 +16,7 @@ use operator::events::Recorder;
 use operator::watch::{self, Reports};
 use tokio_util::sync::CancellationToken;
 
+use crate::claims::Claims;
 use crate::context::{Context, namespace, owner};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::index::{Index, Key};
@@ -37,6 +38,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
             .register(|registry| requests.register(registry));
         CloudPool::new(options.clouds.clone())
     });
+    let claims = Arc::new(Claims::default());
     let context = |controller: &str| {
         let client = operator::client::named(&client, &format!("ferrostack-{controller}"));
         Arc::new(Context {
@@ -45,11 +47,15 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
             client,
             options: options.clone(),
             consoles: Consoles::default(),
+            claims: Arc::clone(&claims),
         })
     };
+    let (of_clusters, of_machines) = (context("openstackcluster"), context("openstackmachine"));
+    let (follower, scope) = (of_machines.client.clone(), options.namespace.as_deref());
     tokio::join!(
-        clusters(context("openstackcluster"), shutdown.clone()),
-        machines(context("openstackmachine"), shutdown)
+        clusters(of_clusters, shutdown.clone()),
+        machines(of_machines, shutdown.clone()),
+        claims.follow(&follower, scope, &shutdown)
     );
 }
 
@@ -62,6 +68,7 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
     let index = Index::new(controller.store(), machine_keys);
     let (of_cluster, of_infra) = (Arc::clone(&index), Arc::clone(&index));
     let changes = wake::machines(ctx.clouds.changes(), Arc::clone(&index));
+    let contested = wake::contested(&ctx.claims, Arc::clone(&index));
     let controller = controller
         .watches_stream(
             watch::touched::<Machine>(all(&ctx), reports(&ctx, MACHINES, false)),
@@ -84,7 +91,8 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
                 of_infra.find(&Key::Cluster(namespace(&infra), cluster.to_owned()))
             },
         )
-        .reconcile_on(changes);
+        .reconcile_on(changes)
+        .reconcile_on(contested);
     let settings = Settings {
         name: MACHINES,
         concurrency: ctx.options.machine_concurrency,
@@ -145,7 +153,8 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
                 }
             },
         )
-        .reconcile_on(changes);
+        .reconcile_on(changes)
+        .reconcile_on(ctx.claims.clusters.contested());
     let settings = Settings {
         name: CLUSTERS,
         concurrency: ctx.options.cluster_concurrency,

@@ -11,6 +11,7 @@ use openstack::inventory::batches;
 use openstack::{Change, Kind};
 use tokio::sync::broadcast::Receiver;
 
+use crate::claims::Claims;
 use crate::identity::{Identity, Mark};
 use crate::index::{Index, Key};
 
@@ -41,6 +42,21 @@ pub(crate) fn machines(
         let of_resource = mark_of(change).map(Key::Mark);
         of_resource.into_iter().chain(members).collect()
     })
+}
+
+/// The OpenStackMachines to reconcile when another object gets or gives up their identity, or that of their cluster.
+pub(crate) fn contested(
+    claims: &Arc<Claims>,
+    index: Arc<Index<OpenStackMachine>>,
+) -> impl Stream<Item = ObjectRef<OpenStackMachine>> + Send + 'static {
+    let of_clusters = Arc::clone(claims);
+    let clusters = claims.clusters.contested().flat_map(move |object| {
+        let cluster = of_clusters.clusters.cluster_of(&object);
+        let namespace = object.namespace.unwrap_or_default();
+        let key = cluster.map(|name| Key::Cluster(namespace, name));
+        stream::iter(key.map(|key| index.find(&key)).unwrap_or_default())
+    });
+    stream::select(clusters, claims.machines.contested())
 }
 
 /// The objects to reconcile after changes, by the keys of each change.

@@ -21,6 +21,9 @@ mod killing;
 #[path = "provider/machine.rs"]
 mod machine;
 
+#[path = "provider/ownership.rs"]
+mod ownership;
+
 #[path = "provider/pairs.rs"]
 mod pairs;
 

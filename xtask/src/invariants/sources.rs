@@ -142,8 +142,8 @@ const RULES: &[Rule] = &[
                 "the watch of a workload cluster is a task of its own, not a worker",
             ),
             (
-                "crates/operator/src/client.rs",
-                "the interval of a connection's signs of life, which hyper waits for",
+                "crates/operator/src/client/",
+                "the interval of a connection's signs of life, which hyper waits for, and the end of an answer",
             ),
             (
                 "crates/operator/src/election.rs",
@@ -152,6 +152,10 @@ const RULES: &[Rule] = &[
             (
                 "crates/operator/src/store.rs",
                 "the first list of a watch, without which nothing can be reconciled",
+            ),
+            (
+                "crates/provider/src/claims.rs",
+                "the first list of the watch of identities, before the controllers start",
             ),
         ],
     },

@@ -1,5 +1,7 @@
 //! The control plane machines that serve the API.
 
+use std::collections::BTreeSet;
+
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
@@ -42,6 +44,9 @@ pub(super) async fn control_plane(
         .filter_map(|machine| running(machine, observed, place))
         .collect();
     found.sort_by(|a, b| a.name.cmp(&b.name));
+    // A copy of a machine leads to the same server.
+    let mut seen = BTreeSet::new();
+    found.retain(|machine| seen.insert(machine.port_id.clone()));
     Ok(found)
 }
 

@@ -1,22 +1,21 @@
 //! The identity of an OpenStackCluster and its finalizer, which are stored before anything is created.
 
-use api::infra::v1beta2::OpenStackCluster;
-use kube::api::ListParams;
-use kube::core::PartialObjectMeta;
-use kube::{Api, ResourceExt};
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use kube::ResourceExt;
 use openstack::Kind;
 use operator::{finalizer, patch};
 
 use super::apply::FRESH;
 use super::{FINALIZER, api, openstack_machines};
-use crate::context::{Context, Error, namespace};
+use crate::context::{Context, Error, namespace, of_cluster};
 use crate::credentials;
 use crate::evidence::{Evidence, Verdict};
 use crate::identity::{CLUSTER_ID, Identity};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// Stores identity and finalizer, both in one patch. A lost identity is restored if it is certain.
+/// Stores identity and finalizer, both in one patch. A lost identity is restored if it is certain. A cluster acts only
+/// with an identity that no other object has.
 ///
 /// # Errors
 /// A problem when the identity is uncertain, or is that of another object.
@@ -24,22 +23,35 @@ pub(super) async fn prepare(
     ctx: &Context,
     object: &OpenStackCluster,
 ) -> Result<OpenStackCluster, Error> {
-    let known = Identity::of(object, CLUSTER_ID);
-    if known.is_some() && finalizer::has(object, FINALIZER) {
-        return Ok(object.clone());
+    let claims = &ctx.claims.clusters;
+    if let Some(id) = Identity::of(object, CLUSTER_ID) {
+        claims.sole(object, id)?;
+        return store(ctx, object, id).await;
     }
-    let known = match known {
-        Some(id) => Some(id),
-        None => recovered(ctx, object).await?,
-    };
-    if let Some(id) = known {
-        unique(ctx, object, id).await?;
+    if let Some(id) = recovered(ctx, object).await? {
+        claims.free(object, id)?;
+        store(ctx, object, id).await?;
+        // It may act once the watch of identities has shown that no other object has it.
+        return Err(Error::Behind);
     }
+    let id = claims.mint();
+    let stored = store(ctx, object, id).await;
+    stored.inspect_err(|_| claims.discard(id))
+}
+
+async fn store(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    id: Identity,
+) -> Result<OpenStackCluster, Error> {
     let mut next = object.clone();
-    let id = known.unwrap_or_default().to_string();
-    next.annotations_mut().insert(CLUSTER_ID.to_owned(), id);
+    next.annotations_mut()
+        .insert(CLUSTER_ID.to_owned(), id.to_string());
     if !finalizer::has(object, FINALIZER) {
         next.finalizers_mut().push(FINALIZER.to_owned());
+    }
+    if next.metadata == object.metadata {
+        return Ok(next);
     }
     let stored = patch::object(&api(ctx, object), object, &next).await;
     let stored = stored.map_err(Error::kubernetes("storing identity and finalizer"))?;
@@ -48,14 +60,11 @@ pub(super) async fn prepare(
 
 /// The identity of an object without the annotation; `None` when nothing was created for it yet.
 async fn recovered(ctx: &Context, object: &OpenStackCluster) -> Result<Option<Identity>, Error> {
-    let machines = match super::cluster_name(object) {
-        Some(name) => openstack_machines(ctx, object, &name).await?,
+    let machines = match of_cluster(object) {
+        Some(name) => openstack_machines(ctx, object, name).await?,
         None => Vec::new(),
     };
-    let has_finalizer = finalizer::has(object, FINALIZER);
-    let verdict = |view: &openstack::View| {
-        Evidence::of_cluster(object, &machines, view).verdict(CLUSTER_ID, has_finalizer)
-    };
+    let verdict = |view: &openstack::View| restored(object, &machines, view);
     if verdict(&openstack::View::default()) == Verdict::New {
         return Ok(None);
     }
@@ -82,30 +91,12 @@ async fn recovered(ctx: &Context, object: &OpenStackCluster) -> Result<Option<Id
     }
 }
 
-/// Rejects an identity that another object has, too: an object copied with its annotations would share the network of
-/// the original, and deleting either of them would delete it.
-pub(super) async fn unique(
-    ctx: &Context,
+/// What a view tells of the identity of a cluster without the annotation.
+pub(crate) fn restored(
     object: &OpenStackCluster,
-    id: Identity,
-) -> Result<(), Error> {
-    let all: Api<OpenStackCluster> = match &ctx.options.namespace {
-        Some(namespace) => Api::namespaced(ctx.client.clone(), namespace),
-        None => Api::all(ctx.client.clone()),
-    };
-    let all = all.list_metadata(&ListParams::default()).await;
-    let all = all.map_err(Error::kubernetes("listing OpenStackClusters"))?;
-    let same = |other: &&PartialObjectMeta<OpenStackCluster>| {
-        other.uid() != object.uid() && Identity::of(*other, CLUSTER_ID) == Some(id)
-    };
-    let Some(other) = all.iter().find(same) else {
-        return Ok(());
-    };
-    let text = format!(
-        "OpenStackCluster {}/{} has the same annotation {CLUSTER_ID}: delete the copy, remove its \
-         finalizer {FINALIZER}, and create it anew without this annotation",
-        namespace(other),
-        other.name_any()
-    );
-    Err(Problem::new(Type::Ready, Reason::InvalidClusterSpec, text).into())
+    machines: &[OpenStackMachine],
+    view: &openstack::View,
+) -> Verdict {
+    let has_finalizer = finalizer::has(object, FINALIZER);
+    Evidence::of_cluster(object, machines, view).verdict(CLUSTER_ID, has_finalizer)
 }

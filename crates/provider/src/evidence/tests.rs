@@ -1,14 +1,21 @@
 use openstack::compute::Server;
 use openstack::inventory::Table;
-use openstack::network::{FloatingIp, Network, Port};
+use openstack::network::{FloatingIp, Network, Port, Router};
 use serde_json::{Value, json};
 
 use std::sync::Arc;
 
 use super::*;
+use crate::identity::MACHINE_ID;
+
+/// The name of the networks of Cluster `demo`.
+const NAME: &str = "k8s-clusterapi-cluster-default-demo";
+/// The description of its resources.
+const OF_DEMO: &str = "Created by cluster-api-provider-openstack cluster default-demo";
 
 fn cluster(spec: Value, status: Value) -> OpenStackCluster {
-    let mut object = json!({"metadata": {"name": "demo"}, "status": status, "spec": {
+    let mut object = json!({"metadata": {"name": "demo", "namespace": "default",
+        "labels": {"cluster.x-k8s.io/cluster-name": "demo"}}, "status": status, "spec": {
         "identityRef": {"name": "s", "cloudName": "c"}, "managedSubnets": [{"cidr": "10.0.0.0/24"}]}});
     for (name, value) in spec.as_object().unwrap() {
         object["spec"][name] = value.clone();
@@ -28,6 +35,7 @@ fn machine(id: Identity) -> OpenStackMachine {
 fn network(id: &str, description: String) -> View {
     let network = Network {
         id: id.into(),
+        name: NAME.into(),
         description,
         ..Default::default()
     };
@@ -74,10 +82,10 @@ fn its_machines_and_the_floating_ip_of_its_endpoint_tell_the_identity_of_a_clust
     let mark = Mark::cluster(Identity::new());
     let object = cluster(json!({}), Value::Null);
     let machines = [machine(mark.cluster)];
-    assert_eq!(
-        verdict(&object, &machines, &View::default()),
-        Verdict::Known(mark)
-    );
+    let view = network("net", mark.description(OF_DEMO));
+    assert_eq!(verdict(&object, &machines, &view), Verdict::Known(mark));
+    let nothing = verdict(&object, &machines, &View::default());
+    assert!(matches!(nothing, Verdict::Unknown(_)), "{nothing:?}");
     let endpoint = json!({"controlPlaneEndpoint": {"host": "192.0.2.1", "port": 6443}});
     let object = cluster(endpoint, Value::Null);
     let ip = |description: String| View {
@@ -90,7 +98,7 @@ fn its_machines_and_the_floating_ip_of_its_endpoint_tell_the_identity_of_a_clust
         ..View::default()
     };
     assert_eq!(
-        verdict(&object, &[], &ip(mark.description("x"))),
+        verdict(&object, &[], &ip(mark.description(OF_DEMO))),
         Verdict::Known(mark)
     );
     assert_eq!(verdict(&object, &[], &ip("mine".into())), Verdict::New);
@@ -112,10 +120,13 @@ fn a_cluster_whose_resources_carry_no_identity_or_several_waits() {
     );
     waits(&[], &View::default());
     let (one, two) = (Identity::new(), Identity::new());
-    let why = waits(
-        &[machine(two)],
-        &network("net", Mark::cluster(one).description("x")),
-    );
+    let mut view = network("net", Mark::cluster(one).description("x"));
+    view.routers = Arc::new(Table::of([Router {
+        id: "router".into(),
+        description: Mark::cluster(two).description(OF_DEMO),
+        ..Default::default()
+    }]));
+    let why = waits(&[machine(two)], &view);
     assert!(
         why.contains(&one.to_string()) && why.contains(&two.to_string()),
         "{why}"
@@ -133,41 +144,66 @@ fn a_finalizer_without_an_identity_waits() {
 }
 
 #[test]
+fn what_has_the_names_of_another_cluster_tells_nothing() {
+    let mark = Mark::cluster(Identity::new());
+    let mut object = cluster(json!({}), in_status());
+    object.metadata.namespace = Some("elsewhere".into());
+    let view = network("net", mark.description(OF_DEMO));
+    for machines in [vec![], vec![machine(mark.cluster)]] {
+        let found = verdict(&object, &machines, &view);
+        assert!(matches!(found, Verdict::Unknown(_)), "{found:?}");
+    }
+}
+
+/// OpenStackMachine `m` with a server and ports.
+fn recorded(provider_id: Option<&str>, ports: &[&str]) -> OpenStackMachine {
+    let ports: Vec<_> = ports.iter().map(|id| json!({"id": id})).collect();
+    serde_json::from_value(json!({"metadata": {"name": "m"},
+        "spec": {"flavor": {"id": "f"}, "image": {"id": "i"},
+            "providerID": provider_id.map(|id| format!("openstack:///{id}"))},
+        "status": {"resources": {"ports": ports}}}))
+    .unwrap()
+}
+
+#[test]
 fn its_server_or_its_ports_tell_the_identity_of_a_machine() {
     let mark = Mark::machine(Identity::new(), Identity::new());
-    let known = Known {
-        provider_id: Some("s".into()),
-        ..Known::default()
-    };
-    let view = |tags: Vec<String>, description: String| View {
+    let named = |name: &str, tags: Vec<String>, description: String| View {
         servers: Arc::new(Table::of([Server {
             id: "s".into(),
+            name: name.into(),
             tags,
             ..Default::default()
         }])),
         ports: Arc::new(Table::of([Port {
             id: "p".into(),
+            name: format!("{name}-0"),
             device_id: "s".into(),
             description,
             ..Default::default()
         }])),
         ..View::default()
     };
-    let verdict =
-        |known: &Known, view: &View| Evidence::of_machine(known, view).verdict(MACHINE_ID, false);
+    let view = |tags, description| named("m", tags, description);
+    let verdict = |object: &OpenStackMachine, view: &View| {
+        Evidence::of_machine(object, view).verdict(MACHINE_ID, false)
+    };
+    let (by_server, by_port) = (recorded(Some("s"), &[]), recorded(None, &["p"]));
     let tagged = view(mark.tags(), String::new());
     let described = view(Vec::new(), mark.description("x"));
-    assert_eq!(verdict(&known, &tagged), Verdict::Known(mark));
-    assert_eq!(verdict(&known, &described), Verdict::Known(mark));
-    let ports = Known {
-        ports: vec!["p".into()],
-        ..Known::default()
+    assert_eq!(verdict(&by_server, &tagged), Verdict::Known(mark));
+    assert_eq!(verdict(&by_server, &described), Verdict::Known(mark));
+    assert_eq!(verdict(&by_port, &described), Verdict::Known(mark));
+    assert_eq!(verdict(&recorded(None, &[]), &described), Verdict::New);
+    let unknown = |object: &OpenStackMachine, view: &View| {
+        let found = verdict(object, view);
+        assert!(matches!(found, Verdict::Unknown(_)), "{found:?}");
     };
-    assert_eq!(verdict(&ports, &described), Verdict::Known(mark));
-    assert_eq!(verdict(&Known::default(), &described), Verdict::New);
-    let unmarked = view(Vec::new(), String::new());
-    assert!(matches!(verdict(&known, &unmarked), Verdict::Unknown(_)));
+    unknown(&by_server, &view(Vec::new(), String::new()));
     let other = Mark::machine(mark.cluster, Identity::new());
-    let torn = view(other.tags(), mark.description("x"));
-    assert!(matches!(verdict(&known, &torn), Verdict::Unknown(_)));
+    unknown(&by_server, &view(other.tags(), mark.description("x")));
+    // Those of a machine of another name.
+    let others = named("m-2", mark.tags(), mark.description("x"));
+    unknown(&by_server, &others);
+    unknown(&by_port, &others);
 }

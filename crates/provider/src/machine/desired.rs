@@ -113,7 +113,7 @@ fn add(tags: &mut Vec<String>, more: &[String]) {
 }
 
 /// The name of a port: that of the server with the suffix in the spec, or else the index.
-pub(super) fn port_name(server: &str, index: usize, opts: &PortOpts) -> String {
+pub(crate) fn port_name(server: &str, index: usize, opts: &PortOpts) -> String {
     match &opts.name_suffix {
         Some(suffix) => format!("{server}-{suffix}"),
         None => format!("{server}-{index}"),

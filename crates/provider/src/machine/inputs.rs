@@ -6,20 +6,13 @@ use kube::Api;
 use openstack::compute::UserData;
 use openstack::{Cloud, Kind};
 
-use super::surroundings::Surroundings;
 use crate::context::{Context, Error, namespace};
 use crate::credentials;
-use crate::identity::{CLUSTER_ID, Identity};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
 /// The limit of Nova for user data, in bytes after base64 encoding.
 const USER_DATA_LIMIT: usize = api::infra::USER_DATA_ENCODED_LIMIT;
-
-pub(super) fn cluster_id(object: &OpenStackMachine, around: &Surroundings) -> Option<Identity> {
-    let infra = around.openstack_cluster.as_ref();
-    Identity::of(object, CLUSTER_ID).or_else(|| Identity::of(infra?, CLUSTER_ID))
-}
 
 /// The cloud of a machine, by its own identityRef or else by that of the cluster.
 pub(super) async fn cloud(

@@ -1,20 +1,22 @@
 //! The identity of an OpenStackMachine and its finalizer, which are stored before anything is created.
+//!
+//! A machine acts only with a mark of which all of this is true: the cluster in it is that of the machine's own
+//! OpenStackCluster, no other OpenStackCluster has the identity of that, and no other OpenStackMachine that of the
+//! machine. Ids in status and in providerID, which anybody may have written, only tell where to look for a lost mark.
 
-use api::infra::v1beta2::OpenStackMachine;
-use kube::api::ListParams;
-use kube::{Api, ResourceExt};
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use kube::ResourceExt;
 use openstack::{Cloud, Kind};
-use operator::decode::{self, Decoded, NotDecoded};
 use operator::{finalizer, patch};
 
-use super::inputs::{cloud, cluster_id};
-use super::observed::Known;
+use super::inputs::cloud;
 use super::surroundings::{Needs, Surroundings};
 use super::{FINALIZER, api};
+use crate::claims::Claims;
 use crate::cluster::apply::FRESH;
-use crate::context::{Context, Error, namespace};
+use crate::context::{Context, Error};
 use crate::credentials;
-use crate::evidence::{Evidence, Verdict, same_machine};
+use crate::evidence::{Evidence, Verdict};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
@@ -32,23 +34,88 @@ pub(super) async fn prepare(
     around: &Surroundings,
     needs: &Needs<'_>,
 ) -> Result<Mark, Error> {
-    let known = match Identity::of(object, MACHINE_ID) {
-        Some(id) => Some(Mark::machine(needs.cluster_id, id)),
-        None => recovered(ctx, object, around).await?,
-    };
-    let mark = known.unwrap_or_else(|| Mark::machine(needs.cluster_id, Identity::new()));
-    let recorded = Identity::of(object, CLUSTER_ID).unwrap_or(mark.cluster);
-    if let Some(other) = [mark.cluster, recorded]
-        .into_iter()
-        .find(|id| *id != needs.cluster_id)
-    {
-        return Err(of_another_cluster(other, needs).into());
+    let belongs_to = Some((needs.infra, needs.cluster_id));
+    if let Some(mark) = proven(&ctx.claims, object, belongs_to)? {
+        store(ctx, object, next, around, mark).await?;
+        return Ok(mark);
     }
+    if let Some(mark) = recovered(ctx, object, needs.infra, needs.cluster_id).await? {
+        return restore(ctx, object, next, around, mark).await;
+    }
+    let id = ctx.claims.machines.mint();
+    let mark = Mark::machine(needs.cluster_id, id);
+    let stored = store(ctx, object, next, around, mark).await;
+    stored.inspect_err(|_| ctx.claims.machines.discard(id))?;
+    Ok(mark)
+}
+
+/// The mark of a machine that is being deleted; `None` when nothing was created for it.
+///
+/// # Errors
+/// As [`prepare`].
+pub(super) async fn mark(
+    ctx: &Context,
+    object: &OpenStackMachine,
+    next: &mut OpenStackMachine,
+    around: &Surroundings,
+) -> Result<Option<Mark>, Error> {
+    let infra = around.openstack_cluster.as_ref();
+    let belongs_to = infra.and_then(|infra| Some((infra, Identity::of(infra, CLUSTER_ID)?)));
+    if let Some(mark) = proven(&ctx.claims, object, belongs_to)? {
+        return Ok(Some(mark));
+    }
+    let Some((infra, cluster)) = belongs_to else {
+        return match restored(object, &openstack::View::default()) {
+            Verdict::New => Ok(None),
+            _ => Err(without_cluster(infra).into()),
+        };
+    };
+    match recovered(ctx, object, infra, cluster).await? {
+        None => Ok(None),
+        Some(mark) => restore(ctx, object, next, around, mark).await.map(Some),
+    }
+}
+
+/// The mark of a machine that has the annotation, with which it may act; `None` for one without.
+///
+/// # Errors
+/// A problem when any of what this module requires is not true.
+pub(crate) fn proven(
+    claims: &Claims,
+    object: &OpenStackMachine,
+    belongs_to: Option<(&OpenStackCluster, Identity)>,
+) -> Result<Option<Mark>, Error> {
+    let id = Identity::of(object, MACHINE_ID);
+    let recorded = Identity::of(object, CLUSTER_ID);
+    let Some((infra, cluster)) = belongs_to else {
+        return match id.or(recorded) {
+            None => Ok(None),
+            Some(_) => Err(without_cluster(None).into()),
+        };
+    };
+    if let Some(other) = recorded.filter(|id| *id != cluster) {
+        return Err(of_another_cluster(other, infra, cluster).into());
+    }
+    claims.clusters.sole(infra, cluster)?;
+    let Some(id) = id else {
+        return Ok(None);
+    };
+    claims.machines.sole(object, id)?;
+    Ok(Some(Mark::machine(cluster, id)))
+}
+
+async fn store(
+    ctx: &Context,
+    object: &OpenStackMachine,
+    next: &mut OpenStackMachine,
+    around: &Surroundings,
+    mark: Mark,
+) -> Result<(), Error> {
     let mut wanted = object.clone();
     let id = mark.machine.unwrap_or_default();
     let annotations = wanted.annotations_mut();
     annotations.insert(MACHINE_ID.to_owned(), id.to_string());
-    // In a forced deletion, the OpenStackCluster can be gone before the machine, whose mark is needed until its end.
+    // It tells for whom the machine was created when the OpenStackCluster is replaced by another one.
     annotations.insert(CLUSTER_ID.to_owned(), mark.cluster.to_string());
     if around.is_control_plane() {
         // KCP sets it on its machines; the controller of the cluster selects control plane machines by it.
@@ -65,73 +132,94 @@ pub(super) async fn prepare(
         let stored = stored.map_err(Error::kubernetes("storing identity and finalizer"))?;
         next.metadata = stored.unwrap_or(wanted).metadata;
     }
-    Ok(mark)
+    Ok(())
 }
 
-/// The mark of a machine that is being deleted; `None` when nothing was created for it.
-pub(super) async fn mark(
+/// Stores a lost identity. It may act once the watch of identities has shown that no other object has it.
+async fn restore(
     ctx: &Context,
     object: &OpenStackMachine,
+    next: &mut OpenStackMachine,
     around: &Surroundings,
-) -> Result<Option<Mark>, Error> {
-    match (Identity::of(object, MACHINE_ID), cluster_id(object, around)) {
-        (None, _) => recovered(ctx, object, around).await,
-        (Some(machine), Some(cluster)) => Ok(Some(Mark::machine(cluster, machine))),
-        (Some(_), None) => {
-            let text = "the OpenStackCluster is gone, and with it what tells this machine's \
-                        resources: delete them by hand, then remove the finalizer";
-            Err(Problem::new(Type::Deleting, Reason::IdentityUnknown, text).into())
-        }
-    }
+    mark: Mark,
+) -> Result<Mark, Error> {
+    store(ctx, object, next, around, mark).await?;
+    Err(Error::Behind)
 }
 
 /// The mark of a machine without the annotation; `None` when nothing was created for it yet.
 async fn recovered(
     ctx: &Context,
     object: &OpenStackMachine,
-    around: &Surroundings,
+    infra: &OpenStackCluster,
+    cluster: Identity,
 ) -> Result<Option<Mark>, Error> {
-    let has_finalizer = finalizer::has(object, FINALIZER);
-    let known = Known::of(object);
-    let verdict = |view: &openstack::View| {
-        let evidence = Evidence::of_machine(&known, view);
-        evidence.verdict(MACHINE_ID, has_finalizer)
-    };
-    if verdict(&openstack::View::default()) == Verdict::New {
+    if restored(object, &openstack::View::default()) == Verdict::New {
         return Ok(None);
     }
-    let cloud: Cloud = cloud(ctx, object, around.openstack_cluster.as_ref()).await?;
-    let kinds = [Kind::Servers, Kind::Ports];
-    let view = cloud.inventory.view(&kinds, FRESH).await;
-    let problem = |why| Problem::new(Type::Instance, Reason::IdentityUnknown, why);
-    let mark = match verdict(&*view.map_err(|error| credentials::listing(&error))?) {
+    let cloud: Cloud = cloud(ctx, object, Some(infra)).await?;
+    let view = cloud
+        .inventory
+        .view(&[Kind::Servers, Kind::Ports], FRESH)
+        .await;
+    let view = view.map_err(|error| credentials::listing(&error))?;
+    let mark = match restored(object, &view) {
         Verdict::New => return Ok(None),
         Verdict::Known(mark) => mark,
-        Verdict::Unknown(why) => return Err(problem(why).into()),
+        Verdict::Unknown(why) => {
+            return Err(Problem::new(Type::Instance, Reason::IdentityUnknown, why).into());
+        }
     };
-    let machines =
-        Api::<Decoded<OpenStackMachine>>::namespaced(ctx.client.clone(), &namespace(object));
-    let machines = decode::list(&machines, &ListParams::default()).await;
-    let machines = machines.map_err(Error::kubernetes("listing OpenStackMachines"))?;
-    NotDecoded::check::<OpenStackMachine>(&machines.undecodable, |_| true)?;
-    let id = mark.machine.unwrap_or_default();
-    match same_machine(object, id, &machines.objects) {
-        None => Ok(Some(mark)),
-        Some(other) => Err(problem(format!(
-            "the annotation {MACHINE_ID} is gone, and what the status names belongs to \
-             OpenStackMachine {}: delete one of the two and remove its finalizer {FINALIZER}",
-            other.name_any()
-        ))
-        .into()),
-    }
+    may_restore(&ctx.claims, object, (infra, cluster), mark)?;
+    Ok(Some(mark))
 }
 
-fn of_another_cluster(recorded: Identity, needs: &Needs<'_>) -> Problem {
+/// What a view tells of the mark of a machine without the annotation.
+pub(crate) fn restored(object: &OpenStackMachine, view: &openstack::View) -> Verdict {
+    let evidence = Evidence::of_machine(object, view);
+    evidence.verdict(MACHINE_ID, finalizer::has(object, FINALIZER))
+}
+
+/// Rejects a mark of another cluster, or one that another object has.
+pub(crate) fn may_restore(
+    claims: &Claims,
+    object: &OpenStackMachine,
+    (infra, cluster): (&OpenStackCluster, Identity),
+    mark: Mark,
+) -> Result<(), Error> {
+    if mark.cluster != cluster {
+        return Err(of_another_cluster(mark.cluster, infra, cluster).into());
+    }
+    claims.clusters.sole(infra, cluster)?;
+    claims
+        .machines
+        .free(object, mark.machine.unwrap_or_default())?;
+    Ok(())
+}
+
+/// The machine may have resources, and nothing proves which.
+fn without_cluster(infra: Option<&OpenStackCluster>) -> Problem {
+    let why = match infra {
+        Some(infra) => format!(
+            "OpenStackCluster {} has no identity (yet)",
+            infra.name_any()
+        ),
+        None => "the OpenStackCluster of the machine is gone".to_owned(),
+    };
     let text = format!(
-        "the machine was created for the cluster with identity {recorded}, and OpenStackCluster {} \
-         has {}: delete the Machine (its server is found by the machine's annotations)",
-        needs.infra.name_any(),
-        needs.cluster_id
+        "{why}, and with it the proof which resources are the machine's: nothing is created, changed \
+         or deleted. Delete its server, ports and volumes by hand, then remove the finalizer {FINALIZER}"
+    );
+    Problem::new(Type::Instance, Reason::IdentityUnknown, text)
+}
+
+fn of_another_cluster(recorded: Identity, infra: &OpenStackCluster, id: Identity) -> Problem {
+    let text = format!(
+        "the machine, or the server that it names, was created for the cluster with identity \
+         {recorded}, and OpenStackCluster {} has {id}: nothing of it is created, changed or deleted. \
+         Delete the Machine, and what was made for it (servers with the tag ferrostack:cluster={recorded}) \
+         by hand if no other object uses it, then remove the finalizer {FINALIZER}",
+        infra.name_any(),
     );
     Problem::new(Type::Instance, Reason::IdentityUnknown, text)
 }

@@ -27,17 +27,24 @@ impl Surroundings {
             }
             None => context::owner_cluster(&ctx.client, object).await?,
         };
-        let reference = cluster
-            .as_ref()
-            .and_then(|c| c.spec.infrastructure_ref.as_ref());
-        let openstack_cluster = match reference {
-            Some(reference) if reference.kind == "OpenStackCluster" => {
+        let name = match &cluster {
+            Some(cluster) => {
+                let reference = cluster.spec.infrastructure_ref.as_ref();
+                let reference = reference.filter(|it| it.kind == "OpenStackCluster");
+                reference.map(|reference| reference.name.clone())
+            }
+            // In a forced deletion, the Cluster can be gone before the machine and its OpenStackCluster.
+            None => context::of_cluster(object)
+                .and_then(|name| ctx.claims.clusters.of_cluster(&namespace(object), name)),
+        };
+        let openstack_cluster = match name {
+            Some(name) => {
                 let api =
                     Api::<OpenStackCluster>::namespaced(ctx.client.clone(), &namespace(object));
-                let found = api.get_opt(&reference.name).await;
+                let found = api.get_opt(&name).await;
                 found.map_err(Error::kubernetes("reading the OpenStackCluster"))?
             }
-            _ => None,
+            None => None,
         };
         Ok(Self {
             machine,

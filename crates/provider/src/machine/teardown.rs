@@ -23,8 +23,12 @@ pub(super) async fn delete(
     next: &mut OpenStackMachine,
     around: &Surroundings,
 ) -> Result<Option<Action>, Error> {
+    if !finalizer::has(object, FINALIZER) {
+        // The provider has created nothing for it.
+        return Ok(Some(Action::await_change()));
+    }
     let now = ctx.now();
-    let waiting = match take_down(ctx, object, around).await {
+    let waiting = match take_down(ctx, object, next, around).await {
         Ok(waiting) => waiting,
         Err(Error::Problem(mut problem)) => {
             if problem.about == Type::Authentication {
@@ -54,9 +58,10 @@ pub(super) async fn delete(
 async fn take_down(
     ctx: &Context,
     object: &OpenStackMachine,
+    next: &mut OpenStackMachine,
     around: &Surroundings,
 ) -> Result<Option<String>, Error> {
-    let Some(mark) = prepare::mark(ctx, object, around).await? else {
+    let Some(mark) = prepare::mark(ctx, object, next, around).await? else {
         return Ok(None);
     };
     let infra = around.openstack_cluster.as_ref();
@@ -70,7 +75,8 @@ async fn take_down(
         is_silent: false,
     };
     let alive = infra.is_some_and(|infra| !is_deleting(infra));
-    let balanced = alive && around.has_balancer() && around.is_control_plane();
+    // Without its Cluster, nothing changes the members of a load balancer.
+    let balanced = alive && around.cluster.is_some() && around.is_balanced();
     let mut kinds = kinds(object, false, balanced);
     let plan = |observed: &Observed| plan::plan_deletion(observed, balanced);
     let waits = work
