@@ -62,6 +62,7 @@ mod openstack;
 mod pages;
 mod pods;
 mod process;
+mod proxies;
 mod secrets;
 mod services;
 mod templates;

@@ -5,6 +5,7 @@
 //! admission of custom kinds are provided by [`Hooks`].
 //!
 //! ```text
+//!   sockets: connections and their limits
 //!   serve ──► auth ──► http (routes, verbs) ──► store (memory, or SQLite behind it)
 //!                        │  kinds, crd: what is served        │ events
 //!                        │  schema, patch, selector, table    ▼
@@ -47,6 +48,7 @@ pub mod openapi;
 pub mod patch;
 pub mod schema;
 pub mod selector;
+pub mod sockets;
 
 pub use auth::tls::{TlsError, server_config};
 pub use body::Body;

@@ -213,7 +213,8 @@ impl ApiServer {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (core, stop) = (Arc::clone(&self.core), CancellationToken::new());
-        serve::connection(core, stream, tls, Some(version), stop).await;
+        let place = crate::sockets::alone(crate::sockets::Limits::default());
+        serve::connection(core, stream, tls, Some(version), place, stop).await;
     }
 
     #[cfg(test)]

@@ -112,7 +112,7 @@ impl Default for Options {
         Self {
             metrics: Metrics::default(),
             namespace: None,
-            connector: Arc::new(remote::KubeconfigConnector),
+            connector: Arc::new(remote::KubeconfigConnector::default()),
             concurrency: 50,
             limits: BTreeMap::new(),
             connections: 100,

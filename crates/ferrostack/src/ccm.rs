@@ -11,7 +11,6 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use ccm::{Controllers, Options, Routes, Settings};
 use ipnet::IpNet;
-use kube::Client;
 use openstack::session::{Session, SessionOptions};
 use openstack::{PoolOptions, Timeouts};
 use operator::election;
@@ -21,6 +20,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::CloudControllerManager;
+use crate::connect;
 use crate::environment::Environment;
 use crate::manager::{self, Won};
 
@@ -66,7 +66,7 @@ pub(crate) async fn run(
             .parse()
             .with_context(|| format!("--master `{master}`"))?;
     }
-    let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
+    let client = connect::connected(config, "ferrostack-cloud-controller-manager")?;
 
     // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
     let stop = shutdown.child_token();

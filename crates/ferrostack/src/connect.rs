@@ -1,10 +1,13 @@
 //! Finds the running management API.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use clusterapi::remote::{Connector, KubeconfigConnector};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use operator::client::{Limits, Settings};
 
 use crate::cli::{DataDirArg, ServerArgs};
 use crate::environment::Environment;
@@ -180,15 +183,34 @@ async fn configured(
     let found = find(args, environment);
     let kubeconfig = kubeconfig(&found)?;
     let options = in_context(&kubeconfig, args.context.as_deref())?;
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .context("the kubeconfig cannot be used")?;
-    // Fail at once instead of retrying, since a user is waiting.
-    config.default_retry = false;
-    let address = config.cluster_url.to_string();
-    let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
-    let client = operator::client::named(&client, "ferrostack");
+    let config = operator::client::configured(kubeconfig, &options, &environment.proxies()).await;
+    let config = config.context("the kubeconfig cannot be used")?;
+    let address = address(&config.cluster_url);
+    let client = connected(config, "ferrostack")?;
     Ok((client, address, found))
+}
+
+/// The address of an API server without a login.
+fn address(url: &http::Uri) -> String {
+    let scheme = url.scheme_str().unwrap_or("https");
+    format!("{scheme}://{}{}", operator::client::host(url), url.path())
+}
+
+/// Connects workload clusters.
+pub(crate) fn to_workloads(environment: &Environment) -> Arc<dyn Connector> {
+    Arc::new(KubeconfigConnector {
+        proxies: Arc::new(environment.proxies()),
+    })
+}
+
+/// A client of the API server of `config`, under the name `name`.
+pub(crate) fn connected(config: Config, name: &str) -> anyhow::Result<Client> {
+    let settings = Settings {
+        name: name.to_owned(),
+        limits: Limits::TRUSTED,
+        shared: false,
+    };
+    operator::client::connected(config, &settings).context("the kubeconfig cannot be used")
 }
 
 /// Only the client, for commands that print no commands.

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use operator::proxy::Proxies;
+
 /// Environment variables, working directory, arguments, and the kind of standard output.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
@@ -67,6 +69,16 @@ impl Environment {
     /// The value of a variable; an empty one counts as unset.
     pub(crate) fn non_empty(&self, name: &str) -> Option<&str> {
         self.variable(name).filter(|value| !value.is_empty())
+    }
+
+    /// The proxies for requests to API servers, as with kubectl.
+    pub(crate) fn proxies(&self) -> Proxies {
+        Proxies::of(|name| self.variable(name))
+    }
+
+    /// The proxies for requests to clouds and to other servers, as with the client of OpenStack.
+    pub(crate) fn proxies_of_clouds(&self) -> Proxies {
+        Proxies::of_clouds(|name| self.variable(name))
     }
 
     pub(crate) fn home(&self) -> Option<PathBuf> {

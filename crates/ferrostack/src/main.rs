@@ -36,6 +36,7 @@ mod guests;
 mod init;
 mod kubeconfig;
 mod list;
+mod log;
 mod man;
 mod manager;
 mod manifest;
@@ -67,7 +68,6 @@ use std::process::ExitCode;
 
 use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
 use crate::cli::{
     Admin, Cli, CloudConf, Command, ConfigCommand, DeleteCommand, Describe, Generate, Get,
@@ -79,7 +79,9 @@ use crate::manager::subset::Subset;
 fn main() -> ExitCode {
     let cli = cli::parse(environment::arguments());
     let result = set_up(&cli).and_then(|()| {
-        tokio::runtime::Runtime::new()?.block_on(run(cli, Environment::of_process()))
+        let environment = Environment::of_process();
+        install_proxies(&environment);
+        tokio::runtime::Runtime::new()?.block_on(run(cli, environment))
     });
     match result {
         Ok(code) => code,
@@ -246,24 +248,18 @@ fn set_up(cli: &Cli) -> anyhow::Result<()> {
         Command::CloudControllerManager(args) if cli.log == "error" => args.log_filter(),
         _ => &cli.log,
     };
-    let filter =
-        EnvFilter::try_new(log).map_err(|source| anyhow::anyhow!("--log `{log}`: {source}"))?;
-    // It logs every refused connection as an error, and workload clusters refuse connections until they are up.
-    let filter = filter.add_directive("kube_client::client::builder=off".parse()?);
-    // Its warnings are debug forms of watches that a server has ended; the watch begins again.
-    let filter = filter.add_directive("kube_client::client=error".parse()?);
-    let log = tracing_subscriber::fmt()
-        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
-        .with_env_filter(filter)
-        .with_writer(io::stderr);
-    if cli.log_json {
-        log.json().init();
-    } else {
-        log.init();
-    }
+    log::set_up(log, cli.log_json)?;
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("another TLS provider is installed already"))
+}
+
+/// Requests to clouds and for files of the web go through these.
+fn install_proxies(environment: &Environment) {
+    let proxies = environment.proxies_of_clouds();
+    openstack::transport::install_proxies(move |target| {
+        proxies.to(&target.parse().ok()?).map(ToString::to_string)
+    });
 }
 
 /// For commands that go on until interrupted: a token that is cancelled by Ctrl-C or SIGTERM; a second Ctrl-C terminates the

@@ -57,8 +57,7 @@ pub(crate) async fn run(
     check(args, &subset)?;
     let election = election(&args.election, &namespace, &subset);
     election.check()?;
-    let client = Client::try_from(config).context("the kubeconfig cannot be used")?;
-    let client = operator::client::named(&client, "ferrostack-manager");
+    let client = connect::connected(config, "ferrostack-manager")?;
 
     // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
     let stop = shutdown.child_token();
@@ -83,7 +82,10 @@ pub(crate) async fn run(
     };
     let registration = Registration::new(&subset, &namespace, url, &certificate);
     registration.write(&client).await?;
-    let (core, infrastructure) = options(args, &subset, metrics.clone());
+    let (mut core, infrastructure) = options(args, &subset, metrics.clone());
+    if let Some(core) = &mut core {
+        core.connector = connect::to_workloads(environment);
+    }
     let mut running = controllers(&client, core, infrastructure, &stop);
     if let Some(namespace) = clouds {
         let clouds = rollout::Options {
@@ -142,7 +144,7 @@ pub(crate) async fn config(
         (None, Some(paths)) => std::env::split_paths(paths).collect(),
         (None, None) => Vec::new(),
     };
-    let mut config = if paths.is_empty() {
+    let config = if paths.is_empty() {
         if let Some(context) = context {
             bail!(
                 "--context {context} is one of a kubeconfig: name the file with --kubeconfig or KUBECONFIG"
@@ -154,16 +156,16 @@ pub(crate) async fn config(
         if environment.non_empty("KUBERNETES_SERVICE_HOST").is_none() {
             bail!(NOT_IN_A_POD);
         }
-        Config::incluster().context(NOT_IN_A_POD)?
+        let mut config = Config::incluster().context(NOT_IN_A_POD)?;
+        config.proxy_url = environment.proxies().to(&config.cluster_url).cloned();
+        config
     } else {
         let kubeconfig = connect::read(&paths)?;
         let options = connect::in_context(&kubeconfig, context)?;
-        Config::from_custom_kubeconfig(kubeconfig, &options)
+        operator::client::configured(kubeconfig, &options, &environment.proxies())
             .await
             .context("the kubeconfig cannot be used")?
     };
-    // Work queues and watches have their own back-off, and a reconcile must not be blocked for minutes.
-    config.default_retry = false;
     Ok(config)
 }
 

@@ -3,8 +3,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
+use apiserver::sockets::Limits;
 use ipnet::Ipv4Net;
 use simulator::cloud::{self, Cloud, Latency};
 use simulator::guest::{self, Guests, Outside};
@@ -17,6 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{LatencyArg, ProgramArgs, RunnerArgs};
+use crate::manager::serve;
 
 /// The cloud in the simulated cloud's clouds.yaml for ordinary projects.
 pub(crate) const CLOUD: &str = "simulated";
@@ -93,14 +96,12 @@ impl Simulated {
             .start(&cloud, setup.guest_state, external_cidr, &shutdown)
             .await?;
         let router = cloud.router(&url);
-        let serving = tokio::spawn(async move {
-            let served = axum::serve(listener, router)
-                .with_graceful_shutdown(async move { shutdown.cancelled().await })
-                .await;
-            if let Err(source) = served {
-                tracing::error!("the simulated cloud stopped: {source}");
-            }
-        });
+        // Images may be large.
+        let limits = Limits {
+            body: Duration::from_secs(600),
+            ..Limits::default()
+        };
+        let serving = tokio::spawn(serve::http(listener, router, limits, shutdown));
         Ok(Self {
             clouds_yaml: cloud.clouds_yaml(&url),
             url,

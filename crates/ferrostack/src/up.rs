@@ -119,7 +119,9 @@ pub(crate) async fn run(
         auth_url: config.auth_url.clone(),
     });
     let client = &management.client;
-    let mut controllers = start_controllers(args, client, metrics.clone(), simulation, &stop);
+    let connector = connect::to_workloads(environment);
+    let mut controllers =
+        start_controllers(args, client, connector, metrics.clone(), simulation, &stop);
     if let Some(image) = args.install_ccm.clone() {
         let installing = install_ccm::run(client.clone(), image, metrics, stop.clone());
         controllers.spawn(installing);
@@ -272,12 +274,14 @@ struct Simulation {
 fn start_controllers(
     args: &Up,
     client: &Client,
+    connector: Arc<dyn clusterapi::remote::Connector>,
     metrics: Metrics,
     simulation: Option<Simulation>,
     stop: &CancellationToken,
 ) -> JoinSet<()> {
     let core = clusterapi::Options {
         metrics: metrics.clone(),
+        connector,
         ..clusterapi::Options::default()
     };
     let core = clusterapi::Context::start(client, core, stop.clone());

@@ -2,6 +2,7 @@
 
 mod http_client;
 mod in_process;
+mod proxies;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use futures::future::BoxFuture;
 
 pub use http_client::{ConnectionPools, HttpTransport, Trust};
 pub use in_process::InProcess;
+pub use proxies::{install_proxies, through_proxies};
 
 /// Sends a request and reads the whole response.
 pub trait Transport: Send + Sync + 'static {

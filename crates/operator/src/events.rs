@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::conditions::sentence;
+use api::printable;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
@@ -152,7 +153,7 @@ impl Recorder {
         action: &str,
         note: String,
     ) {
-        let note = shortened(sentence(&note));
+        let note = shortened(&sentence(&note));
         let subject = Subject {
             uid: about.uid.clone().unwrap_or_default(),
             name: about.name.clone().unwrap_or_default(),
@@ -275,15 +276,18 @@ fn named(
     }
 }
 
-/// events.k8s.io limits notes to 1024 bytes.
-fn shortened(mut note: String) -> String {
-    if note.len() > 1024 {
-        let end = (0..=1021)
-            .rev()
-            .find(|at| note.is_char_boundary(*at))
-            .unwrap_or(0);
-        note.truncate(end);
-        note.push_str("...");
+/// events.k8s.io limits notes to this number of bytes.
+const LONGEST: usize = 1024;
+
+/// A note on one line, without characters that a terminal would obey, and not longer than is allowed.
+fn shortened(note: &str) -> String {
+    // No character takes less than one byte: the work for a text of any length is bounded.
+    let mut note = printable::line(&printable::bounded(note, LONGEST)).into_owned();
+    if note.len() > LONGEST {
+        let ends = |at: &usize| note.is_char_boundary(*at);
+        let end = (0..=LONGEST - '…'.len_utf8()).rev().find(ends);
+        note.truncate(end.unwrap_or(0));
+        note.push('…');
     }
     note
 }

@@ -8,7 +8,8 @@
 //!   retry       when a failed reconcile is repeated
 //!   finalizer   adding and removing finalizers with optimistic locking
 //!   patch       the smallest status patch, guarded by resourceVersion
-//!   client      clients with a User-Agent and a field manager
+//!   client      clients: name, limits of answers, connections
+//!   proxy       which proxy a request goes through
 //!   decode      objects that may not be decodable
 //!   store       waits for watches that have not listed their kind yet
 //!   watch       watches that skip such objects, with an event and a metric
@@ -31,6 +32,7 @@ pub mod finalizer;
 pub mod health;
 pub mod metrics;
 pub mod patch;
+pub mod proxy;
 pub mod retry;
 pub mod store;
 pub mod watch;

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::admission::{self, Beside, FieldError, Review};
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::response::Response;
 use axum::routing::post;
 use axum::{Json, Router};
 use base64::Engine;
@@ -17,11 +18,13 @@ use kube::Client;
 use serde_json::{Map, Value, json};
 
 use self::json_patch::difference;
+use self::room::Room;
 use self::scope::Scope;
 
 mod beside;
 mod deletion;
 mod json_patch;
+mod room;
 mod scale;
 mod scope;
 
@@ -48,44 +51,49 @@ pub struct Judge {
 /// Warnings, or every violation.
 pub type Verdict = Result<Vec<String>, Vec<FieldError>>;
 
-/// The maximum size of a review in bytes: a conversion contains a whole page of a list.
-const LARGEST: usize = 64 << 20;
-
-/// The routes of all webhooks, for kinds of `groups`. A body that is not a review is answered with 400 or 422.
+/// The routes of all webhooks, for kinds of `groups`. A body that is no JSON is answered with 400, one that is too large with
+/// 413, one that does not arrive with 408, and what comes while too many others are judged with 429.
 ///
 /// `client` reads the objects whose scale is validated, since a Scale has no fields of them but the number of replicas,
 /// and those that other objects are judged by. All other writes are judged by `judge`.
 pub fn router(client: Client, judge: Judge, groups: BTreeSet<String>) -> Router {
-    let scope = Arc::new(Scope(groups));
-    let served = Arc::clone(&scope);
-    let converted = post(move |Json(body): Json<Value>| {
-        let refused = served.refuses_conversion(&body);
-        async move { Json(refused.unwrap_or_else(|| convert(&body))) }
-    });
-    let (reader, served) = (client.clone(), Arc::clone(&scope));
-    let mutated = post(move |Json(body): Json<Value>| {
-        let (client, refused) = (reader.clone(), served.refuses_admission(&body));
+    let (scope, room) = (Arc::new(Scope(groups)), Arc::new(Room::default()));
+    let (served, here) = (Arc::clone(&scope), Arc::clone(&room));
+    let converted = post(move |request: Request| {
+        let (served, here) = (Arc::clone(&served), Arc::clone(&here));
         async move {
-            Json(match refused {
-                Some(refused) => refused,
-                None => defaults(&client, judge, &body).await,
-            })
+            let review = here.read(request).await?;
+            let refused = served.refuses_conversion(review.body());
+            Ok::<_, Response>(Json(refused.unwrap_or_else(|| convert(review.body()))))
         }
     });
-    let validated = post(move |Json(body): Json<Value>| {
-        let (client, refused) = (client.clone(), scope.refuses_admission(&body));
+    let (reader, served, here) = (client.clone(), Arc::clone(&scope), Arc::clone(&room));
+    let mutated = post(move |request: Request| {
+        let (client, served, here) = (reader.clone(), Arc::clone(&served), Arc::clone(&here));
         async move {
-            Json(match refused {
+            let review = here.read(request).await?;
+            Ok::<_, Response>(Json(match served.refuses_admission(review.body()) {
                 Some(refused) => refused,
-                None => judgement(&client, judge, &body).await,
-            })
+                None => defaults(&client, judge, review.body()).await,
+            }))
         }
     });
+    let validated = post(move |request: Request| {
+        let (client, scope, room) = (client.clone(), Arc::clone(&scope), Arc::clone(&room));
+        async move {
+            let review = room.read(request).await?;
+            Ok::<_, Response>(Json(match scope.refuses_admission(review.body()) {
+                Some(refused) => refused,
+                None => judgement(&client, judge, review.body()).await,
+            }))
+        }
+    });
+    // The room has its own limit.
     Router::new()
         .route(CONVERT, converted)
         .route(MUTATE, mutated)
         .route(VALIDATE, validated)
-        .layer(DefaultBodyLimit::max(LARGEST))
+        .layer(DefaultBodyLimit::disable())
 }
 
 async fn defaults(client: &Client, judge: Judge, body: &Value) -> Value {

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::io;
 
+use crate::client::Refused;
+
 /// Texts of errors that only name a layer of the HTTP client. Their causes say what is wrong.
 const LAYERS: [&str; 8] = [
     "ServiceError",
@@ -55,21 +57,41 @@ fn without_source(error: &(dyn Error + 'static)) -> String {
     }
 }
 
+/// What kube names the reason of an answer whose body is no Status; its message is that body.
+const NO_STATUS: &str = "Failed to parse error data";
+
 /// The words of a failed request to an API server.
+///
+/// What is no Status of Kubernetes is not quoted: whoever writes a kubeconfig may name any address, and whoever reads a
+/// condition, an event or a log is not to read what is there.
 pub fn of_request(error: &kube::Error) -> String {
+    if let Some(refused) = limit(error) {
+        return refused.to_string();
+    }
     match error {
+        kube::Error::Api(status) if status.reason == NO_STATUS => {
+            format!("the API server answers {}", status.code)
+        }
         kube::Error::Api(status) if !status.message.is_empty() => plain(&status.message),
         kube::Error::Api(status) if !status.reason.is_empty() => {
             format!("the API server answers {} {}", status.code, status.reason)
         }
         kube::Error::Api(status) => format!("the API server answers {}", status.code),
         kube::Error::Service(_) | kube::Error::HyperError(_) => {
-            match last(error) {
-                // The limit of our own clients.
-                why if why.contains("did not answer") => why,
-                why => format!("the API server does not answer: {why}"),
-            }
+            format!("the API server does not answer: {}", last(error))
         }
+        // Its text quotes the answer.
+        kube::Error::SerdeError(source) if source.is_io() => {
+            format!(
+                "the answer of the API server cannot be read: {}",
+                last(error)
+            )
+        }
+        kube::Error::SerdeError(source) => format!(
+            "the answer of the API server is not the object that was asked for (line {}, column {})",
+            source.line(),
+            source.column()
+        ),
         // Its text has that of all its causes, with the layers of the HTTP client.
         kube::Error::ReadEvents(_) => format!("the stream of events ended: {}", last(error)),
         other => {
@@ -90,6 +112,25 @@ pub fn plain(text: &str) -> String {
         text.replace_range(start..=start + end, "");
     }
     text
+}
+
+/// The limit of our own clients that an answer is over.
+fn limit<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Refused> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(refused) = error.downcast_ref::<Refused>() {
+            return Some(refused);
+        }
+        // An error of the system with another inside names the source of that one.
+        let inside = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        next = match inside {
+            Some(inside) => Some(inside),
+            None => error.source(),
+        };
+    }
+    None
 }
 
 fn request<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {

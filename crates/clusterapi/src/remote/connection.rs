@@ -1,5 +1,6 @@
 //! The task that maintains the connection to one workload cluster.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use api::kube::api::Api;
 use api::kube::runtime::reflector::{Store, store::Writer};
 use api::kube::runtime::{WatchStreamExt, watcher};
 use api::kube::{Client, ResourceExt};
+use api::printable;
 use futures::StreamExt;
 use parking_lot::Mutex;
 use secrecy::SecretString;
@@ -183,7 +185,8 @@ impl Task {
         let nodes = writer.as_reader();
         let mut events = watcher(
             Api::<Node>::all(client.clone()),
-            watcher::Config::default().any_semantic(),
+            // Not from the cache of the API server, which answers with all Nodes at once: a page is limited.
+            watcher::Config::default(),
         )
         .default_backoff()
         .boxed();
@@ -207,7 +210,10 @@ impl Task {
                         }
                         self.forward(event, &nodes);
                     }
-                    Err(source) => debug!(cluster = %self.cluster, "watch of Nodes: {source}"),
+                    Err(source) => {
+                        let why = operator::words::chain(&source);
+                        debug!(cluster = %self.cluster, "watch of Nodes: {why}");
+                    }
                 },
                 _ = probes.tick() => {
                     match self.probe(&client).await {
@@ -315,11 +321,46 @@ async fn probe(client: &Client) -> Result<(), String> {
     }
 }
 
-/// Removes fields that are not used.
+/// The number of characters of a text of a Node that is kept, messages apart. Versions of kernels and images of systems
+/// are the longest.
+const LONGEST: usize = 256;
+
+/// Removes fields that are not used, and cuts what a Machine or a message may quote. A Node is its cluster's word.
 fn slim(node: &mut Node) {
     node.metadata.managed_fields = None;
-    if let Some(status) = node.status.as_mut() {
-        status.images = None;
+    let Some(status) = node.status.as_mut() else {
+        return;
+    };
+    status.images = None;
+    if let Some(info) = status.node_info.as_mut() {
+        let texts = [
+            &mut info.architecture,
+            &mut info.boot_id,
+            &mut info.container_runtime_version,
+            &mut info.kernel_version,
+            &mut info.kube_proxy_version,
+            &mut info.kubelet_version,
+            &mut info.machine_id,
+            &mut info.operating_system,
+            &mut info.os_image,
+            &mut info.system_uuid,
+        ];
+        texts.into_iter().for_each(|text| cut(text, LONGEST));
+    }
+    for condition in status.conditions.iter_mut().flatten() {
+        for text in [&mut condition.message, &mut condition.reason] {
+            text.iter_mut()
+                .for_each(|text| cut(text, printable::MESSAGE_LIMIT));
+        }
+    }
+    for address in status.addresses.iter_mut().flatten() {
+        cut(&mut address.address, LONGEST);
+    }
+}
+
+fn cut(text: &mut String, limit: usize) {
+    if let Cow::Owned(shorter) = printable::bounded(text, limit) {
+        *text = shorter;
     }
 }
 
@@ -333,3 +374,6 @@ fn pause(failures: u32, answered_once: bool) -> Duration {
     };
     Duration::from_millis((first << failures.saturating_sub(1).min(8)).min(longest))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,21 +1,21 @@
 //! Clients created from kubeconfig Secrets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use api::kube::Client;
 use api::kube::config::{KubeConfigOptions, Kubeconfig};
-use api::kube::{Client, Config};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use operator::client::{Limits, Settings};
+use operator::proxy::Proxies;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{ClusterKey, Connector};
-
-/// How long a workload cluster may take to begin an answer (upstream: 10 s for the whole of it).
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The name of requests that no controller names: probes, and watches of Nodes.
 const NAME: &str = "ferrostack-clusterapi";
@@ -26,8 +26,11 @@ pub fn secret_name(cluster: &str) -> String {
 }
 
 /// Connects as specified by the kubeconfig.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KubeconfigConnector;
+#[derive(Clone, Debug, Default)]
+pub struct KubeconfigConnector {
+    /// The proxies for kubeconfigs that name none.
+    pub proxies: Arc<Proxies>,
+}
 
 impl Connector for KubeconfigConnector {
     fn connect<'a>(
@@ -41,19 +44,28 @@ impl Connector for KubeconfigConnector {
                 .map_err(|_| "the kubeconfig cannot be read: it is not YAML of a kubeconfig")?;
             reject_local(&parsed)?;
             reject_incomplete(&parsed)?;
-            let mut config = Config::from_custom_kubeconfig(parsed, &KubeConfigOptions::default())
-                .await
-                .map_err(|source| format!("the kubeconfig cannot be used: {source}"))?;
+            // Neither has the kubeconfig's texts but names and the host of a proxy.
+            let unusable = |source: operator::client::Unusable| {
+                let why = operator::words::chain(&source);
+                format!("the kubeconfig cannot be used: {why}")
+            };
+            let options = KubeConfigOptions::default();
+            let configured = operator::client::configured(parsed, &options, &self.proxies).await;
+            let mut config = configured.map_err(unusable)?;
             config.connect_timeout = Some(Duration::from_secs(5));
             // For connections of HTTP/1.1. Watches may be idle for long; the API server ends them after 290 s, as the
             // watcher requests.
             config.read_timeout = Some(Duration::from_secs(295));
-            config.write_timeout = Some(TIMEOUT);
+            config.write_timeout = Some(Limits::WORKLOAD.answer);
             // Controllers retry, and report why: an eviction that a budget forbids is a 429, which the client would
             // repeat until the timeout.
             config.default_retry = false;
-            operator::client::multiplexed(config, NAME, TIMEOUT)
-                .map_err(|source| format!("the kubeconfig cannot be used: {source}"))
+            let settings = Settings {
+                name: NAME.to_owned(),
+                limits: Limits::WORKLOAD,
+                shared: true,
+            };
+            operator::client::connected(config, &settings).map_err(unusable)
         }
         .boxed()
     }

@@ -154,7 +154,7 @@ async fn a_kubeconfig_must_not_name_programs_or_files() {
         ("client-key: /etc/passwd", "file"),
     ] {
         let text = SecretString::from(user(content));
-        let refusal = KubeconfigConnector
+        let refusal = KubeconfigConnector::default()
             .connect(&key, &text)
             .await
             .err()
@@ -162,7 +162,12 @@ async fn a_kubeconfig_must_not_name_programs_or_files() {
         assert!(refusal.contains(word), "{refusal}");
     }
     let broken = SecretString::from("users: 3".to_owned());
-    assert!(KubeconfigConnector.connect(&key, &broken).await.is_err());
+    assert!(
+        KubeconfigConnector::default()
+            .connect(&key, &broken)
+            .await
+            .is_err()
+    );
 }
 
 /// A client that counts the requests whose path contains `part`.

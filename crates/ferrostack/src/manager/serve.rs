@@ -3,23 +3,28 @@
 use std::net::SocketAddr;
 
 use anyhow::Context;
+use apiserver::sockets::{self, Limits, Place};
 use axum::Router;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::service::TowerToHyperService;
 use kube::Client;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
 use super::subset::Subset;
 use crate::cli::Listen;
 
 /// The timeout of the TLS handshake.
 const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(10);
-/// The pause after a failed accept, usually caused by a lack of file descriptors.
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+/// Webhooks and probes are short, and asked by few.
+const LIMITS: Limits = Limits {
+    connections: 200,
+    header: std::time::Duration::from_secs(10),
+    body: std::time::Duration::from_secs(10),
+    idle: std::time::Duration::from_secs(120),
+    write: std::time::Duration::from_secs(30),
+};
 
 /// Serves `router` over plain HTTP until `stop`.
 pub(super) async fn plain(
@@ -34,15 +39,19 @@ pub(super) async fn plain(
     };
     let (listener, address) = bind(what, address).await?;
     say(&format!("{what} at http://{address}"));
-    let stop = stop.clone();
-    tokio::spawn(async move {
-        let served = axum::serve(listener, router)
-            .with_graceful_shutdown(async move { stop.cancelled().await });
-        if let Err(source) = served.await {
-            tracing::error!("a server stopped: {source}");
-        }
-    });
+    tokio::spawn(http(listener, router, LIMITS, stop.clone()));
     Ok(())
+}
+
+/// Answers plain HTTP on `listener` with `router` until `stop`.
+pub(crate) async fn http(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+) {
+    let answer = move |_, request| router.clone().oneshot(request);
+    sockets::plain(listener, limits, stop, answer).await;
 }
 
 /// The webhooks of the kinds of a subset.
@@ -70,39 +79,33 @@ pub(crate) async fn tls(
     let acceptor = TlsAcceptor::from(tls);
     let (listener, address) = bind(what, address).await?;
     say(&format!("{what} at https://{address}"));
-    let stop = stop.clone();
-    tokio::spawn(async move {
-        let serving = async {
-            loop {
-                match listener.accept().await {
-                    Ok((stream, _)) => {
-                        tokio::spawn(connection(acceptor.clone(), router.clone(), stream));
-                    }
-                    Err(problem) => {
-                        tracing::warn!("a connection was not accepted: {problem}");
-                        tokio::time::sleep(PAUSE).await;
-                    }
-                }
-            }
-        };
-        stop.run_until_cancelled(serving).await;
-    });
+    let (stop, stopped) = (stop.clone(), stop.clone());
+    let serve = move |stream, _, place| {
+        let (acceptor, router, stop) = (acceptor.clone(), router.clone(), stopped.clone());
+        connection(acceptor, router, stream, place, stop)
+    };
+    tokio::spawn(sockets::listen(listener, LIMITS, stop, serve));
     Ok(())
 }
 
-async fn connection(acceptor: TlsAcceptor, router: Router, stream: TcpStream) {
-    let accepted = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await;
+async fn connection(
+    acceptor: TlsAcceptor,
+    router: Router,
+    stream: TcpStream,
+    place: Place,
+    stop: CancellationToken,
+) {
+    let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
+    let accepted = tokio::select! {
+        accepted = handshake => accepted,
+        () = place.closed() => return,
+    };
     let Ok(Ok(stream)) = accepted else {
         tracing::debug!("a TLS handshake failed");
         return;
     };
-    let service = TowerToHyperService::new(router);
-    let served = Builder::new(TokioExecutor::new())
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
-    if let Err(problem) = served {
-        tracing::debug!("a connection ended: {problem}");
-    }
+    let answer = move |request| router.clone().oneshot(request);
+    sockets::connection(stream, &place, answer, stop.cancelled()).await;
 }
 
 async fn bind(what: &str, address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {

@@ -60,10 +60,15 @@ async fn fetch(url: &str) -> Result<Vec<Document>, ManifestError> {
     read(url, &text)
 }
 
+/// The largest file of the web: all CustomResourceDefinitions of a provider are 2 MB.
+const LARGEST: usize = 32 << 20;
+
 async fn fetched(url: &str) -> Result<String, String> {
     let address = of_github(url)?.unwrap_or_else(|| url.to_owned());
     let problem = |source: reqwest::Error| operator::words::chain(&source);
-    let answer = reqwest::get(&address).await.map_err(problem)?;
+    let client = openstack::transport::through_proxies(reqwest::Client::builder());
+    let client = client.build().map_err(problem)?;
+    let mut answer = client.get(&address).send().await.map_err(problem)?;
     if !answer.status().is_success() {
         return Err(match address == url {
             true => format!("the server answers {}", answer.status()),
@@ -74,7 +79,14 @@ async fn fetched(url: &str) -> Result<String, String> {
     if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
         return Err("the server answers with a page for people, not with a file".to_owned());
     }
-    answer.text().await.map_err(problem)
+    let mut text = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(problem)? {
+        if text.len() + piece.len() > LARGEST {
+            return Err(format!("it is larger than {} MiB", LARGEST >> 20));
+        }
+        text.extend_from_slice(&piece);
+    }
+    String::from_utf8(text).map_err(|_| "it is not text".to_owned())
 }
 
 /// The address of the file that a page of GitHub shows: `https://github.com/OWNER/REPOSITORY/blob/REF/PATH`. Releases are

@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::{Transport, TransportError};
+use super::{Transport, TransportError, through_proxies};
 use crate::error::{Error, ErrorKind, Result};
 
 const CONNECT: Duration = Duration::from_secs(10);
@@ -48,7 +48,7 @@ impl HttpTransport {
             ));
         }
         let builder = || {
-            reqwest::Client::builder()
+            through_proxies(reqwest::Client::builder())
                 .tls_version_min(reqwest::tls::Version::TLS_1_2)
                 .redirect(reqwest::redirect::Policy::none())
                 .connect_timeout(CONNECT)

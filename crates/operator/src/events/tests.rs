@@ -63,8 +63,11 @@ fn an_event_that_was_not_stored_is_created_when_it_occurs_again() {
 }
 
 #[test]
-fn long_notes_end_within_the_limit() {
-    let short = shortened("ä".repeat(1000));
-    assert!(short.len() <= 1024 && short.ends_with("..."));
-    assert_eq!(shortened("a".to_owned()), "a");
+fn long_notes_end_within_the_limit_and_no_note_moves_the_cursor() {
+    let short = shortened(&"ä".repeat(1000));
+    assert!(short.len() <= 1024 && short.ends_with('…'));
+    assert_eq!(shortened("a"), "a");
+    let escaped = shortened(&"\u{1b}[2J\r\n\u{202e}".repeat(1000));
+    assert!(escaped.len() <= 1024, "{}", escaped.len());
+    assert!(!escaped.chars().any(printable::is_hidden), "{escaped}");
 }

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use apiserver::sockets::{self, Arriving, Limits};
 use axum::Router;
 use axum::extract::{ConnectInfo, State};
 use axum::response::{IntoResponse, Response};
@@ -10,6 +11,7 @@ use http::{Method, StatusCode, Uri, header};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
 use super::metadata;
 use crate::machine::Servers;
@@ -30,14 +32,12 @@ pub(crate) async fn serve(
 ) {
     let router = Router::new()
         .fallback(answer)
-        .with_state(Source { world, servers })
-        .into_make_service_with_connect_info::<SocketAddr>();
-    let served = axum::serve(listener, router)
-        .with_graceful_shutdown(async move { shutdown.cancelled().await })
-        .await;
-    if let Err(error) = served {
-        tracing::error!("the metadata service stopped: {error}");
-    }
+        .with_state(Source { world, servers });
+    let answer = move |peer: SocketAddr, mut request: http::Request<Arriving>| {
+        request.extensions_mut().insert(ConnectInfo(peer));
+        router.clone().oneshot(request)
+    };
+    sockets::plain(listener, Limits::default(), shutdown, answer).await;
 }
 
 async fn answer(

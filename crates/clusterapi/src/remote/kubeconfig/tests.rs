@@ -52,7 +52,7 @@ async fn an_eviction_that_a_budget_forbids_is_reported_and_not_repeated() {
          users: [{{name: u, user: {{token: t}}}}]\n\
          contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n"
     );
-    let client = KubeconfigConnector
+    let client = KubeconfigConnector::default()
         .connect(&ClusterKey::new("default", "demo"), &kubeconfig.into())
         .await
         .unwrap();
@@ -107,7 +107,9 @@ async fn requests_and_watches_share_a_connection_and_a_forwarded_port_has_its_ow
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (kubeconfig, accepted) = counting().await;
     let key = ClusterKey::new("default", "demo");
-    let connected = KubeconfigConnector.connect(&key, &kubeconfig.into()).await;
+    let connected = KubeconfigConnector::default()
+        .connect(&key, &kubeconfig.into())
+        .await;
     let client = connected.unwrap();
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let mut watches = Vec::new();
@@ -143,7 +145,7 @@ async fn the_user_whom_a_kubeconfig_impersonates_is_named_in_each_request() {
     let impersonating =
         kubeconfig.replace("{token: t}", "{token: t, as: reader, as-groups: [few]}");
     let key = ClusterKey::new("default", "demo");
-    let connected = KubeconfigConnector
+    let connected = KubeconfigConnector::default()
         .connect(&key, &impersonating.into())
         .await;
     let reviews: Api<SelfSubjectReview> = Api::all(connected.unwrap());
@@ -246,7 +248,7 @@ async fn a_kubeconfig_that_cannot_be_used_says_why_without_its_credentials() {
     ];
     let key = ClusterKey::new("default", "demo");
     for (text, why) in cases {
-        let outcome = KubeconfigConnector
+        let outcome = KubeconfigConnector::default()
             .connect(&key, &text.clone().into())
             .await;
         let message = outcome.map(|_| ()).expect_err(&text);
@@ -255,7 +257,7 @@ async fn a_kubeconfig_that_cannot_be_used_says_why_without_its_credentials() {
     }
     let fine = of(current, cluster, user, context);
     assert!(
-        KubeconfigConnector
+        KubeconfigConnector::default()
             .connect(&key, &fine.into())
             .await
             .is_ok()

@@ -1,0 +1,192 @@
+//! Sockets on which HTTP is served: how many connections there are, and how long one may wait.
+//!
+//! A client that sends half a request, or nothing, has a connection for a short time only; and when there are too many
+//! connections, the oldest of those on which nothing is being answered makes room. So nobody is locked out by others who
+//! do not even ask.
+
+mod body;
+mod place;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use body::{Arriving, Late};
+pub use place::Place;
+
+use self::body::Answering;
+use self::place::{Places, Watched};
+
+/// The limits of a listening socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most connections at a time.
+    pub connections: usize,
+    /// Until the first request is there, and until a request that has begun has all its headers.
+    pub header: Duration,
+    /// Until the body of a request is there.
+    pub body: Duration,
+    /// How long a connection may be without a request.
+    pub idle: Duration,
+    /// How long a client may not take what is sent to it.
+    pub write: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            // A process has 1024 files by default.
+            connections: 800,
+            header: Duration::from_secs(15),
+            body: Duration::from_secs(30),
+            // As kube-apiserver: a client closes idle connections first.
+            idle: Duration::from_secs(120),
+            write: Duration::from_secs(60),
+        }
+    }
+}
+
+/// The pause after a failed accept, usually caused by a lack of file descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The grace period of running requests at shutdown. Watches are ended at once; their clients resume them.
+const DRAIN: Duration = Duration::from_millis(500);
+/// The interval at which an HTTP/2 client is asked for a sign of life, and how long it may take.
+const SILENCE: Duration = Duration::from_secs(60);
+const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+
+/// Accepts connections until `stop`, serves each in a task, and returns when these have ended.
+pub async fn listen<F>(
+    listener: TcpListener,
+    limits: Limits,
+    stop: CancellationToken,
+    serve: impl Fn(TcpStream, SocketAddr, Place) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (places, connections) = (Places::new(limits), TaskTracker::new());
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.cancelled() => break,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let Some(place) = places.admit() else {
+                    tracing::debug!("a connection was refused: all are in use");
+                    continue;
+                };
+                // Disables Nagle's algorithm, which delays small answers.
+                let _ = stream.set_nodelay(true);
+                connections.spawn(serve(stream, peer, place));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                // Mostly the process is out of file descriptors, so that retrying at once would spin.
+                places.make_room();
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+    connections.close();
+    connections.wait().await;
+}
+
+/// Serves plain HTTP on `listener` until `stop`.
+pub async fn plain<F, B>(
+    listener: TcpListener,
+    limits: Limits,
+    stop: CancellationToken,
+    answer: impl Fn(SocketAddr, Request<Arriving>) -> F + Clone + Send + Sync + 'static,
+) where
+    F: Future<Output = Result<Response<B>, Infallible>> + Send + 'static,
+    B: http_body::Body<Data = Bytes> + Unpin + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let stopped = stop.clone();
+    let serve = move |stream, peer, place: Place| {
+        let (answer, stopped) = (answer.clone(), stopped.clone());
+        async move {
+            let answer = move |request| answer(peer, request);
+            connection(stream, &place, answer, stopped.cancelled()).await;
+        }
+    };
+    listen(listener, limits, stop, serve).await;
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// There is no further request: the client closed it, or it was upgraded.
+    Served,
+    /// This side closed it.
+    Closed,
+}
+
+/// Serves the requests of one connection until it ends, until one of its limits, or until `stop`.
+pub async fn connection<S, F, B>(
+    stream: S,
+    place: &Place,
+    answer: impl Fn(Request<Arriving>) -> F + Send + Sync,
+    stop: impl Future<Output = ()>,
+) -> Ended
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Future<Output = Result<Response<B>, Infallible>> + Send + 'static,
+    B: http_body::Body<Data = Bytes> + Unpin + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let limit = place.limits().body;
+    let service = service_fn(|request: Request<Incoming>| {
+        let (asked, sending) = place.begin(&request);
+        let answer = answer(request.map(|body| Arriving::new(body, limit, asked)));
+        // Boxed, because hyper keeps the place for it as long as the body is sent, which is hours for a watch.
+        Box::pin(async move {
+            let answer = answer.await?;
+            Ok::<_, Infallible>(answer.map(|body| Answering::new(body, sending)))
+        })
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(SILENCE)
+        .keep_alive_timeout(SIGN_OF_LIFE);
+    let stream = TokioIo::new(Watched::new(stream, place));
+    let mut serving = pin!(builder.serve_connection_with_upgrades(stream, service));
+    tokio::select! {
+        result = &mut serving => {
+            if let Err(error) = result {
+                tracing::debug!(%error, "a connection failed");
+            }
+            place.keep();
+            return Ended::Served;
+        }
+        () = place.expired() => {}
+        () = stop => {}
+    }
+    serving.as_mut().graceful_shutdown();
+    // Connections that are still open afterwards are dropped.
+    let _ = tokio::time::timeout(DRAIN, serving).await;
+    Ended::Closed
+}
+
+/// A place that no other connection competes for.
+pub fn alone(limits: Limits) -> Place {
+    Place::alone(limits)
+}
+
+#[cfg(test)]
+mod tests;

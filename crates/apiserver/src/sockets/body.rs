@@ -1,0 +1,115 @@
+//! Bodies of requests that arrive in time, and bodies of answers whose end is noticed.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::Sleep;
+
+use super::place::{Asked, Sending};
+
+/// The body of a request. It fails if it is not there in time.
+pub struct Arriving {
+    body: Incoming,
+    limit: Duration,
+    /// Begins with the first look at the body.
+    end: Option<Pin<Box<Sleep>>>,
+    asked: Option<Asked>,
+}
+
+impl Arriving {
+    pub(super) fn new(body: Incoming, limit: Duration, asked: Option<Asked>) -> Self {
+        Self {
+            body,
+            limit,
+            end: None,
+            asked,
+        }
+    }
+}
+
+/// Why a body cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Late {
+    /// It is not there in time.
+    #[error("it was not there within {} s", .0.as_secs())]
+    Late(Duration),
+    /// The connection failed.
+    #[error(transparent)]
+    Broken(#[from] hyper::Error),
+}
+
+impl Body for Arriving {
+    type Data = Bytes;
+    type Error = Late;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Late>>> {
+        let this = &mut *self;
+        let frame = match Pin::new(&mut this.body).poll_frame(context) {
+            Poll::Ready(Some(Ok(frame))) => return Poll::Ready(Some(Ok(frame))),
+            Poll::Ready(Some(Err(error))) => Some(Err(error.into())),
+            Poll::Ready(None) => None,
+            Poll::Pending => {
+                let limit = this.limit;
+                let end = this
+                    .end
+                    .get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+                if end.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                Some(Err(Late::Late(limit)))
+            }
+        };
+        this.asked = None;
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer.
+pub(super) struct Answering<B> {
+    body: B,
+    _sending: Sending,
+}
+
+impl<B> Answering<B> {
+    pub(super) fn new(body: B, sending: Sending) -> Self {
+        Self {
+            body,
+            _sending: sending,
+        }
+    }
+}
+
+impl<B: Body + Unpin> Body for Answering<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
