@@ -38,3 +38,6 @@ pub mod store;
 pub mod watch;
 pub mod webhook;
 pub mod words;
+
+#[cfg(test)]
+mod tests;

@@ -52,6 +52,7 @@ async fn the_role_allows_what_the_controller_asks_for_in_the_life_of_a_cloud_and
         ("", "Service"),
         ("", "PersistentVolumeClaim"),
         ("apps", "StatefulSet"),
+        ("networking.k8s.io", "NetworkPolicy"),
     ] {
         world.drift(group, kind).await;
     }

@@ -88,7 +88,7 @@ async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
     world.create(json!({"release": "2025.1"})).await;
     let passwords = testbed::eventually("passwords", || async {
         let found = passwords(&world).await;
-        (found.len() == 22)
+        (found.len() == 26)
             .then_some(())
             .ok_or(found.len().to_string())?;
         Ok(found)

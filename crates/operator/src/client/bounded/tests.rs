@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 use crate::client::{Settings, connected};
+use crate::tests::{is_alone, peak};
 use crate::words;
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
@@ -49,18 +50,15 @@ fn client(url: &str, limits: Limits) -> Client {
     connected(config, &settings).unwrap()
 }
 
-/// The largest memory of this process until now, in MiB.
-fn peak() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.unwrap().trim().trim_end_matches(" kB");
-    kib.parse::<usize>().unwrap() >> 10
-}
-
 static PIECE: [u8; 64 << 10] = [b'a'; 64 << 10];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn endless_answers_end_at_their_limit_and_take_little_memory() {
+    if !is_alone(
+        "client::bounded::tests::endless_answers_end_at_their_limit_and_take_little_memory",
+    ) {
+        return;
+    }
     let before = peak();
     let (client, sent) = endless(format!("{OK}\r\n{{\"x\":\""), &PIECE).await;
     let nodes: Api<Node> = Api::all(client.clone());
@@ -81,6 +79,10 @@ async fn endless_answers_end_at_their_limit_and_take_little_memory() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_many_empty_objects_does_not_grow_a_hundredfold() {
+    if !is_alone("client::bounded::tests::a_list_of_many_empty_objects_does_not_grow_a_hundredfold")
+    {
+        return;
+    }
     let (client, _) = endless(
         format!("{OK}\r\n{{\"kind\":\"NodeList\",\"apiVersion\":\"v1\",\"metadata\":{{}},\"items\":[{{}}"),
         b",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",

@@ -2,6 +2,7 @@ use axum::body::Body;
 use futures::stream;
 
 use super::*;
+use crate::tests::{is_alone, peak};
 
 fn of(body: Body) -> Request {
     Request::new(body)
@@ -74,16 +75,11 @@ async fn more_reviews_than_the_limit_are_answered_with_429() {
     assert_eq!(status(&room, Body::from("{}")).await, 200);
 }
 
-/// The largest memory of this process until now, in MiB.
-fn peak() -> usize {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.unwrap().trim().trim_end_matches(" kB");
-    kib.parse::<usize>().unwrap() >> 10
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn many_large_reviews_at_once_take_the_memory_of_two() {
+    if !is_alone("webhook::room::tests::many_large_reviews_at_once_take_the_memory_of_two") {
+        return;
+    }
     let room = Arc::new(Room::default());
     let text = axum::body::Bytes::from(review(LARGEST - 8));
     let before = peak();

@@ -181,6 +181,7 @@ impl Cloud {
         let mut data = json!({
             "token-id": id, "token-secret": secret, "usage-bootstrap-signing": "true",
             "usage-bootstrap-authentication": "true",
+            "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
         });
         if let Some(expiration) = expiration {
             data["expiration"] = expiration.into();
