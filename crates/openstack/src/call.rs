@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind};
 use crate::service::Service;
+use crate::transport::Limits;
 
 /// Everything but unreserved characters (RFC 3986, section 2.3).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -17,7 +18,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The class of a request, which determines its timeout.
+/// The class of a request, which determines its timeout and the size of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Reads of one object.
@@ -50,11 +51,11 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    pub(crate) fn of(&self, class: Class) -> Duration {
+    pub(crate) fn limits(&self, class: Class) -> Limits {
         match class {
-            Class::Read => self.read,
-            Class::List => self.list,
-            Class::Write => self.write,
+            Class::Read => Limits::object(self.read),
+            Class::List => Limits::page(self.list),
+            Class::Write => Limits::object(self.write),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Errors of requests to a cloud, classified by what a caller can do about them.
 
+mod printable;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -8,7 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, StatusCode};
+use bytes::Bytes;
+use http::{Method, StatusCode};
 
 use crate::service::Service;
 
@@ -17,7 +19,8 @@ pub(crate) use shape::retry_after;
 /// The class of an [`Error`], by what a caller can do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The object does not exist (404, 410).
+    /// The object of the request does not exist: the service says so (404, 410). A page of somebody else with such a
+    /// status, and a login that Keystone refuses with it, are not this.
     Absent,
     /// The object exists but cannot be changed now: it is immutable, in a PENDING state or in use (409, 412). The same
     /// request succeeds later.
@@ -43,7 +46,8 @@ pub enum ErrorKind {
     Protocol,
 }
 
-/// A failed call, with everything that explains it to a user.
+/// A failed call, with everything that explains it to a user. Its texts are cut, on one line, and have no characters that
+/// a terminal interprets, wherever they come from.
 #[derive(Clone)]
 pub struct Error(Arc<Detail>);
 
@@ -56,56 +60,83 @@ struct Detail {
     status: Option<StatusCode>,
     message: String,
     request_id: Option<String>,
+    is_login: bool,
+}
+
+/// The longest message, in characters. Longer ones are lists and stack traces.
+const LONGEST_MESSAGE: usize = 1_000;
+/// The longest path. A catalog may name any.
+const LONGEST_PATH: usize = 300;
+
+/// A request that was answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    pub(crate) service: Service,
+    pub(crate) method: &'a Method,
+    pub(crate) path: &'a str,
+    /// Host and port of the server.
+    pub(crate) host: &'a str,
 }
 
 impl Error {
     /// An error without a request, for example of an invalid setting.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: ErrorKind, message: impl AsRef<str>) -> Self {
         Self(Arc::new(Detail {
             kind,
             service: None,
             method: None,
             path: String::new(),
             status: None,
-            message: message.into(),
+            message: printable::line(message.as_ref(), LONGEST_MESSAGE),
             request_id: None,
+            is_login: false,
         }))
     }
 
-    /// The error for a response with a status of 300 or more.
-    pub fn from_response(
-        service: Service,
-        method: &Method,
-        path: &str,
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: &[u8],
-    ) -> Self {
-        let fault = shape::fault(status, headers, body);
-        let kind = shape::kind(status, headers, &fault);
-        Self(Arc::new(Detail {
-            kind,
-            service: Some(service),
-            method: Some(method.clone()),
-            path: path.to_owned(),
-            status: Some(status),
-            message: fault.message,
-            request_id: shape::request_id(headers),
-        }))
+    /// The error for a response with a status of 300 or more. A body that is no fault of OpenStack is not in it: whoever
+    /// writes a clouds.yaml or a catalog names any server, and must not read its pages by this.
+    pub(crate) fn from_response(asked: &Asked<'_>, response: &http::Response<Bytes>) -> Self {
+        let (status, headers) = (response.status(), response.headers());
+        let fault = shape::fault(response.body());
+        let kind = shape::kind(status, headers, fault.as_ref());
+        let message = fault.map_or_else(
+            || {
+                format!(
+                    "{} answers {status}, without an error of OpenStack",
+                    asked.host
+                )
+            },
+            |fault| fault.message,
+        );
+        let mut detail = Arc::unwrap_or_clone(Self::new(kind, message).0);
+        detail.status = Some(status);
+        detail.request_id = shape::request_id(headers);
+        Self(Arc::new(detail)).at(asked.service, asked.method, asked.path)
     }
 
     pub(crate) fn at(self, service: Service, method: &Method, path: &str) -> Self {
         let mut detail = Arc::unwrap_or_clone(self.0);
         detail.service = Some(service);
         detail.method = Some(method.clone());
-        detail.path = path.to_owned();
+        detail.path = printable::line(path, LONGEST_PATH);
         Self(Arc::new(detail))
     }
 
     /// Prepends an explanation to the cloud's message.
     pub(crate) fn explain(self, what: &str) -> Self {
         let mut detail = Arc::unwrap_or_clone(self.0);
-        detail.message = format!("{what} ({})", detail.message);
+        let message = format!("{what} ({})", detail.message);
+        detail.message = printable::line(&message, LONGEST_MESSAGE);
+        Self(Arc::new(detail))
+    }
+
+    /// The error of a login: about the credential, and never about the object for whose sake it was.
+    pub(crate) fn of_login(self) -> Self {
+        let mut detail = Arc::unwrap_or_clone(self.0);
+        detail.is_login = true;
+        if detail.kind == ErrorKind::Absent {
+            detail.kind = ErrorKind::Unauthenticated;
+        }
         Self(Arc::new(detail))
     }
 
@@ -142,6 +173,11 @@ impl Error {
     /// The id of the request, by which the cloud's operator finds it in logs.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
+    }
+
+    /// Whether it is the login that failed, whatever was to be done with it.
+    pub fn is_login(&self) -> bool {
+        self.0.is_login
     }
 
     /// Whether the object does not exist.

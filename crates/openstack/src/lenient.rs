@@ -3,11 +3,6 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Parses JSON leniently.
-pub(crate) fn parse<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
-    from_value(serde_json::from_slice(text)?)
-}
-
 /// Deserialises a value as if every null member were absent, so that `#[serde(default)]` covers both.
 pub(crate) fn from_value<T: DeserializeOwned>(mut value: Value) -> serde_json::Result<T> {
     drop_nulls(&mut value);

@@ -5,6 +5,7 @@
 //! our own writes, and compared to yield a stream of changes. A [`CloudPool`] shares sessions and inventories between
 //! all users of the same credential.
 
+mod answer;
 mod call;
 pub mod compute;
 pub mod config;

@@ -89,6 +89,13 @@ async fn log_in(State(keystone): State<Keystone>, Json(body): Json<Value>) -> Re
         .into_response()
 }
 
+/// Nova's answer about an object that does not exist.
+pub(crate) fn absent(what: &str) -> (StatusCode, Json<Value>) {
+    let message = format!("{what} could not be found.");
+    let fault = json!({"itemNotFound": {"code": 404, "message": message}});
+    (StatusCode::NOT_FOUND, Json(fault))
+}
+
 /// A configuration for the test cloud.
 pub(crate) fn config(password: &str) -> CloudConfig {
     let text = format!(

@@ -2,6 +2,7 @@
 
 mod http_client;
 mod in_process;
+mod limits;
 mod proxies;
 #[cfg(test)]
 mod tests;
@@ -15,15 +16,16 @@ use futures::future::BoxFuture;
 
 pub use http_client::{ConnectionPools, HttpTransport, Trust};
 pub use in_process::InProcess;
+pub use limits::Limits;
 pub use proxies::{install_proxies, through_proxies};
 
 /// Sends a request and reads the whole response.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends `request`; fails after `timeout`.
+    /// Sends `request`; fails if the answer is over the limits.
     fn send(
         &self,
         request: http::Request<Bytes>,
-        timeout: Duration,
+        limits: Limits,
     ) -> BoxFuture<'static, Result<http::Response<Bytes>, TransportError>>;
 }
 
@@ -40,14 +42,31 @@ pub struct TransportError {
     pub never_sent: bool,
     /// Whether the timeout has passed.
     pub timed_out: bool,
+    /// Whether there is an answer that was not taken, since it is larger than its limit.
+    pub too_large: bool,
 }
 
 impl TransportError {
+    fn new(message: String) -> Self {
+        Self {
+            message,
+            never_sent: false,
+            timed_out: false,
+            too_large: false,
+        }
+    }
+
     pub(crate) fn timed_out(after: Duration) -> Self {
         Self {
-            message: format!("no answer within {} s", after.as_secs_f32()),
-            never_sent: false,
             timed_out: true,
+            ..Self::new(format!("no answer within {} s", after.as_secs_f32()))
+        }
+    }
+
+    fn too_large(limit: usize) -> Self {
+        Self {
+            too_large: true,
+            ..Self::new(format!("the answer is larger than {} MiB", limit >> 20))
         }
     }
 

@@ -152,12 +152,13 @@ fn kubernetes(error: kube::Error) -> Problem {
     }
 }
 
-/// Whether the credentials may be the cause of a failed request.
+/// Whether the credentials may be the cause of a failed request: of any login that failed, with whatever status.
 pub(crate) fn is_authentication(error: &openstack::Error) -> bool {
-    matches!(
+    let is_refusal = matches!(
         error.kind(),
         openstack::ErrorKind::Unauthenticated | openstack::ErrorKind::Unreachable
-    )
+    );
+    is_refusal || error.is_login()
 }
 
 /// The problem for a failed list request.

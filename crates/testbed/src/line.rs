@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::{BoxFuture, pending};
-use openstack::transport::{SharedTransport, Transport, TransportError};
+use openstack::transport::{Limits, SharedTransport, Transport, TransportError};
 
 /// The switch that cuts a connection, for good.
 #[derive(Clone, Debug, Default)]
@@ -71,12 +70,12 @@ impl Transport for Line {
     fn send(
         &self,
         request: http::Request<Bytes>,
-        timeout: Duration,
+        limits: Limits,
     ) -> BoxFuture<'static, Result<http::Response<Bytes>, TransportError>> {
         if self.cut.is_cut() {
             return pending().boxed();
         }
-        let answer = self.inner.send(request, timeout);
+        let answer = self.inner.send(request, limits);
         let cut = self.cut.clone();
         async move {
             let answer = answer.await;

@@ -1,11 +1,9 @@
 //! An Octavia before API version 2.26, which gives a load balancer one address.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, TryFutureExt};
-use openstack::transport::{SharedTransport, Transport, TransportError};
+use openstack::transport::{Limits, SharedTransport, Transport, TransportError};
 use serde_json::Value;
 
 /// The simulated Octavia as one of version 2.25 is seen.
@@ -15,12 +13,12 @@ impl Transport for Older {
     fn send(
         &self,
         request: http::Request<Bytes>,
-        timeout: Duration,
+        limits: Limits,
     ) -> BoxFuture<'static, Result<http::Response<Bytes>, TransportError>> {
         let asks = String::from_utf8_lossy(request.body()).contains("additional_vips");
         assert!(!asks, "an older Octavia rejects additional_vips");
         let path = request.uri().path().trim_end_matches('/').to_owned();
-        let answer = self.0.send(request, timeout);
+        let answer = self.0.send(request, limits);
         match path.as_str() {
             "/load-balancer" => answer.map_ok(without_newest).boxed(),
             _ => answer,

@@ -1,13 +1,11 @@
 //! The driver ovn: what it serves, and what it does not have.
 
-use std::time::Duration;
-
 use api::k8s_openapi::api::core::v1::Service;
 use bytes::Bytes;
 use futures::future::{self, BoxFuture};
 use futures::{FutureExt, TryFutureExt};
 use http::StatusCode;
-use openstack::transport::{SharedTransport, Transport, TransportError};
+use openstack::transport::{Limits, SharedTransport, Transport, TransportError};
 use serde_json::{Value, json};
 
 use crate::services::octavia_where;
@@ -22,10 +20,10 @@ impl Transport for Ovn {
     fn send(
         &self,
         request: http::Request<Bytes>,
-        timeout: Duration,
+        limits: Limits,
     ) -> BoxFuture<'static, Result<http::Response<Bytes>, TransportError>> {
         if !request.uri().path().starts_with("/load-balancer") || request.body().is_empty() {
-            return self.0.send(request, timeout);
+            return self.0.send(request, limits);
         }
         let (parts, body) = request.into_parts();
         let mut document: Value = serde_json::from_slice(&body).unwrap();
@@ -42,7 +40,7 @@ impl Transport for Ovn {
             *provider = json!("amphora");
         }
         let request = http::Request::from_parts(parts, Bytes::from(document.to_string()));
-        self.0.send(request, timeout).map_ok(of_ovn).boxed()
+        self.0.send(request, limits).map_ok(of_ovn).boxed()
     }
 }
 

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode, header};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::ErrorKind;
+use super::{ErrorKind, printable};
 
-/// Longer messages are HTML pages or stack traces.
+/// The longest message of a cloud, in characters. Longer ones are stack traces.
 const LONGEST_MESSAGE: usize = 600;
+/// The longest id of a request; real ones have 40 characters.
+const LONGEST_REQUEST_ID: usize = 64;
 
 /// The error in a response: its message, and the type name that some services send.
 pub(super) struct Fault {
@@ -16,39 +18,24 @@ pub(super) struct Fault {
     pub(super) name: String,
 }
 
-/// Reads the fault out of an error response of any service.
-pub(super) fn fault(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Fault {
-    let text = String::from_utf8_lossy(body);
-    let is_html = text.trim_start().starts_with('<')
-        || headers
-            .get(header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .is_some_and(|value| value.contains("html"));
-    let mut fault = match serde_json::from_slice::<Value>(body) {
-        Ok(value) => from_json(&value),
-        Err(_) if is_html => Fault {
-            message: without_markup(&text),
-            name: String::new(),
-        },
-        Err(_) => Fault {
-            message: text.trim().to_owned(),
-            name: String::new(),
-        },
+/// Reads the fault out of the body of an error response of any service; `None` if it has none of the forms of OpenStack.
+pub(super) fn fault(body: &[u8]) -> Option<Fault> {
+    let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
+        return None;
     };
-    if fault.message.is_empty() {
-        fault.message = status.canonical_reason().unwrap_or("no message").to_owned();
-    }
-    if let Some((end, _)) = fault.message.char_indices().nth(LONGEST_MESSAGE) {
-        fault.message.truncate(end);
-        fault.message.push('…');
-    }
-    fault
+    let mut fault = of_pecan(&fields)
+        .or_else(|| of_webob(&fields))
+        .or_else(|| of_placement(&fields))
+        .or_else(|| named(&fields))?;
+    fault.message = printable::line(&sentence(&fault.message), LONGEST_MESSAGE);
+    (!fault.message.is_empty()).then_some(fault)
 }
 
 /// The class of a response with this status and fault.
-pub(super) fn kind(status: StatusCode, headers: &HeaderMap, fault: &Fault) -> ErrorKind {
+pub(super) fn kind(status: StatusCode, headers: &HeaderMap, fault: Option<&Fault>) -> ErrorKind {
     let contains = |words: &[&str]| {
-        let text = format!("{} {}", fault.name, fault.message).to_ascii_lowercase();
+        let text = fault.map(|fault| format!("{} {}", fault.name, fault.message));
+        let text = text.unwrap_or_default().to_ascii_lowercase();
         words.iter().any(|word| text.contains(word))
     };
     let over_quota = || {
@@ -63,6 +50,8 @@ pub(super) fn kind(status: StatusCode, headers: &HeaderMap, fault: &Fault) -> Er
     };
     match status.as_u16() {
         401 => ErrorKind::Unauthenticated,
+        // A proxy or a wrong URL says nothing of the object.
+        404 | 410 if fault.is_none() => ErrorKind::Protocol,
         404 | 410 => ErrorKind::Absent,
         403 | 413 if over_quota() => ErrorKind::Quota,
         403 => ErrorKind::Denied,
@@ -123,7 +112,7 @@ pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
         .iter()
         .find_map(|name| headers.get(*name))
         .and_then(|value| value.to_str().ok())
-        .map(str::to_owned)
+        .map(|id| printable::line(id, LONGEST_REQUEST_ID))
 }
 
 fn transient(headers: &HeaderMap) -> ErrorKind {
@@ -132,74 +121,115 @@ fn transient(headers: &HeaderMap) -> ErrorKind {
     }
 }
 
-/// Neutron `{"NeutronError": {type, message}}` (or a bare string), Nova and Cinder
-/// `{"badRequest": {message}}`, Keystone `{"error": {message}}`, Octavia `{"faultstring"}`,
-/// Glance `{"message"}`, Placement `{"errors": [{detail}]}`.
-fn from_json(value: &Value) -> Fault {
-    let text = |value: &Value, key: &str| {
-        value
-            .get(key)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
-    };
-    let words = |value: &Value| {
-        ["message", "faultstring", "detail", "title", "description"]
-            .iter()
-            .find_map(|key| text(value, key))
-    };
-    let name = |value: &Value| {
-        ["type", "faultcode"]
-            .iter()
-            .find_map(|key| text(value, key))
-    };
-    let inner = match value {
-        Value::String(text) => {
-            return Fault {
-                message: text.clone(),
-                name: String::new(),
-            };
-        }
-        Value::Object(map) if words(value).is_none() => {
-            map.iter().find_map(|(key, inner)| match inner {
-                Value::Object(_) => Some((key.clone(), inner)),
-                Value::Array(list) => list.first().map(|first| (key.clone(), first)),
-                Value::String(_) => Some((key.clone(), inner)),
-                _ => None,
-            })
-        }
-        _ => Some((String::new(), value)),
-    };
-    let Some((key, inner)) = inner else {
-        return Fault {
-            message: String::new(),
-            name: String::new(),
-        };
-    };
-    let message = match inner {
-        Value::String(text) => text.clone(),
-        other => words(other).unwrap_or_default(),
-    };
-    // Glance may embed HTML in the JSON message.
-    let message = if message.contains("<br") {
-        without_markup(&message)
-    } else {
-        message
-    };
-    Fault {
-        message: message.trim().to_owned(),
-        name: name(inner).unwrap_or(key),
-    }
+/// Octavia: `{"faultcode", "faultstring", "debuginfo"}`.
+fn of_pecan(fields: &Map<String, Value>) -> Option<Fault> {
+    has_only(fields, &["faultcode", "faultstring", "debuginfo"])?;
+    Some(Fault {
+        message: text(fields, "faultstring")?,
+        name: text(fields, "faultcode")?,
+    })
 }
 
-/// The text of an HTML error page, without its title, tags and blank lines.
+/// Glance, and paths that a service does not have: `{"code", "title", "message"}`. Barbican, and some answers of Octavia:
+/// `description` for `message`.
+fn of_webob(fields: &Map<String, Value>) -> Option<Fault> {
+    has_only(fields, &["code", "title", "message", "description"])?;
+    fields.get("code")?;
+    text(fields, "title")?;
+    Some(Fault {
+        message: text(fields, "message").or_else(|| text(fields, "description"))?,
+        name: String::new(),
+    })
+}
+
+/// Placement: `{"errors": [{"status", "title", "detail", "request_id", "code"}]}`.
+fn of_placement(fields: &Map<String, Value>) -> Option<Fault> {
+    has_only(fields, &["errors"])?;
+    let first = fields.get("errors")?.as_array()?.first()?.as_object()?;
+    first.get("status")?;
+    text(first, "title")?;
+    Some(Fault {
+        message: text(first, "detail")?,
+        name: String::new(),
+    })
+}
+
+/// An object under one name. Neutron: `{"NeutronError": {"type", "message", "detail"}}`, or a text. Keystone:
+/// `{"error": {"code", "title", "message"}}`. Nova and Cinder: `{"badRequest": {"code", "message"}}`.
+fn named(fields: &Map<String, Value>) -> Option<Fault> {
+    let (name, inner) = fields.iter().next().filter(|_| fields.len() == 1)?;
+    if name == "NeutronError" {
+        return of_neutron(inner);
+    }
+    let inner = inner.as_object()?;
+    inner.get("code")?.as_u64()?;
+    if name == "error" {
+        text(inner, "title")?;
+    } else if !NOVA.contains(&name.as_str()) {
+        return None;
+    }
+    Some(Fault {
+        message: text(inner, "message")?,
+        name: name.clone(),
+    })
+}
+
+/// The names of faults of Nova and Cinder, `_fault_names` of both.
+const NOVA: [&str; 11] = [
+    "badRequest",
+    "unauthorized",
+    "forbidden",
+    "itemNotFound",
+    "badMethod",
+    "conflictingRequest",
+    "badMediaType",
+    "overLimit",
+    "notImplemented",
+    "serviceUnavailable",
+    "computeFault",
+];
+
+fn of_neutron(inner: &Value) -> Option<Fault> {
+    let fault = match inner {
+        Value::String(message) => Fault {
+            message: message.clone(),
+            name: String::new(),
+        },
+        Value::Object(inner) => Fault {
+            message: text(inner, "message")?,
+            name: text(inner, "type")?,
+        },
+        _ => return None,
+    };
+    Some(fault)
+}
+
+fn text(fields: &Map<String, Value>, key: &str) -> Option<String> {
+    fields.get(key)?.as_str().map(str::to_owned)
+}
+
+/// Whether an object has no member but these: an error of another program has others.
+fn has_only(fields: &Map<String, Value>, keys: &[&str]) -> Option<()> {
+    fields
+        .keys()
+        .all(|key| keys.contains(&key.as_str()))
+        .then_some(())
+}
+
+/// A message on one line. webob puts HTML into its JSON.
+fn sentence(message: &str) -> String {
+    let text = match message.contains("<br") {
+        true => without_markup(message),
+        false => message.to_owned(),
+    };
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The text of a piece of HTML, without its tags.
 fn without_markup(html: &str) -> String {
-    let body = html
-        .find("<body")
-        .map_or(html, |start| html.get(start..).unwrap_or(html));
     let mut text = String::new();
     let mut inside = false;
-    for letter in body.chars() {
+    for letter in html.chars() {
         match letter {
             '<' => {
                 inside = true;
@@ -210,5 +240,5 @@ fn without_markup(html: &str) -> String {
             _ => {}
         }
     }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    text
 }

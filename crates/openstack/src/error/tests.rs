@@ -1,23 +1,27 @@
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use bytes::Bytes;
+use http::{Method, StatusCode};
 
-use super::{Error, ErrorKind};
+use super::{Asked, Error, ErrorKind};
 use crate::Service;
 
+fn answer(status: u16, header: (&'static str, &str), body: &str) -> http::Response<Bytes> {
+    let response = http::Response::builder()
+        .status(status)
+        .header(header.0, header.1);
+    response.body(Bytes::from(body.to_owned())).unwrap()
+}
+
 fn error(status: u16, body: &str) -> Error {
-    let status = StatusCode::from_u16(status).unwrap();
-    let mut headers = HeaderMap::new();
-    headers.insert("x-openstack-request-id", HeaderValue::from_static("req-7"));
-    let path = "/v2.0/things/1";
-    Error::from_response(
-        Service::Network,
-        &Method::PUT,
-        path,
-        status,
-        &headers,
-        body.as_bytes(),
-    )
+    let asked = Asked {
+        service: Service::Network,
+        method: &Method::PUT,
+        path: "/v2.0/things/1",
+        host: "cloud.test:9696",
+    };
+    let response = answer(status, ("x-openstack-request-id", "req-7"), body);
+    Error::from_response(&asked, &response)
 }
 
 #[test]
@@ -49,30 +53,64 @@ fn the_error_messages_of_every_service_are_parsed() {
             r#"{"badRequest": {"message": "Size is bad.", "code": 400}}"#,
             "Size is bad.",
         ),
-        // Glance, JSON and HTML
+        // Glance
         (
             r#"{"message": "No image.<br /><br />\n\n\n", "code": "404", "title": "Not Found"}"#,
             "No image.",
         ),
+        // Barbican
         (
-            "<html><head><title>400 Bad</title></head><body><h1>400 Bad</h1> Wrong.<br /></body></html>",
-            "400 Bad Wrong.",
+            r#"{"code": 404, "title": "Not Found", "description": "No secret."}"#,
+            "No secret.",
         ),
         // Placement
         (
-            r#"{"errors": [{"status": 400, "title": "Bad", "detail": "No class."}]}"#,
+            r#"{"errors": [{"status": 400, "title": "Bad", "detail": "No class.\n\n  "}]}"#,
             "No class.",
         ),
-        // A proxy, and nothing at all
-        ("upstream broke\n", "upstream broke"),
-        ("", "Bad Request"),
-        ("{}", "Bad Request"),
-        ("[1]", "Bad Request"),
-        ("null", "Bad Request"),
     ];
     for (body, words) in cases {
         assert_eq!(error(400, body).message(), words, "{body}");
     }
+}
+
+#[test]
+fn the_text_of_an_answer_that_is_no_error_of_openstack_is_left_out() {
+    for body in [
+        "",
+        "{}",
+        "[1]",
+        "null",
+        "canary",
+        "\"canary\"",
+        "<html><head><title>canary</title></head><body>canary</body></html>",
+        r#"{"message": "canary"}"#,
+        r#"{"error": "canary"}"#,
+        r#"{"error": {"message": "canary", "code": 400, "status": "INVALID"}}"#,
+        r#"{"canary": {"message": "canary", "code": 400}}"#,
+        r#"{"kind": "Status", "apiVersion": "v1", "message": "canary", "code": 400}"#,
+        r#"{"badRequest": {"code": 400, "message": "a"}, "x": "canary"}"#,
+        r#"{"error": {"root_cause": [], "reason": "canary"}, "status": 400}"#,
+    ] {
+        assert_eq!(
+            error(400, body).message(),
+            "cloud.test:9696 answers 400 Bad Request, without an error of OpenStack",
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn texts_of_a_cloud_are_on_one_line_without_control_characters() {
+    let fault =
+        r#"{"NeutronError": {"type": "X", "message": "a\u001b[2J\r\nb\u202ec", "detail": ""}}"#;
+    let text = error(400, fault).explain("why\u{1b}").to_string();
+    assert_eq!(
+        text,
+        "network PUT /v2.0/things/1: 400 why\\u{1b} (a\\u{1b}[2J b\\u{202e}c) (request req-7)"
+    );
+    let at = Error::new(ErrorKind::Protocol, "x\n").at(Service::Image, &Method::GET, "/\u{9b}");
+    assert_eq!(at.to_string(), "image GET /\\u{9b}: x\\n");
 }
 
 #[test]
@@ -82,35 +120,51 @@ fn the_kind_depends_on_status_and_message() {
     };
     let transient = Transient { retry_after: None };
     let cases = [
-        (404, "", Absent),
-        (410, "", Absent),
+        (
+            404,
+            r#"{"itemNotFound": {"code": 404, "message": "No server."}}"#,
+            Absent,
+        ),
+        (
+            410,
+            r#"{"computeFault": {"code": 410, "message": "It is gone."}}"#,
+            Absent,
+        ),
+        // Of a proxy, or of another server.
+        (404, "", Protocol),
+        (404, "<html><h1>404 Not Found</h1></html>", Protocol),
+        (410, r#"{"message": "gone"}"#, Protocol),
         (401, "", Unauthenticated),
         (400, "", Invalid),
-        (406, "Version 2.60 is not supported by the API.", Invalid),
+        (
+            406,
+            r#"{"computeFault": {"code": 406, "message": "Version 2.60 is not supported by the API."}}"#,
+            Invalid,
+        ),
         (422, "", Invalid),
         (
             501,
-            r#"{"faultstring": "Provider 'ovn' does not support a requested action"}"#,
+            r#"{"faultcode": "Client", "faultstring": "Provider 'ovn' does not support a requested action"}"#,
             Invalid,
         ),
         (
             403,
-            r#"{"forbidden": {"message": "Policy doesn't allow it"}}"#,
+            r#"{"forbidden": {"code": 403, "message": "Policy doesn't allow it"}}"#,
             Denied,
         ),
         (
             403,
-            r#"{"forbidden": {"message": "Quota exceeded for cores: Requested 4"}}"#,
+            r#"{"forbidden": {"code": 403, "message": "Quota exceeded for cores: Requested 4"}}"#,
             Quota,
         ),
         (
             403,
-            r#"{"forbidden": {"message": "Maximum number of ports exceeded"}}"#,
+            r#"{"forbidden": {"code": 403, "message": "Maximum number of ports exceeded"}}"#,
             Quota,
         ),
         (
             403,
-            r#"{"faultstring": "Quota has been met for resources: Load Balancer"}"#,
+            r#"{"faultcode": "Client", "faultstring": "Quota has been met for resources: Load Balancer"}"#,
             Quota,
         ),
         (
@@ -120,7 +174,7 @@ fn the_kind_depends_on_status_and_message() {
         ),
         (
             413,
-            r#"{"overLimit": {"message": "VolumeLimitExceeded: 10 volumes"}}"#,
+            r#"{"overLimit": {"code": 413, "message": "VolumeLimitExceeded: 10 volumes"}}"#,
             Quota,
         ),
         (
@@ -130,12 +184,12 @@ fn the_kind_depends_on_status_and_message() {
         ),
         (
             409,
-            r#"{"faultstring": "Load Balancer 1 is immutable and cannot be updated."}"#,
+            r#"{"faultcode": "Client", "faultstring": "Load Balancer 1 is immutable and cannot be updated."}"#,
             Busy,
         ),
         (
             409,
-            r#"{"conflictingRequest": {"message": "Cannot 'stop' instance while it is in vm_state building"}}"#,
+            r#"{"conflictingRequest": {"code": 409, "message": "Cannot 'stop' instance while it is in vm_state building"}}"#,
             Busy,
         ),
         (
@@ -150,12 +204,12 @@ fn the_kind_depends_on_status_and_message() {
         ),
         (
             409,
-            r#"{"conflictingRequest": {"message": "Key pair 'a' already exists."}}"#,
+            r#"{"conflictingRequest": {"code": 409, "message": "Key pair 'a' already exists."}}"#,
             Conflict,
         ),
         (
             409,
-            r#"{"error": {"message": "Duplicate entry"}}"#,
+            r#"{"error": {"code": 409, "title": "Conflict", "message": "Duplicate entry"}}"#,
             Conflict,
         ),
         (429, "", transient),
@@ -174,7 +228,6 @@ fn the_kind_depends_on_status_and_message() {
 
 #[test]
 fn the_wait_that_the_cloud_requests_is_parsed() {
-    let mut headers = HeaderMap::new();
     for (text, wait) in [
         ("7", Some(Duration::from_secs(7))),
         ("0.5", Some(Duration::from_millis(500))),
@@ -184,9 +237,13 @@ fn the_wait_that_the_cloud_requests_is_parsed() {
         ("1e300", None),
         ("Fri, 31 Dec 1999 23:59:59 GMT", None),
     ] {
-        headers.insert("retry-after", HeaderValue::from_str(text).unwrap());
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        let error = Error::from_response(Service::Image, &Method::GET, "/", status, &headers, b"");
+        let asked = Asked {
+            service: Service::Image,
+            method: &Method::GET,
+            path: "/",
+            host: "cloud.test",
+        };
+        let error = Error::from_response(&asked, &answer(503, ("retry-after", text), ""));
         assert_eq!(error.retry_after(), wait, "{text}");
         assert!(error.is_temporary());
     }
@@ -222,15 +279,20 @@ fn a_cause_without_a_message_or_a_request_says_what_is_known() {
 
 #[test]
 fn long_messages_are_truncated_between_characters() {
-    let error = error(400, &"ä".repeat(5000));
-    assert_eq!(error.message().chars().count(), 601);
+    let fault = serde_json::json!({"NeutronError": "ä".repeat(5000)});
+    let error = error(400, &fault.to_string());
+    assert_eq!(error.message().chars().count(), 600);
+    assert!(error.message().ends_with("ä…"));
+    let listed = Error::new(ErrorKind::Invalid, "\u{1b}ä".repeat(5000));
+    assert_eq!(listed.message().chars().count(), 1000);
 }
 
 proptest::proptest! {
     #[test]
     fn no_body_makes_it_panic(status in 100u16..1000, body in ".*") {
         if StatusCode::from_u16(status).is_ok() {
-            proptest::prop_assert!(!error(status, &body).to_string().is_empty());
+            let text = error(status, &body).to_string();
+            proptest::prop_assert!(!text.is_empty() && !text.contains(char::is_control));
         }
     }
 

@@ -166,14 +166,14 @@ async fn create_ports(State(cloud): State<Cloud>, Json(mut body): Json<Value>) -
     Json(body)
 }
 
-async fn delete_port(State(cloud): State<Cloud>, Path(id): Path<String>) -> StatusCode {
+async fn delete_port(State(cloud): State<Cloud>, Path(id): Path<String>) -> Response {
     let mut state = cloud.state.lock();
     let before = state.ports.len();
     state.ports.retain(|port| port["id"] != id);
     if state.ports.len() < before {
-        StatusCode::NO_CONTENT
+        StatusCode::NO_CONTENT.into_response()
     } else {
-        StatusCode::NOT_FOUND
+        testing::absent("Port").into_response()
     }
 }
 

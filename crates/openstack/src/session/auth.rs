@@ -11,10 +11,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::catalog::CatalogEntry;
+use super::send::Answered;
 use super::{Session, Token};
+use crate::answer;
 use crate::config::{ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Scope, UserRef};
 use crate::error::{Error, ErrorKind, Result};
-use crate::lenient;
 use crate::service::Service;
 
 /// The assumed lifetime of a token whose dates cannot be parsed: early renewal is harmless.
@@ -55,7 +56,7 @@ impl Session {
         };
         self.shared
             .login
-            .run(ready, async || self.log_in().await)
+            .run(ready, async || self.log_in().await.map_err(Error::of_login))
             .await
     }
 
@@ -69,7 +70,7 @@ impl Session {
         };
         self.shared
             .login
-            .run(ready, async || self.log_in().await)
+            .run(ready, async || self.log_in().await.map_err(Error::of_login))
             .await
     }
 
@@ -87,18 +88,13 @@ impl Session {
             .body(Bytes::from(login_body(config).to_string()))
             .map_err(|error| failed(ErrorKind::Invalid, format!("auth.auth_url: {error}")))?;
         let asked = Instant::now();
-        let response = self
-            .exchange(
-                Service::Identity,
-                ROUTE,
-                &path,
-                request,
-                self.shared.timeouts.read,
-            )
+        let answered = self
+            .exchange(Service::Identity, ROUTE, &path, request)
             .await?;
-        if !response.status().is_success() {
-            return Err(refusal(config, &path, &response));
+        if !answered.response.status().is_success() {
+            return Err(refusal(config, &answered));
         }
+        let response = &answered.response;
         let secret = response
             .headers()
             .get("x-subject-token")
@@ -110,12 +106,13 @@ impl Session {
                     "the answer has no X-Subject-Token; is auth_url a Keystone v3?".into(),
                 )
             })?;
-        let body: Body = lenient::parse(response.body()).map_err(|error| {
-            failed(
-                ErrorKind::Protocol,
-                format!("unexpected answer to the login: {error}"),
-            )
-        })?;
+        let unexpected = |why: String| {
+            let message = format!("the answer of {} to the login {why}", answered.host);
+            failed(ErrorKind::Protocol, message)
+        };
+        let body = answer::json(response.body()).map_err(unexpected)?;
+        let body: Body =
+            answer::typed(body).map_err(|why| unexpected(format!("is not as expected: {why}")))?;
         let token = Arc::new(token(secret, body.token, asked));
         self.shared.token.store(Some(Arc::clone(&token)));
         Ok(token)
@@ -145,26 +142,21 @@ fn token(secret: SecretString, described: Described, asked: Instant) -> Token {
 }
 
 /// The error for a rejected login, which names the entry and the field to check.
-fn refusal(config: &CloudConfig, path: &str, response: &http::Response<Bytes>) -> Error {
-    let error = Error::from_response(
-        Service::Identity,
-        &Method::POST,
-        path,
-        response.status(),
-        response.headers(),
-        response.body(),
-    );
-    match error.kind() {
-        ErrorKind::Unauthenticated => error.explain(&format!(
-            "cloud `{}`: Keystone does not accept the credential; check auth in clouds.yaml",
-            config.name
-        )),
-        ErrorKind::Absent => error.explain(&format!(
-            "cloud `{}`: auth.auth_url is not a Keystone v3",
-            config.name
-        )),
-        _ => error,
-    }
+fn refusal(config: &CloudConfig, answered: &Answered) -> Error {
+    let error = answered.error(Service::Identity, &Method::POST);
+    let what = match error.kind() {
+        ErrorKind::Unauthenticated => {
+            "Keystone does not accept the credential; check auth in clouds.yaml"
+        }
+        // Keystone's answer to an application credential that was deleted.
+        ErrorKind::Absent => {
+            "Keystone does not know the credential, which may have been deleted; check auth in \
+             clouds.yaml"
+        }
+        ErrorKind::Protocol => "auth.auth_url is not a Keystone v3",
+        _ => return error,
+    };
+    error.explain(&format!("cloud `{}`: {what}", config.name))
 }
 
 /// `auth_url` with `/v3` appended unless it is present.

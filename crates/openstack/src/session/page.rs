@@ -4,15 +4,19 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Session;
+use crate::answer;
 use crate::call::Call;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lenient;
 use crate::service::Service;
 
 /// The maximum of Nova, Cinder and Glance; Neutron and Octavia accept it.
 const PAGE: &str = "1000";
 /// The maximum number of pages; a longer list repeats itself.
 const MOST_PAGES: usize = 1_000;
+/// The maximum number of items of a list.
+const MOST_ITEMS: usize = 200_000;
+/// The maximum size of the pages of a list together, in bytes of text: about 50 000 servers, or 200 000 ports.
+const LARGEST: usize = 128 << 20;
 
 impl Session {
     /// All items of a list. If the object of the marker is deleted meanwhile, the list is restarted once.
@@ -35,22 +39,29 @@ impl Session {
         mut call: Call,
         key: &str,
     ) -> Result<Vec<T>, (Error, usize)> {
-        let mut all = Vec::new();
+        let (mut all, mut size) = (Vec::new(), 0);
         for page in 0..MOST_PAGES {
             let protocol = |message: String| {
                 let error = Error::new(ErrorKind::Protocol, message);
                 (error.at(call.service, &call.method, &call.path), page)
             };
-            let mut value = self
-                .send(call.clone())
+            let (mut value, length) = self
+                .send_sized(call.clone())
                 .await
                 .map_err(|error| (error, page))?;
+            size += length;
             let Some(Value::Array(items)) = value.get_mut(key).map(Value::take) else {
                 return Err(protocol(format!("the answer has no list `{key}`")));
             };
+            if all.len() + items.len() > MOST_ITEMS || size > LARGEST {
+                return Err(protocol(format!(
+                    "the list has more than {MOST_ITEMS} items or {} MiB",
+                    LARGEST >> 20
+                )));
+            }
             let last = items.is_empty();
             for item in items {
-                all.push(lenient::from_value(item).map_err(|error| {
+                all.push(answer::typed(item).map_err(|error| {
                     protocol(format!("an item of `{key}` is not as expected: {error}"))
                 })?);
             }

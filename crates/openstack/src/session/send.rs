@@ -11,11 +11,12 @@ use serde_json::Value;
 
 use super::auth::{identity_url, url_path};
 use super::{Session, Token, catalog};
-use crate::call::Call;
-use crate::error::{Error, ErrorKind, Result, retry_after};
-use crate::lenient;
+use crate::answer;
+use crate::call::{Call, Class};
+use crate::error::{Asked, Error, ErrorKind, Result, retry_after};
 use crate::metrics::RequestLabels;
 use crate::service::Service;
+use crate::transport::Limits;
 
 /// The maximum wait within a call; longer waits are returned to the caller.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -26,7 +27,30 @@ const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_milli
 struct Failure {
     error: Error,
     never_sent: bool,
-    timed_out: bool,
+    /// Whether the same would happen again: it timed out, or the answer is too large.
+    repeats: bool,
+}
+
+/// The answer to a request.
+pub(super) struct Answered {
+    pub(super) response: http::Response<Bytes>,
+    /// Path of the request's URL.
+    pub(super) path: String,
+    /// Host and port of the request's URL.
+    pub(super) host: String,
+}
+
+impl Answered {
+    /// The error that the answer is.
+    pub(super) fn error(&self, service: Service, method: &Method) -> Error {
+        let asked = Asked {
+            service,
+            method,
+            path: &self.path,
+            host: &self.host,
+        };
+        Error::from_response(&asked, &self.response)
+    }
 }
 
 impl Session {
@@ -44,7 +68,7 @@ impl Session {
         let Some(inner) = inner else {
             return Err(protocol(format!("the answer has no `{key}`")));
         };
-        lenient::from_value(inner.take())
+        answer::typed(inner.take())
             .map_err(|error| protocol(format!("`{key}` is not as expected: {error}")))
     }
 
@@ -55,51 +79,44 @@ impl Session {
 
     /// Returns the answer of a call as JSON; null if it has no body.
     pub(crate) async fn send(&self, call: Call) -> Result<Value> {
+        self.send_sized(call).await.map(|(value, _)| value)
+    }
+
+    /// Returns the answer of a call as JSON, and the bytes of its text.
+    pub(super) async fn send_sized(&self, call: Call) -> Result<(Value, usize)> {
         if let Some(error) = &call.error {
             return Err(error.clone());
         }
         let token = self.valid_token().await?;
-        let (path, response) = self.attempts(&call, &token).await?;
-        let response = if response.status() == StatusCode::UNAUTHORIZED {
+        let answered = self.attempts(&call, &token).await?;
+        let answered = if answered.response.status() == StatusCode::UNAUTHORIZED {
             let token = self.replace_token(&token).await?;
-            self.attempts(&call, &token).await?.1
+            self.attempts(&call, &token).await?
         } else {
-            response
+            answered
         };
-        let (service, method, path) = (call.service, &call.method, path.as_str());
-        let (status, body) = (response.status(), response.body());
+        let (status, body) = (answered.response.status(), answered.response.body());
         // Several services return their version list with status 300.
         let is_answer =
             status.is_success() || (call.root && status == StatusCode::MULTIPLE_CHOICES);
         if !is_answer {
-            return Err(Error::from_response(
-                service,
-                method,
-                path,
-                status,
-                response.headers(),
-                body,
-            ));
+            return Err(answered.error(call.service, &call.method));
         }
         if body.is_empty() || status == StatusCode::NO_CONTENT {
-            return Ok(Value::Null);
+            return Ok((Value::Null, 0));
         }
-        serde_json::from_slice(body).map_err(|error| {
+        let value = answer::json(body).map_err(|why| {
             Error::new(
                 ErrorKind::Protocol,
-                format!("the answer is not JSON: {error}"),
+                format!("the answer of {} {why}", answered.host),
             )
-            .at(service, method, path)
-        })
+            .at(call.service, &call.method, &answered.path)
+        })?;
+        Ok((value, body.len()))
     }
 
-    /// Sends a request, and repeats it up to two times if that is safe, for about a second in total. Returns the
-    /// response and the path of the request.
-    async fn attempts(
-        &self,
-        call: &Call,
-        token: &Arc<Token>,
-    ) -> Result<(String, http::Response<Bytes>)> {
+    /// Sends a request, and repeats it up to two times if that is safe, for about a second in total.
+    async fn attempts(&self, call: &Call, token: &Arc<Token>) -> Result<Answered> {
         let config = &self.shared.config;
         let mut endpoint = catalog::endpoint(config, token, call.service)
             .map_err(|error| error.at(call.service, &call.method, &call.path))?;
@@ -112,20 +129,20 @@ impl Session {
             let request = self.request(call, &endpoint, token).map_err(|message| {
                 Error::new(ErrorKind::Invalid, message).at(call.service, &call.method, &path)
             })?;
-            let timeout = self.shared.timeouts.of(call.class);
+            let limits = self.shared.timeouts.limits(call.class);
             let wait = match self
-                .transmit(call.service, call.route, &path, request, timeout)
+                .transmit(call.service, call.route, &path, request, limits)
                 .await
             {
-                Ok(response) => {
-                    match wait_before_repeating(&response, &call.method, &mut backoff) {
-                        None => return Ok((path, response)),
+                Ok(answered) => {
+                    match wait_before_repeating(&answered.response, &call.method, &mut backoff) {
+                        None => return Ok(answered),
                         Some(wait) => wait,
                     }
                 }
                 Err(failure) => {
                     let safe =
-                        failure.never_sent || (call.method == Method::GET && !failure.timed_out);
+                        failure.never_sent || (call.method == Method::GET && !failure.repeats);
                     match backoff.next() {
                         Some(default) if safe => *default,
                         _ => return Err(failure.error),
@@ -178,9 +195,9 @@ impl Session {
         route: &'static str,
         path: &str,
         request: http::Request<Bytes>,
-        timeout: Duration,
-    ) -> Result<http::Response<Bytes>> {
-        self.transmit(service, route, path, request, timeout)
+    ) -> Result<Answered> {
+        let limits = self.shared.timeouts.limits(Class::Read);
+        self.transmit(service, route, path, request, limits)
             .await
             .map_err(|failure| failure.error)
     }
@@ -192,18 +209,14 @@ impl Session {
         route: &'static str,
         path: &str,
         request: http::Request<Bytes>,
-        timeout: Duration,
-    ) -> Result<http::Response<Bytes>, Failure> {
+        limits: Limits,
+    ) -> Result<Answered, Failure> {
         let method = request.method().clone();
-        let address = request
-            .uri()
-            .authority()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let host = host_of(request.uri());
         // The semaphore is never closed, so this does not fail.
         let _permit = self.shared.at_once.acquire().await;
         let begun = Instant::now();
-        let result = self.shared.transport.send(request, timeout).await;
+        let result = self.shared.transport.send(request, limits).await;
         let took = begun.elapsed();
         let status = result
             .as_ref()
@@ -218,16 +231,38 @@ impl Session {
             poll: if self.poll { "true" } else { "false" },
         };
         self.shared.metrics.observe(labels, took);
-        result.map_err(|error| Failure {
-            never_sent: error.never_sent,
-            timed_out: error.timed_out,
-            error: Error::new(
-                ErrorKind::Unreachable,
-                format!("{address} cannot be reached: {}", error.message),
-            )
-            .at(service, &method, path),
-        })
+        match result {
+            Ok(response) => Ok(Answered {
+                response,
+                path: path.to_owned(),
+                host,
+            }),
+            Err(error) => {
+                let (kind, message) = match error.too_large {
+                    true => (
+                        ErrorKind::Protocol,
+                        format!("{host} is not used: {}", error.message),
+                    ),
+                    false => (
+                        ErrorKind::Unreachable,
+                        format!("{host} cannot be reached: {}", error.message),
+                    ),
+                };
+                Err(Failure {
+                    never_sent: error.never_sent,
+                    repeats: error.timed_out || error.too_large,
+                    error: Error::new(kind, message).at(service, &method, path),
+                })
+            }
+        }
     }
+}
+
+/// Host and port of a URL, without the user and password that it may have.
+fn host_of(url: &http::Uri) -> String {
+    let authority = url.authority().map_or("", |authority| authority.as_str());
+    let host = authority.rsplit_once('@').map_or(authority, |(_, it)| it);
+    host.to_owned()
 }
 
 /// The wait before the request is repeated, if its response permits that.

@@ -293,7 +293,7 @@ async fn a_list_is_restarted_when_its_marker_is_deleted() {
         async move {
             let marker = query.iter().any(|(key, _)| key == "marker");
             match (call, marker) {
-                (1, true) => StatusCode::NOT_FOUND.into_response(),
+                (1, true) => testing::absent("Marker a").into_response(),
                 (_, true) => Json(json!({"servers": [{"id": "b"}]})).into_response(),
                 (_, false) => Json(json!({"servers": [{"id": "a"}],
                     "servers_links": [{"rel": "next", "href": "/x?marker=a"}]}))
@@ -434,7 +434,7 @@ async fn requests_carry_microversion_agent_and_token_and_are_counted_by_route() 
         assert_eq!(header("x-openstack-nova-api-version"), Some("2.60"));
         assert_eq!(header("x-auth-token"), Some("token-1"));
         assert!(header("user-agent").is_some_and(|agent| agent.starts_with("ferrostack/")));
-        StatusCode::NOT_FOUND
+        testing::absent("Instance s")
     };
     let routes = Router::new().route("/compute/v2.1/servers/{id}", get(handler));
     let options = testing::options(&Keystone::default(), routes);
@@ -660,5 +660,135 @@ fn a_login_is_scoped_to_the_system_or_the_trust() {
         let config = CloudConfig::parse(&text, "c").unwrap();
         let body = super::auth::login_body(&config);
         assert_eq!(body["auth"]["scope"], scope);
+    }
+}
+
+#[tokio::test]
+async fn pages_without_end_are_refused_at_their_limit() {
+    for (page, most) in [
+        (json!([{"id": "a".repeat(20 << 20)}]), 8),
+        (json!(vec![json!({}); 90_000]), 4),
+    ] {
+        let (calls, counted) = count();
+        let handler = move || {
+            let next = format!("/?marker={}", calls.fetch_add(1, Ordering::SeqCst));
+            let links = json!([{"rel": "next", "href": next}]);
+            let page = page.clone();
+            async move { Json(json!({"servers": page, "servers_links": links})) }
+        };
+        let routes = Router::new().route("/compute/v2.1/servers/detail", get(handler));
+        let session = testing::session(routes);
+        let list = session.compute().servers(&Default::default()).await;
+        assert_eq!(
+            list.unwrap_err().message(),
+            "the list has more than 200000 items or 128 MiB"
+        );
+        assert!(counted() < most);
+    }
+}
+
+#[tokio::test]
+async fn a_next_page_is_asked_of_the_same_service_whatever_host_its_link_names() {
+    let (calls, counted) = count();
+    let handler = move |request: Request| {
+        let call = calls.fetch_add(1, Ordering::SeqCst);
+        let host = request.uri().authority().map(ToString::to_string);
+        async move {
+            assert_eq!(host.as_deref(), Some("cloud.test"));
+            let next = json!([{"rel": "next", "href": "http://evil.test/steal?marker=a#x"}]);
+            match call {
+                0 => Json(json!({"servers": [{"id": "a"}], "servers_links": next})),
+                _ => Json(json!({"servers": [{"id": "b"}]})),
+            }
+        }
+    };
+    let routes = Router::new().route("/compute/v2.1/servers/detail", get(handler));
+    let session = testing::session(routes);
+    let list = session.compute().servers(&Default::default()).await;
+    assert_eq!(list.unwrap().len(), 2);
+    assert_eq!(counted(), 2);
+}
+
+/// A Keystone that answers each login like this.
+fn refusing(status: StatusCode, body: String) -> Session {
+    let login = post(move || async move { (status, body) });
+    let transport = crate::InProcess::new(Router::new().route("/identity/v3/auth/tokens", login));
+    let options = crate::SessionOptions {
+        transport: Some(Arc::new(transport)),
+        ..crate::SessionOptions::default()
+    };
+    Session::new(testing::config("secret"), &options).unwrap()
+}
+
+#[tokio::test]
+async fn a_login_refused_with_404_is_about_the_credential_and_no_object_is_absent() {
+    let fault = json!({"error": {"code": 404, "title": "Not Found",
+        "message": "Could not find Application Credential: 818a."}});
+    for (body, kind, words) in [
+        (
+            fault.to_string(),
+            ErrorKind::Unauthenticated,
+            "cloud `test`: Keystone does not know the credential, which may have been deleted; check \
+             auth in clouds.yaml (Could not find Application Credential: 818a.)",
+        ),
+        (
+            "<html>secret</html>".to_owned(),
+            ErrorKind::Protocol,
+            "cloud `test`: auth.auth_url is not a Keystone v3 (cloud.test answers 404 Not Found, \
+             without an error of OpenStack)",
+        ),
+    ] {
+        let session = refusing(StatusCode::NOT_FOUND, body);
+        let error = session.compute().delete_server("s").await.unwrap_err();
+        assert_eq!((error.kind(), error.message()), (kind, words));
+        assert!(error.is_login() && !error.is_absent());
+    }
+}
+
+#[tokio::test]
+async fn no_answer_to_a_login_shows_its_text_unless_it_is_a_fault() {
+    for (status, body) in [
+        (StatusCode::OK, "canary"),
+        (StatusCode::OK, r#"{"token": "canary"}"#),
+        (StatusCode::OK, r#"{"token": {"catalog": {"canary": 1}}}"#),
+        (
+            StatusCode::OK,
+            r#"{"token": {"roles": "canary, expected x"}}"#,
+        ),
+        (StatusCode::FOUND, "canary"),
+        (StatusCode::UNAUTHORIZED, "canary"),
+        (StatusCode::NOT_FOUND, r#"{"message": "canary"}"#),
+        (
+            StatusCode::FORBIDDEN,
+            r#"{"kind": "Status", "code": 403, "message": "canary"}"#,
+        ),
+        (StatusCode::BAD_GATEWAY, "<html><body>canary</body></html>"),
+    ] {
+        let mut session = refusing(status, body.to_owned());
+        if status.is_success() {
+            let login = post(move || async move { ([("x-subject-token", "t")], body) });
+            let routes = Router::new().route("/identity/v3/auth/tokens", login);
+            let options = crate::SessionOptions {
+                transport: Some(Arc::new(crate::InProcess::new(routes))),
+                ..crate::SessionOptions::default()
+            };
+            session = Session::new(testing::config("secret"), &options).unwrap();
+        }
+        let error = session.token().await.unwrap_err();
+        assert!(!error.to_string().contains("canary"), "{error}");
+        assert!(error.message().contains("cloud.test"), "{error}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_refusal_of_a_login_says_that_an_object_is_absent(
+        status in 300u16..600,
+        body in r#"(\{"error":\{"code":404,"title":"x","message":"y"\}\}|\{"itemNotFound":\{"code":404,"message":"x"\}\}|.{0,20})"#,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let session = refusing(StatusCode::from_u16(status).unwrap(), body);
+        let error = runtime.block_on(session.network().delete_port("p")).unwrap_err();
+        proptest::prop_assert!(error.is_login() && !error.is_absent(), "{}", error);
     }
 }

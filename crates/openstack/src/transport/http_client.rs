@@ -9,7 +9,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::{Transport, TransportError, through_proxies};
+use super::limits::More;
+use super::{Limits, Transport, TransportError, through_proxies};
 use crate::error::{Error, ErrorKind, Result};
 
 const CONNECT: Duration = Duration::from_secs(10);
@@ -80,33 +81,33 @@ impl Transport for HttpTransport {
     fn send(
         &self,
         request: http::Request<Bytes>,
-        timeout: Duration,
+        limits: Limits,
     ) -> BoxFuture<'static, Result<http::Response<Bytes>, TransportError>> {
         let client = self.client.clone();
         async move {
             let failed = |error: reqwest::Error| {
                 if error.is_timeout() && !error.is_connect() {
-                    return TransportError::timed_out(timeout);
+                    return TransportError::timed_out(limits.time);
                 }
                 TransportError {
                     never_sent: error.is_connect(),
                     timed_out: error.is_timeout(),
-                    message: TransportError::chain(&error.without_url()),
+                    ..TransportError::new(TransportError::chain(&error.without_url()))
                 }
             };
             let mut request = reqwest::Request::try_from(request).map_err(failed)?;
-            *request.timeout_mut() = Some(timeout);
+            *request.timeout_mut() = Some(limits.time);
             let mut response = client.execute(request).await.map_err(failed)?;
             let mut answer = http::Response::builder().status(response.status());
             if let Some(headers) = answer.headers_mut() {
                 *headers = std::mem::take(response.headers_mut());
             }
-            let body = response.bytes().await.map_err(failed)?;
-            answer.body(body).map_err(|error| TransportError {
-                message: error.to_string(),
-                never_sent: false,
-                timed_out: false,
-            })
+            let mut body = limits.body(response.status(), response.content_length())?;
+            while let Some(piece) = response.chunk().await.map_err(failed)?
+                && body.add(&piece)? == More::Wanted
+            {}
+            let answer = answer.body(body.end());
+            answer.map_err(|error| TransportError::new(error.to_string()))
         }
         .boxed()
     }

@@ -1,9 +1,8 @@
 //! Requests to a tower service in the process: an axum `Router`, the simulator.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -11,7 +10,8 @@ use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use tower::{Service, ServiceExt};
 
-use super::{Transport, TransportError};
+use super::limits::More;
+use super::{Limits, Transport, TransportError};
 
 /// A transport that calls a tower service.
 #[derive(Debug)]
@@ -42,23 +42,27 @@ where
     fn send(
         &self,
         request: http::Request<Bytes>,
-        timeout: Duration,
+        limits: Limits,
     ) -> BoxFuture<'static, Result<http::Response<Bytes>, TransportError>> {
         let service = self.0.lock().clone();
         let answer = async move {
             let Ok(response) = service.oneshot(request.map(Body::from)).await;
-            let (parts, body) = response.into_parts();
-            let body = body.collect().await.map_err(|error| TransportError {
-                message: TransportError::chain(&error),
-                never_sent: false,
-                timed_out: false,
-            })?;
-            Ok(http::Response::from_parts(parts, body.to_bytes()))
+            let (parts, mut pieces) = response.into_parts();
+            let mut body = limits.body(parts.status, pieces.size_hint().exact())?;
+            while let Some(frame) = pieces.frame().await {
+                let frame =
+                    frame.map_err(|error| TransportError::new(TransportError::chain(&error)))?;
+                let piece = frame.into_data().unwrap_or_default();
+                if body.add(&piece)? == More::Unwanted {
+                    break;
+                }
+            }
+            Ok(http::Response::from_parts(parts, body.end()))
         };
         async move {
-            match tokio::time::timeout(timeout, answer).await {
+            match tokio::time::timeout(limits.time, answer).await {
                 Ok(result) => result,
-                Err(_) => Err(TransportError::timed_out(timeout)),
+                Err(_) => Err(TransportError::timed_out(limits.time)),
             }
         }
         .boxed()

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 
 use super::http_client::ConnectionPools;
-use super::{HttpTransport, Transport, TransportError, Trust};
+use super::{HttpTransport, Limits, Transport, TransportError, Trust};
 use crate::ErrorKind;
 
 /// A TLS server with a self-signed certificate that answers every connection with 200. Returns its URL and the PEM of
@@ -42,7 +42,7 @@ async fn get(trust: &Trust, url: &str) -> Result<Bytes, TransportError> {
     let request = http::Request::get(url).body(Bytes::new()).unwrap();
     let transport = HttpTransport::new(trust).unwrap();
     Ok(transport
-        .send(request, Duration::from_secs(60))
+        .send(request, Limits::object(Duration::from_secs(60)))
         .await?
         .into_body())
 }

@@ -12,7 +12,7 @@ use api::k8s_openapi::api::events::v1::Event;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
-use openstack::transport::{InProcess, SharedTransport, Transport};
+use openstack::transport::{InProcess, Limits, SharedTransport, Transport};
 use openstack::{PoolOptions, Service, SessionOptions};
 use provider::Options;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ impl World {
         let send = |request: http::request::Builder, body: &Value| {
             let request = request.header("content-type", "application/json");
             let request = request.body(bytes::Bytes::from(body.to_string())).unwrap();
-            transport.send(request, Duration::from_secs(60))
+            transport.send(request, Limits::object(Duration::from_secs(60)))
         };
         let tokens = http::Request::post(format!("{URL}/identity/v3/auth/tokens"));
         let token = send(tokens, &login).await.unwrap();

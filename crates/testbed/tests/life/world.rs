@@ -14,7 +14,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use ipnet::Ipv4Net;
 use kube::{Api, Client, ResourceExt};
-use openstack::transport::{InProcess, SharedTransport, Transport};
+use openstack::transport::{InProcess, Limits, SharedTransport, Transport};
 use openstack::{PoolOptions, Service, SessionOptions};
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -228,7 +228,9 @@ impl World {
         let request = request.header("content-type", "application/json");
         let request = request.body(bytes::Bytes::from(body.to_string())).unwrap();
         let transport = InProcess::new(self.cloud.router(URL));
-        let answer = transport.send(request, Duration::from_secs(60)).await;
+        let answer = transport
+            .send(request, Limits::object(Duration::from_secs(60)))
+            .await;
         let answer = answer.unwrap();
         assert!(answer.status().is_success(), "{answer:?}");
         answer
