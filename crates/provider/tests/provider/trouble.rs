@@ -373,3 +373,66 @@ async fn what_is_not_built_yet_is_refused_before_anything_is_made() {
         world.delete_machine(name).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_login_refused_with_404_is_a_problem_of_the_credentials_and_nothing_counts_as_deleted() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    world.machine("worker", false, json!({})).await;
+    world.machine_ready("worker").await;
+    let before = world.cloud.resources();
+    // As Keystone after the deletion of the application credential, whose tokens no service accepts.
+    let words = "Could not find Application Credential: 818a.";
+    world
+        .fault(
+            json!({"service": "identity", "method": "POST", "route": "/v3/auth/tokens",
+            "status": 404, "message": words}),
+        )
+        .await;
+    for service in ["compute", "network"] {
+        world
+            .fault(json!({"service": service, "status": 401}))
+            .await;
+    }
+    world.delete::<OpenStackMachine>("worker").await;
+    let condition = world
+        .machine_says("worker", "OpenStackAuthenticationSucceeded", words)
+        .await;
+    assert_eq!(condition.status, "False");
+    assert_eq!(condition.reason, "OpenStackAuthenticationFailed");
+    assert!(
+        condition.message.contains("clouds.yaml in the Secret"),
+        "{}",
+        condition.message
+    );
+    assert_eq!(world.cloud.resources(), before);
+    world.mend().await;
+    world.poke::<OpenStackMachine>("worker").await;
+    world.gone::<OpenStackMachine>("worker").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delete_refused_because_the_credential_is_gone_does_not_count_as_done() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    world.machine("worker", false, json!({})).await;
+    world.machine_ready("worker").await;
+    let before = world.cloud.resources();
+    let words = "Could not find Application Credential: 818a.";
+    world
+        .fault(
+            json!({"service": "identity", "method": "POST", "route": "/v3/auth/tokens",
+            "status": 404, "message": words}),
+        )
+        .await;
+    world
+        .fault(json!({"method": "DELETE", "status": 401}))
+        .await;
+    world.delete::<OpenStackMachine>("worker").await;
+    world
+        .machine_says("worker", "OpenStackAuthenticationSucceeded", words)
+        .await;
+    assert_eq!(world.cloud.resources(), before);
+}

@@ -135,7 +135,7 @@ impl World {
         let request = request.body(bytes::Bytes::from(body)).unwrap();
         let transport = InProcess::new(self.cloud.router(URL));
         let answer = transport
-            .send(request, Duration::from_secs(60))
+            .send(request, Limits::object(Duration::from_secs(60)))
             .await
             .unwrap();
         assert_eq!(answer.status(), status, "{answer:?}");

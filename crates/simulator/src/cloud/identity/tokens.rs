@@ -238,7 +238,12 @@ fn token(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
 fn credential(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
     let state = &*call.state;
     let found = if given.given("id") {
-        state.get(Kind::Credential, given.text("id"))
+        let id = given.text("id");
+        let found = state.get(Kind::Credential, id);
+        // Unlike a wrong secret, an id that Keystone does not know, as after a deletion, is no 401.
+        Some(found.ok_or_else(|| {
+            Fault::missing(format!("Could not find Application Credential: {id}."))
+        })?)
     } else {
         let user = given
             .get("user")

@@ -80,9 +80,11 @@ async fn an_application_credential_logs_in_until_it_is_deleted() {
             .status,
         204
     );
+    let got = client.post("/identity/v3/auth/tokens", body).await;
+    let message = format!("Could not find Application Credential: {}.", id(&created));
     assert_eq!(
-        client.post("/identity/v3/auth/tokens", body).await.status,
-        401
+        got.body["error"],
+        json!({"code": 404, "title": "Not Found", "message": message})
     );
     assert_eq!(derived.get("/compute/v2.1/servers").await.status, 401);
 }
