@@ -121,9 +121,12 @@ pub(crate) fn delete(call: &mut Call<'_>) -> Answer {
 }
 
 fn roles(call: &Call<'_>, given: &Doc) -> Result<Value, Fault> {
-    let names: Vec<String> = if given.given("roles") {
-        given
-            .list("roles")
+    // As for Keystone, an empty list, which the openstack client sends, is no choice.
+    let chosen = given.list("roles");
+    let names: Vec<String> = if chosen.is_empty() {
+        call.who.roles.clone()
+    } else {
+        chosen
             .iter()
             .map(|role| {
                 let by_id = role.get("id").and_then(Value::as_str).unwrap_or_default();
@@ -132,8 +135,6 @@ fn roles(call: &Call<'_>, given: &Doc) -> Result<Value, Fault> {
                 known.map_or_else(|| by_name.to_owned(), |doc| doc.text("name").to_owned())
             })
             .collect()
-    } else {
-        call.who.roles.clone()
     };
     let roles: Vec<Value> = names
         .iter()

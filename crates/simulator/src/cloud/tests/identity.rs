@@ -306,3 +306,23 @@ async fn a_store_without_a_catalog_gets_one() {
     let admin = Client::login(&cloud, "admin").await;
     assert_eq!(admin.fetch("/identity/v3/auth/catalog").await, catalog);
 }
+
+#[tokio::test]
+async fn an_application_credential_with_an_empty_list_of_roles_has_all_roles_of_its_token() {
+    let (_cloud, client) = demo().await;
+    let path = format!("/identity/v3/users/{}/application_credentials", client.user);
+    for (name, roles) in [("empty", json!([])), ("null", json!(null))] {
+        let created = client
+            .make(
+                &path,
+                json!({"application_credential": {"name": name, "roles": roles}}),
+            )
+            .await;
+        let roles = created["roles"].as_array().unwrap();
+        assert!(roles.iter().any(|it| it["name"] == "member"), "{created}");
+        let body = json!({"auth": {"identity": {"methods": ["application_credential"],
+            "application_credential": {"id": created["id"], "secret": created["secret"]}}}});
+        let got = client.post("/identity/v3/auth/tokens", body).await;
+        assert_eq!(got.status, 201, "{}", got.text);
+    }
+}
