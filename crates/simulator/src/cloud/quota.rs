@@ -201,6 +201,26 @@ pub(crate) fn details(call: &Call<'_>, service: Service, project: &str, used_as:
         .collect()
 }
 
+/// The limits among `wanted` that are below what the project uses.
+pub(crate) fn below_use(
+    call: &Call<'_>,
+    service: Service,
+    project: &str,
+    wanted: &Doc,
+) -> Vec<Exceeded> {
+    let of_limit = |limit: &Limit| {
+        let most = number(wanted.get(limit.name)?)?;
+        let used = limit.used(call.state, project);
+        (most >= 0 && used > most).then_some(Exceeded {
+            name: limit.name,
+            requested: 0,
+            used,
+            limit: most,
+        })
+    };
+    limits(service).iter().filter_map(of_limit).collect()
+}
+
 /// Overrides limits of a project; returns the names that are unknown.
 pub(crate) fn change(
     call: &mut Call<'_>,
@@ -222,7 +242,7 @@ pub(crate) fn change(
             number(value),
         ) {
             (Some(limit), Some(value)) => doc.set(limit.name, value),
-            _ if matches!(name.as_str(), "tenant_id" | "force" | "project_id") => {}
+            _ if ["tenant_id", "project_id", "force", "check_limit"].contains(&name.as_str()) => {}
             _ => unknown.push(name.clone()),
         }
     }

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::cloud::call::{Answer, Call, Reply};
-use crate::cloud::document::Doc;
+use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::quota;
 use crate::cloud::route::{Access, Table};
@@ -67,6 +67,17 @@ fn details(call: &mut Call<'_>) -> Answer {
 fn change(call: &mut Call<'_>) -> Answer {
     let project = call.parameter("project").to_owned();
     let wanted = call.wrapped("quota")?;
+    // What the openstack client sends without --force.
+    let below = match wanted.flag("check_limit") {
+        true => quota::below_use(call, Service::Network, &project, &wanted),
+        false => Vec::new(),
+    };
+    if let Some(below) = below.first() {
+        return Err(Fault::bad(format!(
+            "Quota limit {} for {} must be greater than or equal to already used {}",
+            below.limit, below.name, below.used
+        )));
+    }
     if let Some(unknown) = quota::change(call, Service::Network, &project, &wanted).first() {
         return Err(Fault::bad(format!("Unrecognized attribute(s) '{unknown}'")));
     }

@@ -611,6 +611,16 @@ async fn a_quota_stops_creation_and_details_tell_the_use() {
         details["network"],
         json!({"limit": 1, "used": 1, "reserved": 0})
     );
+    // As the openstack client without --force, and with it.
+    for (quota, status) in [
+        (json!({"network": 5, "check_limit": true}), 200),
+        (json!({"network": -1, "check_limit": true}), 200),
+        (json!({"network": 0, "check_limit": true}), 400),
+        (json!({"network": 0, "force": true}), 200),
+    ] {
+        let got = admin.put(&path, json!({"quota": quota})).await;
+        assert_eq!(got.status, status, "{quota}: {}", got.text);
+    }
 }
 
 #[tokio::test]

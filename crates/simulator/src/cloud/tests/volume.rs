@@ -165,3 +165,12 @@ async fn only_a_volume_of_a_shared_type_is_attached_to_two_servers() {
         assert_eq!(attach(&servers[1]).await.status, second, "{kind} {version}");
     }
 }
+
+#[tokio::test]
+async fn a_volume_made_with_null_as_metadata_has_none() {
+    let (_cloud, client) = demo().await;
+    let path = format!("/volume/v3/{}/volumes", client.project);
+    let body = json!({"volume": {"size": 1, "metadata": null}});
+    let made = client.make(&path, body).await;
+    assert_eq!(made["metadata"], json!({}));
+}

@@ -129,7 +129,7 @@ fn create(call: &mut Call<'_>, given: &Doc) -> Result<Doc, Fault> {
         "snapshot_id": snapshot.as_ref().map(|doc| doc.text("id")), "source_volid": null,
         "bootable": if image.is_some() { "true" } else { "false" }, "encrypted": false,
         "replication_status": null, "consistencygroup_id": null, "attachments": [],
-        "metadata": given.get("metadata").cloned().unwrap_or_else(|| json!({})),
+        "metadata": given.get("metadata").filter(|it| !it.is_null()).cloned().unwrap_or_else(|| json!({})),
         "created_at": naive_micros(call.now()), "updated_at": null,
     }));
     if let Some(metadata) = metadata {
