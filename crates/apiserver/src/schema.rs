@@ -17,6 +17,7 @@ mod lists;
 mod node;
 mod path;
 mod prune;
+mod samples;
 mod structural;
 mod validate;
 
@@ -38,6 +39,15 @@ use path::Path;
 /// events wrap objects in one or two more.
 pub const MAX_DEPTH: usize = 120;
 
+/// Whose rules judge the keywords of a schema.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rules {
+    /// Those of CustomResourceDefinitions.
+    Definition,
+    /// Those of variables of a ClusterClass.
+    Variables,
+}
+
 /// A compiled `openAPIV3Schema`. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Schema {
@@ -48,6 +58,19 @@ impl Schema {
     /// Compiles a schema, or returns its violations. The paths of errors start at the schema (`properties[spec].type`;
     /// empty for the schema itself): see [`FieldError::under`].
     pub fn compile(schema: &Value) -> Result<Self, Vec<FieldError>> {
+        Self::compiled(schema, Rules::Definition)
+    }
+
+    /// Compiles the schema of variables of a ClusterClass, as Cluster API's webhook does: it must be structural, but may
+    /// have `uniqueItems`, and each value of an `enum` and each `example` must be valid by the schema that it is in.
+    ///
+    /// # Errors
+    /// Its violations, with paths as those of [`Self::compile`].
+    pub fn compile_variables(schema: &Value) -> Result<Self, Vec<FieldError>> {
+        Self::compiled(schema, Rules::Variables)
+    }
+
+    fn compiled(schema: &Value, rules: Rules) -> Result<Self, Vec<FieldError>> {
         if too_deep(schema) {
             let detail = format!("must not be nested deeper than {MAX_DEPTH}");
             return Err(vec![FieldError::forbidden("", detail)]);
@@ -58,13 +81,19 @@ impl Schema {
         if errors.is_empty() {
             check_defaults(&root, Path::Root, &mut errors);
         }
-        structural::check_extensions(schema, &mut errors);
+        match rules {
+            Rules::Definition => structural::check_extensions(schema, &mut errors),
+            Rules::Variables => structural::check_types(schema, &mut errors),
+        }
         cel::check(schema, &root, &mut errors);
         if errors.is_empty() {
             cel::compile(schema, &mut root, &mut errors);
         }
         if errors.is_empty() && root.has_rules {
             check_defaults(&root, Path::Root, &mut errors);
+        }
+        if errors.is_empty() && rules == Rules::Variables {
+            samples::check(schema, &mut root, Path::Root, &mut errors);
         }
         if errors.is_empty() {
             Ok(Self {

@@ -1,21 +1,51 @@
 //! Variables of a ClusterClass.
 //!
-//! A definition is a structural schema, with CEL rules, as those of CustomResourceDefinitions: it is compiled, and values
-//! are defaulted and validated, by the code that does so for custom resources.
+//! A definition is a structural schema with CEL rules. It is judged by Cluster API's rules, which are not those of
+//! CustomResourceDefinitions; values are defaulted and validated by the code that does so for custom resources.
 
 use std::collections::BTreeMap;
 
 use api::admission::FieldError;
 use api::core::v1beta2::{ClassVariable, Variable};
 use apiserver::schema::Schema;
+use apiserver::selector::{label_key_problems, label_value_problems};
 use serde_json::{Map, Value, json};
 
 /// The name of the variable that has the builtin variables as fields.
 pub const BUILTIN: &str = "builtin";
 /// The only field of the object that a schema of a variable is compiled into: the root of a schema must be an object.
 const FIELD: &str = "value";
-/// Keywords of a variable's schema that say nothing about values, and that schemas of custom resources may not have.
-const COMMENTS: [&str; 2] = ["example", "x-metadata"];
+/// The keywords of a variable's schema that say which values are valid. Cluster API reads no others, and says so of none.
+const KEYWORDS: [&str; 28] = [
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "default",
+    "enum",
+    "example",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "not",
+    "oneOf",
+    "pattern",
+    "properties",
+    "required",
+    "type",
+    "uniqueItems",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+];
 
 /// A compiled definition.
 #[derive(Clone, Debug)]
@@ -61,22 +91,19 @@ pub fn definitions(variables: &[ClassVariable]) -> Result<Vec<Definition>, Vec<F
 /// Compiles the schema of a variable.
 fn compile(variable: &ClassVariable) -> Result<Schema, Vec<(String, String)>> {
     let mut schema = variable.schema.open_api_v3_schema.clone();
-    uncomment(&mut schema);
-    let kinds = [
-        "type",
-        "x-kubernetes-int-or-string",
-        "x-kubernetes-preserve-unknown-fields",
-    ];
-    if !kinds.iter().any(|name| schema.get(name).is_some()) {
-        return Err(vec![("type".to_owned(), "must be specified".to_owned())]);
+    let mut metadata = Vec::new();
+    about_metadata(&schema, "", &mut metadata);
+    if !metadata.is_empty() {
+        return Err(metadata);
     }
+    reduce(&mut schema);
     let mut changes = Vec::new();
     about_changes(&schema, "", &mut changes);
     if !changes.is_empty() {
         return Err(changes);
     }
     let root = json!({ "type": "object", "properties": { FIELD: schema } });
-    Schema::compile(&root).map_err(|errors| {
+    Schema::compile_variables(&root).map_err(|errors| {
         let prefix = format!("properties[{FIELD}]");
         let inner = |path: &str| {
             let path = path.strip_prefix(&prefix).unwrap_or(path);
@@ -115,19 +142,62 @@ fn about_changes(schema: &Value, path: &str, found: &mut Vec<(String, String)>) 
     }
 }
 
-/// Removes comments, in nested schemas as well.
-fn uncomment(schema: &mut Value) {
+/// Labels and annotations of a schema that no object could have. Recursion is bounded by the depth of JSON.
+fn about_metadata(schema: &Value, path: &str, found: &mut Vec<(String, String)>) {
+    let of = |field: &str| {
+        schema["x-metadata"][field]
+            .as_object()
+            .into_iter()
+            .flatten()
+    };
+    let mut add = |field: &str, key: &str, problems: Vec<String>| {
+        let path = format!("{path}x-metadata.{field}");
+        found.extend(
+            problems
+                .into_iter()
+                .map(|problem| (path.clone(), format!("{key}: {problem}"))),
+        );
+    };
+    for (key, value) in of("labels") {
+        add("labels", key, label_key_problems(key));
+        let value = value.as_str().unwrap_or_default();
+        add("labels", key, label_value_problems(value));
+    }
+    for (key, _) in of("annotations") {
+        add("annotations", key, label_key_problems(&key.to_lowercase()));
+    }
+    for name in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get(name) {
+            about_metadata(inner, &format!("{path}{name}."), found);
+        }
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, inner) in properties.into_iter().flatten() {
+        about_metadata(inner, &format!("{path}properties[{name}]."), found);
+    }
+}
+
+/// Leaves only the keywords that count, in nested schemas as well.
+fn reduce(schema: &mut Value) {
     let Value::Object(fields) = schema else {
         return;
     };
-    fields.retain(|name, _| !COMMENTS.contains(&name.as_str()));
-    for name in ["items", "additionalProperties"] {
+    fields.retain(|name, value| {
+        let is_default = name == "x-kubernetes-preserve-unknown-fields" && *value == false;
+        KEYWORDS.contains(&name.as_str()) && !is_default
+    });
+    for name in ["items", "additionalProperties", "not"] {
         if let Some(inner) = fields.get_mut(name) {
-            uncomment(inner);
+            reduce(inner);
+        }
+    }
+    for name in ["allOf", "anyOf", "oneOf"] {
+        if let Some(Value::Array(branches)) = fields.get_mut(name) {
+            branches.iter_mut().for_each(reduce);
         }
     }
     if let Some(Value::Object(properties)) = fields.get_mut("properties") {
-        properties.values_mut().for_each(uncomment);
+        properties.values_mut().for_each(reduce);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Uniqueness in lists that are sets or maps (`apiextensions-apiserver/pkg/apiserver/schema/listtype`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -69,6 +69,12 @@ fn validate_map(items: &[Value], keys: &[String], path: Path<'_>, errors: &mut V
     for i in repeated(all.iter().map(Value::to_string)) {
         errors.push(FieldError::duplicate(path.index(i).bracketed(), &all[i]));
     }
+}
+
+/// Whether an item is in the list a second time; 1 and 1.0 differ, as in Go.
+pub(super) fn has_duplicates(items: &[Value]) -> bool {
+    let mut seen = HashSet::new();
+    !items.iter().all(|item| seen.insert(item.to_string()))
 }
 
 /// The index of the second item of each group of equal items.

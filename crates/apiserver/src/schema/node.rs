@@ -76,6 +76,8 @@ pub(crate) struct Checks {
     pub(crate) pattern: Option<Pattern>,
     pub(crate) max_items: Option<i64>,
     pub(crate) min_items: Option<i64>,
+    /// `uniqueItems`.
+    pub(crate) unique: bool,
     pub(crate) max_properties: Option<i64>,
     pub(crate) min_properties: Option<i64>,
     pub(crate) required: Vec<String>,
@@ -197,7 +199,7 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn checks(&self, errors: &mut Vec<FieldError>) -> Option<Box<Checks>> {
-        const NAMES: [&str; 19] = [
+        const NAMES: [&str; 20] = [
             "format",
             "enum",
             "maximum",
@@ -208,6 +210,7 @@ impl<'a> Reader<'a> {
             "pattern",
             "maxItems",
             "minItems",
+            "uniqueItems",
             "maxProperties",
             "minProperties",
             "required",
@@ -235,6 +238,7 @@ impl<'a> Reader<'a> {
             pattern: self.pattern(errors),
             max_items: self.integer("maxItems", errors),
             min_items: self.integer("minItems", errors),
+            unique: self.fields.get("uniqueItems") == Some(&Value::Bool(true)),
             max_properties: self.integer("maxProperties", errors),
             min_properties: self.integer("minProperties", errors),
             required: self.strings("required", errors),

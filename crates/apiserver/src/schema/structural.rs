@@ -43,6 +43,12 @@ pub(super) fn check_extensions(schema: &Value, errors: &mut Vec<FieldError>) {
     );
 }
 
+/// Appends errors of types that are none, and of objects that have both named properties and any others: of the rules for
+/// keywords, those that Cluster API has for the variables of a ClusterClass, too.
+pub(super) fn check_types(schema: &Value, errors: &mut Vec<FieldError>) {
+    extensions::check_types(schema, Path::Root, errors);
+}
+
 /// Recursion is bounded: the depth of the schema has been checked.
 fn check_node(schema: &Value, level: Level, path: Path<'_>, errors: &mut Vec<FieldError>) {
     let Value::Object(fields) = schema else {

@@ -9,6 +9,7 @@ use super::{
     FieldError,
     correlate::{OldItems, unchanged},
     go::go_quote,
+    lists,
     node::{Additional, Kind, Node},
     path::Path,
 };
@@ -190,6 +191,11 @@ fn check_items(items: &[Value], node: &Node, path: Path<'_>, old: Option<&Value>
             |path, _| FieldError::too_many(path, count, max),
             path,
         );
+    }
+    if checks.unique && lists::has_duplicates(items) {
+        let message = format!("{} in body shouldn't contain duplicates", name());
+        let error = |path, message: &str| FieldError::invalid(path, &Value::from(""), message);
+        outcome.fail(message, error, path);
     }
     outcome
 }

@@ -153,7 +153,7 @@ fn definitions_that_are_no_schemas_are_reported_with_their_path() {
     let cases = [
         (
             json!({ "properties": {} }),
-            "spec.variables[0].schema.openAPIV3Schema.type: must be specified",
+            "spec.variables[0].schema.openAPIV3Schema.type: Required value",
         ),
         (
             json!({ "type": "string", "default": 3 }),
@@ -186,6 +186,136 @@ fn definitions_that_are_no_schemas_are_reported_with_their_path() {
             "{schema}: {found:?}"
         );
     }
+}
+
+#[test]
+fn definitions_are_judged_by_the_rules_of_cluster_api() {
+    let accepted = [
+        json!({ "type": "array", "uniqueItems": true, "items": { "type": "string" } }),
+        json!({ "type": "array", "uniqueItems": false, "items": { "type": "string" } }),
+        json!({ "type": "object", "properties": { "a": {
+            "type": "array", "items": { "type": "integer" }, "uniqueItems": true, "example": [1, 2],
+        } } }),
+        json!({ "type": "string", "enum": ["a", "", null], "example": "a" }),
+        json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": false }),
+        json!({ "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "map" }),
+    ];
+    for schema in accepted {
+        let found = definitions(&[variable("a", false, schema.clone())]);
+        assert!(found.is_ok(), "{schema}: {found:?}");
+    }
+    let rejected = [
+        (json!({ "type": "string", "enum": ["a", 1] }), "enum[1]"),
+        (
+            json!({ "type": "string", "maxLength": 2, "enum": ["abc"] }),
+            "enum[0]",
+        ),
+        (json!({ "type": "integer", "example": "three" }), "example"),
+        (
+            json!({ "type": "string", "enum": ["a"], "example": "b" }),
+            "example",
+        ),
+        (
+            json!({ "type": "array", "items": { "type": "integer" }, "uniqueItems": true, "example": [1, 1] }),
+            "example",
+        ),
+        (
+            json!({ "type": "object", "properties": { "a": { "type": "boolean", "example": 1 } } }),
+            "properties[a].example",
+        ),
+        (
+            json!({ "type": "array", "items": { "type": "string", "minLength": 1, "enum": [""] } }),
+            "items.enum[0]",
+        ),
+        (
+            json!({ "type": "object", "additionalProperties": { "type": "string", "example": 1 } }),
+            "additionalProperties.example",
+        ),
+        (
+            json!({ "type": "string", "anyOf": [{ "maxLength": 2, "enum": ["abc"] }] }),
+            "anyOf[0].enum[0]",
+        ),
+        (
+            json!({ "type": "integer", "enum": [1, 2], "x-kubernetes-validations": [{ "rule": "self != 2" }] }),
+            "enum[1]",
+        ),
+        (
+            json!({ "type": "integer", "example": 2, "x-kubernetes-validations": [{ "rule": "self != 2" }] }),
+            "example",
+        ),
+        (
+            json!({
+                "type": "object", "properties": { "a": { "type": "string" } },
+                "additionalProperties": { "type": "string" },
+            }),
+            "additionalProperties",
+        ),
+        (
+            json!({ "type": "object", "properties": { "a": { "type": "null" } } }),
+            "properties[a].type",
+        ),
+        (
+            json!({ "type": "object", "additionalProperties": true }),
+            "additionalProperties",
+        ),
+        (
+            json!({ "type": "string", "x-metadata": { "labels": { "a b": "c" } } }),
+            "x-metadata.labels",
+        ),
+        (
+            json!({ "type": "array", "items": { "type": "string", "x-metadata": { "annotations": { "a/b/c": "" } } } }),
+            "items.x-metadata.annotations",
+        ),
+    ];
+    for (schema, path) in rejected {
+        let found = definitions(&[variable("a", false, schema.clone())]).unwrap_err();
+        let path = format!("spec.variables[0].schema.openAPIV3Schema.{path}");
+        assert!(
+            found.iter().any(|error| error.path == path),
+            "{schema}: {path}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn values_that_must_be_unique_are_not_repeated() {
+    let servers = json!({
+        "type": "array", "minItems": 1, "uniqueItems": true, "items": { "type": "string", "format": "ipv4" },
+    });
+    let definitions = definitions(&[variable("dnsNameservers", true, servers)]).unwrap();
+    let found = |given: Value| {
+        let all = Values {
+            path: "spec.topology.variables",
+            values: &values(json!({ "dnsNameservers": given })),
+            complete: true,
+        };
+        let found = validate(&definitions, all);
+        found.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        found(json!(["9.9.9.9", "149.112.112.112"])),
+        Vec::<String>::new()
+    );
+    let repeated = found(json!(["9.9.9.9", "1.1.1.1", "9.9.9.9"]));
+    assert!(
+        repeated.len() == 1
+            && repeated[0].starts_with("spec.topology.variables[0].value: ")
+            && repeated[0].contains("shouldn't contain duplicates"),
+        "{repeated:?}"
+    );
+}
+
+#[test]
+fn a_schema_of_very_many_values_is_judged_in_time_that_grows_with_its_size() {
+    let many: Vec<Value> = (0..100_000).map(Value::from).collect();
+    let began = std::time::Instant::now();
+    let schema = json!({ "type": "object", "properties": {
+        "enum": { "type": "integer", "enum": many },
+        "example": { "type": "array", "uniqueItems": true, "items": { "type": "integer" }, "example": many },
+    } });
+    assert!(definitions(&[variable("a", false, schema)]).is_ok());
+    let took = began.elapsed();
+    assert!(took < std::time::Duration::from_secs(10), "{took:?}");
 }
 
 #[test]

@@ -76,6 +76,49 @@ pub(super) fn check(
     }
 }
 
+/// The two rules of [`super::check_types`]. Recursion is bounded: the depth of the schema has been checked.
+pub(super) fn check_types(schema: &Value, path: Path<'_>, errors: &mut Vec<FieldError>) {
+    let Value::Object(fields) = schema else {
+        return;
+    };
+    let kind = fields
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if !kind.is_empty() && !TYPES.contains(&kind) {
+        let at = path.field("type").bracketed();
+        let supported = TYPES.map(str::to_owned);
+        errors.push(FieldError::not_supported(at, &kind.into(), &supported));
+    }
+    if let Some(additional) = fields.get("additionalProperties").filter(|a| !a.is_null()) {
+        let path = path.field("additionalProperties");
+        if object(fields, "properties").next().is_some() {
+            let detail = "additionalProperties and properties are mutually exclusive";
+            errors.push(FieldError::forbidden(path.bracketed(), detail));
+        }
+        if additional.is_boolean() {
+            let detail = "must be a schema";
+            errors.push(FieldError::invalid(path.bracketed(), additional, detail));
+        }
+        check_types(additional, path, errors);
+    }
+    let properties = path.field("properties");
+    for (name, property) in object(fields, "properties") {
+        check_types(property, properties.key(name), errors);
+    }
+    for name in ["items", "not"] {
+        if let Some(inner) = fields.get(name) {
+            check_types(inner, path.field(name), errors);
+        }
+    }
+    for junctor in JUNCTORS {
+        let path = path.field(junctor);
+        for (i, branch) in array(fields, junctor).iter().enumerate() {
+            check_types(branch, path.index(i), errors);
+        }
+    }
+}
+
 fn check_keywords(
     fields: &Map<String, Value>,
     path: Path<'_>,
