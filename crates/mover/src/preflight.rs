@@ -139,6 +139,27 @@ pub(crate) fn shared_identities(selection: &Selection) -> BTreeSet<String> {
     names
 }
 
+/// The ClusterClasses of other namespaces that Clusters refer to, by namespace and name.
+pub(crate) fn shared_classes(selection: &Selection) -> BTreeSet<(String, String)> {
+    let mut classes = BTreeSet::new();
+    for cluster in selection.of_kind("Cluster") {
+        // The fields of v1beta2, and those of v1beta1.
+        for (namespace, name) in [
+            (
+                "/spec/topology/classRef/namespace",
+                "/spec/topology/classRef/name",
+            ),
+            ("/spec/topology/classNamespace", "/spec/topology/class"),
+        ] {
+            let (namespace, name) = (cluster.text(namespace), cluster.text(name));
+            if !namespace.is_empty() && !name.is_empty() && namespace != cluster.key().0 {
+                classes.insert((namespace.to_owned(), name.to_owned()));
+            }
+        }
+    }
+    classes
+}
+
 fn identities_in(value: &Value, into: &mut BTreeSet<String>) {
     match value {
         Value::Object(fields) => {

@@ -127,7 +127,7 @@ async fn check(
                 .foreign(&selection)
                 .await?,
         );
-        problems.extend(missing_identities(&target.side, &selection).await?);
+        problems.extend(missing(target, &selection).await?);
     }
     Ok((selection, problems))
 }
@@ -151,6 +151,25 @@ async fn empty(source: &Known, namespace: &str) -> Result<String, Error> {
             namespaces.join(", ")
         ),
     })
+}
+
+/// What does not move, is needed by what moves, and is not in the target.
+async fn missing(target: &Known, selection: &Selection) -> Result<Vec<String>, Error> {
+    let mut problems = missing_identities(&target.side, selection).await?;
+    let classes = target.kinds.iter().find(|kind| kind.is("ClusterClass"));
+    for (namespace, name) in preflight::shared_classes(selection) {
+        let key = (namespace.as_str(), name.as_str());
+        let exists = match classes {
+            Some(kind) => target.side.get(kind, kind.stored(), key).await?.is_some(),
+            None => false,
+        };
+        if !exists {
+            problems.push(format!(
+                "ClusterClass {namespace}/{name} is of another namespace and does not move, and the target has none: create it there first"
+            ));
+        }
+    }
+    Ok(problems)
 }
 
 /// The identities of the whole cluster that the target lacks. They are not moved, since other namespaces may use them.
@@ -531,7 +550,7 @@ async fn unusable(
             }),
     );
     problems.extend(target.as_target(namespace, "").foreign(selection).await?);
-    problems.extend(missing_identities(&target.side, selection).await?);
+    problems.extend(missing(target, selection).await?);
     Ok(problems)
 }
 

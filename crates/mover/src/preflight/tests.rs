@@ -84,3 +84,27 @@ fn identities_of_the_whole_cluster_are_found() {
         ["prod"]
     );
 }
+
+#[test]
+fn the_classes_of_other_namespaces_are_found_in_both_versions() {
+    let of = |name: &str, topology: Value| {
+        let mut more = ready();
+        more["spec"] = json!({"topology": topology});
+        object("Cluster", name, &[], more)
+    };
+    let selection = select(vec![
+        of(
+            "a",
+            json!({"classRef": {"name": "small", "namespace": "classes"}}),
+        ),
+        of("b", json!({"class": "large", "classNamespace": "classes"})),
+        of("c", json!({"classRef": {"name": "here"}})),
+        of(
+            "d",
+            json!({"classRef": {"name": "same", "namespace": "default"}}),
+        ),
+    ]);
+    let class = |name: &str| ("classes".to_owned(), name.to_owned());
+    let wanted = BTreeSet::from([class("large"), class("small")]);
+    assert_eq!(shared_classes(&selection), wanted);
+}

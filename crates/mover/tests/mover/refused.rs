@@ -1,8 +1,9 @@
 //! Moves that do not begin.
 
-use api::k8s_openapi::api::core::v1::Secret;
+use api::core::v1beta2::ClusterClass;
+use api::k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::Api;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, PostParams};
 use serde_json::json;
 use testbed::{Fuse, Management};
 
@@ -147,4 +148,49 @@ async fn an_empty_move_names_the_namespaces_with_clusters_and_a_target_without_t
     let maps: Api<api::k8s_openapi::api::core::v1::ConfigMap> =
         Api::default_namespaced(source.client.clone());
     assert!(maps.get_opt("ferrostack-move").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_class_of_another_namespace_must_be_in_the_target_already() {
+    let (source, target) = (
+        Management::open(api::crds::all()).await,
+        Management::open(api::crds::all()).await,
+    );
+    let cluster = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "team"},
+        "spec": {"topology": {"classRef": {"name": "small", "namespace": "classes"}, "version": "v1.34.2",
+            "controlPlane": {"replicas": 1}}}});
+    source.create(cluster).await;
+    let options = options();
+    let problems = || async {
+        let preview = mover::preview(&source.client, Some(&target.client), &options);
+        let mut problems = preview.await.unwrap().problems;
+        problems.retain(|problem| problem.contains("ClusterClass"));
+        problems
+    };
+    let missing = "ClusterClass classes/small is of another namespace and does not move, and the target has none: create it there first";
+    assert_eq!(problems().await, [missing]);
+    let refused = mover::to_cluster(&source.client, &target.client, &options, &|_| {}).await;
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains(missing), "{error}");
+
+    let template = |kind: &str, group: &str| json!({"templateRef": {"apiVersion": format!("{group}.cluster.x-k8s.io/v1beta2"), "kind": kind, "name": "small"}});
+    let namespace = json!({"metadata": {"name": "classes"}});
+    Api::<Namespace>::all(target.client.clone())
+        .create(
+            &PostParams::default(),
+            &serde_json::from_value(namespace).unwrap(),
+        )
+        .await
+        .unwrap();
+    let class = json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "ClusterClass", "metadata": {"name": "small"},
+        "spec": {"infrastructure": template("OpenStackClusterTemplate", "infrastructure"),
+            "controlPlane": template("KubeadmControlPlaneTemplate", "controlplane")}});
+    Api::<ClusterClass>::namespaced(target.client.clone(), "classes")
+        .create(
+            &PostParams::default(),
+            &serde_json::from_value(class).unwrap(),
+        )
+        .await
+        .unwrap();
+    assert_eq!(problems().await, [""; 0]);
 }
