@@ -2,7 +2,9 @@
 //!
 //! ```text
 //!   provider_id   the server id of a Node
+//!   names         the names of servers and nodes (pure)
 //!   facts         the server in the shared lists
+//!   hosts         the host names that the shared lists lack
 //!   addresses     the addresses of the server, in the order of the Go manager
 //!   plan          the desired state of the Node (pure)
 //!   absence       missing servers, confirmed by two lists
@@ -13,6 +15,8 @@
 pub(crate) mod absence;
 mod addresses;
 mod facts;
+pub(crate) mod hosts;
+pub(crate) mod names;
 mod plan;
 pub(crate) mod provider_id;
 
@@ -20,7 +24,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::k8s_openapi::api::core::v1::Node;
-use api::k8s_openapi::jiff::Timestamp;
 use kube::api::{DeleteParams, Preconditions};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::Store;
@@ -28,6 +31,7 @@ use kube::{Api, ResourceExt};
 
 use self::absence::{Absences, Verdict};
 use self::facts::{Facts, Lookup};
+use self::hosts::Hosts;
 use crate::context::{Context, Error};
 
 pub(crate) use self::addresses::INTERNAL;
@@ -45,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
     pub(crate) absences: Absences,
+    pub(crate) hosts: Hosts,
 }
 
 pub(crate) async fn reconcile(node: Arc<Node>, shared: Arc<Shared>) -> Result<Action, Error> {
@@ -111,29 +116,32 @@ async fn store(node: &Node, wanted: &Node, ctx: &Context) -> Result<(), Error> {
     Ok(())
 }
 
-/// Deletes a Node without a server if it is not ready, once it is confirmed that the server is deleted.
+/// Says of a Node whose server is missing that it waits, or deletes it if it is not ready, once it is confirmed that the
+/// server in its providerID is deleted.
 async fn absent(node: &Node, shared: &Shared) -> Result<Action, Error> {
     let (ctx, period) = (&shared.ctx, shared.ctx.options.node_monitor_period);
-    if plan::is_ready(node) || !ctx.options.controllers.node_lifecycle {
+    let controllers = ctx.options.controllers;
+    let waits = plan::is_uninitialized(node) && controllers.node;
+    let is_lost = !plan::is_ready(node) && controllers.node_lifecycle;
+    if !(waits || is_lost) {
         shared.absences.forget(node);
-        let waits = plan::is_uninitialized(node) && ctx.options.controllers.node;
-        return match waits {
-            // The list may be a second old, and the server younger.
-            true if is_new(node, Timestamp::now()) => Ok(Action::requeue(SOON)),
-            true => unfound(node, ctx).await,
-            false => Ok(Action::requeue(ctx.options.node_status_update_frequency)),
-        };
+        return Ok(Action::requeue(ctx.options.node_status_update_frequency));
     }
     match shared.absences.confirm(node, Instant::now(), period) {
+        // The list may be a second old, and the server younger.
+        Verdict::LookAgain(after) if waits => Ok(Action::requeue(after.min(SOON))),
         Verdict::LookAgain(after) => Ok(Action::requeue(after)),
-        Verdict::Confirmed => match facts::is_certainly_gone(node, shared).await? {
-            Ok(()) => delete(node, ctx).await,
-            Err(doubt) => rejected(node, ctx, "DeletionInDoubt", doubt).await,
-        },
+        Verdict::Confirmed if is_lost && plan::has_provider_id(node) => {
+            match facts::is_certainly_gone(node, shared).await? {
+                Ok(()) => delete(node, ctx).await,
+                Err(doubt) => rejected(node, ctx, "DeletionInDoubt", doubt).await,
+            }
+        }
+        Verdict::Confirmed => unfound(node, ctx).await,
     }
 }
 
-/// Emits an event about a Node that waits for its server, which may be one of another project.
+/// Emits an event about a Node without a server, which may be one of another project or have another name.
 async fn unfound(node: &Node, ctx: &Context) -> Result<Action, Error> {
     let (recorder, note) = (&ctx.recorder, plan::unfound(node));
     recorder.warning(node, "ServerNotFound", "Sync", note).await;

@@ -303,6 +303,7 @@ async fn nodes(
         ctx,
         nodes: store,
         absences: Absences::default(),
+        hosts: Default::default(),
     });
     controller::run(controller, node::reconcile, shared, settings).await;
 }

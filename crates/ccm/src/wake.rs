@@ -4,7 +4,7 @@
 mod tests;
 pub(crate) mod watched;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
@@ -18,6 +18,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::watch;
 
 use crate::node::ProviderId;
+use crate::node::names;
 use crate::service::{self, identity::Identity, vip::Family};
 
 /// The Nodes whose servers or ports changed.
@@ -30,15 +31,8 @@ pub(crate) fn nodes(
         let Some(changes) = batch else {
             return stream::iter(references(nodes.iter()));
         };
-        let servers: BTreeSet<&str> = changes.iter().flat_map(servers_of).collect();
-        if servers.is_empty() {
-            return stream::iter(Vec::new());
-        }
-        let by_key: HashMap<String, &Arc<Node>> =
-            nodes.iter().map(|node| (key(node), node)).collect();
-        let concerned = servers
-            .iter()
-            .filter_map(|server| by_key.get(*server).copied());
+        let servers = Servers::of(&changes);
+        let concerned = nodes.iter().filter(|node| servers.concern(node));
         stream::iter(references(concerned))
     })
 }
@@ -47,24 +41,38 @@ fn references<'a>(nodes: impl Iterator<Item = &'a Arc<Node>>) -> Vec<ObjectRef<N
     nodes.map(|node| ObjectRef::from_obj(&**node)).collect()
 }
 
-/// The index key of a Node: the id of its server, or its name.
-fn key(node: &Node) -> String {
-    let id = node
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.provider_id.as_deref());
-    match id.map(ProviderId::parse) {
-        Some(Ok(id)) => id.server,
-        _ => node.name_any(),
-    }
+/// The servers of changes.
+#[derive(Debug, Default)]
+struct Servers<'a> {
+    ids: BTreeSet<&'a str>,
+    /// What nodes with their names begin with.
+    names: BTreeSet<String>,
 }
 
-/// The index keys of the Nodes to reconcile after a change.
-fn servers_of(change: &Change) -> Vec<&str> {
-    match change.kind {
-        Kind::Servers => vec![&change.id, &change.name],
-        Kind::Ports => change.parent.as_deref().into_iter().collect(),
-        _ => Vec::new(),
+impl<'a> Servers<'a> {
+    fn of(changes: &'a [Change]) -> Self {
+        let mut all = Self::default();
+        for change in changes {
+            match change.kind {
+                Kind::Servers => {
+                    all.ids.insert(&change.id);
+                    all.names.extend(names::beginnings(&change.name));
+                }
+                Kind::Ports => all.ids.extend(change.parent.as_deref()),
+                _ => {}
+            }
+        }
+        all
+    }
+
+    /// Whether a Node may be that of one of the servers: by its id, or by its name while the Node names none.
+    fn concern(&self, node: &Node) -> bool {
+        let id = node.spec.as_ref();
+        let id = id.and_then(|spec| spec.provider_id.as_deref());
+        match id.map(ProviderId::parse) {
+            Some(Ok(id)) => self.ids.contains(id.server.as_str()),
+            _ => self.names.contains(&names::beginning(&node.name_any())),
+        }
     }
 }
 

@@ -4,6 +4,8 @@ mod catalog;
 mod hosted;
 mod server;
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -26,6 +28,9 @@ const SERVERS: &str = "2.60";
 const VOLUME_TYPE: &str = "2.67";
 /// `soft-affinity` policies are listed from 2.15 on; 2.64 would rename `policies`.
 const SERVER_GROUPS: &str = "2.15";
+
+/// All users see the host names of their servers.
+const HOST_NAMES: &str = "2.90";
 
 /// The filter of a list of servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,6 +66,24 @@ impl Compute {
             call = call.query("tags", query.tags.join(","));
         }
         self.session.list(call, "servers").await
+    }
+
+    /// The host names of the project's servers by the id of the server; none from a Nova older than Xena (2021), which
+    /// shows them to administrators alone.
+    ///
+    /// # Errors
+    /// Those of the request, and of the one for the versions.
+    pub async fn host_names(&self) -> Result<BTreeMap<String, String>> {
+        let versions = self.session.versions(Service::Compute).await?;
+        if !versions.has(2, 90) {
+            return Ok(BTreeMap::new());
+        }
+        let call = Call::list(Service::Compute, "/servers/detail", &[]).microversion(HOST_NAMES);
+        let servers: Vec<Server> = self.session.list(call, "servers").await?;
+        let names = servers
+            .into_iter()
+            .map(|server| (server.id, server.hostname));
+        Ok(names.collect())
     }
 
     /// One server.

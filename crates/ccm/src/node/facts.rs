@@ -11,6 +11,7 @@ use openstack::{Cloud, Kind, View};
 
 use super::Shared;
 use super::addresses::{self, Subport};
+use super::names::{self, HostNames};
 use super::plan::{self, Instance};
 use super::provider_id::ProviderId;
 use crate::context::Error;
@@ -49,7 +50,14 @@ impl Facts {
     pub(crate) async fn fetch(node: &Node, shared: &Shared) -> Result<Self, Error> {
         let settings = shared.ctx.settings();
         let cloud = shared.ctx.cloud(&settings).await?;
-        let known = Self::at_age(node, shared, &settings, &cloud, AT_REST).await?;
+        let unknown = HostNames::new();
+        let look = Look {
+            node,
+            shared,
+            settings: &settings,
+            cloud: &cloud,
+        };
+        let known = look.at_age(&unknown, AT_REST).await?;
         let is_found = matches!(known.lookup, Lookup::Found(_) | Lookup::Elsewhere);
         let settled =
             is_found && known.is_complete && plan::is_ready(node) && !plan::is_uninitialized(node);
@@ -63,39 +71,12 @@ impl Facts {
             true => shared.ctx.options.node_monitor_period,
             false => FRESH.min(shared.ctx.options.node_monitor_period),
         };
-        Self::at_age(node, shared, &settings, &cloud, age).await
-    }
-
-    async fn at_age(
-        node: &Node,
-        shared: &Shared,
-        settings: &Settings,
-        cloud: &Cloud,
-        age: Duration,
-    ) -> Result<Self, Error> {
-        let reading = || Error::cloud("listing servers and their ports");
-        let mut kinds = vec![Kind::Servers, Kind::Ports];
-        let view = cloud.inventory.view(&kinds, age).await.map_err(reading())?;
-        if view.ports.iter().any(|port| port.device_owner == SUBPORT) {
-            kinds.extend([Kind::Trunks, Kind::Networks]);
+        let facts = look.at_age(&unknown, age).await?;
+        if facts.lookup != Lookup::Absent || plan::has_provider_id(node) {
+            return Ok(facts);
         }
-        let server = find(node, &view, settings.cloud.region.as_deref());
-        if let Ok(server) = &server
-            && !plan::is_label(&server.flavor.original_name)
-        {
-            kinds.push(Kind::Flavors);
-        }
-        let view = match kinds.len() {
-            2 => view,
-            _ => cloud.inventory.view(&kinds, age).await.map_err(reading())?,
-        };
-        Ok(match server {
-            Ok(server) => Self::of(&server, &view, settings, shared.ctx.options.regional),
-            Err(lookup) => Self {
-                lookup,
-                is_complete: true,
-            },
-        })
+        let hosts = shared.hosts.of(&cloud).await;
+        look.at_age(&hosts, AT_REST).await
     }
 
     fn of(server: &Server, view: &View, settings: &Settings, regional: bool) -> Self {
@@ -119,6 +100,78 @@ impl Facts {
             is_complete: !starting && !instance.addresses.is_empty(),
             lookup: Lookup::Found(Box::new(instance)),
         }
+    }
+}
+
+/// A Node and where its server is looked for.
+struct Look<'a> {
+    node: &'a Node,
+    shared: &'a Shared,
+    settings: &'a Settings,
+    cloud: &'a Cloud,
+}
+
+impl Look<'_> {
+    async fn at_age(&self, hosts: &HostNames, age: Duration) -> Result<Facts, Error> {
+        let (settings, cloud) = (self.settings, self.cloud);
+        let reading = || Error::cloud("listing servers and their ports");
+        let mut kinds = vec![Kind::Servers, Kind::Ports];
+        let view = cloud.inventory.view(&kinds, age).await.map_err(reading())?;
+        if view.ports.iter().any(|port| port.device_owner == SUBPORT) {
+            kinds.extend([Kind::Trunks, Kind::Networks]);
+        }
+        let server = self.find(&view, hosts);
+        if let Ok(server) = &server
+            && !plan::is_label(&server.flavor.original_name)
+        {
+            kinds.push(Kind::Flavors);
+        }
+        let view = match kinds.len() {
+            2 => view,
+            _ => cloud.inventory.view(&kinds, age).await.map_err(reading())?,
+        };
+        Ok(match server {
+            Ok(server) => {
+                let regional = self.shared.ctx.options.regional;
+                Facts::of(&server, &view, settings, regional)
+            }
+            Err(lookup) => Facts {
+                lookup,
+                is_complete: true,
+            },
+        })
+    }
+
+    /// The server of the Node: by its providerID, or by its name if it has none.
+    fn find(&self, view: &View, hosts: &HostNames) -> Result<Arc<Server>, Lookup> {
+        if let Some(text) = plan::provider_id(self.node) {
+            return of_id(text, view, self.settings.cloud.region.as_deref());
+        }
+        let name = self.node.name_any();
+        let found = names::servers(&name, view, hosts);
+        let server = match found.as_slice() {
+            [] => return Err(Lookup::Absent),
+            [server] => server,
+            several => return Err(Lookup::Unusable(plan::several(&name, several))),
+        };
+        match self.owner(server) {
+            None => Ok(Arc::clone(server)),
+            Some(other) => Err(Lookup::Unusable(plan::of_another(&name, server, &other))),
+        }
+    }
+
+    /// The other Node that names a server.
+    fn owner(&self, server: &Server) -> Option<String> {
+        let others = self.shared.nodes.state();
+        let names = |other: &Arc<Node>| {
+            let id = plan::provider_id(other).map(ProviderId::parse);
+            id.is_some_and(|id| id.is_ok_and(|id| id.server == server.id))
+        };
+        let name = self.node.name_any();
+        let mut owners = others.iter().filter(|other| other.name_any() != name);
+        owners
+            .find(|other| names(other))
+            .map(|other| other.name_any())
     }
 }
 
@@ -150,35 +203,18 @@ fn instance_type(server: &Server, view: &View) -> String {
     plan::sanitised(id)
 }
 
-/// The server of a Node: by its providerID, or by its name if it has none.
-fn find(node: &Node, view: &View, region: Option<&str>) -> Result<Arc<Server>, Lookup> {
-    let provider_id = node
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.provider_id.as_deref());
-    match provider_id.filter(|id| !id.is_empty()) {
-        Some(text) => {
-            let id = ProviderId::parse(text).map_err(Lookup::Unusable)?;
-            if id.region.is_some() && id.region.as_deref() != region {
-                return Err(Lookup::Elsewhere);
-            }
-            view.servers.get(&id.server).cloned().ok_or(Lookup::Absent)
-        }
-        None => match view.servers.named(&node.name_any()) {
-            [] => Err(Lookup::Absent),
-            [server] => Ok(Arc::clone(server)),
-            several => Err(Lookup::Unusable(format!(
-                "{} servers of this project are called {}: rename or delete all but one, or start the kubelet with \
-                 --provider-id=openstack:///SERVER-ID",
-                several.len(),
-                node.name_any()
-            ))),
-        },
+/// The server in the providerID of a Node.
+fn of_id(text: &str, view: &View, region: Option<&str>) -> Result<Arc<Server>, Lookup> {
+    let id = ProviderId::parse(text).map_err(Lookup::Unusable)?;
+    if id.region.is_some() && id.region.as_deref() != region {
+        return Err(Lookup::Elsewhere);
     }
+    view.servers.get(&id.server).cloned().ok_or(Lookup::Absent)
 }
 
-/// Checks that the server of a Node is deleted: the list must be that of the cluster's project, which the server of
-/// another Node proves, and Nova must not find the server by the id in providerID, if there is one.
+/// Checks that the server of a Node is deleted: the Node must name it by its id, since a name is a guess; the list must be
+/// that of the cluster's project, which the server in the providerID of another Node proves; and Nova must not find the
+/// server by its id.
 ///
 /// The outer error is that of a request, after which nothing is known. The inner one is why the deletion is in doubt.
 pub(crate) async fn is_certainly_gone(
@@ -189,9 +225,15 @@ pub(crate) async fn is_certainly_gone(
     let cloud = shared.ctx.cloud(&settings).await?;
     let view = cloud.inventory.known();
     let region = settings.cloud.region.as_deref();
+    let Some(id) = plan::provider_id(node).and_then(|text| ProviderId::parse(text).ok()) else {
+        return Ok(Err(plan::unfound(node)));
+    };
     let others = shared.nodes.state();
-    let has_server =
-        |other: &Arc<Node>| other.uid() != node.uid() && find(other, &view, region).is_ok();
+    // A name proves nothing: another project may have a server with it.
+    let has_server = |other: &Arc<Node>| {
+        let named = plan::provider_id(other);
+        other.uid() != node.uid() && named.is_some_and(|id| of_id(id, &view, region).is_ok())
+    };
     if !others.iter().any(has_server) {
         return Ok(Err(
             "this node has no server in the cloud, but neither has any other node of the cluster: the Node is kept, since \
@@ -199,16 +241,6 @@ pub(crate) async fn is_certainly_gone(
                 .to_owned(),
         ));
     }
-    let provider_id = node
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.provider_id.as_deref());
-    let Some(Ok(id)) = provider_id
-        .filter(|id| !id.is_empty())
-        .map(ProviderId::parse)
-    else {
-        return Ok(Ok(()));
-    };
     match cloud.session.compute().server(&id.server).await {
         Err(error) if error.is_absent() => Ok(Ok(())),
         Err(error) => Err(Error::cloud("asking for the server of the Node")(error)),

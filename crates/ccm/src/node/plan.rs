@@ -1,10 +1,12 @@
 //! The desired state of a Node, depending on its server. Pure functions.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::{Node, NodeAddress, Taint};
 use api::k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
+use openstack::compute::Server;
 
 use super::addresses;
 
@@ -53,22 +55,66 @@ pub(crate) fn is_new(node: &Node, now: Timestamp) -> bool {
     registered.is_some_and(|at| now.duration_since(at.0).as_secs() < 60)
 }
 
-/// What a Node waits for whose server is not among those of the project.
+/// `spec.providerID`, unless it is empty.
+pub(crate) fn provider_id(node: &Node) -> Option<&str> {
+    let id = node.spec.as_ref()?.provider_id.as_deref();
+    id.filter(|id| !id.is_empty())
+}
+
+pub(crate) fn has_provider_id(node: &Node) -> bool {
+    provider_id(node).is_some()
+}
+
+/// What is said of a Node whose server is not among those of the project.
 pub(crate) fn unfound(node: &Node) -> String {
-    let id = node
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.provider_id.as_ref());
-    let (what, advice) = match id {
-        Some(id) => (format!("with the providerID {id}"), ""),
+    let (what, advice) = match provider_id(node) {
+        Some(id) => (format!("with the providerID {id}"), String::new()),
         None => (
-            format!("of the name {}", node.name_any()),
-            ", or give the server the name of the node",
+            format!("of the name {}, nor with that host name", node.name_any()),
+            format!(", or give the server the name of the node, or {START_WITH_ID}"),
         ),
     };
+    let effect = match (is_uninitialized(node), has_provider_id(node)) {
+        (true, _) => "so that the node is not initialised",
+        (false, true) => "and the Node is kept",
+        (false, false) => {
+            "and the Node is kept, since no providerID proves that its server is gone: delete it if that is so"
+        }
+    };
     format!(
-        "the project in cloud.conf has no server {what}, so that the node is not initialised: use credentials of the \
-         server's project{advice}"
+        "the project in cloud.conf has no server {what}, {effect}; if there is one, use credentials of its project{advice}"
+    )
+}
+
+/// How a kubelet names its server.
+const START_WITH_ID: &str = "start the kubelet with --provider-id=openstack:///SERVER-ID";
+
+/// What is said of a Node whose name is that of several servers.
+pub(crate) fn several(name: &str, servers: &[Arc<Server>]) -> String {
+    let known = servers.iter().take(MOST_NAMED);
+    let known: Vec<_> = known
+        .map(|server| format!("{} ({})", server.name, server.id))
+        .collect();
+    let more = match servers.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{} servers of this project are called {name}: {}{more}: rename or delete all but one, or {START_WITH_ID}",
+        servers.len(),
+        known.join(", "),
+    )
+}
+
+/// The most servers that an event names.
+const MOST_NAMED: usize = 3;
+
+/// What is said of a Node whose name is that of the server of another Node.
+pub(crate) fn of_another(name: &str, server: &Server, other: &str) -> String {
+    format!(
+        "the server {} ({}) would be that of node {name} by its name, but it is that of Node {other}, which has its id in \
+         spec.providerID: delete Node {other} if the kubelet has another name now, or {START_WITH_ID}",
+        server.name, server.id
     )
 }
 
@@ -99,7 +145,7 @@ pub(crate) fn initialised(node: &Node, instance: &Instance) -> Result<Node, Stri
         status.addresses = Some(wanted);
     }
     let spec = after.spec.get_or_insert_default();
-    if spec.provider_id.as_deref().unwrap_or_default().is_empty() {
+    if !has_provider_id(node) {
         spec.provider_id = Some(instance.provider_id.clone());
     }
     if let Some(taints) = &mut spec.taints {

@@ -155,22 +155,94 @@ async fn a_node_is_deleted_when_its_server_is_gone_and_never_while_it_is_ready()
     world.nodes().get("worker-2").await.unwrap();
 }
 
-/// The Go manager never deletes such a Node.
-#[tokio::test]
-async fn a_node_without_provider_id_is_deleted_when_no_server_has_its_name() {
-    let world = World::start("").await;
+/// A worker with its server, which proves that deletions are possible.
+async fn witness(world: &World) {
     world.server("witness").await;
     world.node("witness").await;
     world.node_where("witness", is_initialised).await;
+}
+
+#[tokio::test]
+async fn a_node_without_provider_id_is_never_deleted_and_its_event_says_what_is_missing() {
+    let world = World::start("").await;
+    witness(&world).await;
     world.node("nobody").await;
-    world.node_gone("nobody").await;
+    notes(
+        &world,
+        "nobody",
+        "ServerNotFound",
+        "no server of the name nobody",
+    )
+    .await;
+    let lists = world.requests()["GET compute /v2.1/servers/detail"];
+    eventually("further looks", || async {
+        let further = world.requests()["GET compute /v2.1/servers/detail"];
+        (further > lists + 10)
+            .then_some(())
+            .ok_or_else(|| further.to_string())
+    })
+    .await;
+    world.nodes().get("nobody").await.unwrap();
+    assert_eq!(world.count_events("nobody", "DeletingNode").await, 0);
+}
+
+#[tokio::test]
+async fn a_node_is_initialised_by_the_host_name_that_nova_gives_to_its_server() {
+    let world = World::start("").await;
+    witness(&world).await;
+    for (server, node) in [
+        ("K8S-Node-1", "k8s-node-1"),
+        ("db_1", "db-1.novalocal"),
+        ("web.example.com", "web"),
+        ("api.example.com", "api-example-com"),
+    ] {
+        let id = world.server(server).await;
+        world.node(node).await;
+        let found = world.node_where(node, is_initialised).await;
+        assert_eq!(provider_id(&found), format!("openstack:///{id}"));
+    }
+}
+
+#[tokio::test]
+async fn a_node_is_initialised_by_the_host_name_that_was_chosen_for_its_server() {
+    let world = World::start("").await;
+    witness(&world).await;
+    let id = world
+        .server_with("Database", json!({"hostname": "db-7"}))
+        .await;
+    world.node("db-7").await;
+    let found = world.node_where("db-7", is_initialised).await;
+    assert_eq!(provider_id(&found), format!("openstack:///{id}"));
+}
+
+#[tokio::test]
+async fn a_server_that_a_node_names_by_its_id_is_of_no_other_node() {
+    let world = World::start("").await;
+    world.server("Worker-1").await;
+    world.node("worker-1.example.com").await;
+    world
+        .node_where("worker-1.example.com", is_initialised)
+        .await;
+    world.node("worker-1").await;
+    let words = "it is that of Node worker-1.example.com";
+    notes(&world, "worker-1", "ServerNotFound", words).await;
+    assert!(!is_initialised(
+        &world.nodes().get("worker-1").await.unwrap()
+    ));
 }
 
 #[tokio::test]
 async fn no_node_is_deleted_when_the_cloud_knows_none_of_the_cluster() {
     let world = World::start("").await;
-    world.node("worker-1").await;
-    world.node("worker-2").await;
+    for name in ["worker-1", "worker-2"] {
+        world.node(name).await;
+        let patch = Patch::Merge(json!({"spec": {"providerID": format!("openstack:///{name}")}}));
+        let nodes = world.nodes();
+        nodes
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
     let words = "cloud.conf may be those of another project";
     notes(&world, "worker-1", "DeletionInDoubt", words).await;
     world.nodes().get("worker-1").await.unwrap();

@@ -344,11 +344,16 @@ impl World {
         } else {
             body.to_string()
         };
+        // Host names can be chosen from 2.90 on.
+        let version = match body["server"]["hostname"].is_string() {
+            true => "compute 2.90",
+            false => "compute 2.60",
+        };
         let request = http::Request::builder()
             .method(method)
             .uri(format!("{URL}{path}"))
             .header("content-type", "application/json")
-            .header("openstack-api-version", "compute 2.60")
+            .header("openstack-api-version", version)
             .header("x-auth-token", token)
             .body(bytes::Bytes::from(text))
             .unwrap();

@@ -17,6 +17,12 @@ pub struct Server {
     pub id: String,
     /// Name; not unique.
     pub name: String,
+    /// The host name of the guest, which Nova returns to administrators; empty for others.
+    #[serde(
+        rename = "OS-EXT-SRV-ATTR:hostname",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub hostname: String,
     /// `BUILD`, `ACTIVE`, `ERROR`, `SHUTOFF`, `DELETED`, ...
     pub status: String,
     /// What Nova is doing with it at the moment, for example `deleting`.

@@ -1,0 +1,95 @@
+//! The names of servers and nodes, as Nova and kubelets make them. Pure functions.
+//!
+//! A kubelet takes the host name of its guest, in lower case. That is the one that Nova gave to the guest: made from the
+//! name of the server, or chosen at its creation. Guests add a domain, or leave it out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use openstack::View;
+use openstack::compute::Server;
+
+#[cfg(test)]
+mod tests;
+
+/// The longest name of a host.
+const LONGEST: usize = 63;
+
+/// Host names by the id of the server, for users to whom the list of servers does not show them.
+pub(crate) type HostNames = BTreeMap<String, String>;
+
+/// How the name of a server is that of a Node, the best one first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fit {
+    Same,
+    /// The host name that Nova has or makes, or the same name but for capital letters.
+    Host,
+    /// One of them has a domain, and the other one has none.
+    Short,
+}
+
+/// The servers whose name fits that of a Node best; several are a matter for the user.
+pub(crate) fn servers(node: &str, view: &View, hosts: &HostNames) -> Vec<Arc<Server>> {
+    let same = view.servers.named(node);
+    if !same.is_empty() {
+        return same.to_vec();
+    }
+    let fitting = view.servers.iter().filter_map(|server| {
+        let host = hosts.get(&server.id).unwrap_or(&server.hostname);
+        Some((fit(node, &server.name, host)?, server))
+    });
+    let fitting: Vec<_> = fitting.collect();
+    let best = fitting.iter().map(|(fit, _)| *fit).min();
+    let best = fitting.iter().filter(|(fit, _)| Some(*fit) == best);
+    best.map(|(_, server)| Arc::clone(server)).collect()
+}
+
+/// How a Node has the name of a server, or its host name, which is empty if it is not known.
+pub(crate) fn fit(node: &str, name: &str, host: &str) -> Option<Fit> {
+    if node == name {
+        return Some(Fit::Same);
+    }
+    let made = [made(name, '-'), made(name, '.')];
+    let names = [name, host, &made[0], &made[1]];
+    let mut known = names.into_iter().filter(|name| !name.is_empty());
+    if known.clone().any(|name| node.eq_ignore_ascii_case(name)) {
+        return Some(Fit::Host);
+    }
+    known
+        .any(|name| is_short_of(node, name) || is_short_of(name, node))
+        .then_some(Fit::Short)
+}
+
+/// A name without its domain: nodes and servers without a common one have nothing to do with each other.
+pub(crate) fn beginning(name: &str) -> String {
+    let (first, _) = name.split_once('.').unwrap_or((name, ""));
+    first.to_ascii_lowercase()
+}
+
+/// What the names of nodes begin with that have the name of a server.
+pub(crate) fn beginnings(server: &str) -> [String; 3] {
+    [
+        beginning(server),
+        beginning(&made(server, '-')),
+        beginning(&made(server, '.')),
+    ]
+}
+
+/// Whether a name without a domain is the first part of one that has a domain.
+fn is_short_of(short: &str, long: &str) -> bool {
+    let first = long.split_once('.').map(|(first, _)| first);
+    first.is_some_and(|first| first.eq_ignore_ascii_case(short))
+}
+
+/// The host name that Nova makes from the name of a server. Newer ones make a `dot` a hyphen, too.
+fn made(name: &str, dot: char) -> String {
+    let kept = name.chars().filter_map(|c| match c {
+        '.' => Some(dot),
+        ' ' | '_' => Some('-'),
+        '-' => Some(c),
+        c => c.is_ascii_alphanumeric().then(|| c.to_ascii_lowercase()),
+    });
+    let kept: String = kept.collect();
+    let trimmed = kept.trim_matches(['-', '.']);
+    trimmed.chars().take(LONGEST).collect()
+}
