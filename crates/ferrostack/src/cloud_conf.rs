@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::cli::{GenerateCloudConf, Output};
 use crate::environment::Environment;
+use crate::output;
 use crate::up;
 
 /// The findings about a file, and whether it can be used.
@@ -57,7 +58,7 @@ fn render(
 ) -> anyhow::Result<String> {
     if output == Output::Json {
         let document = json!({"file": file, "usable": usable, "findings": findings});
-        return Ok(format!("{}\n", serde_json::to_string_pretty(&document)?));
+        return Ok(output::json(&document)?);
     }
     let mut text = String::new();
     for finding in findings {

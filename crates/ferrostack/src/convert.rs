@@ -34,7 +34,7 @@ pub(crate) async fn run(
         note(line);
     }
     match &args.output {
-        Some(file) => output::write(environment, file, &converted.text),
+        Some(file) => output::file::write(environment, file, &converted.text),
         None => print(&converted.text),
     }
 }

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{OpenStackConfig, Output};
 use crate::manifest::{self, Lines};
+use crate::output;
 
 pub(crate) use self::delete::delete;
 pub(crate) use self::login::clouds_yaml;
@@ -162,7 +163,7 @@ fn document(
         "services": all,
         "warnings": findings,
     });
-    Ok(format!("{}\n", serde_json::to_string_pretty(&document)?))
+    Ok(output::json(&document)?)
 }
 
 fn options(config: &Config) -> Vec<Value> {

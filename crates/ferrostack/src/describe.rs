@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{Color, DescribeCluster, Listing};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::{self, CLEAR};
 use crate::snapshot::follow::Wanted;
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree::conditions::{self, Selector};
@@ -125,7 +126,7 @@ fn only<'a>(
 /// One of several outputs: on a terminal it replaces the previous one.
 fn framed(output: Listing, terminal: bool, text: &str) -> String {
     match output {
-        Listing::Text | Listing::Wide if terminal => format!("\x1b[H\x1b[2J{text}"),
+        Listing::Text | Listing::Wide if terminal => format!("{CLEAR}{text}"),
         Listing::Text | Listing::Wide => format!("{text}\n"),
         Listing::Yaml => format!("---\n{text}"),
         Listing::Json => text.to_owned(),
@@ -149,8 +150,8 @@ fn text(
     Ok(Some(match args.output {
         Listing::Text => tree::table(&trees, now, Layout::of(environment), colors),
         Listing::Wide => tree::table(&trees, now, Layout::Wide, colors),
-        Listing::Json if list => serde_json::to_string_pretty(&trees)? + "\n",
-        Listing::Json => serde_json::to_string_pretty(first)? + "\n",
+        Listing::Json if list => output::json(&trees)?,
+        Listing::Json => output::json(first)?,
         Listing::Yaml if list => serde_saphyr::to_string(&trees)?,
         Listing::Yaml => serde_saphyr::to_string(first)?,
     }))

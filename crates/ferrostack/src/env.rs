@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::cli::{Env, Output};
 use crate::connect::quoted_text;
 use crate::environment::Environment;
+use crate::output;
 use crate::up::cloud;
 
 /// Where the manifests of the cloud controller manager mount the CA, as the original `env.rc` has it.
@@ -27,8 +28,7 @@ pub(crate) fn text(args: &Env, environment: &Environment) -> anyhow::Result<Secr
     let conf = STANDARD.encode(conf.text.expose_secret());
     variables.insert("OPENSTACK_CLOUD_PROVIDER_CONF_B64".to_owned(), conf);
     if args.output.output == Output::Json {
-        let text = serde_json::to_string_pretty(&variables)?;
-        return Ok(format!("{text}\n").into());
+        return Ok(output::json(&variables)?.into());
     }
     let mut text = String::new();
     for (name, value) in &variables {

@@ -49,7 +49,7 @@ pub(crate) async fn cluster(
     }
     let text = finish(args, &source)?;
     match &args.write_to {
-        Some(file) => output::write(environment, file, &text),
+        Some(file) => output::file::write(environment, file, &text),
         None => print(&text),
     }
 }
@@ -87,10 +87,7 @@ fn finish(args: &GenerateCluster, source: &Source) -> anyhow::Result<String> {
 fn variables(source: &Source, output: Output) -> anyhow::Result<String> {
     match output {
         Output::Text => Ok(source.list_variables()),
-        Output::Json => Ok(format!(
-            "{}\n",
-            serde_json::to_string_pretty(&source.variables())?
-        )),
+        Output::Json => Ok(output::json(&source.variables())?),
     }
 }
 

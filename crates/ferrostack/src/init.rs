@@ -18,6 +18,7 @@ use crate::generate::check_namespace;
 use crate::manager::subset::Subset;
 use crate::manager::{installed, manifests};
 use crate::manifest;
+use crate::output;
 use crate::snapshot::counted;
 
 /// How often the Deployment of the managers is looked at.
@@ -149,7 +150,7 @@ fn images(image: Option<&str>, output: Output) -> String {
     let image = image.unwrap_or(manifests::IMAGE);
     match output {
         Output::Text => format!("{image}\n"),
-        Output::Json => format!("{:#}\n", serde_json::json!([image])),
+        Output::Json => output::json_document(&serde_json::json!([image])),
     }
 }
 

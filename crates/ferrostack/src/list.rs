@@ -12,6 +12,7 @@ use crate::cli::{GetClusters, Listing};
 use crate::connect;
 use crate::describe;
 use crate::environment::Environment;
+use crate::output;
 use crate::readiness::cause;
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree::fit::fit;
@@ -86,7 +87,7 @@ fn text(
         }),
         Listing::Text => Ok(table(snapshot, &clusters, now, Layout::of(environment))),
         Listing::Wide => Ok(table(snapshot, &clusters, now, Layout::Wide)),
-        Listing::Json => Ok(serde_json::to_string_pretty(&list(&clusters))? + "\n"),
+        Listing::Json => Ok(output::json(&list(&clusters))?),
         Listing::Yaml => Ok(serde_saphyr::to_string(&list(&clusters))?),
     }
 }
@@ -139,7 +140,7 @@ fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, layout: Layout
             }
             _ => String::new(),
         };
-        rows.push([
+        rows.push(output::cells([
             cluster.namespace().to_owned(),
             cluster.name().to_owned(),
             text("/status/phase"),
@@ -155,7 +156,7 @@ fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, layout: Layout
             cause(snapshot, cluster)
                 .map(|cause| cause.text)
                 .unwrap_or_default(),
-        ]);
+        ]));
     }
     if layout != Layout::Wide {
         for row in &mut rows {

@@ -1,11 +1,11 @@
 //! The log on standard error.
 
-use std::io;
-
 use tracing::{Level, Metadata};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, filter, fmt};
+
+use crate::output::{self, Log};
 
 /// Targets of libraries, and the most of them that is logged, whatever the filter of the user says. They log the bytes, the
 /// headers or the bodies that they pass on, with passwords and tokens among them; kube's warnings quote whole answers, and
@@ -31,11 +31,11 @@ pub(crate) fn set_up(directives: &str, json: bool) -> anyhow::Result<()> {
     let asked = EnvFilter::try_new(directives)
         .map_err(|source| anyhow::anyhow!("--log `{directives}`: {source}"))?;
     let capped = filter::filter_fn(is_logged);
-    let ansi = io::IsTerminal::is_terminal(&io::stderr());
-    let lines = fmt::layer().with_ansi(ansi).with_writer(io::stderr);
-    let lines = match json {
-        true => lines.json().boxed(),
-        false => lines.boxed(),
+    let colored = output::has_colored_log();
+    let lines = match (json, colored) {
+        (true, _) => fmt::layer().json().with_writer(Log::Json).boxed(),
+        (false, true) => fmt::layer().with_writer(Log::Colored).boxed(),
+        (false, false) => fmt::layer().with_ansi(false).with_writer(Log::Text).boxed(),
     };
     let log = tracing_subscriber::registry().with(lines.with_filter(capped).with_filter(asked));
     Ok(log.try_init()?)

@@ -47,7 +47,6 @@ mod planning;
 mod readiness;
 mod repositories;
 mod rolling;
-mod screen;
 mod sentence;
 mod session;
 mod simulated;
@@ -63,7 +62,7 @@ mod why;
 // The allocator.
 use heap as _;
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use secrecy::ExposeSecret;
@@ -75,6 +74,7 @@ use crate::cli::{
 };
 use crate::environment::Environment;
 use crate::manager::subset::Subset;
+use crate::output::{print, print_document, print_painted, remark, say, warn};
 
 fn main() -> ExitCode {
     let cli = cli::parse(environment::arguments());
@@ -88,7 +88,7 @@ fn main() -> ExitCode {
         // The reader of our output has closed the pipe, which is not an error.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {}", message(&error));
+            output::fail(&message(&error));
             ExitCode::FAILURE
         }
     }
@@ -119,9 +119,9 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         Command::CloudConf(CloudConf::Generate(args)) => {
             let generated = cloud_conf::generate(&args, &environment)?;
             for note in &generated.notes {
-                let _ = writeln!(io::stderr(), "note: {note}");
+                remark(&format!("note: {note}"));
             }
-            print(generated.text.expose_secret())
+            print_document(generated.text.expose_secret())
         }
         Command::Generate(Generate::Manager {
             namespace,
@@ -138,7 +138,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
             let clouds = openstack_namespace.as_deref();
             let subset = Subset::new(providers.iter().map(|it| it.0), clouds.is_some());
             let image = image.as_deref();
-            print(&manager::manifests::render(
+            print_document(&manager::manifests::render(
                 &subset, &namespace, image, clouds,
             )?)
         }
@@ -146,26 +146,26 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
             generate::check_namespace(&args.namespace)?;
             let cloud = args.cloud.as_deref();
             let text = ccm::manifests::render(cloud, &args.namespace, &args.image, &environment)?;
-            print(text.expose_secret())
+            print_document(text.expose_secret())
         }
         Command::Generate(Generate::Yaml(args)) => {
-            print(&generate::yaml(&args, &environment).await?)
+            print_document(&generate::yaml(&args, &environment).await?)
         }
         Command::Generate(Generate::Cluster(args)) => {
-            generate::cluster(&args, &environment, print, remark).await
+            generate::cluster(&args, &environment, print_document, remark).await
         }
         Command::Describe(Describe::Cluster(args)) => {
-            describe::cluster(&args, &environment, stop_if(args.watch)?, print).await
+            describe::cluster(&args, &environment, stop_if(args.watch)?, print_painted).await
         }
         Command::Init(args) => init::run(&args, &environment, print, say).await,
-        Command::Convert(args) => convert::run(&args, &environment, print, remark).await,
+        Command::Convert(args) => convert::run(&args, &environment, print_document, remark).await,
         Command::Why(args) => print(&why::why(&args, &environment).await?),
         Command::Get(Get::Kubeconfig(args)) if args.merge => {
             say(&kubeconfig::merge(&args, &environment).await?);
             Ok(())
         }
         Command::Get(Get::Kubeconfig(args)) => {
-            print(&kubeconfig::of_workload(&args, &environment).await?.text)
+            print_document(&kubeconfig::of_workload(&args, &environment).await?.text)
         }
         Command::Get(Get::Clusters(args)) => {
             list::clusters(&args, &environment, stop_if(args.watch)?, print).await
@@ -176,7 +176,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         Command::Completion(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut cli::command(), "ferrostack", &mut script);
-            print(&String::from_utf8_lossy(&script))
+            print_document(&String::from_utf8_lossy(&script))
         }
         Command::Man(args) => print(&man::write(&args)?),
         Command::Version(args) => print(&version::text(&args, &environment).await?),
@@ -197,7 +197,9 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         Command::Config(ConfigCommand::Repositories(args)) => {
             print(&repositories::list(args.output))
         }
-        Command::Generate(Generate::Provider(args)) => repositories::generate(&args, print),
+        Command::Generate(Generate::Provider(args)) => {
+            repositories::generate(&args, print_document)
+        }
         Command::OpenStack(OpenStack::Up(args)) => {
             deploy::up(&args, &environment, stop_on_signal()?, say, warn).await
         }
@@ -210,7 +212,7 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         Command::OpenStack(OpenStack::Why(args)) => print(&deploy::why(&args, &environment).await?),
         Command::OpenStack(OpenStack::CloudsYaml(args)) => {
             let text = deploy::clouds_yaml(&args.cloud, &environment).await?;
-            print(text.expose_secret())
+            print_document(text.expose_secret())
         }
         Command::OpenStack(OpenStack::Delete(args)) => {
             deploy::delete(&args, &environment, stop_on_signal()?, say).await
@@ -218,11 +220,11 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
         Command::OpenStack(OpenStack::Config(args)) => {
             let printed = deploy::config(&args)?;
             for warning in &printed.warnings {
-                let _ = writeln!(io::stderr(), "warning: {warning}");
+                warn(warning);
             }
-            print(&printed.text)
+            print_document(&printed.text)
         }
-        Command::Env(args) => print(env::text(&args, &environment)?.expose_secret()),
+        Command::Env(args) => print_document(env::text(&args, &environment)?.expose_secret()),
         Command::Rollout(args) => rolling::run(&args, &environment, say).await,
         Command::Topology(Topology::Plan(args)) => {
             print(&planning::run(&args, &environment).await?)
@@ -290,26 +292,6 @@ fn stop_if(watches: bool) -> anyhow::Result<CancellationToken> {
         true => stop_on_signal(),
         false => Ok(CancellationToken::new()),
     }
-}
-
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
-}
-
-fn say(line: &str) {
-    // A closed pipe must not stop the work that the line reports.
-    let _ = writeln!(io::stdout().lock(), "{line}");
-}
-
-/// Prints a line on standard error, because standard output is the result.
-fn remark(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
-}
-
-fn warn(line: &str) {
-    remark(&format!("warning: {line}"));
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -11,6 +11,7 @@ use self::warnings::Warns;
 use crate::cli::{Move, Output};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output;
 use crate::snapshot::counted;
 
 /// The longest list of what stays in a text.
@@ -92,7 +93,7 @@ async fn preview(
 }
 
 fn json(report: &Report) -> anyhow::Result<String> {
-    Ok(serde_json::to_string_pretty(report)? + "\n")
+    Ok(output::json(report)?)
 }
 
 /// The result of a move.

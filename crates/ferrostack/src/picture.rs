@@ -1,5 +1,7 @@
 //! Rows of a tree as lines of a terminal: what fails is seen first, and what is ready is left out first.
 
+use api::printable;
+
 /// The width of names below which messages are shortened instead.
 const NARROWEST_NAME: usize = 22;
 
@@ -36,6 +38,11 @@ pub(crate) struct Row {
 
 /// These rows, in at most `height` lines of `width` characters.
 pub(crate) fn lines(mut rows: Vec<Row>, width: usize, height: usize) -> Vec<Line> {
+    for row in &mut rows {
+        for cell in [&mut row.name, &mut row.state, &mut row.message] {
+            *cell = printable::line(cell).into_owned();
+        }
+    }
     let (width, height) = (width.max(20), height.max(2));
     let left_out = (rows.len() > height).then(|| leave_out(&mut rows, height - 1));
     let room = height - usize::from(left_out.is_some());

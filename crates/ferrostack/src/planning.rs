@@ -19,6 +19,7 @@ use self::differences::{Difference, differences};
 use crate::cli::{Output, TopologyPlan};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output;
 use crate::{apply, manifest};
 
 /// The text of the plan.
@@ -42,10 +43,7 @@ pub(crate) async fn run(args: &TopologyPlan, environment: &Environment) -> anyho
     Ok(match args.output.output {
         Output::Json => {
             let changes: Vec<_> = found.iter().map(|it| it.json(namespace)).collect();
-            format!(
-                "{:#}\n",
-                json!({ "changes": changes, "obstacles": obstacles })
-            )
+            output::json(&json!({ "changes": changes, "obstacles": obstacles }))?
         }
         Output::Text => text(namespace, &found, &obstacles),
     })

@@ -1,5 +1,6 @@
 //! A cause in one sentence, as `why` and `openstack why` print it.
 
+use api::printable;
 use jiff::Timestamp;
 
 /// What is wrong with something.
@@ -23,14 +24,15 @@ impl Sentence<'_> {
         let detail = self.detail.filter(|it| !it.is_empty());
         let detail = detail.map(|it| format!(": {it}"));
         let advice = self.advice.map(|it| format!(" ({it})"));
-        format!(
+        let sentence = format!(
             "{}{joint}{}{}{}{}",
             self.of,
             self.problem,
             since.unwrap_or_default(),
             detail.unwrap_or_default(),
             advice.unwrap_or_default()
-        )
+        );
+        printable::line(&sentence).into_owned()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use api::printable;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -10,6 +11,7 @@ use crate::cli::{DataDirArg, Down, Output, ServerArgs, Status};
 use crate::connect;
 use crate::data_dir::holder;
 use crate::environment::Environment;
+use crate::output;
 use crate::readiness;
 use crate::snapshot::{Kind, Snapshot};
 use crate::up::resume;
@@ -44,7 +46,7 @@ pub(crate) async fn status(args: &Status, environment: &Environment) -> anyhow::
             .map(|(namespace, name)| json!({"namespace": namespace, "name": name}))
             .collect();
         let status = json!({"running": true, "process": pid, "dataDir": data, "clusters": names, "pending": pending});
-        return Ok(format!("{status:#}\n"));
+        return Ok(output::json(&status)?);
     }
     let mut lines = vec![format!("`up` runs (process {pid}) on {}", data.display())];
     lines.push(match (clusters.is_empty(), pending.is_empty()) {
@@ -56,7 +58,10 @@ pub(crate) async fn status(args: &Status, environment: &Environment) -> anyhow::
         lines.extend(
             pending
                 .iter()
-                .map(|pending| format!("  {}: {}", pending.object, pending.why)),
+                .map(|pending| {
+                    printable::line(&format!("{}: {}", pending.object, pending.why)).into_owned()
+                })
+                .map(|pending| format!("  {pending}")),
         );
     }
     let welcome = Welcome {
@@ -77,10 +82,7 @@ fn stopped(
 ) -> anyhow::Result<String> {
     Ok(match (args.output.output, data.join("version").exists()) {
         (Output::Json, exists) => {
-            format!(
-                "{:#}\n",
-                json!({"running": false, "dataDir": data, "exists": exists})
-            )
+            output::json(&json!({"running": false, "dataDir": data, "exists": exists}))?
         }
         (Output::Text, true) => format!(
             "`up` does not run on {}. Go on with: {}\n",

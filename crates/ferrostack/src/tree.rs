@@ -9,6 +9,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use crate::environment::Environment;
+use crate::output::cells;
 use crate::readiness::cause;
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 
@@ -215,7 +216,7 @@ fn flatten(
     (now, colors): (Timestamp, Colors),
     rows: &mut Vec<[String; 11]>,
 ) {
-    rows.push([
+    let mut row = cells([
         format!("{of_set}{}", node.name),
         node.version.clone(),
         node.node.clone(),
@@ -226,24 +227,27 @@ fn flatten(
         count(node.available_replicas),
         count(node.ready_replicas),
         count(node.up_to_date_replicas),
-        colors.state(node),
+        String::new(),
         node.reason.clone(),
         age(&node.since, now),
         node.message.clone(),
     ]);
+    row[7] = colors.state(node);
+    rows.push(row);
     let total = node.conditions.len() + node.children.len();
     let lines = |index: usize| match index + 1 == total {
         true => ("└─", "  "),
         false => ("├─", "│ "),
     };
     for (index, row) in node.conditions.iter().enumerate() {
-        let mut cells: [String; 11] = Default::default();
-        cells[0] = format!("{below}{}{}", lines(index).0, row.type_);
-        cells[7] = colors.condition(row);
-        cells[8].clone_from(&row.reason);
-        cells[9] = age(&row.since, now);
-        cells[10] = row.message.replace('\n', " ");
-        rows.push(cells);
+        let mut of_condition: [String; 11] = Default::default();
+        of_condition[0] = format!("{below}{}{}", lines(index).0, row.type_);
+        of_condition[8].clone_from(&row.reason);
+        of_condition[9] = age(&row.since, now);
+        of_condition[10] = row.message.replace('\n', " ");
+        let mut of_condition = cells(of_condition);
+        of_condition[7] = colors.condition(row);
+        rows.push(of_condition);
     }
     for (index, child) in node.children.iter().enumerate() {
         let (branch, rest) = lines(node.conditions.len() + index);

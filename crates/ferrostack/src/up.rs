@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use api::printable;
 use kube::Client;
 use openstack::config::CloudConfig;
 use openstack::{Kind, PoolOptions};
@@ -368,7 +369,8 @@ async fn follow(
 fn not_ready(timeout: Duration, pending: &[Pending]) -> String {
     let mut text = format!("not ready after {} s:", timeout.as_secs());
     for Pending { object, why } in pending {
-        text.push_str(&format!("\n  {object}: {why}"));
+        let line = format!("{object}: {why}");
+        text.push_str(&format!("\n  {}", printable::line(&line)));
     }
     text
 }

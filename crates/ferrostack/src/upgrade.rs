@@ -16,6 +16,7 @@ use crate::cli::{Output, UpgradeApply, UpgradePlan};
 use crate::environment::Environment;
 use crate::manager::installed::{self, Manager};
 use crate::manager::manifests;
+use crate::output;
 use crate::snapshot::counted;
 use crate::{apply as applying, connect, manifest};
 
@@ -27,7 +28,7 @@ pub(crate) async fn plan(args: &UpgradePlan, environment: &Environment) -> anyho
     let client = connect::cluster(&args.server, environment).await?;
     let plan = read(&client).await?;
     Ok(match args.output.output {
-        Output::Json => format!("{:#}\n", plan.json()),
+        Output::Json => output::json(&plan.json())?,
         Output::Text => plan.text(&environment.program),
     })
 }

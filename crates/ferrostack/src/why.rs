@@ -4,6 +4,7 @@ mod advice;
 mod chain;
 mod object;
 
+use api::printable;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -12,6 +13,7 @@ use self::chain::Chain;
 use crate::cli::{Output, Why};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output;
 use crate::sentence::Sentence;
 use crate::snapshot::follow::Wanted;
 use crate::snapshot::{Item, Snapshot};
@@ -78,7 +80,7 @@ pub(crate) async fn why(args: &Why, environment: &Environment) -> anyhow::Result
     let answer = answer(&snapshot, item, &commands);
     match args.output.output {
         Output::Text => Ok(text(&answer, Timestamp::now())),
-        Output::Json => Ok(format!("{}\n", serde_json::to_string_pretty(&answer)?)),
+        Output::Json => Ok(output::json(&answer)?),
     }
 }
 
@@ -125,7 +127,7 @@ fn link(item: &Item) -> Link {
 
 /// The answer for people: the cause in a sentence, the chain, and what to do.
 fn text(answer: &Answer, now: Timestamp) -> String {
-    let object = &answer.object;
+    let object = printable::line(&answer.object);
     let Some(cause) = &answer.cause else {
         return format!("{object} is ready\n");
     };
@@ -136,7 +138,7 @@ fn text(answer: &Answer, now: Timestamp) -> String {
         detail: cause.detail.as_deref(),
         advice: None,
     };
-    let mut text = match cause.of == *object {
+    let mut text = match cause.of == answer.object {
         true => format!("{}\n", sentence.text(" ", now)),
         false => format!("{object} waits for {}\n", sentence.text(", which ", now)),
     };
@@ -151,7 +153,7 @@ fn text(answer: &Answer, now: Timestamp) -> String {
         )),
     }
     if let Some(next) = &answer.next {
-        text.push_str(&format!("next: {next}\n"));
+        text.push_str(&format!("next: {}\n", printable::line(next)));
     }
     text
 }
@@ -167,12 +169,12 @@ fn rows(chain: &[Link], now: Timestamp) -> Vec<[String; 4]> {
             "" => "no condition".to_owned(),
             type_ => format!("{type_}: {}", link.status),
         };
-        [
+        output::cells([
             format!("    {branch}{}", link.object),
             state,
             link.reason.clone(),
             crate::tree::age(&link.since, now),
-        ]
+        ])
     };
     chain.iter().enumerate().map(row).collect()
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{source, table, version};
 use crate::cli::Output;
+use crate::output;
 
 /// What an option takes, its default, its value and where that comes from; in each section that has an option of this
 /// name, unless one is named.
@@ -39,7 +40,7 @@ pub(super) fn option(
     let config = deployer::configure(service, parameters);
     if output == Output::Json {
         let all: Vec<Value> = found.iter().map(|it| document(it, &config)).collect();
-        return Ok(format!("{}\n", serde_json::to_string_pretty(&all)?));
+        return Ok(output::json(&all)?);
     }
     let mut text = String::new();
     for option in &found {

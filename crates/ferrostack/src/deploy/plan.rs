@@ -17,6 +17,7 @@ use super::{place, read, warnings};
 use crate::cli::{DataDirArg, OpenStackApply, OpenStackPlan, Output, PlanServer, ServerArgs};
 use crate::connect::{self, quoted};
 use crate::environment::Environment;
+use crate::output;
 
 /// The exit status when there is something to do.
 const CHANGES: u8 = 2;
@@ -196,7 +197,7 @@ fn document(cloud: &Cloud, outcome: &Outcome) -> anyhow::Result<String> {
     ) {
         into.extend(plan);
     }
-    Ok(format!("{}\n", serde_json::to_string_pretty(&document)?))
+    Ok(output::json(&document)?)
 }
 
 #[cfg(test)]

@@ -3,14 +3,15 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, bail};
-use api::conditions;
 use api::openstack::v1alpha1::{OpenStack, Phase, StepStatus};
+use api::{conditions, printable};
 use kube::api::Api;
 use serde_json::json;
 
 use super::place;
 use crate::cli::{OpenStackStatus, Output, PlaceArgs};
 use crate::environment::Environment;
+use crate::output;
 
 /// The status of a cloud as text or JSON.
 pub(crate) async fn status(
@@ -35,7 +36,7 @@ pub(crate) async fn status(
                 "name": name, "namespace": namespace, "release": cloud.spec.release,
                 "dashboard": dashboard(&cloud, &args.cloud.place), "status": cloud.status,
             });
-            Ok(format!("{}\n", serde_json::to_string_pretty(&document)?))
+            Ok(output::json(&document)?)
         }
     }
 }
@@ -59,17 +60,22 @@ fn text(cloud: &OpenStack, dashboard: Option<String>) -> String {
     let _ = match conditions::find(&status.conditions, rollout::READY) {
         None => writeln!(text, "no controller has reconciled it yet"),
         Some(ready) if ready.status == "True" => writeln!(text, "ready"),
-        Some(ready) => writeln!(text, "not ready: {}", ready.message),
+        Some(ready) => writeln!(text, "not ready: {}", printable::line(&ready.message)),
     };
     if let Some(url) = dashboard {
-        let _ = writeln!(text, "dashboard: {url}");
+        let _ = writeln!(text, "dashboard: {}", printable::line(&url));
     }
     for step in &status.steps {
         let _ = writeln!(text, "  {}", line(step));
     }
     for condition in &status.conditions {
         if condition.type_ != rollout::READY && !condition.message.is_empty() {
-            let _ = writeln!(text, "{}: {}", condition.type_, condition.message);
+            let _ = writeln!(
+                text,
+                "{}: {}",
+                condition.type_,
+                printable::line(&condition.message)
+            );
         }
     }
     text
@@ -84,6 +90,7 @@ pub(super) fn line(step: &StepStatus) -> String {
         seconds,
         ..
     } = step;
+    let message = printable::line(message);
     match (phase, seconds) {
         (Phase::Ready, Some(seconds)) => format!("{name:<32} ready after {seconds} s"),
         (Phase::Ready, None) => format!("{name:<32} ready"),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, bail};
-use api::conditions;
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus, Phase};
+use api::{conditions, printable};
 use deployer::{Cause, Cloud, Held, Parameters, Reported, Situation, Why, Written};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -16,6 +16,7 @@ use super::place;
 use super::plan::cluster;
 use crate::cli::{OpenStackWhy, Output};
 use crate::environment::Environment;
+use crate::output;
 use crate::sentence::Sentence;
 
 /// Why a cloud, or an object in it, is not ready, as text or JSON.
@@ -35,7 +36,7 @@ pub(crate) async fn why(args: &OpenStackWhy, environment: &Environment) -> anyho
     let found = of(&client, &object, args.object.as_deref()).await?;
     match args.output.output {
         Output::Text => Ok(text(&found, Timestamp::now())),
-        Output::Json => Ok(format!("{}\n", serde_json::to_string_pretty(&found)?)),
+        Output::Json => Ok(output::json(&found)?),
     }
 }
 
@@ -134,7 +135,11 @@ fn text(why: &Why, now: Timestamp) -> String {
     let lines = why.causes.iter().map(|cause| match object.as_str() {
         "the cloud" => whole(cause, now),
         object if is_cause_itself(object, cause) => format!("{}\n", sentence(cause, " ", now)),
-        object => format!("{object} waits for {}\n", sentence(cause, ", which ", now)),
+        object => format!(
+            "{} waits for {}\n",
+            printable::line(object),
+            sentence(cause, ", which ", now)
+        ),
     });
     lines.collect()
 }

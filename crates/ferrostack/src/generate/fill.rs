@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use anyhow::{Context, bail};
+use api::printable;
 use openstack::config::CloudConfig;
 use openstack::session::{Session, SessionOptions};
 
@@ -135,7 +136,7 @@ fn undecided(cloud: &str, open: &[(&str, Choices)]) -> String {
         let width = width.unwrap_or(0);
         for (value, description) in choices.values.iter().take(MOST) {
             let line = format!("  {:width$}  {description}", quoted_text(value));
-            let _ = write!(text, "\n{}", line.trim_end());
+            let _ = write!(text, "\n{}", printable::line(line.trim_end()));
         }
         if let Some(more @ 1..) = choices.values.len().checked_sub(MOST) {
             let _ = write!(text, "\n  … {more} more");

@@ -1,9 +1,12 @@
 //! Questions in a terminal: on standard error, because standard output may be a file.
 
 use std::fmt::Write as _;
-use std::io::{self, BufRead, Write as _};
+use std::io::{self, BufRead};
+
+use api::printable;
 
 use super::offer::Choices;
+use crate::output;
 
 /// Asks for the value of a variable until it is one of the choices; `None` at the end of the input.
 pub(super) async fn ask(variable: &str, choices: &Choices) -> anyhow::Result<Option<String>> {
@@ -23,7 +26,7 @@ fn prompt(variable: &str, choices: &Choices) -> String {
     let mut text = format!("\nWhich {}? {} ({variable})\n", choices.what, choices.why);
     for (index, (value, description)) in choices.values.iter().enumerate() {
         let line = format!("  {:>2}  {value}  {description}", index + 1);
-        let _ = writeln!(text, "{}", line.trim_end());
+        let _ = writeln!(text, "{}", printable::line(line.trim_end()));
     }
     text.push_str(match choices.values.is_empty() {
         true => "Value: ",
@@ -54,9 +57,7 @@ async fn read_line(text: String) -> anyhow::Result<Option<String>> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let read = || -> io::Result<Option<String>> {
-            let mut out = io::stderr().lock();
-            out.write_all(text.as_bytes())?;
-            out.flush()?;
+            output::ask(&text)?;
             let mut line = String::new();
             let count = io::stdin().lock().read_line(&mut line)?;
             Ok((count > 0).then_some(line))

@@ -1,10 +1,11 @@
 //! Colors of the tree.
 
+use api::printable;
+
 use super::Branch;
 use super::conditions::{Row, good};
 use crate::environment::Environment;
-
-const RESET: &str = "\x1b[0m";
+use crate::output::{GREEN, RED, RESET, YELLOW};
 
 /// Whether states have colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +26,9 @@ impl Colors {
     /// The status of an object: green when it is ready, red when it fails.
     pub(super) fn state(self, node: &Branch) -> String {
         let color = match (node.status.ends_with("True"), node.failing) {
-            (_, true) => "\x1b[31m",
-            (true, false) => "\x1b[32m",
-            (false, false) => "\x1b[33m",
+            (_, true) => RED,
+            (true, false) => GREEN,
+            (false, false) => YELLOW,
         };
         self.painted(color, &node.status)
     }
@@ -35,16 +36,17 @@ impl Colors {
     /// The status of a condition: green when it is as it should be.
     pub(super) fn condition(self, row: &Row) -> String {
         let color = match row.status == good(&row.type_) {
-            true => "\x1b[32m",
-            false => "\x1b[33m",
+            true => GREEN,
+            false => YELLOW,
         };
         self.painted(color, &row.status)
     }
 
     fn painted(self, color: &str, text: &str) -> String {
+        let text = printable::line(text);
         match self {
             Colors::On if !text.is_empty() => format!("{color}{text}{RESET}"),
-            Colors::On | Colors::Off => text.to_owned(),
+            Colors::On | Colors::Off => text.into_owned(),
         }
     }
 }

@@ -1,17 +1,18 @@
 //! The progress of clusters: a live tree on a terminal, or else one line per change.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 use std::time::Instant;
 
+use api::printable;
 use serde_json::json;
 
 use super::picture;
 use super::welcome::Welcome;
 use crate::cli::Output;
 use crate::environment::Environment;
+use crate::output::{self, Screen};
 use crate::readiness::{self, cause};
-use crate::screen::Screen;
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Shows progress on standard output.
@@ -50,20 +51,13 @@ impl Progress {
     /// Prints one sentence.
     pub(super) fn say(&mut self, sentence: &str) -> io::Result<()> {
         let elapsed = self.elapsed();
-        let mut out = io::stdout().lock();
-        match self.style {
-            Style::Json => writeln!(
-                out,
-                "{}",
-                json!({"elapsedSeconds": elapsed, "message": sentence})
-            )?,
-            Style::Live => {
-                drop(out);
-                return self.screen.say(sentence);
+        output::try_say(&match self.style {
+            Style::Json => {
+                output::json_line(&json!({"elapsedSeconds": elapsed, "message": sentence}))
             }
-            Style::Lines => writeln!(out, "{elapsed:7.1}s  {sentence}")?,
-        }
-        out.flush()
+            Style::Live => sentence.to_owned(),
+            Style::Lines => format!("{elapsed:7.1}s  {sentence}"),
+        })
     }
 
     /// Reports that everything is ready, for users with the next commands.
@@ -72,21 +66,20 @@ impl Progress {
             .of_kind(Kind::Cluster)
             .map(|cluster| (cluster.namespace(), cluster.name()))
             .collect();
-        let mut out = io::stdout().lock();
         match self.style {
-            Style::Json => writeln!(out, "{}", welcome.event(&clusters, self.elapsed()))?,
+            Style::Json => {
+                let event = welcome.event(&clusters, self.elapsed());
+                output::try_say(&output::json_line(&event))
+            }
             Style::Lines => {
-                for line in welcome.lines(&clusters, self.elapsed()) {
-                    writeln!(out, "{line}")?;
-                }
+                let mut lines = welcome.lines(&clusters, self.elapsed()).into_iter();
+                lines.try_for_each(|line| output::try_say(&printable::line(&line)))
             }
             Style::Live => {
-                drop(out);
                 self.footer = welcome.lines(&clusters, self.elapsed());
-                return self.draw(snapshot);
+                self.draw(snapshot)
             }
         }
-        out.flush()
     }
 
     /// Keeps the last output on the screen; later output is printed below it.
@@ -113,13 +106,12 @@ impl Progress {
 
     fn list_changes(&mut self, snapshot: &Snapshot) -> io::Result<()> {
         let mut now = BTreeMap::new();
-        let mut out = io::stdout().lock();
         let elapsed = self.elapsed();
         for item in &snapshot.items {
             let key = (item.kind, format!("{}/{}", item.namespace(), item.name()));
             let state = state(snapshot, item);
             if self.printed.get(&key) != Some(&state) {
-                self.line(&mut out, elapsed, &item.label(), &state)?;
+                self.line(elapsed, &item.label(), &state)?;
             }
             now.insert(key, state);
         }
@@ -129,25 +121,23 @@ impl Progress {
             .filter(|(key, _)| !now.contains_key(key))
         {
             let name = name.rsplit('/').next().unwrap_or_default();
-            self.line(
-                &mut out,
-                elapsed,
-                &format!("{}/{name}", kind.as_str()),
-                "gone",
-            )?;
+            self.line(elapsed, &format!("{}/{name}", kind.as_str()), "gone")?;
         }
         self.printed = now;
-        out.flush()
+        Ok(())
     }
 
-    fn line(&self, out: &mut impl Write, elapsed: f64, label: &str, state: &str) -> io::Result<()> {
-        match self.style {
+    fn line(&self, elapsed: f64, label: &str, state: &str) -> io::Result<()> {
+        output::try_say(&match self.style {
             Style::Json => {
                 let change = json!({"elapsedSeconds": elapsed, "object": label, "state": state});
-                writeln!(out, "{change}")
+                output::json_line(&change)
             }
-            Style::Lines | Style::Live => writeln!(out, "{elapsed:7.1}s  {label:<44}  {state}"),
-        }
+            Style::Lines | Style::Live => {
+                let line = format!("{elapsed:7.1}s  {label:<44}  {state}");
+                printable::line(&line).into_owned()
+            }
+        })
     }
 
     fn draw(&mut self, snapshot: &Snapshot) -> io::Result<()> {
@@ -160,7 +150,7 @@ impl Progress {
             above.push(format!("Elapsed {seconds:.1} s"));
         }
         let picture = |width, room| picture::lines(snapshot, width, room);
-        self.screen.draw(above, picture, below)
+        self.screen.draw(&above, picture, below)
     }
 }
 

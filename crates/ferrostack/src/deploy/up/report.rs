@@ -11,8 +11,8 @@ use super::lines::Lines;
 use super::tree::Parts;
 use crate::cli::Output;
 use crate::environment::Environment;
+use crate::output::{self, Screen};
 use crate::picture;
-use crate::screen::Screen;
 
 /// What is printed.
 pub(super) struct Report<'a> {
@@ -65,11 +65,10 @@ impl<'a> Report<'a> {
 
     /// A sentence.
     pub(super) fn note(&mut self, text: &str) {
-        match &mut self.style {
-            Style::Json => (self.say)(&json!({"note": text}).to_string()),
+        match &self.style {
+            Style::Json => (self.say)(&output::json_line(&json!({"note": text}))),
             Style::Lines(_) => (self.say)(text),
-            // A terminal that is gone shows nothing.
-            Style::Live(live) => drop(live.screen.say(text)),
+            Style::Live(_) => (self.say)(text),
         }
     }
 
@@ -83,7 +82,7 @@ impl<'a> Report<'a> {
             };
             for step in &steps {
                 if !self.steps.iter().any(|it| is_same(it, step)) {
-                    (self.say)(&json!({"step": step}).to_string());
+                    (self.say)(&output::json_line(&json!({"step": step})));
                 }
             }
         }
@@ -119,7 +118,7 @@ impl<'a> Report<'a> {
     pub(super) fn ready(&mut self, event: &Value, lines: Vec<String>) {
         let seconds = self.seconds();
         match &mut self.style {
-            Style::Json => (self.say)(&event.to_string()),
+            Style::Json => (self.say)(&output::json_line(event)),
             Style::Lines(_) => lines.iter().for_each(|line| (self.say)(line)),
             Style::Live(live) => {
                 live.footer = lines;
@@ -144,7 +143,7 @@ impl<'a> Report<'a> {
         match &mut self.style {
             Style::Json => {
                 let event = json!({"stopped": {"requests": counts(requests)}});
-                (self.say)(&event.to_string());
+                (self.say)(&output::json_line(&event));
             }
             Style::Lines(_) => {}
             // The tree stays on the screen.
@@ -167,7 +166,7 @@ impl Live {
         let rows = self.parts.rows(steps, Timestamp::now());
         let picture = |width, height| picture::lines(rows, width, height);
         // A terminal that is gone shows nothing.
-        let _ = self.screen.draw(above, picture, &self.footer);
+        let _ = self.screen.draw(&above, picture, &self.footer);
     }
 }
 

@@ -1,0 +1,69 @@
+//! Files that commands write in place of standard output.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::data_dir::write_private;
+use crate::environment::Environment;
+
+/// Writes `text` to a file. One that may hold secrets can be read by nobody else.
+pub(crate) fn write(environment: &Environment, file: &Path, text: &str) -> anyhow::Result<()> {
+    let path = environment.working_dir.join(file);
+    let written = match may_hold_secrets(text) {
+        true => write_private(&path, text),
+        false => fs::write(&path, text),
+    };
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Whether there is a Secret among the manifests, or a variable with credentials.
+fn may_hold_secrets(text: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.trim_start_matches("- ").trim();
+        let kind = line
+            .strip_prefix("kind:")
+            .or_else(|| line.strip_prefix("\"kind\":"));
+        kind.is_some_and(|kind| kind.trim().trim_matches(['"', '\'', ',']) == "Secret")
+    }) || text.contains("kind: Secret")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn mode(text: &str) -> u32 {
+        let dir = tempfile::tempdir().unwrap();
+        let mut environment = Environment::with(&[]);
+        dir.path().clone_into(&mut environment.working_dir);
+        let file = dir.path().join("x.yaml");
+        // Whatever it was before.
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        write(&environment, Path::new("x.yaml"), text).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        fs::metadata(&file).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_file_with_a_secret_is_private_and_others_are_not() {
+        for text in [
+            "kind: Secret\n",
+            "a: 1\n---\nkind: \"Secret\"\n",
+            "items:\n- kind: Secret\n",
+            "items: [{kind: Secret}]\n",
+        ] {
+            assert_eq!(mode(text), 0o600, "{text}");
+        }
+        assert_eq!(mode("kind: ConfigMap\n"), 0o644);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named() {
+        let error = write(&Environment::default(), Path::new("/nowhere/x"), "").unwrap_err();
+        assert_eq!(error.to_string(), "cannot write /nowhere/x");
+    }
+}

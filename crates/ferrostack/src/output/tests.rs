@@ -1,0 +1,67 @@
+//! What reaches a terminal of what comes from outside.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+/// What a cloud, a node or a container may say.
+pub(crate) const CANARY: &str = "a\u{1b}[2Jb\rc\nALL CLUSTERS READY\u{202e}d";
+
+fn is_raw(text: &str) -> bool {
+    text.contains(|letter| letter != '\n' && is_hidden(letter))
+}
+
+#[test]
+fn a_line_break_from_outside_begins_no_line_at_the_margin() {
+    let told = told(&format!("error: {CANARY}"));
+    assert_eq!(
+        told,
+        "error: a\\u{1b}[2Jb\\rc\n  ALL CLUSTERS READY\\u{202e}d\n"
+    );
+    assert_eq!(super::told("a:\n  b\n\nc"), "a:\n  b\n\n  c\n");
+}
+
+#[test]
+fn cells_of_a_table_are_on_one_line() {
+    assert_eq!(
+        cells(["x".to_owned(), CANARY.to_owned()]),
+        [
+            "x".to_owned(),
+            "a\\u{1b}[2Jb\\rc\\nALL CLUSTERS READY\\u{202e}d".to_owned()
+        ]
+    );
+}
+
+#[test]
+fn json_is_escaped_as_json() {
+    let value = json!({ CANARY: [CANARY, "\u{e0001}\u{7f}\u{9b}ü"] });
+    for text in [json(&value).unwrap(), json_line(&value)] {
+        assert!(!is_raw(&text), "{text}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
+    }
+    assert!(json(&value).unwrap().contains("\\udb40\\udc01"));
+}
+
+#[test]
+fn a_document_on_a_terminal_keeps_its_lines_and_tabs() {
+    assert_eq!(document("a:\n\tb\n"), "a:\n\tb\n");
+    assert_eq!(document("a\t\u{1b}b\n"), "a\t\\u{1b}b\n");
+}
+
+proptest! {
+    #[test]
+    fn only_our_colors_are_kept(parts in proptest::collection::vec(".*", 0..4), color in 0..5usize) {
+        let color = [RED, GREEN, YELLOW, RESET, "\x1b[35m"][color];
+        let text = parts.join(color);
+        let mut rest = painted(&text);
+        for known in [RED, GREEN, YELLOW, RESET] {
+            rest = rest.replace(known, "");
+        }
+        prop_assert!(!is_raw(&rest), "{rest:?}");
+        prop_assert!(!is_raw(&told(&text)));
+    }
+}
