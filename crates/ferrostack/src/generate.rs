@@ -1,5 +1,6 @@
 //! `generate cluster` and `generate yaml`: render a template with its variables.
 
+mod configuration;
 mod fill;
 mod namespace;
 mod offer;

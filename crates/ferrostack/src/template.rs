@@ -6,6 +6,7 @@
 
 mod evaluate;
 mod parse;
+mod scalar;
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,24 @@ pub(crate) enum TemplateError {
         .0.join(", ")
     )]
     Missing(Vec<String>),
+    /// A value from a cloud that would be read as more than a string.
+    #[error(
+        "line {line}: the value of {variable} from the cloud, `{value}`, cannot be written there: {problem}; set {variable} yourself, or change the template"
+    )]
+    Unquotable {
+        line: usize,
+        variable: String,
+        value: String,
+        problem: &'static str,
+    },
+}
+
+/// The value of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) text: String,
+    /// Whether it comes from a cloud, and not from the user: it is one scalar wherever it is inserted.
+    pub(crate) is_foreign: bool,
 }
 
 /// A parsed template.
@@ -60,7 +79,7 @@ impl Template {
     /// Renders the text with the values that `lookup` returns.
     pub(crate) fn render(
         &self,
-        lookup: &dyn Fn(&str) -> Option<String>,
+        lookup: &dyn Fn(&str) -> Option<Found>,
     ) -> Result<String, TemplateError> {
         let missing: Vec<String> = self
             .variables()
@@ -71,7 +90,7 @@ impl Template {
         if !missing.is_empty() {
             return Err(TemplateError::Missing(missing));
         }
-        Ok(evaluate::text_of(&self.pieces, lookup))
+        evaluate::document(&self.pieces, lookup)
     }
 }
 

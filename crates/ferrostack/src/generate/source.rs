@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde::Serialize;
 
+use super::configuration;
 use super::text::Text;
 use crate::cli::ClusterOptions;
 use crate::environment::Environment;
 use crate::manifest;
-use crate::template::Template;
+use crate::template::{Found, Template};
 
 /// The embedded templates: flavor and text.
 const FLAVORS: [(&str, &str); 7] = [
@@ -231,7 +232,14 @@ impl Source {
     /// Renders the manifests.
     pub(crate) fn render(&self) -> anyhow::Result<String> {
         self.template
-            .render(&|name| self.value(name).map(str::to_owned))
+            .render(&|name| {
+                let value = self.values.get(name)?;
+                Some(Found {
+                    text: value.text.clone(),
+                    // An answer is one of the values that the cloud has, too.
+                    is_foreign: matches!(value.origin, Origin::Cloud(_) | Origin::Answer),
+                })
+            })
             .with_context(|| format!("template {}", self.name))
     }
 
@@ -417,23 +425,12 @@ fn config_file(
 }
 
 fn values_in(path: &Path, text: &str) -> anyhow::Result<BTreeMap<String, Value>> {
-    let values: serde_json::Value = serde_saphyr::from_str(text)
-        .map_err(|error| anyhow::anyhow!("{}: {}", path.display(), error.without_snippet()))?;
-    let Some(values) = values.as_object() else {
-        return Ok(BTreeMap::new());
-    };
+    let values = configuration::values(text)
+        .map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
     let of = |text: String| Value {
         text,
         origin: Origin::File(path.to_owned()),
     };
-    Ok(values
-        .iter()
-        .filter_map(|(name, value)| match value {
-            serde_json::Value::String(text) => Some((name.clone(), of(text.clone()))),
-            serde_json::Value::Number(_) | serde_json::Value::Bool(_) => {
-                Some((name.clone(), of(value.to_string())))
-            }
-            _ => None,
-        })
-        .collect())
+    let values = values.into_iter();
+    Ok(values.map(|(name, text)| (name, of(text))).collect())
 }

@@ -1,10 +1,57 @@
 //! Evaluates the pieces of a template.
 
+use std::cell::Cell;
+
 use super::parse::{Case, End, Function, Piece, Place};
+use super::{Found, TemplateError, scalar};
 
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-pub(super) fn text_of(pieces: &[Piece], lookup: Lookup<'_>) -> String {
+/// The text of a template, in which what comes from a cloud is one scalar each.
+pub(super) fn document(
+    pieces: &[Piece],
+    lookup: &dyn Fn(&str) -> Option<Found>,
+) -> Result<String, TemplateError> {
+    let is_foreign = Cell::new(false);
+    let lookup = |name: &str| {
+        let found = lookup(name)?;
+        is_foreign.set(is_foreign.get() || found.is_foreign && !found.text.is_empty());
+        Some(found.text)
+    };
+    let mut document = String::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        is_foreign.set(false);
+        let text = text_of(std::slice::from_ref(piece), &lookup);
+        let Piece::Variable { name, .. } = piece else {
+            document.push_str(&text);
+            continue;
+        };
+        if !is_foreign.get() {
+            document.push_str(&text);
+            continue;
+        }
+        let after = match pieces.get(index + 1) {
+            Some(Piece::Text(after)) => after.as_str(),
+            // It stands beside another value, whatever that is.
+            Some(Piece::Variable { .. }) => "$",
+            None => "",
+        };
+        match scalar::written(&text, &document, after) {
+            Ok(scalar) => document.push_str(&scalar),
+            Err(problem) => {
+                return Err(TemplateError::Unquotable {
+                    line: document.lines().count().max(1),
+                    variable: name.clone(),
+                    value: text,
+                    problem,
+                });
+            }
+        }
+    }
+    Ok(document)
+}
+
+fn text_of(pieces: &[Piece], lookup: Lookup<'_>) -> String {
     pieces
         .iter()
         .map(|piece| match piece {

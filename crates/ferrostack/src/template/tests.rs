@@ -13,8 +13,17 @@ fn values(name: &str) -> Option<String> {
     Some(value.to_owned())
 }
 
+/// The values as the user gives them.
+fn given(name: &str) -> Option<Found> {
+    let text = values(name)?;
+    Some(Found {
+        text,
+        is_foreign: false,
+    })
+}
+
 fn render(text: &str) -> String {
-    Template::parse(text).unwrap().render(&values).unwrap()
+    Template::parse(text).unwrap().render(&given).unwrap()
 }
 
 #[test]
@@ -58,7 +67,7 @@ fn every_form_of_the_template_language() {
 fn all_missing_variables_are_named_at_once_and_sorted() {
     let template = Template::parse("${Z} ${A} ${WITH:=default} ${B}").unwrap();
     assert_eq!(
-        template.render(&values),
+        template.render(&given),
         Err(TemplateError::Missing(vec!["A".to_owned(), "Z".to_owned()]))
     );
 }
@@ -110,7 +119,7 @@ proptest! {
     #[test]
     fn any_text_is_parsed_or_refused_without_a_panic(text in "[${}A-C:=#%/,^\\\\ é*0-9-]{0,60}") {
         if let Ok(template) = Template::parse(&text) {
-            let _ = template.render(&values);
+            let _ = template.render(&given);
         }
     }
 
@@ -118,4 +127,36 @@ proptest! {
     fn text_without_dollars_is_left_alone(text in "[^$]{0,200}") {
         prop_assert_eq!(render(&text), text);
     }
+}
+
+#[test]
+fn what_comes_from_a_cloud_is_one_scalar_and_what_the_user_gives_is_text() {
+    let rendered = |text: &str, is_foreign: bool| {
+        let value = "key\nevil: true".to_owned();
+        let found = |_: &str| {
+            Some(Found {
+                text: value.clone(),
+                is_foreign,
+            })
+        };
+        Template::parse(text).unwrap().render(&found)
+    };
+    let template = "name: ${KEY}\nnames: [\"${KEY:=x}\"]\nz: 1\n";
+    assert_eq!(
+        rendered(template, true).unwrap(),
+        "name: \"key\\nevil: true\"\nnames: [\"key\\nevil: true\"]\nz: 1\n"
+    );
+    assert_eq!(
+        rendered("name: ${KEY}\n", false).unwrap(),
+        "name: key\nevil: true\n"
+    );
+    // The value of a variable inside of a default comes from the cloud, too.
+    assert!(rendered("a: 1\nname: x-${KEY}\n", true).is_err());
+    let error = rendered("a: 1\nname: x-${KEY}\n", true).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("line 2: the value of KEY from the cloud"),
+        "{error}"
+    );
 }
