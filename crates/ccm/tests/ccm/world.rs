@@ -10,7 +10,7 @@ use ccm::cloud_conf::CloudConf;
 use ccm::{Options, Settings};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use openstack::transport::{InProcess, SharedTransport, Transport};
+use openstack::transport::{InProcess, Limits, SharedTransport, Transport};
 use openstack::{CloudConfig, PoolOptions, SessionOptions};
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
@@ -306,7 +306,7 @@ impl World {
             .unwrap();
         let transport = InProcess::new(self.cloud.router(URL));
         let answer = transport
-            .send(request, Duration::from_secs(60))
+            .send(request, Limits::object(Duration::from_secs(60)))
             .await
             .unwrap();
         answer.headers()["x-subject-token"]
@@ -359,7 +359,7 @@ impl World {
             .unwrap();
         let transport = InProcess::new(self.cloud.router(URL));
         transport
-            .send(request, Duration::from_secs(60))
+            .send(request, Limits::object(Duration::from_secs(60)))
             .await
             .unwrap()
     }
