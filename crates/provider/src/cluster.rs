@@ -1,5 +1,6 @@
 //! OpenStackCluster: network, router, security groups, load balancer and floating IP of the API server.
 
+mod address;
 pub(crate) mod apply;
 mod control_plane;
 pub mod desired;
@@ -16,7 +17,9 @@ use std::time::Duration;
 
 use api::conditions::Status;
 use api::core::v1beta2::Cluster;
-use api::infra::v1beta2::{OpenStackCluster, OpenStackClusterSpec, OpenStackMachine};
+use api::infra::v1beta2::{
+    OpenStackCluster, OpenStackClusterSpec, OpenStackClusterStatus, OpenStackMachine,
+};
 use kube::api::ListParams;
 use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
@@ -28,6 +31,7 @@ use tracing::instrument;
 use self::apply::{Outcome, Work};
 use self::control_plane::control_plane;
 use self::desired::{Desired, balancer_spec};
+use self::facts::{Facts, Inside};
 use self::observed::Observed;
 use self::prepare::prepare;
 use crate::claims::SOON;
@@ -39,6 +43,7 @@ use crate::identity::{CLUSTER_ID, Identity, Mark};
 use crate::names::Names;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
+use crate::recheck::in_lists_of_now;
 
 /// The finalizer of OpenStackClusters, the same as that of the Go provider.
 pub const FINALIZER: &str = "openstackcluster.infrastructure.cluster.x-k8s.io";
@@ -98,11 +103,7 @@ async fn normal(
         kinds: &kinds,
         age: age(object),
     };
-    let observed = work.observe(work.age).await?;
-    let place = facts::place(&object.spec, &observed)?;
-    let machines = control_plane(ctx, object, cluster, &observed, &place).await?;
-    let names = Names::new(&namespace(object), &cluster.name_any());
-    let facts = facts::facts(&object.spec, Mark::cluster(id), names, &observed, machines)?;
+    let (facts, observed) = looked_up(ctx, &work, cluster).await?;
     let desired = desired::desired(&object.spec, &facts);
     let plan = |observed: &Observed| plan::plan(&desired, observed);
     let request =
@@ -110,14 +111,57 @@ async fn normal(
     let outcome = work.apply(plan, request).await?;
     // Once, since the warnings are about decisions at the creation of the load balancer.
     if observed.balancer().is_none() && outcome.observed.balancer().is_some() {
-        for (reason, text) in &facts.warnings {
-            let recorder = &ctx.recorder;
-            recorder
-                .warning(object, reason, "CreateLoadBalancer", text)
-                .await;
-        }
+        warn(ctx, object, &facts).await;
     }
-    Ok(show(ctx, &object.spec, next, &desired, outcome))
+    Ok(show(ctx, &object.spec, next, &facts, &desired, outcome))
+}
+
+/// The facts about a cluster, and the state that they were read from. What is missing, and what a decision depends on
+/// that is not taken back, is looked for in lists of now.
+async fn looked_up(
+    ctx: &Context,
+    work: &Work<'_>,
+    cluster: &Cluster,
+) -> Result<(Facts, Observed), Error> {
+    let (object, spec) = (work.object, &work.object.spec);
+    let observed = work.observe(work.kinds, work.age).await?;
+    let of_view = |view| work.of_view(view);
+    let place = |observed: &Observed| facts::place(spec, observed);
+    let (place, observed) = in_lists_of_now(work.cloud, observed, of_view, place).await?;
+    let inside = Inside {
+        control_plane: control_plane(ctx, object, cluster, &observed, &place).await?,
+        cidrs: cidrs(cluster),
+    };
+    let mark = Mark::cluster(work.cluster);
+    let names = Names::new(&namespace(object), &cluster.name_any());
+    let resolve =
+        |observed: &Observed| facts::facts(spec, mark, names.clone(), observed, inside.clone());
+    let (facts, observed) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;
+    if facts.doubts.is_empty() {
+        return Ok((facts, observed));
+    }
+    let doubts: Vec<_> = facts.doubts.iter().copied().collect();
+    let observed = work.observe(&doubts, Duration::ZERO).await?;
+    Ok((resolve(&observed)?, observed))
+}
+
+/// The CIDRs of pods and Services.
+fn cidrs(cluster: &Cluster) -> Vec<String> {
+    let network = cluster.spec.cluster_network.as_ref();
+    let ranges = network.map(|network| [network.pods.as_ref(), network.services.as_ref()]);
+    let ranges = ranges.into_iter().flatten().flatten();
+    ranges
+        .flat_map(|ranges| ranges.cidr_blocks.clone())
+        .collect()
+}
+
+async fn warn(ctx: &Context, object: &OpenStackCluster, facts: &Facts) {
+    for (reason, text) in &facts.warnings {
+        let recorder = &ctx.recorder;
+        recorder
+            .warning(object, reason, "CreateLoadBalancer", text)
+            .await;
+    }
 }
 
 fn age(object: &OpenStackCluster) -> Duration {
@@ -142,12 +186,14 @@ fn show(
     ctx: &Context,
     spec: &OpenStackClusterSpec,
     next: &mut OpenStackCluster,
+    facts: &Facts,
     desired: &Desired,
     outcome: Outcome,
 ) -> Progress {
     let problem = outcome.problem;
     let problem = problem.or_else(|| status::no_endpoint(spec, desired));
-    let unusable = status::unusable_cidrs(spec, desired, &outcome.observed);
+    let unusable = status::unknown_zones(facts)
+        .or_else(|| status::unusable_cidrs(spec, desired, &outcome.observed));
     if let Some(endpoint) = status::endpoint(spec, desired, &outcome.observed) {
         next.spec.control_plane_endpoint = Some(endpoint);
     }
@@ -179,9 +225,7 @@ async fn finish(
     mut next: OpenStackCluster,
     result: Result<Progress, Error>,
 ) -> Result<Action, Error> {
-    if let Err(Error::Problem(problem)) = &result {
-        status::unplanned(&mut next, problem, ctx.now());
-    }
+    let was_planned = result.is_ok();
     let result = match result {
         Err(Error::Behind) => Ok(Action::requeue(SOON)),
         Ok(Progress::Settled) => Ok(context::settled()),
@@ -189,9 +233,26 @@ async fn finish(
         Ok(Progress::Stopped(problem)) => Err(Error::Problem(problem)),
         Err(error) => Err(error),
     };
+    if ctx.is_of_shutdown(&result) {
+        return result;
+    }
     if let Err(Error::Problem(problem)) = &result {
+        if !was_planned {
+            status::unplanned(&mut next, problem, ctx.now());
+        }
         announce(ctx, object, &next, problem).await;
     }
+    announce_bastion(ctx, object, &next).await;
+    store(ctx, object, next).await?;
+    result
+}
+
+/// Stores endpoint and status.
+async fn store(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    mut next: OpenStackCluster,
+) -> Result<(), Error> {
     let api = api(ctx, object);
     let mut before = object.clone();
     if next.spec != before.spec {
@@ -202,19 +263,34 @@ async fn finish(
         before = stored.unwrap_or(after);
     }
     next.metadata = before.metadata.clone();
+    let of_status = |status: &OpenStackClusterStatus| status.conditions.clone();
+    let known = before.status.as_ref().map(of_status);
+    let after = next.status.as_mut();
     context::steady(
-        before
-            .status
-            .as_ref()
-            .map(|status| status.conditions.as_slice()),
-        next.status
-            .as_mut()
-            .map(|status| status.conditions.as_mut_slice()),
+        known.as_deref(),
+        after.map(|status| status.conditions.as_mut_slice()),
     );
-    patch::status(&api, &before, &next)
-        .await
-        .map_err(Error::kubernetes("storing the status"))?;
-    result
+    let stored = patch::status(&api, &before, &next).await;
+    stored.map_err(Error::kubernetes("storing the status"))?;
+    Ok(())
+}
+
+/// Emits an event for a bastion that the spec wants, once.
+async fn announce_bastion(ctx: &Context, before: &OpenStackCluster, after: &OpenStackCluster) {
+    let text = reported(after, Type::Bastion);
+    if let Some((reason, text)) = text.filter(|_| reported(before, Type::Bastion).is_none()) {
+        let recorder = &ctx.recorder;
+        recorder
+            .warning(before, &reason, "CreateBastion", &text)
+            .await;
+    }
+}
+
+/// Reason and message of a condition.
+fn reported(object: &OpenStackCluster, type_: Type) -> Option<(String, String)> {
+    let status = object.status.as_ref()?;
+    let known = api::conditions::find(&status.conditions, type_.as_str())?;
+    Some((known.reason.clone(), known.message.clone()))
 }
 
 /// Emits an event for a problem that the conditions did not report before.
@@ -224,12 +300,8 @@ async fn announce(
     after: &OpenStackCluster,
     problem: &Problem,
 ) {
-    let message = |object: &OpenStackCluster| {
-        let status = object.status.as_ref()?;
-        let known = api::conditions::find(&status.conditions, problem.about.as_str())?;
-        Some((known.reason.clone(), known.message.clone()))
-    };
-    if message(before) != message(after) && !problem.is_announced {
+    let is_new = reported(before, problem.about) != reported(after, problem.about);
+    if is_new && !problem.is_announced {
         let reason = problem.reason.as_str();
         ctx.recorder
             .warning(before, reason, "Reconcile", &problem.message)
@@ -253,11 +325,12 @@ async fn delete(
         }
         Err(error) => (object.clone(), Err(error)),
     };
-    let object = &object;
-    let mut next = object.clone();
+    if ctx.is_of_shutdown(&waiting) {
+        return waiting.map(|_| Action::await_change());
+    }
     let (reason, message, action) = match waiting {
         Ok(None) => {
-            let removed = finalizer::remove(&api(ctx, object), object, FINALIZER).await;
+            let removed = finalizer::remove(&api(ctx, &object), &object, FINALIZER).await;
             removed.map_err(Error::kubernetes("removing the finalizer"))?;
             return Ok(Action::await_change());
         }
@@ -272,18 +345,30 @@ async fn delete(
         Err(Error::Behind) => return Ok(Action::requeue(SOON)),
         Err(error) => return Err(error),
     };
+    deleting(ctx, &object, (reason, &message), &action).await?;
+    action
+}
+
+/// Stores what a deletion waits for, and emits an event for a new problem.
+async fn deleting(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    (reason, message): (Reason, &str),
+    action: &Result<Action, Error>,
+) -> Result<(), Error> {
+    let mut next = object.clone();
     let generation = next.metadata.generation;
-    let reported = next.status.get_or_insert_default();
-    let deleting = (Status::True, reason, message.as_str());
-    status::condition(reported, generation, ctx.now(), Type::Deleting, deleting);
-    let ready = (Status::False, Reason::Deleting, message.as_str());
-    status::condition(reported, generation, ctx.now(), Type::Ready, ready);
-    if let Err(Error::Problem(problem)) = &action {
+    let status = next.status.get_or_insert_default();
+    let verdict = (Status::True, reason, message);
+    status::condition(status, generation, ctx.now(), Type::Deleting, verdict);
+    let ready = (Status::False, Reason::Deleting, message);
+    status::condition(status, generation, ctx.now(), Type::Ready, ready);
+    if let Err(Error::Problem(problem)) = action {
         announce(ctx, object, &next, problem).await;
     }
     let stored = patch::status(&api(ctx, object), object, &next).await;
     stored.map_err(Error::kubernetes("storing the status"))?;
-    action
+    Ok(())
 }
 
 /// Why a deletion cannot continue, and what to do.
@@ -344,7 +429,7 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
         return Ok(Some(wait.message.clone()));
     }
     // The view can be out of date: before the finalizer is removed, the cloud is read again.
-    if work.observe(Duration::ZERO).await?.is_empty() {
+    if work.observe(work.kinds, Duration::ZERO).await?.is_empty() {
         return Ok(None);
     }
     Ok(Some(

@@ -12,6 +12,7 @@ use openstack::CloudPool;
 use operator::decode::NotDecoded;
 use operator::events::Recorder;
 use operator::retry::{Retry, When};
+use tokio_util::sync::CancellationToken;
 
 use crate::claims::{Claims, Denial};
 use crate::cluster::apply::{AT_REST, FRESH};
@@ -29,12 +30,20 @@ pub(crate) struct Context {
     pub(crate) consoles: Consoles,
     /// Which objects have which identity.
     pub(crate) claims: Arc<Claims>,
+    /// Cancelled when the process stops.
+    pub(crate) shutdown: CancellationToken,
 }
 
 impl Context {
     /// The current time, for conditions.
     pub(crate) fn now(&self) -> Timestamp {
         Timestamp::now()
+    }
+
+    /// Whether the problem is none of the object's: in a process that stops, connections break off, to a cloud of the
+    /// same process in particular. It is not reported.
+    pub(crate) fn is_of_shutdown(&self, result: &Result<impl Sized, Error>) -> bool {
+        self.shutdown.is_cancelled() && matches!(result, Err(Error::Problem(_)))
     }
 }
 

@@ -7,6 +7,8 @@
 //!   claims       which objects have which identity: one that several have does not act
 //!   evidence     the identity of an object that lost its annotation
 //!   credentials  an identityRef resolved to a cloud
+//!   resolve      the references of a spec resolved to resources of the cloud
+//!   recheck      a second look before something is called missing
 //!   index        objects by cluster and by mark
 //!   wake         changes in the cloud mapped to objects
 //! ```
@@ -27,6 +29,7 @@ pub mod names;
 mod options;
 pub mod problem;
 pub mod reason;
+mod recheck;
 mod resolve;
 mod run;
 mod wake;

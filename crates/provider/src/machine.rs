@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::conditions::Status;
-use api::infra::v1beta2::OpenStackMachine;
+use api::infra::v1beta2::{OpenStackMachine, OpenStackMachineStatus};
 use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
 use openstack::Kind;
@@ -36,7 +36,9 @@ use crate::context::{
     self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
 };
 use crate::credentials;
+use crate::problem::Problem;
 use crate::reason::{Reason, Type};
+use crate::recheck::in_lists_of_now;
 
 /// The finalizer of OpenStackMachines, the same as that of the Go provider.
 pub const FINALIZER: &str = "openstackmachine.infrastructure.cluster.x-k8s.io";
@@ -85,27 +87,43 @@ async fn finish(
     mut next: OpenStackMachine,
     result: Result<Action, Error>,
 ) -> Result<Action, Error> {
-    if let Err(Error::Problem(problem)) = &result {
-        let now = ctx.now();
-        status::not_ready(
-            &mut next,
-            now,
-            problem.about,
-            problem.reason,
-            &problem.message,
-        );
-        let is_new = reported(object, problem.about) != reported(&next, problem.about);
-        if is_new && !problem.is_announced {
-            let reason = problem.reason.as_str();
-            ctx.recorder
-                .warning(object, reason, "Reconcile", &problem.message)
-                .await;
-        }
+    if ctx.is_of_shutdown(&result) {
+        return result;
     }
-    let result = match result {
+    if let Err(Error::Problem(problem)) = &result {
+        report(ctx, object, &mut next, problem).await;
+    }
+    store(ctx, object, next).await?;
+    match result {
         Err(Error::Behind) => Ok(Action::requeue(SOON)),
         result => result,
-    };
+    }
+}
+
+/// Writes a problem into the conditions, and emits an event if they did not report it before.
+async fn report(
+    ctx: &Context,
+    object: &OpenStackMachine,
+    next: &mut OpenStackMachine,
+    problem: &Problem,
+) {
+    let (about, reason, message) = (problem.about, problem.reason, &problem.message);
+    status::not_ready(next, ctx.now(), about, reason, message);
+    let is_new = reported(object, about) != reported(next, about);
+    if is_new && !problem.is_announced {
+        let recorder = &ctx.recorder;
+        recorder
+            .warning(object, reason.as_str(), "Reconcile", message)
+            .await;
+    }
+}
+
+/// Stores providerID and status.
+async fn store(
+    ctx: &Context,
+    object: &OpenStackMachine,
+    mut next: OpenStackMachine,
+) -> Result<(), Error> {
     let api = api(ctx, object);
     // Identity and finalizer may have been stored since `object` was read.
     let mut before = OpenStackMachine {
@@ -121,19 +139,16 @@ async fn finish(
             .unwrap_or(after);
         next.metadata = before.metadata.clone();
     }
+    let of_status = |status: &OpenStackMachineStatus| status.conditions.clone();
+    let known = before.status.as_ref().map(of_status);
+    let after = next.status.as_mut();
     context::steady(
-        before
-            .status
-            .as_ref()
-            .map(|status| status.conditions.as_slice()),
-        next.status
-            .as_mut()
-            .map(|status| status.conditions.as_mut_slice()),
+        known.as_deref(),
+        after.map(|status| status.conditions.as_mut_slice()),
     );
-    patch::status(&api, &before, &next)
-        .await
-        .map_err(Error::kubernetes("storing the status"))?;
-    result
+    let stored = patch::status(&api, &before, &next).await;
+    stored.map_err(Error::kubernetes("storing the status"))?;
+    Ok(())
 }
 
 /// Reason and message of a condition.
@@ -177,7 +192,7 @@ async fn normal(
     if let (Some(id), None) = (work.before.server(), observed.server()) {
         return missing(&work, &observed, id, next).await;
     }
-    if let Some(wait) = create(&work, next, around, &needs, &kinds, &observed).await? {
+    if let Some(wait) = create(&work, next, around, &needs, &kinds, observed).await? {
         status::not_ready(next, now, Type::Instance, Reason::WaitingForCloud, &wait);
         return Ok(Action::requeue(FALLBACK));
     }
@@ -217,9 +232,6 @@ async fn server(
     running::running(work, next, around, needs.machine).await
 }
 
-/// The kinds that a machine refers to and whose lists may be ten minutes old.
-const SELDOM: [Kind; 3] = [Kind::Flavors, Kind::Images, Kind::ServerGroups];
-
 /// Creates the missing resources of a machine; returns what to wait for.
 async fn create(
     work: &Work<'_>,
@@ -227,11 +239,11 @@ async fn create(
     around: &Surroundings,
     needs: &Needs<'_>,
     kinds: &[Kind],
-    observed: &Observed,
+    observed: Observed,
 ) -> Result<Option<String>, Error> {
     let (ctx, object) = (work.ctx, work.object);
     if observed.server().is_some() {
-        return change(work, next, kinds, observed).await;
+        return change(work, next, kinds, &observed).await;
     }
     let scope = facts::Scope {
         cluster_name: needs.cluster.name_any(),
@@ -240,16 +252,9 @@ async fn create(
         project: format!("cloud {}", work.cloud.session.config().name),
     };
     let resolve =
-        |view: &openstack::View| facts::facts(object, needs.infra, work.mark, &scope, view);
-    let facts = match resolve(&observed.view) {
-        Err(problem) if problem.reason == Reason::DependencyFailed => {
-            // It may have been added since the lists were read.
-            let seldom = kinds.iter().copied().filter(|kind| SELDOM.contains(kind));
-            let seldom: Vec<Kind> = seldom.collect();
-            resolve(&work.observe(&seldom, Duration::ZERO).await?.view)?
-        }
-        resolved => resolved?,
-    };
+        |observed: &Observed| facts::facts(object, needs.infra, work.mark, &scope, &observed.view);
+    let of_view = |view| work.of_view(view);
+    let (facts, _) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;
     let user_data = user_data(ctx, object, needs.secret).await?;
     let desired = desired::desired(object, &needs.infra.spec.tags, &facts, user_data);
     let plan = |observed: &Observed| plan::plan(&desired, observed);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use openstack::{Error, ErrorKind};
+use openstack::{Error, ErrorKind, Kind};
 use operator::retry::{Retry, When};
 
 use crate::reason::{Reason, Type};
@@ -21,6 +21,8 @@ pub struct Problem {
     pub when: When,
     /// Whether the step that failed has published an event about it.
     pub is_announced: bool,
+    /// The kind whose list was searched in vain: one that is read now may have what was looked for.
+    pub searched: Option<Kind>,
 }
 
 impl Problem {
@@ -34,6 +36,7 @@ impl Problem {
             message: message.into(),
             when,
             is_announced: false,
+            searched: None,
         }
     }
 
@@ -48,6 +51,7 @@ impl Problem {
             message,
             when: when(error),
             is_announced: false,
+            searched: None,
         }
     }
 }

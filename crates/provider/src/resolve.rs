@@ -6,18 +6,57 @@ use api::infra::v1beta2::{
     FlavorParam, ImageParam, NetworkFilter, NetworkParam, Param, SecurityGroupParam,
     ServerGroupParam, SubnetFilter, SubnetParam,
 };
-use openstack::View;
 use openstack::compute::{Flavor, ServerGroup};
 use openstack::image::Image;
 use openstack::inventory::{Resource, Table};
 use openstack::network::{Network, Router, SecurityGroup, Subnet};
+use openstack::{Kind, View};
 use serde_json::Value;
+
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
 
 /// The maximum number of names in an error.
 const NAMES: usize = 12;
 
-/// Why no resource was selected, for users.
-pub(crate) type NotFound = String;
+/// Why no resource was selected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NotFound {
+    /// The reason, for users.
+    pub(crate) text: String,
+    /// The kind whose list was searched; a newer list may give another answer.
+    pub(crate) searched: Option<Kind>,
+}
+
+impl NotFound {
+    /// A reason that a newer list of `searched` may refute.
+    pub(crate) fn among(searched: Kind, text: String) -> Self {
+        let searched = Some(searched);
+        Self { text, searched }
+    }
+
+    /// The same for a field of the spec.
+    pub(crate) fn in_field(self, field: &str) -> Self {
+        let text = format!("{field}: {}", self.text);
+        Self { text, ..self }
+    }
+
+    /// The problem that conditions report.
+    pub(crate) fn problem(self, about: Type, reason: Reason) -> Problem {
+        Problem {
+            searched: self.searched,
+            ..Problem::new(about, reason, self.text)
+        }
+    }
+}
+
+impl From<String> for NotFound {
+    /// A reason that no list changes.
+    fn from(text: String) -> Self {
+        let searched = None;
+        Self { text, searched }
+    }
+}
 
 /// The network that `param` selects; a filter selects among those that `among` accepts.
 pub(crate) fn network<'v>(
@@ -53,12 +92,8 @@ pub(crate) fn subnet<'v>(
     if inside(found) {
         return Ok(found);
     }
-    Err(format!(
-        "subnet {} is in network {}, not in {}",
-        found.id,
-        found.network_id,
-        network.unwrap_or_default()
-    ))
+    let (id, known, network) = (&found.id, &found.network_id, network.unwrap_or_default());
+    Err(format!("subnet {id} is in network {known}, not in {network}").into())
 }
 
 /// All security groups that `param` selects: as in the Go provider, every match of a filter.
@@ -94,10 +129,9 @@ pub(crate) fn flavor<'v>(
         }
     };
     found.ok_or_else(|| {
-        format!(
-            "flavor `{name}` does not exist in {project}; there are: {}",
-            names(view.flavors.iter().map(|flavor| flavor.name.as_str()))
-        )
+        let there_are = names(view.flavors.iter().map(|flavor| flavor.name.as_str()));
+        let text = format!("flavor `{name}` does not exist in {project}; there are: {there_are}");
+        NotFound::among(Kind::Flavors, text)
     })
 }
 
@@ -111,10 +145,10 @@ pub(crate) fn image<'v>(
     let filter = match param {
         ImageParam::Id(id) => {
             return view.images.get(id).ok_or_else(|| {
-                format!(
-                    "image `{id}` does not exist in {project}; there are: {}",
-                    there_are()
-                )
+                let there_are = there_are();
+                let text =
+                    format!("image `{id}` does not exist in {project}; there are: {there_are}");
+                NotFound::among(Kind::Images, text)
             });
         }
         ImageParam::ImageRef(image) => {
@@ -122,7 +156,8 @@ pub(crate) fn image<'v>(
                 "image.imageRef {} names an ORC Image, which is not supported yet: use image.id or \
                  image.filter",
                 image.name
-            ));
+            )
+            .into());
         }
         ImageParam::Filter(filter) => filter,
     };
@@ -137,18 +172,19 @@ pub(crate) fn image<'v>(
         Some(name) => format!("`{name}` with tags {}", filter.tags.join(", ")),
         None => format!("with tags {}", filter.tags.join(", ")),
     };
-    match found.as_slice() {
-        [image] => Ok(image),
-        [] => Err(format!(
+    let text = match found.as_slice() {
+        [image] => return Ok(image),
+        [] => format!(
             "image {wanted} does not exist in {project}; there are: {}",
             there_are()
-        )),
-        several => Err(format!(
+        ),
+        several => format!(
             "{} images match {wanted}: {}. Give one's id in image.id",
             several.len(),
             names(several.iter().map(|image| image.id.as_str()))
-        )),
-    }
+        ),
+    };
+    Err(NotFound::among(Kind::Images, text))
 }
 
 /// The server group that `param` selects.
@@ -191,18 +227,21 @@ fn one<'v, T: Resource, F: serde::Serialize>(
     match found.as_slice() {
         [item] => Ok(item),
         [] => Err(absent(table, what, &described(param))),
-        several => Err(format!(
-            "{} {what}s match {}: {}. Give one's id",
-            several.len(),
-            described(param),
-            names(several.iter().map(|item| item.id()))
-        )),
+        several => {
+            let ids = names(several.iter().map(|item| item.id()));
+            let (number, wanted) = (several.len(), described(param));
+            let text = format!("{number} {what}s match {wanted}: {ids}. Give one's id");
+            Err(NotFound::among(T::KIND, text))
+        }
     }
 }
 
-fn absent<T: Resource>(table: &Table<T>, what: &str, wanted: &str) -> String {
+fn absent<T: Resource>(table: &Table<T>, what: &str, wanted: &str) -> NotFound {
     let there_are = names(table.iter().map(|item| item.name()));
-    format!("{what} {wanted} does not exist, or the project cannot see it; there are: {there_are}")
+    let text = format!(
+        "{what} {wanted} does not exist, or the project cannot see it; there are: {there_are}"
+    );
+    NotFound::among(T::KIND, text)
 }
 
 fn described<F: serde::Serialize>(param: &Param<F>) -> String {

@@ -48,6 +48,7 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
             options: options.clone(),
             consoles: Consoles::default(),
             claims: Arc::clone(&claims),
+            shutdown: shutdown.clone(),
         })
     };
     let (of_clusters, of_machines) = (context("openstackcluster"), context("openstackmachine"));

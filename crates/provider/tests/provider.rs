@@ -18,6 +18,9 @@ mod invalid;
 #[path = "provider/killing.rs"]
 mod killing;
 
+#[path = "provider/looks.rs"]
+mod looks;
+
 #[path = "provider/machine.rs"]
 mod machine;
 

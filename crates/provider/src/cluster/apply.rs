@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::infra::v1beta2::OpenStackCluster;
-use openstack::{Cloud, Kind};
+use openstack::{Cloud, Kind, View};
 use operator::events::Recorder;
 
 use super::observed::{Known, Observed};
@@ -46,17 +46,20 @@ pub(crate) struct Outcome {
 }
 
 impl Work<'_> {
-    /// The observed state, read at most `age` ago.
-    pub(crate) async fn observe(&self, age: Duration) -> Result<Observed, Problem> {
-        let view = self.cloud.inventory.view(self.kinds, age).await;
-        let view = view.map_err(|error| credentials::listing(&error))?;
-        Ok(Observed::of(view, self.cluster, &Known::of(self.object)))
+    /// The observed state, with `kinds` read at most `age` ago.
+    pub(crate) async fn observe(&self, kinds: &[Kind], age: Duration) -> Result<Observed, Problem> {
+        let view = self.cloud.inventory.view(kinds, age).await;
+        Ok(self.of_view(view.map_err(|error| credentials::listing(&error))?))
+    }
+
+    /// The state of the cluster in `view`.
+    pub(crate) fn of_view(&self, view: Arc<View>) -> Observed {
+        Observed::of(view, self.cluster, &Known::of(self.object))
     }
 
     /// The last observed state, including the effects of our own writes.
     fn known(&self) -> Observed {
-        let view = self.cloud.inventory.known();
-        Observed::of(view, self.cluster, &Known::of(self.object))
+        self.of_view(self.cloud.inventory.known())
     }
 
     /// Plans and applies until only waits are left.
@@ -66,7 +69,7 @@ impl Work<'_> {
         request: impl Fn(&Step, &Observed) -> Option<Request>,
     ) -> Result<Outcome, Problem> {
         for _ in 0..ROUNDS {
-            let observed = self.observe(self.age).await?;
+            let observed = self.observe(self.kinds, self.age).await?;
             let now = plan(&observed);
             let mut sent = false;
             for step in &now.steps {
@@ -152,10 +155,29 @@ impl Work<'_> {
             _ => Reason::OpenStackError,
         };
         let mut problem = Problem::cloud(step.about(), reason, &step.to_string(), error);
+        if let Some(text) = self.not_allocated(step, error) {
+            problem.message = text;
+        }
         if error.kind() == openstack::ErrorKind::Busy {
             problem.when = operator::retry::When::After(Duration::from_secs(1));
         }
         problem
+    }
+}
+
+impl Work<'_> {
+    /// Why the address of `apiServer.floatingIP` could not be allocated: the project has no such floating IP, and Neutron
+    /// lets administrators choose an address.
+    fn not_allocated(&self, step: &Step, error: &openstack::Error) -> Option<String> {
+        let given = self.object.spec.api_server.as_ref()?.floating_ip.as_ref();
+        let denied = error.kind() == openstack::ErrorKind::Denied;
+        let address = given.filter(|_| denied && matches!(step, Step::CreateFloatingIp))?;
+        Some(format!(
+            "apiServer.floatingIP: the project has no floating IP {address}, and only an administrator may allocate a \
+             certain address: allocate one (openstack floating ip create NETWORK) and give its address, or give none \
+             and one is allocated ({})",
+            error.cause(&step.to_string())
+        ))
     }
 }
 

@@ -154,12 +154,6 @@ pub fn desired(spec: &OpenStackClusterSpec, facts: &Facts) -> Desired {
                 .filter_map(|port| u16::try_from(*port).ok()),
         );
     }
-    let cidrs: Vec<_> = facts
-        .subnet_cidrs
-        .iter()
-        .filter(|cidr| is_ipv4(cidr))
-        .cloned()
-        .collect();
     Desired {
         mark,
         names: facts.names.clone(),
@@ -167,7 +161,7 @@ pub fn desired(spec: &OpenStackClusterSpec, facts: &Facts) -> Desired {
         tagging: facts.tagging,
         network: network(spec, facts),
         router: router(spec, facts),
-        groups: rules::wanted(spec, &ports, &cidrs),
+        groups: rules::wanted(spec, &ports, &facts.subnet_cidrs, facts.ipv6),
         balancer: balancer(spec, facts, ports),
         floating_ip: floating_ip(spec, facts),
         control_plane: facts.control_plane.clone(),
@@ -280,6 +274,11 @@ fn floating_ip(spec: &OpenStackClusterSpec, facts: &Facts) -> Option<FloatingIp>
         .as_ref()
         .and_then(|api_server| api_server.floating_ip.clone());
     Some(FloatingIp { network, address })
+}
+
+/// Whether `cidr` is an IPv6 CIDR.
+pub fn is_ipv6(cidr: &str) -> bool {
+    matches!(cidr.parse(), Ok(IpNet::V6(_)))
 }
 
 /// Whether `cidr` is an IPv4 CIDR.

@@ -1,16 +1,19 @@
 //! Resolves the references of a cluster's spec.
 
-use api::infra::v1beta2::{NetworkParam, OpenStackClusterSpec};
-use openstack::View;
-use openstack::network::FixedIp;
+use std::collections::BTreeSet;
 
-use super::desired::{ControlPlaneMachine, balancer_spec};
+use api::infra::v1beta2::{NetworkParam, OpenStackClusterSpec};
+use openstack::network::FixedIp;
+use openstack::{Kind, View};
+
+use super::address::{self, Use};
+use super::desired::{ControlPlaneMachine, balancer_spec, is_ipv6, wants_floating_ip};
 use super::observed::Observed;
 use crate::identity::Mark;
 use crate::names::Names;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
-use crate::resolve;
+use crate::resolve::{self, NotFound};
 
 /// The ids of what a cluster's spec refers to.
 #[derive(Clone, Debug)]
@@ -43,8 +46,14 @@ pub struct Facts {
     pub control_plane: Vec<ControlPlaneMachine>,
     /// Whether the endpoint in the spec was set by somebody else.
     pub foreign_endpoint: bool,
+    /// Whether nodes, pods or Services of the cluster have IPv6 addresses.
+    pub ipv6: bool,
+    /// What is wrong with `controlPlaneAvailabilityZones`.
+    pub unknown_zones: Option<String>,
     /// Warnings to emit as events: reason and text.
     pub warnings: Vec<(&'static str, String)>,
+    /// The kinds on whose lists a decision depends that is not taken back.
+    pub doubts: BTreeSet<Kind>,
 }
 
 /// The network and subnet with the addresses of the API server.
@@ -74,16 +83,25 @@ pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, 
     })
 }
 
+/// What facts depend on besides the spec and the cloud.
+#[derive(Clone, Debug, Default)]
+pub struct Inside {
+    /// The control plane machines with a running server.
+    pub control_plane: Vec<ControlPlaneMachine>,
+    /// The CIDRs of pods and Services.
+    pub cidrs: Vec<String>,
+}
+
 /// Resolves the references of `spec`.
 ///
 /// # Errors
-/// The first reference to something that does not exist, or that is ambiguous.
+/// The first reference to something that does not exist, that is ambiguous, or that belongs to something else.
 pub fn facts(
     spec: &OpenStackClusterSpec,
     mark: Mark,
     names: Names,
     observed: &Observed,
-    control_plane: Vec<ControlPlaneMachine>,
+    inside: Inside,
 ) -> Result<Facts, Problem> {
     let view = &observed.view;
     let external_network = external_network(spec, view)?;
@@ -98,7 +116,7 @@ pub fn facts(
         None => None,
     };
     let router_addresses = router_addresses(spec, view, external_network.as_deref())?;
-    let subnet_cidrs = if spec.managed_subnets.is_empty() {
+    let subnet_cidrs: Vec<_> = if spec.managed_subnets.is_empty() {
         subnets
             .iter()
             .filter_map(|id| Some(view.subnets.get(id)?.cidr.clone()))
@@ -113,6 +131,10 @@ pub fn facts(
         mark,
         names,
         tagging: view.has_extension("standard-attr-tag"),
+        ipv6: subnet_cidrs
+            .iter()
+            .chain(&inside.cidrs)
+            .any(|cidr| is_ipv6(cidr)),
         external_network,
         network,
         subnets,
@@ -122,12 +144,80 @@ pub fn facts(
         balancer_provider: None,
         balancer_flavor: None,
         balancer_network: None,
-        control_plane,
+        control_plane: inside.control_plane,
         foreign_endpoint: foreign_endpoint(spec, observed),
+        unknown_zones: unknown_zones(spec, view),
         warnings: Vec::new(),
+        doubts: BTreeSet::new(),
     };
-    balancer(spec, view, &mut facts)?;
+    facts
+        .doubts
+        .extend(facts.unknown_zones.as_ref().map(|_| Kind::Zones));
+    balancer(spec, observed, &mut facts)?;
+    given_address(spec, observed, &mut facts)?;
     Ok(facts)
+}
+
+/// The problem with zones in `controlPlaneAvailabilityZones` that do not exist; none if the cloud lists no zones.
+fn unknown_zones(spec: &OpenStackClusterSpec, view: &View) -> Option<String> {
+    let zones = view.zones.iter().filter(|zone| zone.state.available);
+    let known: BTreeSet<_> = zones.map(|zone| zone.name.as_str()).collect();
+    let chosen = spec.control_plane_availability_zones.iter();
+    let unknown = chosen
+        .map(String::as_str)
+        .filter(|zone| !known.contains(zone));
+    let unknown: Vec<_> = unknown.collect();
+    if known.is_empty() || unknown.is_empty() {
+        return None;
+    }
+    let (verb, unknown) = match unknown.len() {
+        1 => (
+            "is no availability zone",
+            resolve::names(unknown.into_iter()),
+        ),
+        _ => (
+            "are no availability zones",
+            resolve::names(unknown.into_iter()),
+        ),
+    };
+    Some(format!(
+        "controlPlaneAvailabilityZones: {unknown} {verb} of Nova, or not available; there are: {}. Correct the list, or \
+         machines of the control plane are created in other zones",
+        resolve::names(known.into_iter())
+    ))
+}
+
+/// Checks that the cluster may use the floating IP that `apiServer.floatingIP` names.
+fn given_address(
+    spec: &OpenStackClusterSpec,
+    observed: &Observed,
+    facts: &mut Facts,
+) -> Result<(), Problem> {
+    let given = spec
+        .api_server
+        .as_ref()
+        .and_then(|it| it.floating_ip.as_deref());
+    let Some(address) = given.filter(|_| wants_floating_ip(spec) && !facts.foreign_endpoint) else {
+        return Ok(());
+    };
+    let use_ = address::of(address, observed, balancer_spec(spec).is_some());
+    let not_associated_yet = match use_ {
+        Use::Ours | Use::LeftInPlace => false,
+        Use::Free => balancer_spec(spec).is_some() || !facts.control_plane.is_empty(),
+        Use::Absent => true,
+        Use::Taken(by) => {
+            let text = format!(
+                "apiServer.floatingIP: floating IP {address} {by}: give another one, or none and one is \
+                 allocated"
+            );
+            let taken = NotFound::among(Kind::FloatingIps, text);
+            return Err(taken.problem(Type::ApiEndpoint, Reason::FloatingIPError));
+        }
+    };
+    facts
+        .doubts
+        .extend(not_associated_yet.then_some(Kind::FloatingIps));
+    Ok(())
 }
 
 /// Whether somebody else set the endpoint in the spec: no load balancer is managed, and the host is neither one of our
@@ -157,25 +247,26 @@ fn external_network(spec: &OpenStackClusterSpec, view: &View) -> Result<Option<S
     let found = match &spec.external_network {
         Some(param) => {
             let found = resolve::network(view, param, |network| network.external)
-                .map_err(|why| format!("externalNetwork: {why}"));
+                .map_err(|why| why.in_field("externalNetwork"));
             found.and_then(|network| match network.external {
                 true => Ok(network),
-                false => Err(format!(
-                    "externalNetwork: network {} is not external",
-                    network.id
-                )),
+                false => {
+                    let text = format!("externalNetwork: network {} is not external", network.id);
+                    Err(NotFound::among(Kind::Networks, text))
+                }
             })
         }
         None => {
             let all: Vec<_> = view.external_networks().collect();
+            let none_or_several = |text: String| Err(NotFound::among(Kind::Networks, text));
             match all.as_slice() {
                 [only] => Ok(*only),
-                [] => Err(
+                [] => none_or_several(
                     "the cloud has no external network that the project can see: set \
-                           enableExternalNetwork to false to do without"
+                     enableExternalNetwork to false to do without"
                         .to_owned(),
                 ),
-                several => Err(format!(
+                several => none_or_several(format!(
                     "the cloud has {} external networks ({}): choose one in externalNetwork",
                     several.len(),
                     resolve::names(several.iter().map(|network| network.name.as_str()))
@@ -200,7 +291,7 @@ fn existing_network(
     let mut network = match &spec.network {
         Some(param) => Some(
             resolve::network(view, param, |_| true)
-                .map_err(|why| not_found(format!("network: {why}")))?
+                .map_err(|why| not_found(why.in_field("network")))?
                 .id
                 .clone(),
         ),
@@ -209,7 +300,7 @@ fn existing_network(
     let mut subnets = Vec::new();
     for (index, param) in spec.subnets.iter().enumerate() {
         let found = resolve::subnet(view, param, network.as_deref())
-            .map_err(|why| not_found(format!("subnets[{index}]: {why}")))?;
+            .map_err(|why| not_found(why.in_field(&format!("subnets[{index}]"))))?;
         network.get_or_insert_with(|| found.network_id.clone());
         subnets.push(found.id.clone());
     }
@@ -223,7 +314,7 @@ fn existing_network(
     }
     if let Some(primary) = &spec.primary_subnet {
         let found = resolve::subnet(view, primary, network.as_deref())
-            .map_err(|why| not_found(format!("primarySubnet: {why}")))?;
+            .map_err(|why| not_found(why.in_field("primarySubnet")))?;
         subnets.retain(|id| *id != found.id);
         subnets.insert(0, found.id.clone());
     }
@@ -243,7 +334,8 @@ fn router_addresses(
         .enumerate()
         .map(|(index, ip)| {
             let subnet = resolve::subnet(view, &ip.subnet, external).map_err(|why| {
-                about(Type::Router)(format!("managedRouter.externalIPs[{index}].subnet: {why}"))
+                let field = format!("managedRouter.externalIPs[{index}].subnet");
+                about(Type::Router)(why.in_field(&field))
             })?;
             Ok(FixedIp {
                 subnet_id: subnet.id.clone(),
@@ -253,13 +345,21 @@ fn router_addresses(
         .collect()
 }
 
-fn balancer(spec: &OpenStackClusterSpec, view: &View, facts: &mut Facts) -> Result<(), Problem> {
+fn balancer(
+    spec: &OpenStackClusterSpec,
+    observed: &Observed,
+    facts: &mut Facts,
+) -> Result<(), Problem> {
+    let view = &observed.view;
     let Some(wanted) = balancer_spec(spec) else {
         return Ok(());
     };
+    // Provider and flavor are chosen when the load balancer is created, and stay.
+    let is_new = observed.balancer().is_none();
     let not_found = |field: &'static str| {
-        move |why: String| {
-            about(Type::ApiEndpoint)(format!("apiServer.managedLoadBalancer.{field}: {why}"))
+        move |why: NotFound| {
+            let why = why.in_field(&format!("apiServer.managedLoadBalancer.{field}"));
+            about(Type::ApiEndpoint)(why)
         }
     };
     if let Some(provider) = &wanted.provider {
@@ -271,6 +371,7 @@ fn balancer(spec: &OpenStackClusterSpec, view: &View, facts: &mut Facts) -> Resu
                 "Octavia has no provider {provider}; there are: {there_are}. Its default is used"
             );
             facts.warnings.push(("OctaviaProviderNotFound", text));
+            facts.doubts.extend(is_new.then_some(Kind::Providers));
         }
     }
     if let Some(flavor) = &wanted.flavor {
@@ -288,6 +389,7 @@ fn balancer(spec: &OpenStackClusterSpec, view: &View, facts: &mut Facts) -> Resu
                      is used"
                 );
                 facts.warnings.push(("OctaviaFlavorNotFound", text));
+                facts.doubts.extend(is_new.then_some(Kind::LbFlavors));
             }
         }
     }
@@ -313,7 +415,8 @@ fn balancer(spec: &OpenStackClusterSpec, view: &View, facts: &mut Facts) -> Resu
             return Err(about(Type::ApiEndpoint)(
                 "the cluster has no network for the address of the load balancer: give \
                  managedSubnets, network or subnets, or apiServer.managedLoadBalancer.network"
-                    .to_owned(),
+                    .to_owned()
+                    .into(),
             ));
         }
         (None, None) => None,
@@ -321,17 +424,17 @@ fn balancer(spec: &OpenStackClusterSpec, view: &View, facts: &mut Facts) -> Resu
     Ok(())
 }
 
-fn any_network(view: &View, param: &NetworkParam) -> Result<String, String> {
+fn any_network(view: &View, param: &NetworkParam) -> Result<String, NotFound> {
     resolve::network(view, param, |_| true).map(|network| network.id.clone())
 }
 
-fn about(type_: Type) -> impl Fn(String) -> Problem + Copy {
-    move |message| {
+fn about(type_: Type) -> impl Fn(NotFound) -> Problem + Copy {
+    move |why| {
         let reason = match type_ {
             Type::Network => Reason::NetworkCreateFailed,
             Type::Router => Reason::RouterCreateFailed,
             _ => Reason::APIEndpointConfigFailed,
         };
-        Problem::new(type_, reason, message)
+        why.problem(type_, reason)
     }
 }

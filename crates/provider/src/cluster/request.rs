@@ -16,6 +16,7 @@ use openstack::network::{
 };
 use openstack::{Kind, Result};
 
+use super::address::{self, Use};
 use super::desired::{Balancer, Desired, Network, Router, is_ipv4};
 use super::observed::Observed;
 use super::plan::{Created, Step, missing_rules};
@@ -222,6 +223,10 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
         }
         Step::AssociateFloatingIp => {
             let known = floating_ip(desired, observed)?;
+            let balanced = desired.balancer.is_some();
+            if let Use::Taken(_) = address::of_ip(known, observed, balanced) {
+                return None;
+            }
             let (port_id, fixed_ip_address) = floating_ip_target(desired, observed, Some(known))?;
             let change = FloatingIpUpdate {
                 port_id: Some(port_id),
@@ -447,6 +452,9 @@ pub fn floating_ip_target(
         return Some((port.clone(), None)).filter(|(port, _)| !port.is_empty());
     }
     let machines = &desired.control_plane;
+    if known.is_some_and(|ip| address::of_ip(ip, observed, false) == Use::LeftInPlace) {
+        return None;
+    }
     let current = known.and_then(|ip| ip.port_id.as_deref());
     let stays = machines
         .iter()

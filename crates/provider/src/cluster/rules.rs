@@ -7,6 +7,8 @@ use api::infra::v1beta2::{
 };
 use openstack::network::{RuleCreate, SecurityGroupRule};
 
+use super::desired::is_ipv6;
+
 /// The remote side of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Remote {
@@ -56,6 +58,27 @@ impl Rule {
             ports: None,
             remote: Remote::Any,
             description: "Full open".to_owned(),
+        }
+    }
+
+    /// The rules for the address families: that of a CIDR, and otherwise IPv4 and, with `ipv6`, IPv6.
+    fn ingress_of(
+        ipv6: bool,
+        protocol: &str,
+        ports: (i64, i64),
+        remote: &Remote,
+        description: &str,
+    ) -> Vec<Self> {
+        let of_four = Self::ingress(protocol, ports, remote.clone(), description);
+        let of_six = Self {
+            ether_type: EtherType::IPv6,
+            ..of_four.clone()
+        };
+        match remote {
+            Remote::Prefix(cidr) if is_ipv6(cidr) => vec![of_six],
+            Remote::Prefix(_) => vec![of_four],
+            _ if ipv6 => vec![of_four, of_six],
+            _ => vec![of_four],
         }
     }
 
@@ -136,11 +159,13 @@ pub fn observed_key(rule: &SecurityGroupRule) -> Key {
 
 /// The rules of every managed group; none without `managedSecurityGroups`.
 ///
-/// Unlike in the Go provider, the rule for the API server uses `apiServer.port`.
+/// Unlike in the Go provider, the rule for the API server uses `apiServer.port`, and a cluster with IPv6 addresses
+/// (`ipv6`) has each rule of ours for IPv6, too.
 pub fn wanted(
     spec: &OpenStackClusterSpec,
     ports: &[u16],
     subnet_cidrs: &[String],
+    ipv6: bool,
 ) -> BTreeMap<ManagedGroup, Vec<Rule>> {
     use ManagedGroup::{ControlPlane, Worker};
     let Some(groups) = &spec.managed_security_groups else {
@@ -152,6 +177,9 @@ pub fn wanted(
             Rule::open_egress(EtherType::IPv6),
         ]
     };
+    let ingress = |protocol, ports, remote: &Remote, text| {
+        Rule::ingress_of(ipv6, protocol, ports, remote, text)
+    };
     let (mut control_plane, mut worker) = (Vec::from(both()), Vec::from(both()));
 
     for (index, port) in ports.iter().enumerate() {
@@ -161,7 +189,7 @@ pub fn wanted(
             "Additional port"
         };
         let port = i64::from(*port);
-        control_plane.push(Rule::ingress("tcp", (port, port), Remote::Any, text));
+        control_plane.extend(ingress("tcp", (port, port), &Remote::Any, text));
     }
     let node_ports = (30000, 32767);
     for protocol in ["tcp", "udp"] {
@@ -170,26 +198,26 @@ pub fn wanted(
             .map(|cidr| Remote::Prefix(cidr.clone()))
             .chain([Remote::Role(Worker), Remote::Role(ControlPlane)]);
         worker
-            .extend(remotes.map(|r| Rule::ingress(protocol, node_ports, r, "Node Port Services")));
+            .extend(remotes.flat_map(|r| ingress(protocol, node_ports, &r, "Node Port Services")));
     }
     if groups.allow_all_in_cluster_traffic {
         for rules in [&mut control_plane, &mut worker] {
             for role in [ControlPlane, Worker] {
-                rules.push(Rule::ingress(
+                rules.extend(ingress(
                     "",
                     (0, 0),
-                    Remote::Role(role),
+                    &Remote::Role(role),
                     "In-cluster Ingress",
                 ));
             }
         }
     } else {
-        let etcd = Rule::ingress("tcp", (2379, 2380), Remote::Role(ControlPlane), "Etcd");
-        control_plane.push(etcd);
+        let etcd = ingress("tcp", (2379, 2380), &Remote::Role(ControlPlane), "Etcd");
+        control_plane.extend(etcd);
         for rules in [&mut control_plane, &mut worker] {
             for role in [ControlPlane, Worker] {
                 let kubelet = Remote::Role(role);
-                rules.push(Rule::ingress("tcp", (10250, 10250), kubelet, "Kubelet API"));
+                rules.extend(ingress("tcp", (10250, 10250), &kubelet, "Kubelet API"));
             }
         }
     }

@@ -12,6 +12,7 @@ use api::k8s_openapi::jiff::Timestamp;
 use openstack::network;
 
 use super::desired::{Desired, Network, Router, api_port, balancer_spec, wants_floating_ip};
+use super::facts::Facts;
 use super::observed::Observed;
 use super::plan::{Plan, Wait};
 use super::request;
@@ -115,6 +116,12 @@ pub(crate) fn unusable_cidrs(
     );
     let reason = Reason::InvalidClusterSpec;
     Some(Problem::new(Type::ApiEndpoint, reason, message))
+}
+
+/// The problem with `controlPlaneAvailabilityZones` that do not exist.
+pub(crate) fn unknown_zones(facts: &Facts) -> Option<Problem> {
+    let text = facts.unknown_zones.clone()?;
+    Some(Problem::new(Type::Ready, Reason::InvalidClusterSpec, text))
 }
 
 /// The resources of the cluster, for the status.
@@ -312,11 +319,13 @@ pub(crate) fn verdicts(
             first = Some((type_, reason, message));
         }
     }
-    if let (None, Some(problem)) = (&first, problem) {
+    let of_whole = problem.filter(|problem| problem.about == Type::Ready || first.is_none());
+    if let Some(problem) = of_whole {
         first = Some((problem.about, problem.reason, problem.message.clone()));
     }
     let (holds, reason, message) = match first {
         None => (Status::True, Reason::Ready, String::new()),
+        Some((Type::Ready, reason, message)) => (Status::False, reason, message),
         Some((type_, reason, message)) => (
             Status::False,
             reason,
@@ -338,9 +347,10 @@ pub(crate) fn verdicts(
         conditions::remove(&mut status.conditions, Type::Bastion.as_str());
     }
     // Machines need the network, the groups and the address of the API, but not a working load balancer: it becomes
-    // active while the first machine boots.
+    // active while the first machine boots. With zones that do not exist, they would be created in others.
     let ready_for_machines = has_endpoint
         && stopped.is_none()
+        && unusable.is_none_or(|problem| problem.about != Type::Ready)
         && plan
             .steps
             .iter()

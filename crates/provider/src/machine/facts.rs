@@ -3,13 +3,13 @@
 use api::infra::v1beta2::{
     NetworkParam, OpenStackCluster, OpenStackMachine, PortOpts, SecurityGroupParam, SubnetParam,
 };
-use openstack::View;
 use openstack::network::FixedIp;
+use openstack::{Kind, View};
 
 use crate::identity::Mark;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
-use crate::resolve;
+use crate::resolve::{self, NotFound};
 
 /// The ids of what a machine's spec refers to, in the cloud and in the cluster.
 #[derive(Clone, Debug)]
@@ -67,9 +67,9 @@ pub fn facts(
 ) -> Result<Facts, Problem> {
     let spec = &object.spec;
     let dependency = |field: &'static str| {
-        move |why: String| {
-            let message = format!("{field}: {why}");
-            Problem::new(Type::Instance, Reason::DependencyFailed, message)
+        move |why: NotFound| {
+            let why = why.in_field(field);
+            why.problem(Type::Instance, Reason::DependencyFailed)
         }
     };
     if spec.floating_ip_pool_ref.is_some() {
@@ -122,11 +122,8 @@ fn zone(scope: &Scope, view: &View) -> Result<(), Problem> {
     }
     let there_are = resolve::names(zones.iter().map(|zone| zone.name.as_str()));
     let message = format!("failureDomain `{wanted}` is not a zone; there are: {there_are}");
-    Err(Problem::new(
-        Type::Instance,
-        Reason::InvalidMachineSpec,
-        message,
-    ))
+    let reason = Reason::InvalidMachineSpec;
+    Err(NotFound::among(Kind::Zones, message).problem(Type::Instance, reason))
 }
 
 /// What resolving needs besides spec and cloud.
@@ -154,12 +151,9 @@ fn port_facts(
     let invalid =
         |message: String| Problem::new(Type::Instance, Reason::InvalidMachineSpec, message);
     let missing = |name: String| {
-        move |why: String| {
-            Problem::new(
-                Type::Instance,
-                Reason::DependencyFailed,
-                format!("{name}: {why}"),
-            )
+        move |why: NotFound| {
+            let why = why.in_field(&name);
+            why.problem(Type::Instance, Reason::DependencyFailed)
         }
     };
     if port.trunk.or(object.spec.trunk) == Some(true) {
@@ -180,7 +174,8 @@ fn port_facts(
             (network, ips)
         }
         None => {
-            let (network, ips) = cluster_network(cluster, view).map_err(invalid)?;
+            let (network, ips) = cluster_network(cluster, view)
+                .map_err(|why| why.problem(Type::Instance, Reason::InvalidMachineSpec))?;
             // Addresses in the spec of the port replace the default of one per subnet.
             let wanted = addresses(port, view, &network).map_err(missing(field("fixedIPs")))?;
             let ips = if wanted.is_empty() { ips } else { wanted };
@@ -212,7 +207,7 @@ fn port_facts(
 }
 
 /// The network of a port, selected directly or by the subnet of its first address.
-fn place(port: &PortOpts, view: &View) -> Result<Option<String>, String> {
+fn place(port: &PortOpts, view: &View) -> Result<Option<String>, NotFound> {
     let by_network = |param: &NetworkParam| {
         resolve::network(view, param, |_| true).map(|network| network.id.clone())
     };
@@ -229,7 +224,7 @@ fn place(port: &PortOpts, view: &View) -> Result<Option<String>, String> {
     }
 }
 
-fn addresses(port: &PortOpts, view: &View, network: &str) -> Result<Vec<FixedIp>, String> {
+fn addresses(port: &PortOpts, view: &View, network: &str) -> Result<Vec<FixedIp>, NotFound> {
     let wanted = port.fixed_ips.iter();
     wanted
         .map(|ip| {
@@ -250,7 +245,7 @@ fn addresses(port: &PortOpts, view: &View, network: &str) -> Result<Vec<FixedIp>
 fn cluster_network(
     cluster: &OpenStackCluster,
     view: &View,
-) -> Result<(String, Vec<FixedIp>), String> {
+) -> Result<(String, Vec<FixedIp>), NotFound> {
     let network = cluster
         .status
         .as_ref()
@@ -277,7 +272,7 @@ fn cluster_network(
     Ok((network.id.clone(), fixed_ips))
 }
 
-fn groups(params: &[SecurityGroupParam], view: &View) -> Result<Vec<String>, String> {
+fn groups(params: &[SecurityGroupParam], view: &View) -> Result<Vec<String>, NotFound> {
     let mut ids: Vec<String> = Vec::new();
     for param in params {
         for group in resolve::security_groups(view, param)? {

@@ -1,9 +1,10 @@
 //! Applies the steps of a machine's plan.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use api::infra::v1beta2::OpenStackMachine;
-use openstack::{Cloud, Kind};
+use openstack::{Cloud, Kind, View};
 use operator::retry::When;
 
 use super::observed::{Known, Observed};
@@ -33,8 +34,12 @@ pub(super) struct Work<'a> {
 impl Work<'_> {
     pub(super) async fn observe(&self, kinds: &[Kind], age: Duration) -> Result<Observed, Problem> {
         let view = self.cloud.inventory.view(kinds, age).await;
-        let view = view.map_err(|error| credentials::listing(&error))?;
-        Ok(Observed::of(view, self.mark, self.before.clone()))
+        Ok(self.of_view(view.map_err(|error| credentials::listing(&error))?))
+    }
+
+    /// The state of the machine in `view`.
+    pub(super) fn of_view(&self, view: Arc<View>) -> Observed {
+        Observed::of(view, self.mark, self.before.clone())
     }
 
     /// The maximum age of the view.
@@ -51,8 +56,7 @@ impl Work<'_> {
     }
 
     pub(super) fn known(&self) -> Observed {
-        let view = self.cloud.inventory.known();
-        Observed::of(view, self.mark, self.before.clone())
+        self.of_view(self.cloud.inventory.known())
     }
 
     /// Plans once, applies all possible steps, and returns what to wait for.

@@ -79,11 +79,11 @@ fn what_is_unique_is_found_and_what_is_not_is_listed() {
         "1"
     );
     assert_eq!(
-        network(&view, &named("a"), |_| true).unwrap_err(),
+        network(&view, &named("a"), |_| true).unwrap_err().text,
         "2 networks match with name `a`: 1, 2. Give one's id"
     );
     assert_eq!(
-        network(&view, &named("z"), |_| true).unwrap_err(),
+        network(&view, &named("z"), |_| true).unwrap_err().text,
         "network with name `z` does not exist, or the project cannot see it; there are: a, b"
     );
     let tagged = NetworkFilter {
@@ -92,7 +92,9 @@ fn what_is_unique_is_found_and_what_is_not_is_listed() {
         ..Default::default()
     };
     assert_eq!(
-        network(&view, &Param::Filter(tagged), |_| true).unwrap_err(),
+        network(&view, &Param::Filter(tagged), |_| true)
+            .unwrap_err()
+            .text,
         "network with projectID `p` and tagsAny `x, y` does not exist, or the project cannot see it; there are: a, b"
     );
 }
@@ -106,7 +108,9 @@ fn a_subnet_is_looked_for_in_its_network() {
     });
     assert_eq!(subnet(&view, &param, Some("2")).unwrap().id, "s2");
     assert!(subnet(&view, &param, None).is_err());
-    let elsewhere = subnet(&view, &Param::Id("s1".into()), Some("2")).unwrap_err();
+    let elsewhere = subnet(&view, &Param::Id("s1".into()), Some("2"))
+        .unwrap_err()
+        .text;
     assert_eq!(elsewhere, "subnet s1 is in network 1, not in 2");
 }
 
@@ -125,7 +129,9 @@ fn a_flavor_or_image_that_is_missing_is_named_with_what_there_is() {
         "m1.tiny"
     );
     assert_eq!(
-        flavor(&view, &flavor_of("x"), "project demo").unwrap_err(),
+        flavor(&view, &flavor_of("x"), "project demo")
+            .unwrap_err()
+            .text,
         "flavor `x` does not exist in project demo; there are: m1.small, m1.tiny"
     );
     let image_of = |name: &str| {
@@ -136,11 +142,11 @@ fn a_flavor_or_image_that_is_missing_is_named_with_what_there_is() {
     };
     assert_eq!(image(&view, &image_of("flatcar"), "p").unwrap().id, "i3");
     assert_eq!(
-        image(&view, &image_of("ubuntu"), "p").unwrap_err(),
+        image(&view, &image_of("ubuntu"), "p").unwrap_err().text,
         "2 images match `ubuntu`: i1, i2. Give one's id in image.id"
     );
     assert_eq!(
-        image(&view, &image_of("x"), "p").unwrap_err(),
+        image(&view, &image_of("x"), "p").unwrap_err().text,
         "image `x` does not exist in p; there are: flatcar, ubuntu"
     );
 }

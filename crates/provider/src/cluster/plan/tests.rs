@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use self::model::Model;
 use super::{Plan, plan, plan_deletion};
 use crate::cluster::desired::{ControlPlaneMachine, Desired, desired};
-use crate::cluster::facts::facts;
+use crate::cluster::facts::{Inside, facts};
 use crate::cluster::observed::{Known, Observed};
 use crate::cluster::request::{Request, deletion, request};
 use crate::identity::{Identity, Mark};
@@ -40,8 +40,11 @@ impl Scene {
     fn desired(&self) -> Desired {
         let names = Names::new("ns", "demo");
         let mark = Mark::cluster(self.cluster);
-        let machines = self.machines.clone();
-        let facts = facts(&self.spec, mark, names, &self.observed(), machines).unwrap();
+        let inside = Inside {
+            control_plane: self.machines.clone(),
+            cidrs: Vec::new(),
+        };
+        let facts = facts(&self.spec, mark, names, &self.observed(), inside).unwrap();
         desired(&self.spec, &facts)
     }
 

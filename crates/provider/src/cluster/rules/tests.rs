@@ -25,7 +25,7 @@ fn spec(groups: Option<ManagedSecurityGroups>) -> OpenStackClusterSpec {
 
 /// The rules of a group, one line for each.
 fn lines(spec: &OpenStackClusterSpec, role: ManagedGroup) -> Vec<String> {
-    let rules = wanted(spec, &[443, 8132], &["10.6.0.0/24".to_owned()]);
+    let rules = wanted(spec, &[443, 8132], &["10.6.0.0/24".to_owned()], false);
     let line = |rule: &super::Rule| {
         let remote = match &rule.remote {
             Remote::Any => "any".to_owned(),
@@ -126,7 +126,7 @@ fn a_rule_with_managed_groups_fans_out() {
 
 #[test]
 fn without_managed_groups_there_are_no_rules() {
-    assert!(wanted(&spec(None), &[6443], &[]).is_empty());
+    assert!(wanted(&spec(None), &[6443], &[], false).is_empty());
 }
 
 #[test]
@@ -147,4 +147,47 @@ fn neutrons_spellings_are_one() {
     );
     assert_eq!(rule("any", Some("0.0.0.0/0")), rule("", None));
     assert_ne!(rule("tcp", None), rule("udp", None));
+}
+
+/// The address families of rules with their remote side, one line for each rule of the worker group.
+fn families(spec: &OpenStackClusterSpec, cidrs: &[&str], ipv6: bool) -> Vec<String> {
+    let cidrs: Vec<_> = cidrs.iter().map(|cidr| (*cidr).to_owned()).collect();
+    let rules = wanted(spec, &[6443], &cidrs, ipv6);
+    let line = |rule: &super::Rule| format!("{:?} {:?}", rule.ether_type, rule.remote);
+    let ingress = |rule: &&super::Rule| rule.direction == Direction::Ingress;
+    let worker = rules[&ManagedGroup::Worker].iter();
+    worker.filter(ingress).map(line).collect()
+}
+
+#[test]
+fn a_dual_stack_cluster_has_each_rule_for_both_families_and_each_cidr_for_its_own() {
+    let all = spec(Some(ManagedSecurityGroups {
+        allow_all_in_cluster_traffic: true,
+        ..Default::default()
+    }));
+    let both = families(&all, &["10.6.0.0/24", "2001:db8::/64"], true);
+    let of_groups = |role: &str| [format!("IPv4 Role({role})"), format!("IPv6 Role({role})")];
+    let in_cluster = [of_groups("ControlPlane"), of_groups("Worker")].concat();
+    assert_eq!(both[both.len() - 4..], in_cluster);
+    for cidr in [
+        "IPv4 Prefix(\"10.6.0.0/24\")",
+        "IPv6 Prefix(\"2001:db8::/64\")",
+    ] {
+        let of_cidr = both.iter().filter(|line| *line == cidr).count();
+        assert_eq!(of_cidr, 2, "one for TCP and one for UDP: {both:?}");
+    }
+    let crossed = |line: &String| line.starts_with("IPv4 Prefix(\"2001");
+    assert!(!both.iter().any(crossed), "{both:?}");
+    let each = families(
+        &spec(Some(ManagedSecurityGroups::default())),
+        &["10.6.0.0/24"],
+        true,
+    );
+    let of_six = each.iter().filter(|line| line.starts_with("IPv6")).count();
+    assert_eq!(
+        of_six, 6,
+        "node ports of two groups and protocols, and two kubelets: {each:?}"
+    );
+    let four = families(&all, &["10.6.0.0/24"], false);
+    assert!(four.iter().all(|line| line.starts_with("IPv4")), "{four:?}");
 }

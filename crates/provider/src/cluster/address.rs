@@ -1,0 +1,87 @@
+//! The floating IP that `apiServer.floatingIP` names: whose it is, and whether the cluster may associate it.
+//!
+//! It was allocated by somebody else, so that the cluster neither tags nor deletes it, and Neutron would move it from any
+//! port. It is used only while it carries no mark of another cluster and is on no port that is not the cluster's.
+
+use openstack::network::{FloatingIp, Port};
+
+use super::observed::Observed;
+use crate::identity::Mark;
+
+/// The use of a floating IP that was allocated by somebody else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// The project has no such floating IP.
+    Absent,
+    /// It is on no port.
+    Free,
+    /// It is on a port of the cluster, or was created for the cluster.
+    Ours,
+    /// It is on a virtual address: a port without a device, which its user maintains. Without a load balancer of ours it
+    /// stays there, as in the Go provider.
+    LeftInPlace,
+    /// It belongs to something else; the text says to what, after "floating IP A".
+    Taken(String),
+}
+
+/// The use of the floating IP with this address; `balanced`: the cluster has a load balancer, or will have one.
+pub(super) fn of(address: &str, observed: &Observed, balanced: bool) -> Use {
+    let ips = &observed.view.floating_ips;
+    let found = ips.iter().find(|ip| ip.floating_ip_address == address);
+    found.map_or(Use::Absent, |ip| of_ip(ip, observed, balanced))
+}
+
+/// The same for a floating IP of the view.
+pub(super) fn of_ip(ip: &FloatingIp, observed: &Observed, balanced: bool) -> Use {
+    let mark = Mark::in_description(&ip.description).or_else(|| Mark::in_tags(&ip.tags));
+    match mark {
+        Some(mark) if mark.cluster == observed.cluster => return Use::Ours,
+        Some(mark) => {
+            let other = mark.cluster;
+            return Use::Taken(format!("was created for the cluster with identity {other}"));
+        }
+        None => {}
+    }
+    let Some(id) = ip.port_id.as_deref() else {
+        return Use::Free;
+    };
+    let of_balancer = observed
+        .balancers
+        .iter()
+        .any(|known| known.vip_port_id == id);
+    if of_balancer || observed.ports.iter().any(|port| port.id == id) {
+        return Use::Ours;
+    }
+    let port = observed.view.ports.get(id);
+    if !balanced && port.is_some_and(|port| is_virtual(port)) {
+        return Use::LeftInPlace;
+    }
+    Use::Taken(format!(
+        "is on {}, which is not the cluster's (if nobody needs it there: openstack floating ip unset --port {})",
+        words(id, port.map(AsRef::as_ref)),
+        ip.id
+    ))
+}
+
+/// Whether the port is an address that its user maintains: no device, and of no cluster.
+fn is_virtual(port: &Port) -> bool {
+    port.device_id.is_empty()
+        && port.device_owner.is_empty()
+        && Mark::in_description(&port.description).is_none()
+        && Mark::in_tags(&port.tags).is_none()
+}
+
+fn words(id: &str, port: Option<&Port>) -> String {
+    match port {
+        Some(port) if port.device_owner.starts_with("compute:") => {
+            format!("port {id} of server {}", port.device_id)
+        }
+        Some(port) if !port.device_owner.is_empty() => {
+            format!("port {id} of {}", port.device_owner)
+        }
+        _ => format!("port {id}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
