@@ -6,6 +6,7 @@
 pub(crate) mod admission;
 pub(crate) mod convert;
 pub mod crd;
+pub mod pool;
 pub mod v1beta2;
 
 /// The API group.

@@ -32,6 +32,7 @@ pub mod convert;
 pub mod core;
 pub mod crds;
 pub mod infra;
+pub mod inventory;
 pub mod ipam;
 pub mod names;
 pub mod openstack;

@@ -18,6 +18,8 @@ pub const REVISION_ANNOTATION: &str = "machinedeployment.clusters.x-k8s.io/revis
 pub const WATCH_FILTER_LABEL: &str = "cluster.x-k8s.io/watch-filter";
 /// Label on CRDs and components: their provider.
 pub const PROVIDER_LABEL: &str = "cluster.x-k8s.io/provider";
+/// Label: `clusterctl` has to do with the object; without it, it does not see a CRD.
+pub const CLUSTERCTL_LABEL: &str = "clusterctl.cluster.x-k8s.io";
 /// Label: `clusterctl move` moves this object, too.
 pub const MOVE_LABEL: &str = "clusterctl.cluster.x-k8s.io/move";
 /// Label: `clusterctl move` moves this object and everything that it owns.

@@ -58,6 +58,15 @@ impl Provider {
         }
     }
 
+    /// The version of the upstream provider whose API it has, as `clusterctl` compares it with releases.
+    #[must_use]
+    pub fn upstream(self) -> &'static str {
+        match self {
+            Self::Core | Self::Bootstrap | Self::ControlPlane => "v1.14.2",
+            Self::Infrastructure => "v0.14.0",
+        }
+    }
+
     /// Its kinds.
     #[must_use]
     pub fn definitions(self) -> Vec<CustomResourceDefinition> {

@@ -233,8 +233,8 @@ impl Kinds<'_> {
 }
 
 fn not_served(group: &str, api_version: &str, kind: &str) -> String {
-    if (group, kind) == ("cluster.x-k8s.io", "MachinePool") {
-        return "MachinePools are not built: use a MachineDeployment".to_owned();
+    if (group, kind) == ("cluster.x-k8s.io", api::core::pool::KIND) {
+        return api::core::pool::NOT_BUILT.to_owned();
     }
     format!("the kind {kind} of {api_version} is not known here")
 }

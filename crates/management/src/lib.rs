@@ -8,6 +8,7 @@ use api::admission::{FieldError as Violation, Review, deletion};
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition,
 };
+use api::names::{CLUSTERCTL_LABEL, PROVIDER_LABEL};
 use apiserver::{FieldError, Hooks};
 use serde_json::Value;
 
@@ -134,10 +135,25 @@ fn judged(
     errors
 }
 
+/// Every kind that this API server serves: those of the suite, and those that clients of Cluster API ask for besides,
+/// MachinePool and clusterctl's Provider.
+#[must_use]
+pub fn definitions() -> Vec<CustomResourceDefinition> {
+    let mut all = api::crds::all();
+    all.extend(api::core::pool::definition());
+    all.extend(api::inventory::definition());
+    all.into_iter().map(converted).collect()
+}
+
 /// The definition, with [`Rules`] as its conversion if it has several versions: the strategy is `Webhook`, without a
-/// webhook.
+/// webhook. One of a provider has clusterctl's label.
 #[must_use]
 pub fn converted(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
+    if let Some(labels) = &mut definition.metadata.labels
+        && labels.contains_key(PROVIDER_LABEL)
+    {
+        labels.insert(CLUSTERCTL_LABEL.to_owned(), String::new());
+    }
     if definition.spec.versions.len() > 1 {
         definition.spec.conversion = Some(CustomResourceConversion {
             strategy: "Webhook".to_owned(),

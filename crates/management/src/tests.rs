@@ -115,3 +115,43 @@ fn variables_and_patches_of_a_class_are_judged() {
     other["spec"]["kubernetesVersions"] = json!(["v1.34.1"]);
     assert_eq!(Rules.validate(&other, Some(&broken), false), Ok(()));
 }
+
+#[test]
+fn clusterctl_finds_every_kind_of_a_provider_and_those_that_it_lists_itself() {
+    let all = definitions();
+    let names: BTreeSet<String> = all
+        .iter()
+        .filter_map(|it| it.metadata.name.clone())
+        .collect();
+    assert_eq!(names.len(), api::crds::all().len() + 2);
+    assert!(names.contains("machinepools.cluster.x-k8s.io"));
+    assert!(names.contains("providers.clusterctl.cluster.x-k8s.io"));
+    for definition in all {
+        let labels = definition.metadata.labels.unwrap_or_default();
+        let of_clouds = definition.spec.group == "ferrostack.dev";
+        assert_eq!(
+            labels.contains_key(CLUSTERCTL_LABEL),
+            !of_clouds,
+            "{:?}",
+            definition.metadata.name
+        );
+    }
+}
+
+#[test]
+fn a_machine_pool_is_refused_with_what_to_use_instead() {
+    let pool = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachinePool",
+        "metadata": {"name": "pool", "namespace": "default"},
+        "spec": {"clusterName": "demo", "template": {"spec": {"clusterName": "demo"}}},
+    });
+    let errors = Rules.validate(&pool, None, false).unwrap_err();
+    let printed: Vec<String> = errors
+        .iter()
+        .map(|error| format!("{}: {}", error.path, error.message))
+        .collect();
+    assert_eq!(
+        printed,
+        ["kind: MachinePools are not built: use a MachineDeployment"]
+    );
+}

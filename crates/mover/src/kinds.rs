@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use api::names::{MOVE_HIERARCHY_LABEL, MOVE_LABEL, PROVIDER_LABEL};
+use api::names::{CLUSTERCTL_LABEL, MOVE_HIERARCHY_LABEL, MOVE_LABEL, PROVIDER_LABEL};
 use kube::ResourceExt;
 use kube::api::{Api, GroupVersionKind, ListParams};
 use kube::discovery::ApiResource;
@@ -11,8 +11,6 @@ use kube::discovery::ApiResource;
 use crate::access::Side;
 use crate::error::Error;
 
-/// Label of clusterctl on the definitions of providers.
-const CLUSTERCTL_LABEL: &str = "clusterctl.cluster.x-k8s.io";
 /// Groups whose objects describe a management cluster, not the clusters in it.
 const LOCAL: [&str; 2] = ["clusterctl.cluster.x-k8s.io", "runtime.cluster.x-k8s.io"];
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::GROUP;
+use super::{GROUP, pool};
 use crate::admission::{FieldError, Review};
 use crate::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, SET_NAME_LABEL};
 
@@ -52,6 +52,9 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
         Some("MachineHealthCheck") => health::validate(review),
         Some("MachineDrainRule") => drain::validate(review),
         Some("ClusterClass") => class::validate(review),
+        Some(pool::KIND) if review.old.is_none() => {
+            vec![FieldError::new("kind", pool::NOT_BUILT)]
+        }
         _ => Vec::new(),
     }
 }

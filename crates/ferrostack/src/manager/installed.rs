@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
+use api::names::{CLUSTERCTL_LABEL, PROVIDER_LABEL};
 use api::providers::Provider;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
@@ -46,6 +47,15 @@ pub(super) fn annotate(
     annotations.insert(VERSION.to_owned(), THIS.to_owned());
     annotations.insert(NAMESPACE.to_owned(), namespace.to_owned());
     annotations.insert(PROVIDERS.to_owned(), subset.names(","));
+    if definition.labels().contains_key(PROVIDER_LABEL) {
+        let labels = definition.labels_mut();
+        labels.insert(CLUSTERCTL_LABEL.to_owned(), String::new());
+    }
+}
+
+/// Whether a manager of ours has written its version on the definition.
+pub(super) fn is_marked(definition: &CustomResourceDefinition) -> bool {
+    definition.annotations().contains_key(VERSION)
 }
 
 /// Who has installed a definition of one of our kinds.
@@ -54,7 +64,7 @@ pub(crate) fn installer(definition: &CustomResourceDefinition) -> Installer {
         return Installer::InProcess;
     }
     if manifests::is_of_another(definition) {
-        let label = definition.labels().get(api::names::PROVIDER_LABEL);
+        let label = definition.labels().get(PROVIDER_LABEL);
         return Installer::Another(label.cloned().unwrap_or_else(|| definition.name_any()));
     }
     let written = |name: &str| definition.annotations().get(name).cloned();
@@ -126,7 +136,12 @@ pub(crate) async fn read(client: &Client) -> anyhow::Result<BTreeMap<Provider, I
         let is_of_it = |name: String| wanted.iter().any(|it| it.name_any() == name);
         let there = listed.items.iter().filter(|it| is_of_it(it.name_any()));
         let mut installers: Vec<Installer> = there.map(installer).collect();
-        installers.sort_by_key(|it| matches!(it, Installer::Ours { .. }));
+        // A definition with one version needs no conversion, by which those of an `up` are known.
+        installers.sort_by_key(|it| match it {
+            Installer::InProcess => 0,
+            Installer::Another(_) => 1,
+            Installer::Ours { .. } => 2,
+        });
         if let Some(first) = installers.into_iter().next() {
             found.insert(provider, first);
         }

@@ -1,5 +1,6 @@
 //! `generate manager`: all manifests of the manager.
 
+use api::names::CLUSTERCTL_LABEL;
 use api::providers::Provider;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, ServiceReference, WebhookClientConfig,
@@ -27,9 +28,6 @@ const DEPLOYMENT: &str = include_str!("../../../../config/manager/deployment.yam
 pub(crate) const MANAGER: &str = "ferrostack-manager";
 /// The image in the Deployment.
 pub(crate) const IMAGE: &str = "ferrostack:latest";
-
-/// The label of what clusterctl has installed.
-const CLUSTERCTL: &str = "clusterctl.cluster.x-k8s.io";
 
 /// The permissions of the controller of clouds, in their namespace.
 const CLOUDS: &str = include_str!("../../../../config/rbac/openstack.yaml");
@@ -149,10 +147,11 @@ fn deployment(subset: &Subset, image: &str, clouds: Option<&str>) -> String {
 }
 
 /// Whether a definition, whose kind is one of ours, was installed by another program: by clusterctl, or with webhooks that
-/// are not ours. Definitions of ours have the labels of providers, too.
+/// are not ours. Definitions of ours have the labels of clusterctl and of providers, too, and our version besides.
 pub(crate) fn is_of_another(definition: &CustomResourceDefinition) -> bool {
     let labels = definition.metadata.labels.as_ref();
-    let of_clusterctl = labels.is_some_and(|it| it.contains_key(CLUSTERCTL));
+    let of_clusterctl = labels.is_some_and(|it| it.contains_key(CLUSTERCTL_LABEL))
+        && !installed::is_marked(definition);
     let conversion = definition.spec.conversion.as_ref();
     let webhook = conversion.and_then(|it| it.webhook.as_ref());
     let config = webhook.and_then(|it| it.client_config.as_ref());

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use apiserver::{ApiServer, Kubelet, NotRun, Options, Store, Synchronous};
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Client;
-use kube::api::{Api, PostParams};
+use kube::api::{
+    Api, ApiResource, DynamicObject, GroupVersionKind, ObjectMeta, Patch, PatchParams, PostParams,
+};
+use kube::{Client, ResourceExt};
 use operator::metrics::Metrics;
 use secrecy::ExposeSecret;
 use serde_json::Value;
@@ -18,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use super::pki::Authority;
 use crate::data_dir::DataDir;
 use crate::kubeconfig;
+use crate::manager::manifests::NAMESPACE;
 
 /// The number of past events of each resource. The controllers are in the same process, and an informer elsewhere that
 /// missed more lists anew.
@@ -79,6 +83,7 @@ impl Management {
         let client = Client::new(server.in_process(), "default");
         let client = operator::client::named(&client, "ferrostack");
         install_definitions(&client).await?;
+        install_inventory(&client).await?;
         write_kubeconfig(data, &authority, address)?;
         let serving = tokio::spawn({
             let server = server.clone();
@@ -127,11 +132,38 @@ fn write_kubeconfig(
     Ok(data.write("kubeconfig", &text)?)
 }
 
+/// Creates or updates what `clusterctl` reads of this management cluster: its inventory of providers.
+async fn install_inventory(client: &Client) -> anyhow::Result<()> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    if namespaces.get_opt(NAMESPACE).await?.is_none() {
+        let namespace = Namespace {
+            metadata: ObjectMeta {
+                name: Some(NAMESPACE.to_owned()),
+                ..ObjectMeta::default()
+            },
+            ..Namespace::default()
+        };
+        let created = namespaces.create(&PostParams::default(), &namespace).await;
+        created.with_context(|| format!("creating the namespace {NAMESPACE}"))?;
+    }
+    for provider in ::api::inventory::providers(NAMESPACE) {
+        let object: DynamicObject = serde_json::from_value(provider)?;
+        let Some(types) = &object.types else { continue };
+        let kind = GroupVersionKind::try_from(types)?;
+        let resource = ApiResource::from_gvk(&kind);
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), NAMESPACE, &resource);
+        let name = object.name_any();
+        let params = PatchParams::apply("ferrostack").force();
+        let applied = api.patch(&name, &params, &Patch::Apply(&object)).await;
+        applied.with_context(|| format!("writing the Provider {name}"))?;
+    }
+    Ok(())
+}
+
 /// Installs or updates our CustomResourceDefinitions.
 pub(crate) async fn install_definitions(client: &Client) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for definition in ::api::crds::all() {
-        let mut definition = ::management::converted(definition);
+    for mut definition in ::management::definitions() {
         let name = definition.metadata.name.clone().unwrap_or_default();
         let stored = api.get_opt(&name).await?;
         let installed = match stored {

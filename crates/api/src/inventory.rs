@@ -1,0 +1,122 @@
+//! What `clusterctl` knows of a management cluster: objects of its kind Provider, one for each provider.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Value, json};
+
+use crate::names::{CLUSTERCTL_LABEL, PROVIDER_LABEL};
+use crate::providers::Provider;
+
+/// Group and version of the kind.
+pub const API_VERSION: &str = "clusterctl.cluster.x-k8s.io/v1alpha3";
+/// Label of what makes up the inventory.
+const CORE_LABEL: &str = "clusterctl.cluster.x-k8s.io/core";
+
+/// The CustomResourceDefinition of Provider, as `clusterctl init` creates it; `None` never, since the text is JSON of one.
+#[must_use]
+pub fn definition() -> Option<CustomResourceDefinition> {
+    let text = |description: &str| json!({ "type": "string", "description": description });
+    let column = |name: &str, kind: &str, path: &str| json!({ "name": name, "type": kind, "jsonPath": path });
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": "providers.clusterctl.cluster.x-k8s.io",
+            "labels": { CLUSTERCTL_LABEL: "", CORE_LABEL: "inventory" },
+        },
+        "spec": {
+            "group": "clusterctl.cluster.x-k8s.io",
+            "names": {
+                "kind": "Provider", "listKind": "ProviderList", "plural": "providers", "singular": "provider",
+                "categories": ["cluster-api"],
+            },
+            "scope": "Namespaced",
+            "versions": [{
+                "name": "v1alpha3", "served": true, "storage": true, "subresources": {},
+                "additionalPrinterColumns": [
+                    column("Age", "date", ".metadata.creationTimestamp"),
+                    column("Type", "string", ".type"),
+                    column("Provider", "string", ".providerName"),
+                    column("Version", "string", ".version"),
+                ],
+                "schema": { "openAPIV3Schema": {
+                    "type": "object",
+                    "description": "A provider of this management cluster, for clusterctl.",
+                    "properties": {
+                        "apiVersion": text("Group and version."),
+                        "kind": text("The kind."),
+                        "metadata": { "type": "object" },
+                        "providerName": text("Its name."),
+                        "type": text("Its type."),
+                        "version": text("The version of the provider whose API it has."),
+                        "watchedNamespace": text("Without effect."),
+                    },
+                } },
+            }],
+        },
+    });
+    serde_json::from_value(definition).ok()
+}
+
+/// The objects in `namespace`, in the order of installation.
+#[must_use]
+pub fn providers(namespace: &str) -> Vec<Value> {
+    let all = Provider::ALL.into_iter();
+    all.map(|provider| provided(provider, namespace)).collect()
+}
+
+fn provided(provider: Provider, namespace: &str) -> Value {
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": "Provider",
+        "metadata": {
+            "name": provider.label(),
+            "namespace": namespace,
+            "labels": { CLUSTERCTL_LABEL: "", CORE_LABEL: "inventory", PROVIDER_LABEL: provider.label() },
+        },
+        "providerName": provider.name(),
+        "type": type_of(provider),
+        "version": provider.upstream(),
+    })
+}
+
+/// The type as clusterctl writes it.
+fn type_of(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Core => "CoreProvider",
+        Provider::Bootstrap => "BootstrapProvider",
+        Provider::ControlPlane => "ControlPlaneProvider",
+        Provider::Infrastructure => "InfrastructureProvider",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inventory_has_one_core_provider_and_each_other_once_as_clusterctl_names_them() {
+        assert!(definition().is_some());
+        let all = providers("ferrostack-system");
+        let printed: Vec<String> = all
+            .iter()
+            .map(|it| {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                format!(
+                    "{} {} {}",
+                    text(&it["metadata"]["name"]),
+                    text(&it["type"]),
+                    text(&it["providerName"])
+                )
+            })
+            .collect();
+        assert_eq!(
+            printed,
+            [
+                "cluster-api CoreProvider cluster-api",
+                "bootstrap-kubeadm BootstrapProvider kubeadm",
+                "control-plane-kubeadm ControlPlaneProvider kubeadm",
+                "infrastructure-openstack InfrastructureProvider openstack",
+            ]
+        );
+    }
+}
