@@ -32,6 +32,7 @@ mod newest;
 mod placement;
 mod query;
 mod quota;
+mod reach;
 mod rendered;
 mod route;
 mod secrets;

@@ -129,6 +129,8 @@ pub struct Forward {
     pub fixed: IpAddr,
     /// The id of the port that has it. Fixed addresses are not unique.
     pub port_id: String,
+    /// The id of the server whose port it is.
+    pub server: Option<String>,
 }
 
 /// A load balancer listener that accepts traffic: its load balancer and itself are ACTIVE and enabled.
@@ -151,7 +153,18 @@ pub struct Listener {
     /// Octavia's protocol name, such as `TCP`.
     pub protocol: String,
     /// The enabled members of the default pool, in the order of their ids.
-    pub members: Vec<SocketAddr>,
+    pub members: Vec<Member>,
     /// The allowed source ranges; empty allows all.
     pub allowed_cidrs: Vec<String>,
+}
+
+/// A member of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its address and port.
+    pub at: SocketAddr,
+    /// The id of the server that the load balancer reaches at this address: the one with it in the subnet of the member
+    /// (if the member has none, in that of the load balancer), or in a subnet that a router connects with it. `None` if
+    /// there is none, so that nothing answers.
+    pub server: Option<String>,
 }

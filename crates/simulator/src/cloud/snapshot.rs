@@ -1,5 +1,6 @@
 //! Views of the whole cloud: the world for guests, and counts of resources.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,19 +12,21 @@ use serde_json::Value;
 use super::document::{Doc, Fields};
 use super::kind::Kind;
 use super::network;
+use super::reach::Reach;
 use super::state::State;
-use crate::world::{Forward, Instance, Listener, World};
+use crate::world::{Forward, Instance, Listener, Member, World};
 
 /// The world for guests. Unchanged parts are shared with `before`.
 pub(crate) fn world(state: &State, before: &World) -> World {
     let mut addresses: Vec<Forward> = state
         .all(Kind::FloatingIp)
-        .filter_map(|doc| forward(doc))
+        .filter_map(|doc| forward(state, doc))
         .collect();
     addresses.sort_by_key(|forward| forward.floating);
+    let reach = OnceCell::new();
     let mut listeners: Vec<Listener> = state
         .all(Kind::Listener)
-        .filter_map(|doc| listener(state, doc))
+        .filter_map(|doc| listener(state, doc, reach.get_or_init(|| Reach::of(state))))
         .collect();
     listeners.sort_by_key(|listener| (listener.vip, listener.port));
     let instances = state
@@ -107,15 +110,18 @@ fn fixed_ips(port: &Doc) -> Vec<IpAddr> {
         .collect()
 }
 
-fn forward(doc: &Doc) -> Option<Forward> {
+fn forward(state: &State, doc: &Doc) -> Option<Forward> {
+    let port = state.get(Kind::Port, doc.text("port_id"));
+    let port = port.filter(|port| port.text("device_owner").starts_with("compute:"));
     Some(Forward {
+        server: port.map(|port| port.text("device_id").to_owned()),
         floating: doc.text("floating_ip_address").parse().ok()?,
         fixed: doc.text("fixed_ip_address").parse().ok()?,
         port_id: doc.text("port_id").to_owned(),
     })
 }
 
-fn listener(state: &State, doc: &Doc) -> Option<Listener> {
+fn listener(state: &State, doc: &Doc, reach: &Reach) -> Option<Listener> {
     let balancer = state.get(Kind::LoadBalancer, doc.text("loadbalancer_id"))?;
     // The data plane keeps running while PENDING_UPDATE; it is off before the first and after the last configuration.
     let serving = |doc: &Doc| {
@@ -132,7 +138,14 @@ fn listener(state: &State, doc: &Doc) -> Option<Listener> {
         .filter_map(|member| {
             let address: IpAddr = member.text("address").parse().ok()?;
             let port = u16::try_from(member.number("protocol_port")).ok()?;
-            Some(SocketAddr::new(address, port))
+            let subnet = match member.text("subnet_id") {
+                "" => balancer.text("vip_subnet_id"),
+                subnet => subnet,
+            };
+            Some(Member {
+                at: SocketAddr::new(address, port),
+                server: reach.server(subnet, address).map(str::to_owned),
+            })
         })
         .collect();
     Some(Listener {

@@ -9,7 +9,7 @@ mod services;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,8 +45,6 @@ pub(crate) struct Cluster {
     pub(crate) ca_hash: String,
     /// The host of the control plane endpoint, as in kubeconfigs.
     pub(crate) endpoint_host: Option<String>,
-    /// The same, if it is an address.
-    endpoint: Option<IpAddr>,
     /// A client with the permissions of an administrator.
     pub(crate) api: Api,
     /// The members of etcd; empty if etcd is external.
@@ -239,10 +237,6 @@ impl Clusters {
         let cluster = Arc::new(Cluster {
             key: key.clone(),
             ca_hash: opening.pki.ca.hash(),
-            endpoint: opening
-                .endpoint_host
-                .as_deref()
-                .and_then(|host| host.parse().ok()),
             endpoint_host: opening.endpoint_host,
             api: Api::new(in_process.clone(), "kubeadm"),
             etcd,
@@ -339,10 +333,5 @@ impl Member {
             }
             _ => self.serve(stream).await,
         }
-    }
-
-    /// The address that is the host in the cluster's kubeconfigs, if that is an address.
-    pub(crate) fn endpoints(&self) -> &[IpAddr] {
-        self.cluster.endpoint.as_slice()
     }
 }

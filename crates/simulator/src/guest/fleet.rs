@@ -455,6 +455,7 @@ impl Fleet {
             for port in cluster.services.load().iter() {
                 let at = |ip: &IpAddr| SocketAddr::new(*ip, port.node_port);
                 all.push(Backend::Service(Arc::new(NodePort {
+                    instance: instance.id.clone(),
                     node: node.name.clone(),
                     port: port.clone(),
                     addresses: instance.fixed_ips.iter().map(at).collect(),

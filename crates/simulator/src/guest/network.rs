@@ -25,178 +25,115 @@ pub(crate) use backend::{Backend, NodePort};
 
 /// A server on a guest as a target of routes; a trait for tests.
 pub(crate) trait Target: Clone {
+    /// The id of the guest's server in Nova.
+    fn server(&self) -> &str;
     /// Its fixed addresses and ports.
     fn addresses(&self) -> &[SocketAddr];
-    /// The addresses that its cluster names for it: the host in kubeconfigs, or those in the status of the Service.
-    fn endpoints(&self) -> &[IpAddr];
 }
 
 /// The guests behind each outside address and port.
 ///
-/// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. If several guests match, those whose cluster
-/// names the outside address are chosen; if there are none, there is no route.
+/// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. What is behind one is the server that the cloud names.
 pub(crate) fn routes<T: Target>(
     world: &World,
     targets: &[T],
     outside: &Outside,
 ) -> BTreeMap<SocketAddr, Vec<T>> {
     let inside = Inside::new(world, targets);
-    let forwards = world
-        .addresses
-        .iter()
-        .map(|forward| (forward.floating, forward.fixed));
+    let mut found: BTreeMap<SocketAddr, BTreeSet<usize>> = BTreeMap::new();
+    let is_outside = |address: &IpAddr| outside.contains(*address);
+    for forward in world.addresses.iter().filter(|it| is_outside(&it.floating)) {
+        let mut add = |port, place| {
+            let at = SocketAddr::new(forward.floating, port);
+            found.entry(at).or_default().insert(place);
+        };
+        if let Some(server) = &forward.server {
+            inside.on(server, forward.fixed, &mut add);
+        }
+        inside.balanced(&forward.port_id, &mut add);
+    }
     // The address of a server or load balancer on the external network leads to it, too.
-    let direct = inside
-        .owners
-        .keys()
-        .chain(inside.balancers.keys())
-        .map(|address| (*address, *address));
-    let pairs: BTreeSet<(IpAddr, IpAddr)> = forwards
-        .chain(direct)
-        .filter(|(address, _)| outside.contains(*address))
-        .collect();
-    let mut found: BTreeMap<SocketAddr, Candidates> = BTreeMap::new();
-    for (outside, fixed) in pairs {
-        inside.named(outside, fixed, |port, target| {
-            let at = SocketAddr::new(outside, port);
-            found.entry(at).or_default().named.insert(target);
-        });
-        inside.unique(fixed, |port, target| {
-            let at = SocketAddr::new(outside, port);
-            found.entry(at).or_default().unique.insert(target);
+    for instance in &world.instances {
+        for address in instance.fixed_ips.iter().filter(|it| is_outside(it)) {
+            inside.on(&instance.id, *address, |port, place| {
+                let at = SocketAddr::new(*address, port);
+                found.entry(at).or_default().insert(place);
+            });
+        }
+    }
+    for listener in world.listeners.iter().filter(|it| is_outside(&it.vip)) {
+        inside.behind(listener, |port, place| {
+            let at = SocketAddr::new(listener.vip, port);
+            found.entry(at).or_default().insert(place);
         });
     }
-    let chosen = |candidates: Candidates| {
-        let places = candidates.choose().into_iter();
+    let chosen = |places: BTreeSet<usize>| {
+        let places = places.into_iter();
         places
             .filter_map(|place| targets.get(place).cloned())
             .collect()
     };
     found
         .into_iter()
-        .map(|(at, candidates)| (at, chosen(candidates)))
+        .map(|(at, places)| (at, chosen(places)))
         .collect()
-}
-
-/// The guests that may be behind an outside address and port, by their places.
-#[derive(Default)]
-struct Candidates {
-    /// Those whose cluster names the address.
-    named: BTreeSet<usize>,
-    /// Those that it leads to without doubt.
-    unique: BTreeSet<usize>,
-}
-
-impl Candidates {
-    fn choose(self) -> BTreeSet<usize> {
-        match self.named.is_empty() {
-            true => self.unique,
-            false => self.named,
-        }
-    }
 }
 
 /// What is at the fixed addresses. There may be a thousand clusters with the same ones, so that nothing goes through all
 /// that have an address.
-struct Inside<'a, T> {
-    targets: &'a [T],
-    /// The places of targets by address.
-    by_address: BTreeMap<SocketAddr, Vec<usize>>,
-    /// The same by an address that their cluster names.
-    by_endpoint: HashMap<IpAddr, Vec<usize>>,
-    /// How many ports have a fixed address.
-    owners: HashMap<IpAddr, usize>,
-    /// Load balancers by fixed address.
-    balancers: HashMap<IpAddr, Balancers<'a>>,
+struct Inside<'a> {
+    /// The places of targets by server and address.
+    places: HashMap<(&'a str, IpAddr), Vec<(u16, usize)>>,
+    /// Listeners by the port of the load balancer.
+    listeners: HashMap<&'a str, Vec<&'a Listener>>,
 }
 
-/// The load balancers with one fixed address.
-#[derive(Default)]
-struct Balancers<'a> {
-    listeners: Vec<&'a Listener>,
-    /// The ports that lead to a member.
-    ports: HashMap<SocketAddr, BTreeSet<u16>>,
-}
-
-impl Balancers<'_> {
-    /// Whether there is one only.
-    fn is_one(&self) -> bool {
-        let first = self.listeners.first().map(|it| &it.load_balancer_id);
-        self.listeners
-            .iter()
-            .all(|it| Some(&it.load_balancer_id) == first)
-    }
-}
-
-impl<'a, T: Target> Inside<'a, T> {
-    fn new(world: &'a World, targets: &'a [T]) -> Self {
+impl<'a> Inside<'a> {
+    fn new<T: Target>(world: &'a World, targets: &'a [T]) -> Self {
         let mut inside = Self {
-            targets,
-            by_address: BTreeMap::new(),
-            by_endpoint: HashMap::new(),
-            owners: HashMap::new(),
-            balancers: HashMap::new(),
+            places: HashMap::new(),
+            listeners: HashMap::new(),
         };
         for (place, target) in targets.iter().enumerate() {
             for address in target.addresses() {
-                inside.by_address.entry(*address).or_default().push(place);
-            }
-            for endpoint in target.endpoints() {
-                inside.by_endpoint.entry(*endpoint).or_default().push(place);
-            }
-        }
-        for instance in &world.instances {
-            for address in &instance.fixed_ips {
-                *inside.owners.entry(*address).or_default() += 1;
+                let key = (target.server(), address.ip());
+                let places = inside.places.entry(key).or_default();
+                places.push((address.port(), place));
             }
         }
-        let is_tcp = |listener: &&Listener| !matches!(listener.protocol.as_str(), "UDP" | "SCTP");
-        for listener in world.listeners.iter().filter(is_tcp) {
-            let found = inside.balancers.entry(listener.vip).or_default();
-            found.listeners.push(listener);
-            for member in &listener.members {
-                let ports = found.ports.entry(*member).or_default();
-                ports.insert(listener.port);
-            }
+        for listener in &world.listeners {
+            let listeners = inside.listeners.entry(&listener.vip_port_id).or_default();
+            listeners.push(listener);
         }
         inside
     }
 
-    /// The targets at a fixed address whose cluster names `outside`, and the ports that lead to them.
-    fn named(&self, outside: IpAddr, fixed: IpAddr, mut found: impl FnMut(u16, usize)) {
-        let balancers = self.balancers.get(&fixed);
-        for place in self.by_endpoint.get(&outside).into_iter().flatten() {
-            let addresses = self.targets.get(*place).map(Target::addresses);
-            for address in addresses.into_iter().flatten() {
-                if address.ip() == fixed {
-                    found(address.port(), *place);
-                }
-                let ports = balancers.and_then(|it| it.ports.get(address));
-                for port in ports.into_iter().flatten() {
-                    found(*port, *place);
-                }
-            }
+    /// The targets on a server at one of its addresses, and their ports.
+    fn on(&self, server: &str, address: IpAddr, mut found: impl FnMut(u16, usize)) {
+        for (port, place) in self.places.get(&(server, address)).into_iter().flatten() {
+            found(*port, *place);
         }
     }
 
-    /// The targets at a fixed address that nothing else has, and the ports that lead to them.
-    fn unique(&self, fixed: IpAddr, mut found: impl FnMut(u16, usize)) {
-        let is_unique = |fixed: IpAddr| self.owners.get(&fixed) == Some(&1);
-        if is_unique(fixed) {
-            let ports = SocketAddr::new(fixed, 0)..=SocketAddr::new(fixed, u16::MAX);
-            for (at, places) in self.by_address.range(ports) {
-                places.iter().for_each(|place| found(at.port(), *place));
-            }
+    /// The targets behind the load balancer that has a port, and the ports of their listeners.
+    fn balanced(&self, vip_port: &str, mut found: impl FnMut(u16, usize)) {
+        for listener in self.listeners.get(vip_port).into_iter().flatten() {
+            self.behind(listener, &mut found);
         }
-        let Some(balancers) = self.balancers.get(&fixed).filter(|it| it.is_one()) else {
+    }
+
+    /// The targets that are members of a listener, which are connected to its port.
+    fn behind(&self, listener: &Listener, mut found: impl FnMut(u16, usize)) {
+        if matches!(listener.protocol.as_str(), "UDP" | "SCTP") {
             return;
-        };
-        for listener in &balancers.listeners {
-            let members = listener.members.iter();
-            for member in members.filter(|member| is_unique(member.ip())) {
-                let places = self.by_address.get(member).into_iter().flatten();
-                places.for_each(|place| found(listener.port, *place));
-            }
+        }
+        for member in &listener.members {
+            let server = member.server.as_deref().unwrap_or_default();
+            self.on(server, member.at.ip(), |port, place| {
+                if port == member.at.port() {
+                    found(listener.port, place);
+                }
+            });
         }
     }
 }

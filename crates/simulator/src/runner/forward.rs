@@ -56,11 +56,10 @@ pub(crate) fn routes(world: &World, hosts: &Hosts, outside: &Outside) -> Routes 
             if listener.protocol == "UDP" || listener.protocol == "SCTP" {
                 continue;
             }
-            let members = listener.members.iter().copied();
-            let reached =
-                |at: &SocketAddr| hosts.has(at.ip()) && !hosts.is_elsewhere(listener, at.ip());
+            let members = listener.members.iter();
+            let reached = members.filter(|it| hosts.has(it.at.ip()) && !hosts.is_elsewhere(it));
             let route = Route {
-                targets: members.filter(reached).collect(),
+                targets: reached.map(|it| it.at).collect(),
                 allowed: ranges(&listener.allowed_cidrs),
             };
             routes.insert(SocketAddr::new(forward.floating, listener.port), route);
@@ -136,9 +135,11 @@ impl Forwards {
             .listeners
             .iter()
             .flat_map(|it| {
-                let elsewhere = |at: &SocketAddr| hosts.is_elsewhere(it, at.ip());
                 let members = it.members.iter();
-                members.map(move |at| ((it.load_balancer_id.as_str(), *at), elsewhere(at)))
+                members.map(move |member| {
+                    let key = (it.load_balancer_id.as_str(), member.at);
+                    (key, hosts.is_elsewhere(member))
+                })
             })
             .collect();
         let found: BTreeSet<Member> = join_all(members.into_iter().map(answers))

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::machine::{Machine, Port, Servers};
-use crate::world::{Listener, World};
+use crate::machine::{Machine, Servers};
+use crate::world::{Member, World};
 
 /// The servers that have the fixed addresses.
 pub(crate) struct Hosts {
@@ -57,24 +57,10 @@ impl Hosts {
         has_port.then_some(machine)
     }
 
-    /// Whether the address of a member is that of a machine in another network, whose subnet has the same addresses
-    /// as the load balancer's: the load balancer does not reach that machine.
-    pub(crate) fn is_elsewhere(&self, listener: &Listener, member: IpAddr) -> bool {
-        let holder = self.holders.get(&member);
-        let Some(machine) = holder.and_then(|holder| self.servers.machine(holder)) else {
-            return false;
-        };
-        let port = machine.ports.iter().find(|port| has(port, member));
-        port.is_some_and(|port| {
-            let overlaps = port
-                .addresses
-                .iter()
-                .any(|it| it.cidr.contains(&listener.vip));
-            overlaps && port.network_id != listener.vip_network_id
-        })
+    /// Whether the address of a member is that of another server's machine than the one that the load balancer reaches
+    /// there.
+    pub(crate) fn is_elsewhere(&self, member: &Member) -> bool {
+        let holder = self.holders.get(&member.at.ip());
+        holder.is_some_and(|holder| Some(holder) != member.server.as_ref())
     }
-}
-
-fn has(port: &Port, address: IpAddr) -> bool {
-    port.addresses.iter().any(|it| it.address == address)
 }

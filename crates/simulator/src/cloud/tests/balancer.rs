@@ -421,3 +421,59 @@ async fn a_listener_of_tls_needs_a_certificate_that_the_key_manager_has() {
         1
     );
 }
+
+/// A server on a port with this address.
+async fn server(client: &Client, network: &str, subnet: &str, address: &str) -> String {
+    let fixed = json!([{"subnet_id": subnet, "ip_address": address}]);
+    let port = json!({"port": {"network_id": network, "fixed_ips": fixed}});
+    let port = client.make("/network/v2.0/ports", port).await;
+    let image = client.fetch("/image/v2/images?name=ubuntu-24.04").await;
+    let server = json!({"server": {"name": "s", "flavorRef": "1", "imageRef": image[0]["id"],
+        "networks": [{"port": port["id"]}]}});
+    id(&client.make("/compute/v2.1/servers", server).await)
+}
+
+#[tokio::test]
+async fn a_member_is_the_server_with_its_address_in_its_subnet_or_behind_a_router() {
+    let cloud = Cloud::open(Options::default()).await.unwrap();
+    let client = Client::login(&cloud, "demo").await;
+    let (first, second) = (
+        net(&client, "10.6.0.0/24").await,
+        net(&client, "10.6.0.0/24").await,
+    );
+    let near =
+        json!({"subnet": {"network_id": first.network, "ip_version": 4, "cidr": "10.7.0.0/24"}});
+    let near = id(&client.make("/network/v2.0/subnets", near).await);
+    let path = format!(
+        "/network/v2.0/routers/{}/add_router_interface",
+        first.router
+    );
+    assert_eq!(
+        client.put(&path, json!({"subnet_id": near})).await.status,
+        200
+    );
+    let a = server(&client, &first.network, &first.subnet, "10.6.0.10").await;
+    let b = server(&client, &second.network, &second.subnet, "10.6.0.10").await;
+    let c = server(&client, &first.network, &near, "10.7.0.10").await;
+    let member = |address: &str, port: u16, subnet: Option<&str>| json!({"address": address, "protocol_port": port, "subnet_id": subnet});
+    let tree = json!({"loadbalancer": {"vip_subnet_id": first.subnet, "listeners": [
+    {"protocol": "TCP", "protocol_port": 80, "default_pool": {
+        "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "members": [
+            member("10.6.0.10", 1, Some(&first.subnet)),
+            member("10.6.0.10", 2, Some(&second.subnet)),
+            member("10.6.0.10", 3, None),
+            member("10.7.0.10", 4, None),
+            member("10.6.0.99", 5, None),
+        ]}}]}});
+    client.make(&format!("{LBAAS}/loadbalancers"), tree).await;
+    let mut world = cloud.world();
+    let is_complete = |world: &std::sync::Arc<crate::world::World>| {
+        world.instances.len() == 3 && world.listeners.iter().any(|it| it.members.len() == 5)
+    };
+    let seen = world.wait_for(is_complete).await.unwrap().clone();
+    let mut reached: Vec<_> = seen.listeners[0].members.iter().collect();
+    reached.sort_by_key(|member| member.at.port());
+    let reached: Vec<_> = reached.iter().map(|it| it.server.clone()).collect();
+    let wanted = [Some(a.clone()), Some(b), Some(a), Some(c), None];
+    assert_eq!(reached, wanted);
+}

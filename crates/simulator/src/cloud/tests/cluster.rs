@@ -117,7 +117,9 @@ async fn a_cluster_comes_up_and_leaves_nothing_behind() {
         seen.instances[0].user_data.as_deref(),
         Some(b"#cloud-config\n".as_slice())
     );
-    assert_eq!(seen.listeners[0].members[0].port(), 6443);
+    let reached = &seen.listeners[0].members[0];
+    assert_eq!(reached.at.port(), 6443);
+    assert_eq!(reached.server.as_deref(), server["id"].as_str());
     assert_eq!(seen.addresses[0].fixed, seen.listeners[0].vip);
 
     // In the order in which Cluster API deletes, each step is allowed.

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use apiserver::InProcess;
@@ -24,8 +23,6 @@ pub(crate) struct ServicePort {
     pub(crate) port: u16,
     /// The port on the nodes.
     pub(crate) node_port: u16,
-    /// The addresses in the status of the Service.
-    pub(crate) published: Vec<IpAddr>,
 }
 
 /// All node ports of a cluster.
@@ -85,15 +82,6 @@ fn node_ports(service: &Service) -> Vec<ServicePort> {
     if !matches!(spec.type_.as_deref(), Some("NodePort" | "LoadBalancer")) {
         return Vec::new();
     }
-    let ingress = service
-        .status
-        .as_ref()
-        .and_then(|status| status.load_balancer.as_ref()?.ingress.as_ref());
-    let published: Vec<IpAddr> = ingress
-        .into_iter()
-        .flatten()
-        .filter_map(|ingress| ingress.ip.as_deref()?.parse().ok())
-        .collect();
     let name: Arc<str> = name(service).into();
     let of = |number: i32| u16::try_from(number).ok();
     spec.ports
@@ -105,7 +93,6 @@ fn node_ports(service: &Service) -> Vec<ServicePort> {
                 service: Arc::clone(&name),
                 port: of(port.port)?,
                 node_port: port.node_port.and_then(of).filter(|port| *port > 0)?,
-                published: published.clone(),
             })
         })
         .collect()
@@ -125,7 +112,6 @@ mod tests {
                 {"port": 53, "nodePort": 30053, "protocol": "UDP"},
                 {"port": 81},
             ]},
-            "status": {"loadBalancer": {"ingress": [{"ip": "127.9.0.7"}, {"hostname": "a.example"}]}},
         });
         node_ports(&serde_json::from_value(service).unwrap())
     }
@@ -137,7 +123,6 @@ mod tests {
             (&*port.service, port.port, port.node_port),
             ("default/web", 80, 30080)
         );
-        assert_eq!(port.published, ["127.9.0.7".parse::<IpAddr>().unwrap()]);
         assert_eq!(ports("NodePort").len(), 1);
         assert_eq!(ports("ClusterIP"), []);
     }

@@ -1,6 +1,6 @@
 //! What answers connections from outside: API servers, and nodes on the node ports of Services.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use apiserver::sockets::{self, Arriving, Limits};
@@ -26,6 +26,8 @@ pub(crate) enum Backend {
 /// A node that answers on the node port of a Service.
 #[derive(Debug)]
 pub(crate) struct NodePort {
+    /// Nova's server id.
+    pub(crate) instance: String,
     /// The Node's name.
     pub(crate) node: String,
     /// The Service and its port.
@@ -44,10 +46,10 @@ impl Target for Backend {
         }
     }
 
-    fn endpoints(&self) -> &[IpAddr] {
+    fn server(&self) -> &str {
         match self {
-            Self::Api(member) => member.endpoints(),
-            Self::Service(port) => &port.port.published,
+            Self::Api(member) => &member.instance,
+            Self::Service(port) => &port.instance,
         }
     }
 }

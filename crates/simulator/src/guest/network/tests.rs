@@ -1,11 +1,11 @@
 use super::*;
-use crate::world::{Forward, Instance};
+use crate::world::{Forward, Instance, Member};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Guest {
     name: &'static str,
+    server: String,
     addresses: Vec<SocketAddr>,
-    endpoint: IpAddr,
 }
 
 impl Target for Guest {
@@ -13,8 +13,8 @@ impl Target for Guest {
         &self.addresses
     }
 
-    fn endpoints(&self) -> &[IpAddr] {
-        std::slice::from_ref(&self.endpoint)
+    fn server(&self) -> &str {
+        &self.server
     }
 }
 
@@ -22,11 +22,12 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-fn guest(name: &'static str, address: &str, endpoint: &str) -> Guest {
+/// A guest whose server has its name.
+fn guest(name: &'static str, address: &str) -> Guest {
     Guest {
         name,
+        server: name.to_owned(),
         addresses: vec![address.parse().unwrap()],
-        endpoint: ip(endpoint),
     }
 }
 
@@ -49,37 +50,50 @@ fn instance(name: &str, fixed: &str) -> Instance {
     }
 }
 
-fn listener(balancer: &str, vip: &str, port: u16, members: &[&str]) -> Listener {
+/// A listener of a load balancer whose port has its name, and the servers of its members.
+fn listener(balancer: &str, vip: &str, port: u16, members: &[(&str, &str)]) -> Listener {
+    let member = |(at, server): &(&str, &str)| Member {
+        at: at.parse().unwrap(),
+        server: Some((*server).to_owned()).filter(|server| !server.is_empty()),
+    };
     Listener {
         id: format!("{balancer}-{port}"),
         load_balancer_id: balancer.to_owned(),
         project_id: String::new(),
         vip: ip(vip),
-        vip_port_id: String::new(),
+        vip_port_id: balancer.to_owned(),
         vip_network_id: String::new(),
         port,
         protocol: "TCP".to_owned(),
-        members: members
-            .iter()
-            .map(|member| member.parse().unwrap())
-            .collect(),
+        members: members.iter().map(member).collect(),
         allowed_cidrs: Vec::new(),
     }
 }
 
-fn world(instances: &[(&str, &str)], forwards: &[(&str, &str)], listeners: Vec<Listener>) -> World {
+/// A floating address for the port of a load balancer, or else for that of a server.
+fn forward(floating: &str, fixed: &str, owner: &str) -> Forward {
+    let is_server = !owner.starts_with("lb");
+    Forward {
+        floating: ip(floating),
+        fixed: ip(fixed),
+        port_id: owner.to_owned(),
+        server: is_server.then(|| owner.to_owned()),
+    }
+}
+
+fn world(
+    instances: &[(&str, &str)],
+    forwards: &[(&str, &str, &str)],
+    listeners: Vec<Listener>,
+) -> World {
+    let instances = instances.iter();
+    let forwards = forwards.iter();
     World {
         instances: instances
-            .iter()
             .map(|(name, fixed)| instance(name, fixed))
             .collect(),
         addresses: forwards
-            .iter()
-            .map(|(floating, fixed)| Forward {
-                floating: ip(floating),
-                fixed: ip(fixed),
-                port_id: String::new(),
-            })
+            .map(|(floating, fixed, owner)| forward(floating, fixed, owner))
             .collect(),
         listeners,
     }
@@ -105,10 +119,10 @@ fn reached(world: &World, guests: &[Guest], outside: &Outside) -> Vec<(String, V
 fn a_floating_address_leads_to_its_server_and_port() {
     let world = world(
         &[("a", "10.6.0.10")],
-        &[("127.9.0.1", "10.6.0.10")],
+        &[("127.9.0.1", "10.6.0.10", "a")],
         Vec::new(),
     );
-    let guests = [guest("a", "10.6.0.10:7443", "127.9.0.1")];
+    let guests = [guest("a", "10.6.0.10:7443")];
     assert_eq!(
         reached_by_default(&world, &guests),
         [("127.9.0.1:7443".to_owned(), vec!["a"])]
@@ -123,16 +137,21 @@ fn a_floating_address_leads_to_its_server_and_port() {
 fn a_load_balancer_leads_to_all_its_members() {
     let world = world(
         &[("a", "10.6.0.10"), ("b", "10.6.0.11"), ("c", "10.6.0.12")],
-        &[("127.9.0.1", "10.6.0.5")],
+        &[("127.9.0.1", "10.6.0.5", "lb")],
         vec![
-            listener("lb", "10.6.0.5", 443, &["10.6.0.10:6443", "10.6.0.11:6443"]),
-            listener("lb", "10.6.0.5", 80, &["10.6.0.10:8080"]),
+            listener(
+                "lb",
+                "10.6.0.5",
+                443,
+                &[("10.6.0.10:6443", "a"), ("10.6.0.11:6443", "b")],
+            ),
+            listener("lb", "10.6.0.5", 80, &[("10.6.0.10:8080", "a")]),
         ],
     );
     let guests = [
-        guest("a", "10.6.0.10:6443", "127.9.0.1"),
-        guest("b", "10.6.0.11:6443", "127.9.0.1"),
-        guest("c", "10.6.0.12:6443", "127.9.0.1"),
+        guest("a", "10.6.0.10:6443"),
+        guest("b", "10.6.0.11:6443"),
+        guest("c", "10.6.0.12:6443"),
     ];
     assert_eq!(
         reached_by_default(&world, &guests),
@@ -145,22 +164,23 @@ fn two_clusters_with_the_same_fixed_addresses_do_not_mix() {
     let world = world(
         &[("a", "10.6.0.10"), ("b", "10.6.0.10")],
         &[
-            ("127.9.0.1", "10.6.0.5"),
-            ("127.9.0.2", "10.6.0.5"),
-            ("127.9.0.3", "10.6.0.10"),
+            ("127.9.0.1", "10.6.0.5", "lb-a"),
+            ("127.9.0.2", "10.6.0.5", "lb-b"),
+            ("127.9.0.3", "10.6.0.10", "b"),
+            ("127.9.0.4", "10.6.0.6", "lb-c"),
         ],
         vec![
-            listener("lb-a", "10.6.0.5", 6443, &["10.6.0.10:6443"]),
-            listener("lb-b", "10.6.0.5", 6443, &["10.6.0.10:6443"]),
+            listener("lb-a", "10.6.0.5", 6443, &[("10.6.0.10:6443", "a")]),
+            listener("lb-b", "10.6.0.5", 6443, &[("10.6.0.10:6443", "b")]),
+            // Nothing has the address in the subnet of the member.
+            listener("lb-c", "10.6.0.6", 6443, &[("10.6.0.10:6443", "")]),
         ],
     );
-    let (a, b) = (
-        guest("a", "10.6.0.10:6443", "127.9.0.1"),
-        guest("b", "10.6.0.10:6443", "127.9.0.2"),
-    );
+    let (a, b) = (guest("a", "10.6.0.10:6443"), guest("b", "10.6.0.10:6443"));
     let expected = [
         ("127.9.0.1:6443".to_owned(), vec!["a"]),
         ("127.9.0.2:6443".to_owned(), vec!["b"]),
+        ("127.9.0.3:6443".to_owned(), vec!["b"]),
     ];
     assert_eq!(reached_by_default(&world, &[a.clone(), b]), expected);
     // The other cluster is not up yet: its address has no route, in particular none to the first cluster.
@@ -171,10 +191,10 @@ fn two_clusters_with_the_same_fixed_addresses_do_not_mix() {
 fn addresses_outside_of_loopback_are_not_bound() {
     let world = world(
         &[("a", "10.6.0.10")],
-        &[("203.0.113.5", "10.6.0.10")],
+        &[("203.0.113.5", "10.6.0.10", "a")],
         Vec::new(),
     );
-    let guests = [guest("a", "10.6.0.10:6443", "203.0.113.5")];
+    let guests = [guest("a", "10.6.0.10:6443")];
     assert!(reached_by_default(&world, &guests).is_empty());
     // Unless the ranges, of floating and of fixed addresses, are local to the machine or network namespace.
     let all = Outside::with(vec![
@@ -193,7 +213,7 @@ fn addresses_outside_of_loopback_are_not_bound() {
 #[test]
 fn a_server_on_the_external_network_is_reached_without_a_floating_address() {
     let world = world(&[("a", "127.9.0.7")], &[], Vec::new());
-    let guests = [guest("a", "127.9.0.7:6443", "127.9.0.7")];
+    let guests = [guest("a", "127.9.0.7:6443")];
     assert_eq!(
         reached_by_default(&world, &guests),
         [("127.9.0.7:6443".to_owned(), vec!["a"])]
@@ -204,13 +224,24 @@ fn a_server_on_the_external_network_is_reached_without_a_floating_address() {
 fn a_thousand_clusters_with_the_same_fixed_addresses_are_told_apart_in_no_time() {
     let floating = |n: usize| format!("127.9.{}.{}", n / 250, n % 250 + 1);
     let names: Vec<String> = (0..1000).map(floating).collect();
+    let balancer = |name: &String| format!("lb-{name}");
     let instances: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "10.6.0.10")).collect();
-    let forwards: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "10.6.0.5")).collect();
-    let balancer = |name: &String| listener(name, "10.6.0.5", 6443, &["10.6.0.10:6443"]);
-    let world = world(&instances, &forwards, names.iter().map(balancer).collect());
+    let balancers: Vec<String> = names.iter().map(balancer).collect();
+    let forwards = names.iter().zip(&balancers);
+    let forwards: Vec<(&str, &str, &str)> = forwards
+        .map(|(name, balancer)| (name.as_str(), "10.6.0.5", balancer.as_str()))
+        .collect();
+    let member = |name: &String| {
+        let members = [("10.6.0.10:6443", name.as_str())];
+        listener(&balancer(name), "10.6.0.5", 6443, &members)
+    };
+    let world = world(&instances, &forwards, names.iter().map(member).collect());
     let guests: Vec<Guest> = names
         .iter()
-        .map(|name| guest("any", "10.6.0.10:6443", name))
+        .map(|name| Guest {
+            server: name.clone(),
+            ..guest("any", "10.6.0.10:6443")
+        })
         .collect();
     let started = std::time::Instant::now();
     let found = routes(&world, &guests, &Outside::default());
@@ -218,9 +249,7 @@ fn a_thousand_clusters_with_the_same_fixed_addresses_are_told_apart_in_no_time()
     assert!(started.elapsed() < std::time::Duration::from_secs(1));
     assert_eq!(found.len(), 1000);
     for (at, guests) in found {
-        assert_eq!(
-            guests.iter().map(|it| it.endpoint).collect::<Vec<_>>(),
-            [at.ip()]
-        );
+        let servers: Vec<_> = guests.iter().map(|it| it.server.as_str()).collect();
+        assert_eq!(servers, [at.ip().to_string()]);
     }
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::super::*;
 use crate::guest::pki;
 use crate::guest::pki::tests::{client, client_under, files};
-use crate::world::{Forward, Instance, Listener, World};
+use crate::world::{Forward, Instance, Listener, Member, World};
 
 pub(super) const TOKEN: &str = "abcdef.0123456789abcdef";
 const VIP: &str = "10.6.0.5";
@@ -250,8 +250,12 @@ impl Cloud {
 
     fn snapshot(&self) -> World {
         let members = self.machines.iter().filter(|machine| machine.balanced);
-        let api = members.map(|it| SocketAddr::new(it.address, 6443));
-        let listener = |port: u16, members: Vec<SocketAddr>| Listener {
+        let member = |machine: &Machine, port: u16| Member {
+            at: SocketAddr::new(machine.address, port),
+            server: Some(machine.id()),
+        };
+        let api = members.map(|it| member(it, 6443));
+        let listener = |port: u16, members: Vec<Member>| Listener {
             id: format!("listener-{port}"),
             load_balancer_id: "lb".to_owned(),
             project_id: "project".to_owned(),
@@ -265,7 +269,7 @@ impl Cloud {
         };
         let further = self.listeners.iter().map(|(port, node_port)| {
             let members = self.machines.iter();
-            let members = members.map(|it| SocketAddr::new(it.address, *node_port));
+            let members = members.map(|it| member(it, *node_port));
             listener(*port, members.collect())
         });
         World {
@@ -274,6 +278,7 @@ impl Cloud {
                 floating: self.endpoint,
                 fixed: VIP.parse().unwrap(),
                 port_id: "v".to_owned(),
+                server: None,
             }],
             listeners: std::iter::once(listener(6443, api.collect()))
                 .chain(further)

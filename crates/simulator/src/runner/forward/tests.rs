@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::machine::{Address, Machine, Port, Servers};
-use crate::world::{Forward, Instance, Listener};
+use crate::world::{self, Forward, Instance, Listener};
 
 /// The address of every load balancer.
 const VIP: [u8; 4] = [10, 6, 0, 5];
@@ -39,16 +39,19 @@ fn balanced(members: &[[u8; 4]]) -> World {
                 floating: [127, 5, 0, 1].into(),
                 fixed: VIP.into(),
                 port_id: "vip".to_owned(),
+                server: None,
             },
             Forward {
                 floating: [127, 5, 0, 2].into(),
                 fixed: members[0].into(),
                 port_id: "port-a".to_owned(),
+                server: Some("a".to_owned()),
             },
             Forward {
                 floating: [198, 51, 100, 9].into(),
                 fixed: members[0].into(),
                 port_id: "port-a".to_owned(),
+                server: Some("a".to_owned()),
             },
         ],
         listeners: vec![Listener {
@@ -62,10 +65,18 @@ fn balanced(members: &[[u8; 4]]) -> World {
             protocol: "TCP".to_owned(),
             members: members
                 .iter()
-                .map(|it| SocketAddr::from((*it, 6443)))
+                .zip('a'..)
+                .map(|(it, id)| member(SocketAddr::from((*it, 6443)), Some(&id.to_string())))
                 .collect(),
             allowed_cidrs: vec!["127.0.0.0/8".to_owned()],
         }],
+    }
+}
+
+fn member(at: SocketAddr, server: Option<&str>) -> world::Member {
+    world::Member {
+        at,
+        server: server.map(str::to_owned),
     }
 }
 
@@ -174,9 +185,17 @@ fn with_its_double(world: &World) -> World {
             floating: [127, 5, 0, floating].into(),
             fixed: fixed.into(),
             port_id: port.to_owned(),
+            server: port.strip_prefix("port-").map(str::to_owned),
         });
     }
+    // The second member is in no subnet of the second network.
+    let mut members = world.listeners[0].members.clone();
+    members[0].server = Some("z".to_owned());
+    if let Some(second) = members.get_mut(1) {
+        second.server = None;
+    }
     both.listeners.push(Listener {
+        members,
         id: "l-2".to_owned(),
         load_balancer_id: "lb-2".to_owned(),
         vip_port_id: "vip-2".to_owned(),
@@ -222,14 +241,14 @@ fn a_second_cluster_with_the_same_addresses_takes_nothing_from_the_first() {
 #[tokio::test]
 async fn a_member_in_another_network_with_the_same_addresses_does_not_answer() {
     let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let member = server.local_addr().unwrap();
+    let address = server.local_addr().unwrap();
     let cloud = Arc::new(Cloud::default());
     cloud.add("a", "net", [127, 0, 0, 1], &[]);
     let mut world = balanced(&[[127, 0, 0, 1]]);
     let mut both = with_its_double(&world);
     both.instances.truncate(1);
-    for listener in &mut both.listeners {
-        listener.members = vec![member];
+    for (listener, server) in both.listeners.iter_mut().zip(["a", "z"]) {
+        listener.members = vec![member(address, Some(server))];
     }
     world.listeners.clear();
     let mut hosts = Hosts::new(cloud.clone());
@@ -283,7 +302,7 @@ async fn a_connection_goes_to_a_member_that_answers_and_silent_ones_are_reported
         assert_eq!(received(outside).await, "hello");
     }
     let mut world = balanced(&[[10, 6, 0, 7]]);
-    world.listeners[0].members = vec![silent, good];
+    world.listeners[0].members = vec![member(silent, None), member(good, None)];
     forwards.probe(&world, &hosts).await;
     forwards.probe(&world, &hosts).await;
     let reported: Vec<(SocketAddr, bool)> = cloud
