@@ -32,7 +32,6 @@ mod newest;
 mod placement;
 mod query;
 mod quota;
-mod reach;
 mod rendered;
 mod route;
 mod secrets;

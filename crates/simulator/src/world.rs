@@ -4,6 +4,8 @@
 //! guests, which compare it with their state and start or stop accordingly. All lists are sorted by identity, so equal
 //! clouds have equal snapshots.
 
+mod reach;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -11,6 +13,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use bytes::Bytes;
+
+pub use reach::Reach;
 
 /// A snapshot of the state that is visible to guests, over all projects.
 #[derive(Clone, Debug, Default, PartialEq)]

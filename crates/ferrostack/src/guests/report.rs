@@ -171,7 +171,11 @@ fn roads(world: &World, outside: &Outside) -> BTreeMap<String, String> {
             }
         }
         for listener in world.listeners.iter().filter(|it| it.vip == forward.fixed) {
-            let members: Vec<String> = listener.members.iter().map(ToString::to_string).collect();
+            let members: Vec<String> = listener
+                .members
+                .iter()
+                .map(|member| member.at.to_string())
+                .collect();
             let to = match members.as_slice() {
                 [] => "a load balancer without members".to_owned(),
                 _ => format!("a load balancer of {}", members.join(", ")),

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
 use openstack::compute::HostedServer;
-use openstack::loadbalancer::{self, LoadBalancer, Member};
+use openstack::loadbalancer::{self, LoadBalancer};
 use openstack::network::{FloatingIp, Port};
-use simulator::world::{Forward, Instance, Listener, World};
+use simulator::world::{Forward, Instance, Listener, Member, Reach, World};
 
 use super::observe::Observation;
 
@@ -23,19 +23,25 @@ pub(super) fn world(seen: &Observation) -> World {
         })
         .collect();
     instances.sort_by(|a, b| a.id.cmp(&b.id));
-    let mut addresses: Vec<Forward> = seen.floating_ips.iter().filter_map(forward).collect();
+    let mut addresses: Vec<Forward> = seen
+        .floating_ips
+        .iter()
+        .filter_map(|found| forward(found, &seen.ports))
+        .collect();
     addresses.sort_by_key(|forward| forward.floating);
     let balancers: HashMap<&str, &LoadBalancer> = seen
         .load_balancers
         .iter()
         .map(|balancer| (balancer.id.as_str(), balancer))
         .collect();
+    let reach = reached(&seen.ports);
     let mut listeners: Vec<Listener> = seen
         .listeners
         .iter()
         .filter_map(|found| {
             let balancer = found.loadbalancers.first()?;
-            listener(found, balancers.get(balancer.id.as_str())?, &seen.members)
+            let balancer = balancers.get(balancer.id.as_str())?;
+            listener(found, balancer, &seen.members, &reach)
         })
         .collect();
     listeners.sort_by(|a, b| (a.vip, a.port, &a.id).cmp(&(b.vip, b.port, &b.id)));
@@ -109,31 +115,56 @@ fn fixed_ips(hosted: &HostedServer, ports: &[&Port]) -> Vec<IpAddr> {
         .collect()
 }
 
-fn forward(found: &FloatingIp) -> Option<Forward> {
+fn forward(found: &FloatingIp, ports: &[Port]) -> Option<Forward> {
+    let port_id = found.port_id.clone().unwrap_or_default();
+    let port = ports.iter().find(|port| port.id == port_id);
+    let port = port.filter(|port| port.device_owner.starts_with("compute:"));
     Some(Forward {
+        server: port.map(|port| port.device_id.clone()),
         floating: found.floating_ip_address.parse().ok()?,
         fixed: found.fixed_ip_address.as_deref()?.parse().ok()?,
-        port_id: found.port_id.clone().unwrap_or_default(),
+        port_id,
     })
+}
+
+/// Which server has which address.
+fn reached(ports: &[Port]) -> Reach {
+    let mut reach = Reach::default();
+    for port in ports {
+        for fixed in &port.fixed_ips {
+            if let Ok(address) = fixed.ip_address.parse() {
+                let (owner, device) = (&port.device_owner, &port.device_id);
+                reach.add(owner, device, &fixed.subnet_id, address);
+            }
+        }
+    }
+    reach
 }
 
 /// A listener in service: once configured, an amphora also serves during updates.
 fn listener(
     found: &loadbalancer::Listener,
     balancer: &LoadBalancer,
-    members: &[Member],
+    members: &[loadbalancer::Member],
+    reach: &Reach,
 ) -> Option<Listener> {
     let serves = |status: &str| matches!(status, "ACTIVE" | "PENDING_UPDATE");
     if !serves(&balancer.provisioning_status) || !serves(&found.provisioning_status) {
         return None;
     }
     let pool = found.default_pool_id.as_deref();
-    let members: BTreeMap<&str, SocketAddr> = members
+    let members: BTreeMap<&str, Member> = members
         .iter()
         .filter(|member| Some(&*member.pool_id) == pool)
         .filter_map(|member| {
-            let address = SocketAddr::new(member.address.parse().ok()?, member.protocol_port);
-            Some((member.id.as_str(), address))
+            let address: IpAddr = member.address.parse().ok()?;
+            let subnet = member.subnet_id.as_deref();
+            let subnet = subnet.unwrap_or(&balancer.vip_subnet_id);
+            let found = Member {
+                at: SocketAddr::new(address, member.protocol_port),
+                server: reach.server(subnet, address).map(str::to_owned),
+            };
+            Some((member.id.as_str(), found))
         })
         .collect();
     Some(Listener {

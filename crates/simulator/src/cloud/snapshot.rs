@@ -12,9 +12,8 @@ use serde_json::Value;
 use super::document::{Doc, Fields};
 use super::kind::Kind;
 use super::network;
-use super::reach::Reach;
 use super::state::State;
-use crate::world::{Forward, Instance, Listener, Member, World};
+use crate::world::{Forward, Instance, Listener, Member, Reach, World};
 
 /// The world for guests. Unchanged parts are shared with `before`.
 pub(crate) fn world(state: &State, before: &World) -> World {
@@ -26,7 +25,7 @@ pub(crate) fn world(state: &State, before: &World) -> World {
     let reach = OnceCell::new();
     let mut listeners: Vec<Listener> = state
         .all(Kind::Listener)
-        .filter_map(|doc| listener(state, doc, reach.get_or_init(|| Reach::of(state))))
+        .filter_map(|doc| listener(state, doc, reach.get_or_init(|| reached(state))))
         .collect();
     listeners.sort_by_key(|listener| (listener.vip, listener.port));
     let instances = state
@@ -119,6 +118,21 @@ fn forward(state: &State, doc: &Doc) -> Option<Forward> {
         fixed: doc.text("fixed_ip_address").parse().ok()?,
         port_id: doc.text("port_id").to_owned(),
     })
+}
+
+/// Which server has which address.
+fn reached(state: &State) -> Reach {
+    let mut reach = Reach::default();
+    for port in state.all(Kind::Port) {
+        let (owner, device) = (port.text("device_owner"), port.text("device_id"));
+        for fixed in port.list("fixed_ips") {
+            let address = fixed["ip_address"].as_str().and_then(|it| it.parse().ok());
+            if let (Some(subnet), Some(address)) = (fixed["subnet_id"].as_str(), address) {
+                reach.add(owner, device, subnet, address);
+            }
+        }
+    }
+    reach
 }
 
 fn listener(state: &State, doc: &Doc, reach: &Reach) -> Option<Listener> {

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use simulator::world::{Forward, Listener};
+use simulator::world::{Forward, Listener, Member};
 
 use super::*;
 
@@ -30,6 +30,7 @@ fn world(instances: Vec<Instance>, floating: &str) -> World {
             floating: floating.parse().unwrap(),
             fixed: "10.0.0.9".parse().unwrap(),
             port_id: "v".to_owned(),
+            server: None,
         }],
         listeners: vec![Listener {
             id: "l".to_owned(),
@@ -40,7 +41,10 @@ fn world(instances: Vec<Instance>, floating: &str) -> World {
             vip_network_id: "n".to_owned(),
             port: 6443,
             protocol: "TCP".to_owned(),
-            members: vec!["10.0.0.4:6443".parse().unwrap()],
+            members: vec![Member {
+                at: "10.0.0.4:6443".parse().unwrap(),
+                server: Some("s".to_owned()),
+            }],
             allowed_cidrs: Vec::new(),
         }],
     }

@@ -41,6 +41,7 @@ fn balanced(balancer: &str, listener: &str) -> Observation {
         load_balancers: vec![LoadBalancer {
             id: "lb".to_owned(),
             vip_address: "10.0.0.9".to_owned(),
+            vip_subnet_id: "here".to_owned(),
             provisioning_status: balancer.to_owned(),
             ..LoadBalancer::default()
         }],
@@ -55,12 +56,12 @@ fn balanced(balancer: &str, listener: &str) -> Observation {
             ..loadbalancer::Listener::default()
         }],
         members: ["p", "other"]
-            .map(|pool| Member {
+            .map(|pool| loadbalancer::Member {
                 id: format!("m-{pool}"),
                 address: "10.0.0.4".to_owned(),
                 protocol_port: 6443,
                 pool_id: pool.into(),
-                ..Member::default()
+                ..loadbalancer::Member::default()
             })
             .into(),
         ..Observation::default()
@@ -149,8 +150,25 @@ fn a_listener_serves_once_it_is_configured_and_while_it_is_changed() {
 
 #[test]
 fn a_listener_has_the_members_of_its_own_pool() {
-    let found = world(&balanced("ACTIVE", "ACTIVE")).listeners;
-    assert_eq!(found[0].members, ["10.0.0.4:6443".parse().unwrap()]);
+    let at = |subnet: &str, server: &str| Port {
+        device_owner: "compute:nova".to_owned(),
+        device_id: server.to_owned(),
+        fixed_ips: vec![FixedIp {
+            subnet_id: subnet.to_owned(),
+            ip_address: "10.0.0.4".to_owned(),
+        }],
+        ..Port::default()
+    };
+    let seen = Observation {
+        ports: vec![at("there", "stranger"), at("here", "node"), at("far", "x")],
+        ..balanced("ACTIVE", "ACTIVE")
+    };
+    let found = world(&seen).listeners;
+    let member = Member {
+        at: "10.0.0.4:6443".parse().unwrap(),
+        server: Some("node".to_owned()),
+    };
+    assert_eq!(found[0].members, [member]);
     assert_eq!(found[0].vip, "10.0.0.9".parse::<IpAddr>().unwrap());
 }
 
