@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use apiserver::sockets::Limits;
 use ipnet::Ipv4Net;
-use simulator::cloud::{self, Cloud, Latency};
+use simulator::cloud::{self, Cloud, Latency, Passwords};
 use simulator::guest::{self, Guests, Outside};
 use simulator::machine::Servers;
 use simulator::runner::{self, Runners};
@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{LatencyArg, ProgramArgs, RunnerArgs};
+use crate::data_dir::DataDir;
 use crate::manager::serve;
 
 /// The cloud in the simulated cloud's clouds.yaml for ordinary projects.
@@ -42,6 +43,8 @@ pub(crate) struct Setup {
     pub(crate) floating: u8,
     /// What runs on the servers.
     pub(crate) bodies: Bodies,
+    /// The passwords of the cloud's users.
+    pub(crate) passwords: Passwords,
 }
 
 /// What runs on the servers of the cloud.
@@ -87,6 +90,7 @@ impl Simulated {
             seed: setup.seed,
             external_cidr,
             images: vec![IMAGE.to_owned()],
+            passwords: setup.passwords,
             ..cloud::Options::default()
         })
         .await
@@ -95,7 +99,7 @@ impl Simulated {
             .bodies
             .start(&cloud, setup.guest_state, external_cidr, &shutdown)
             .await?;
-        let router = cloud.router(&url);
+        let router = cloud.router_of_socket(&url);
         // Images may be large.
         let limits = Limits {
             body: Duration::from_secs(600),
@@ -245,6 +249,27 @@ fn latency(asked: &LatencyArg) -> anyhow::Result<Latency> {
     }
 }
 
+/// The file of a data directory with the passwords of its simulated cloud.
+const PASSWORDS: &str = "cloud-passwords.json";
+
+/// The passwords of the simulated cloud of a data directory: made with it, and the same from then on.
+///
+/// # Errors
+/// The file cannot be read or written, or is not as it was written.
+pub(crate) fn passwords(data: &DataDir) -> anyhow::Result<Passwords> {
+    if let Some(text) = data.read(PASSWORDS)? {
+        return serde_json::from_str(&text)
+            .with_context(|| format!("{} is damaged", data.file(PASSWORDS).display()));
+    }
+    let passwords = match data.file("cloud.db").exists() {
+        // Of an earlier version, whose clouds have these, as have the Secrets of their clusters.
+        true => Passwords::default(),
+        false => Passwords::random(),
+    };
+    data.write(PASSWORDS, &serde_json::to_string(&passwords)?)?;
+    Ok(passwords)
+}
+
 /// Runs a simulated cloud until Ctrl-C.
 pub(crate) async fn run(
     args: &crate::cli::Simulate,
@@ -276,6 +301,10 @@ pub(crate) async fn run(
                 Bodies::Nothing
             },
         )?,
+        passwords: args
+            .password
+            .as_deref()
+            .map_or_else(Passwords::random, Passwords::same),
     };
     let simulated = Simulated::start(setup, listener, shutdown.clone()).await?;
     if let Some(path) = &args.clouds_file {

@@ -243,6 +243,7 @@ async fn start_cloud(
         .map(std::path::absolute)
         .transpose()
         .context("the path of --guest-runner")?;
+    let passwords = simulated::passwords(data)?;
     data.make_private("cloud.db")?;
     let floating = floating::Range::find(endpoints.floating, address);
     endpoints.floating = Some(floating.second_byte);
@@ -253,6 +254,7 @@ async fn start_cloud(
         seed: u64::from(address.port()),
         floating: floating.second_byte,
         bodies: Bodies::new(&args.runner, || Ok(data.file("machines")), Bodies::Guests)?,
+        passwords,
     };
     let simulated = Simulated::start(setup, listener, stop.clone()).await?;
     let stopped = stop.clone().cancelled_owned();

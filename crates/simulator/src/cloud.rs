@@ -20,6 +20,7 @@ mod control;
 mod dispatch;
 mod document;
 mod fault;
+mod guard;
 mod identity;
 mod image;
 mod injection;
@@ -46,13 +47,18 @@ mod version;
 mod volume;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use axum::extract::Request;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ipnet::Ipv4Net;
 use parking_lot::{Mutex, RwLock};
+use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 
 pub use self::journal::RequestCount;
@@ -100,6 +106,52 @@ pub struct Options {
     /// Whether it begins empty, as a cloud whose services have been installed: without users, catalog, flavors, images
     /// and networks.
     pub is_empty: bool,
+    /// The passwords of a new cloud's users. Those of a cloud with a store stay as they were.
+    pub passwords: Passwords,
+}
+
+/// The passwords of the two users of a new cloud.
+#[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Passwords {
+    /// Of `admin`, who administrates the cloud and its operator's interface.
+    pub admin: String,
+    /// Of `demo`, a member of a project.
+    pub demo: String,
+}
+
+impl Passwords {
+    /// Passwords that nobody guesses.
+    #[must_use]
+    pub fn random() -> Self {
+        // A letter first: as it is, the text is one in YAML, too.
+        let password = || format!("s{}", URL_SAFE_NO_PAD.encode(rand::random::<[u8; 18]>()));
+        Self {
+            admin: password(),
+            demo: password(),
+        }
+    }
+
+    /// The same password for both.
+    #[must_use]
+    pub fn same(password: &str) -> Self {
+        Self {
+            admin: password.to_owned(),
+            demo: password.to_owned(),
+        }
+    }
+}
+
+impl Default for Passwords {
+    /// `secret`, for a cloud that only its own process reaches.
+    fn default() -> Self {
+        Self::same("secret")
+    }
+}
+
+impl fmt::Debug for Passwords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Passwords").finish_non_exhaustive()
+    }
 }
 
 impl Default for Options {
@@ -115,6 +167,7 @@ impl Default for Options {
             token_lifetime: Duration::from_secs(24 * 3600),
             extensions: Vec::new(),
             is_empty: false,
+            passwords: Passwords::default(),
         }
     }
 }
@@ -146,6 +199,7 @@ pub struct Cloud {
 struct Inner {
     core: Mutex<Core>,
     settings: Settings,
+    passwords: Passwords,
     routes: Routes,
     clock: Clock,
     journal: Journal,
@@ -193,7 +247,12 @@ impl Cloud {
         if !options.is_empty && core.state.count(Kind::CatalogService) == 0 {
             core.state.begin(clock.now());
             match core.state.count(Kind::User) {
-                0 => seed::fill(&mut core.state, &settings, &options.images),
+                0 => seed::fill(
+                    &mut core.state,
+                    &settings,
+                    &options.images,
+                    &options.passwords,
+                ),
                 // The store of an earlier version, whose catalog was no part of the content.
                 _ => identity::seed_catalog(&mut core.state),
             }
@@ -203,6 +262,7 @@ impl Cloud {
             world: watch::Sender::new(Arc::new(snapshot::world(&core.state, &World::default()))),
             core: Mutex::new(core),
             settings,
+            passwords: options.passwords,
             routes: dispatch::routes(),
             clock,
             journal: Journal::default(),
@@ -221,9 +281,25 @@ impl Cloud {
     pub fn router(&self, base_url: &str) -> axum::Router {
         let base = Arc::new(Base::all(base_url));
         let cloud = self.clone();
-        axum::Router::new().fallback(move |request: axum::extract::Request| {
+        axum::Router::new().fallback(move |request: Request| {
             let (cloud, base) = (cloud.clone(), base.clone());
             async move { dispatch::answer(&cloud, &base, request).await }
+        })
+    }
+
+    /// The same for a socket, which any process of the machine reaches, and any page of a browser: the operator's interface
+    /// answers to the names of this machine alone, and is changed by its administrator alone.
+    pub fn router_of_socket(&self, base_url: &str) -> axum::Router {
+        let base = Arc::new(Base::all(base_url));
+        let cloud = self.clone();
+        axum::Router::new().fallback(move |request: Request| {
+            let (cloud, base) = (cloud.clone(), base.clone());
+            async move {
+                match guard::check(&request, &cloud.inner.passwords.admin) {
+                    Ok(()) => dispatch::answer(&cloud, &base, request).await,
+                    Err(fault) => dispatch::refused(&fault),
+                }
+            }
         })
     }
 
@@ -231,7 +307,7 @@ impl Cloud {
     pub(crate) async fn answer(
         &self,
         base_url: &str,
-        request: axum::extract::Request,
+        request: Request,
     ) -> axum::response::Response {
         dispatch::answer(self, &Base::all(base_url), request).await
     }
@@ -241,7 +317,7 @@ impl Cloud {
         &self,
         service: Service,
         base_url: &str,
-        request: axum::extract::Request,
+        request: Request,
     ) -> axum::response::Response {
         let path = request.uri().path().to_owned();
         dispatch::answer_of(self, &Base::one(base_url), service, &path, request).await
@@ -271,7 +347,7 @@ impl Cloud {
 
     /// A clouds.yaml with `simulated` (member of project demo) and `simulated-admin` (administrator).
     pub fn clouds_yaml(&self, base_url: &str) -> String {
-        seed::clouds_yaml(base_url.trim_end_matches('/'))
+        seed::clouds_yaml(base_url.trim_end_matches('/'), &self.inner.passwords)
     }
 
     /// What guests see. A new value follows every change that matters to them.

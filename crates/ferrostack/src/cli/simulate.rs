@@ -19,6 +19,9 @@ pub(crate) struct Simulate {
     /// File to which a clouds.yaml for the cloud is written.
     #[arg(long, value_name = "FILE")]
     pub(crate) clouds_file: Option<PathBuf>,
+    /// Password of the users `admin` and `demo`, for tests; otherwise each gets a new one, which the clouds.yaml has.
+    #[arg(long, value_name = "PASSWORD", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) password: Option<String>,
     /// Latency of the cloud: `none`, `real` (as measured on a real cloud), or a file with delays.
     #[arg(long, value_name = "none|real|FILE", default_value = "none", value_parser = latency)]
     pub(crate) latency: LatencyArg,

@@ -44,6 +44,7 @@ fn floating_ips_are_of_the_runners_range_if_it_has_one() {
         seed: 1,
         floating: 77,
         bodies,
+        passwords: Passwords::default(),
     };
     let with_runner = RunnerArgs {
         external_network: Some("203.0.113.0/24".parse().unwrap()),
@@ -59,4 +60,25 @@ fn floating_ips_are_of_the_runners_range_if_it_has_one() {
         range(Bodies::Machines(with_runner, PathBuf::new())),
         "203.0.113.0/24"
     );
+}
+
+#[test]
+fn a_data_directory_keeps_its_passwords_and_an_older_one_those_that_it_has() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    let data = DataDir::open(&directory.path().join("new")).unwrap();
+    let first = passwords(&data).unwrap();
+    assert_ne!(first, Passwords::default());
+    data.write("cloud.db", "").unwrap();
+    assert_eq!(passwords(&data).unwrap(), first);
+    let mode = std::fs::metadata(data.file(PASSWORDS)).unwrap();
+    assert_eq!(mode.permissions().mode() & 0o777, 0o600);
+    data.write(PASSWORDS, "{").unwrap();
+    let why = passwords(&data).unwrap_err().to_string();
+    assert!(why.ends_with("cloud-passwords.json is damaged"), "{why}");
+
+    let older = DataDir::open(&directory.path().join("older")).unwrap();
+    older.write("cloud.db", "").unwrap();
+    assert_eq!(passwords(&older).unwrap(), Passwords::default());
 }

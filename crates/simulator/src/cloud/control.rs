@@ -1,6 +1,6 @@
 //! The operator API under `/_simulator/`: counts, log, resources, faults, clock.
 //!
-//! It has no authentication: the simulator listens on loopback only.
+//! Within a process it has no authentication; on a socket, `guard` stands before it.
 
 use std::str::FromStr;
 use std::sync::atomic::Ordering;

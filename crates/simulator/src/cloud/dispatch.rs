@@ -51,6 +51,12 @@ pub(crate) async fn answer(cloud: &Cloud, base: &Base, request: Request) -> Resp
     }
 }
 
+/// The answer to a request of the operator's interface that is refused.
+pub(crate) fn refused(fault: &Fault) -> Response {
+    let headers = Vec::new();
+    respond(Service::Control, Err(fault.clone()), "", headers, true)
+}
+
 /// Answers one request for a service, with the path relative to it.
 pub(crate) async fn answer_of(
     cloud: &Cloud,

@@ -10,10 +10,7 @@ use super::identity::{assignment_doc, project_doc, role_doc, seed_catalog, user_
 use super::kind::Kind;
 use super::settings::{REGION, Settings};
 use super::state::State;
-use super::{compute, document, image, network, volume};
-
-/// The password of the users `demo` and `admin`. The cloud is reachable from this machine only.
-const PASSWORD: &str = "secret";
+use super::{Passwords, compute, document, image, network, volume};
 
 /// Images that every simulated cloud has.
 const IMAGES: [&str; 7] = [
@@ -27,8 +24,13 @@ const IMAGES: [&str; 7] = [
 ];
 
 /// Creates the initial content.
-pub(crate) fn fill(state: &mut State, settings: &Settings, images: &[String]) {
-    let admin = people(state);
+pub(crate) fn fill(
+    state: &mut State,
+    settings: &Settings,
+    images: &[String],
+    passwords: &Passwords,
+) {
+    let admin = people(state, passwords);
     seed_catalog(state);
     for (id, name, vcpus, ram, disk) in [
         ("1", "m1.tiny", 1, 512, 1),
@@ -52,24 +54,37 @@ pub(crate) fn fill(state: &mut State, settings: &Settings, images: &[String]) {
 }
 
 /// The two clouds of a clouds.yaml.
-pub(crate) fn clouds_yaml(base: &str) -> String {
-    let cloud = |name: &str, user: &str| {
+pub(crate) fn clouds_yaml(base: &str, passwords: &Passwords) -> String {
+    let cloud = |name: &str, user: &str, password: &str| {
         format!(
             "  {name}:\n    auth:\n      auth_url: {base}/identity/v3\n      username: {user}\n      \
-             password: {PASSWORD}\n      project_name: {user}\n      user_domain_name: Default\n      \
+             password: {password}\n      project_name: {user}\n      user_domain_name: Default\n      \
              project_domain_name: Default\n    region_name: {REGION}\n    interface: public\n    \
              identity_api_version: 3\n"
         )
     };
     format!(
         "clouds:\n{}{}",
-        cloud("simulated", "demo"),
-        cloud("simulated-admin", "admin")
+        cloud("simulated", "demo", &quoted(&passwords.demo)),
+        cloud("simulated-admin", "admin", &quoted(&passwords.admin))
     )
 }
 
+/// Text as YAML: as it is if it can only be text.
+fn quoted(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    let begins = text.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    let is_word = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
+        .iter()
+        .any(|word| text.eq_ignore_ascii_case(word));
+    match begins && text.chars().all(is_plain) && !is_word {
+        true => text.to_owned(),
+        false => json!(text).to_string(),
+    }
+}
+
 /// Domain, roles, projects and users; returns the project of administrators.
-fn people(state: &mut State) -> String {
+fn people(state: &mut State, passwords: &Passwords) -> String {
     state.put(
         Kind::Domain,
         document::doc(json!({"id": "default", "name": "Default", "enabled": true,
@@ -82,11 +97,11 @@ fn people(state: &mut State) -> String {
         roles.push(id);
     }
     let mut admin = String::new();
-    for name in ["admin", "demo"] {
+    for (name, password) in [("admin", &passwords.admin), ("demo", &passwords.demo)] {
         let project = state.new_hex_id();
         let user = state.new_hex_id();
         state.put(Kind::Project, project_doc(&project, name, "default", ""));
-        state.put(Kind::User, user_doc(&user, name, PASSWORD, &project));
+        state.put(Kind::User, user_doc(&user, name, password, &project));
         let granted = if name == "admin" {
             &roles[..]
         } else {

@@ -6,6 +6,7 @@ mod cluster;
 mod compute;
 mod durability;
 mod faults;
+mod guard;
 mod identity;
 mod image;
 mod listing;

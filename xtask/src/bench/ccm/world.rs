@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Cost, IDLE, LIMIT, QUIET, Requests};
 use crate::bench::apiserver::client::{Access, Client as ApiClient};
 use crate::bench::apiserver::servers::{certificates, rss};
-use crate::bench::simulator::client::{Client, Simulator};
+use crate::bench::simulator::client::{Client, PASSWORD, Simulator};
 
 const NODES: &str = "/api/v1/nodes";
 const SERVICES: &str = "/api/v1/namespaces/default/services";
@@ -53,7 +53,7 @@ impl World {
         let images: Value = serde_json::from_slice(&client.get("/image/v2/images?limit=1")?)?;
         let url = cloud.url();
         let conf = format!(
-            "[Global]\nauth-url = {url}/identity/v3\nusername = demo\npassword = secret\ntenant-name = demo\n\
+            "[Global]\nauth-url = {url}/identity/v3\nusername = demo\npassword = {PASSWORD}\ntenant-name = demo\n\
              domain-name = Default\n"
         );
         std::fs::write(directory.path().join("cloud.conf"), conf)?;

@@ -7,7 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+
+/// The password of the users of the cloud.
+pub(in crate::bench) const PASSWORD: &str = "secret";
 
 /// A running `ferrostack simulate`. Dropping it ends the process.
 pub(in crate::bench) struct Simulator {
@@ -26,7 +31,13 @@ pub(in crate::bench) struct Client {
 impl Simulator {
     pub(in crate::bench) fn start(binary: &Path) -> anyhow::Result<Self> {
         let mut child = Command::new(binary)
-            .args(["simulate", "--listen", "127.0.0.1:0"])
+            .args([
+                "simulate",
+                "--listen",
+                "127.0.0.1:0",
+                "--password",
+                PASSWORD,
+            ])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -135,7 +146,7 @@ impl Client {
     fn log_in(&mut self) -> anyhow::Result<String> {
         let body = json!({"auth": {
             "identity": {"methods": ["password"], "password": {"user": {
-                "name": "demo", "domain": {"name": "Default"}, "password": "secret"}}},
+                "name": "demo", "domain": {"name": "Default"}, "password": PASSWORD}}},
             "scope": {"project": {"name": "demo", "domain": {"name": "Default"}}}}});
         let (status, token, reply) =
             self.exchange("POST", "/identity/v3/auth/tokens", Some(&body))?;
@@ -151,11 +162,13 @@ impl Client {
     ) -> anyhow::Result<(u16, Option<String>, Vec<u8>)> {
         let body = body.map(Value::to_string).unwrap_or_default();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nX-Auth-Token: {}\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nX-Auth-Token: {}\r\nAuthorization: Basic {}\r\n\
              OpenStack-API-Version: compute 2.60\r\nContent-Type: application/json\r\n\
              Content-Length: {}\r\n\r\n{body}",
             self.address,
             self.token,
+            // For the operator's interface.
+            STANDARD.encode(format!("admin:{PASSWORD}")),
             body.len()
         );
         self.stream.get_mut().write_all(request.as_bytes())?;
