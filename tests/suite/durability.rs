@@ -97,6 +97,13 @@ async fn up_goes_on_from_a_backup_in_another_place() {
     let backup = backup.unwrap();
     assert!(backup.contains("the simulated cloud"), "{backup}");
     assert!(!backup.contains("warning: "), "{backup}");
+    let written = std::fs::read(&stopped).unwrap();
+    let again = admin(home.path(), &["backup", &stopped, "--data-dir", data]).await;
+    let again = again.unwrap_err();
+    assert!(again.contains("replace it with --overwrite"), "{again}");
+    assert_eq!(std::fs::read(&stopped).unwrap(), written);
+    let args = ["backup", &stopped, "--overwrite", "--data-dir", data];
+    admin(home.path(), &args).await.unwrap();
     let disks = home.path().join("data/machines");
     std::fs::create_dir(&disks).unwrap();
     std::fs::write(disks.join("disk"), "content").unwrap();

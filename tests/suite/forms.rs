@@ -3,6 +3,7 @@
 //!
 //! Whatever a command prints that a test of the suite runs is checked (`process`, `pages`, `terminal`, `generate`).
 
+use api::printable::is_hidden;
 use serde_json::Value;
 
 const FORMS: [&str; 16] = [
@@ -44,7 +45,10 @@ const ALLOWED: [(&str, &str, &str); 2] = [
 /// The debug forms in a text.
 pub(crate) fn forms(text: &str) -> Vec<&'static str> {
     let found = FORMS.into_iter().filter(|form| text.contains(form));
-    found.collect()
+    // What a terminal obeys, or displays in another order.
+    let raw = |letter: char| !matches!(letter, '\n' | '\t' | '\u{1b}') && is_hidden(letter);
+    let raw = text.contains(raw).then_some("a raw character");
+    found.chain(raw).collect()
 }
 
 /// Every string in a JSON value.
@@ -141,6 +145,7 @@ fn a_debug_form_is_found() {
         std::io::Error::from_raw_os_error(2).to_string(),
         format!("the zone {:?}", "a \"b\""),
         "\u{1b}[31mred\u{1b}[0m".to_owned(),
+        "txt\u{202e}exe".to_owned(),
     ] {
         assert!(!forms(&text).is_empty(), "{text}");
         assert!(!problems("up", &text).is_empty(), "{text}");

@@ -15,6 +15,7 @@ use apiserver::backup::{self, BackupError, Contents, Files};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use crate::cli::{Backup, Restore, ServerArgs};
 use crate::connect;
@@ -44,7 +45,7 @@ pub(crate) async fn backup(
     say: impl Fn(&str),
     warn: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let data = connect::data_dir(&args.data_dir, environment);
+    let data = connect::data_dir(&args.data_dir, environment)?;
     if !data.join(DATABASE).exists() {
         bail!(
             "there is nothing to back up in {}: `ferrostack up` has not run there; name its data directory with --data-dir",
@@ -57,6 +58,9 @@ pub(crate) async fn backup(
             cannot("write", &args.file),
             parent(&args.file).display()
         );
+    }
+    if args.file.exists() && !args.overwrite {
+        bail!("{}", is_there(&args.file));
     }
     let lock = match DataDir::open(&data) {
         Ok(lock) => Some(lock),
@@ -76,10 +80,28 @@ pub(crate) async fn backup(
             return Err(error);
         }
     };
-    fs::rename(&draft, &args.file).with_context(|| cannot("write", &args.file))?;
+    let flags = match args.overwrite {
+        true => RenameFlags::empty(),
+        false => RenameFlags::NOREPLACE,
+    };
+    match renameat_with(CWD, &draft, CWD, &args.file, flags) {
+        // Another one was written meanwhile.
+        Err(Errno::EXIST) => {
+            let _ = fs::remove_file(&draft);
+            bail!("{}", is_there(&args.file));
+        }
+        renamed => renamed.with_context(|| cannot("write", &args.file))?,
+    }
     sync(parent(&args.file))?;
     say(&format!("{}: {}", args.file.display(), summary(&contents)));
     Ok(())
+}
+
+fn is_there(file: &Path) -> String {
+    format!(
+        "{} is there already: name another file, or replace it with --overwrite",
+        file.display()
+    )
 }
 
 /// What a backup of the data directory does not contain, and what follows from that after a restore.
@@ -108,7 +130,7 @@ pub(crate) fn restore(
     environment: &Environment,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let data = connect::data_dir(&args.data_dir, environment);
+    let data = connect::data_dir(&args.data_dir, environment)?;
     let occupied = is_occupied(&data)?;
     if occupied && !args.replace {
         bail!(

@@ -8,6 +8,7 @@ mod deploy;
 mod documentation;
 mod generate;
 mod groups;
+mod habits;
 mod init;
 mod manager;
 mod moving;
@@ -26,6 +27,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::admin::{Admin, Backup, Restore};
+#[cfg(test)]
+pub(crate) use self::ccm::CloudConfSource;
 pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, GenerateCloudConf};
 pub(crate) use self::cluster::{
     Color, Delete, DeleteCommand, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig,
@@ -176,9 +179,35 @@ pub(crate) struct ServerArgs {
 pub(crate) struct ConnectArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// Namespace of the cluster.
-    #[arg(short, long, default_value = "default")]
+    /// Namespace of the cluster [default: that of the context, or else `default`].
+    #[arg(id = "namespace", short, long, value_name = "NAMESPACE")]
+    pub(crate) given_namespace: Option<String>,
+    /// The namespace that is meant; that of the context is set once the kubeconfig is known.
+    #[arg(skip = "default".to_owned())]
     pub(crate) namespace: String,
+}
+
+impl Command {
+    /// The namespace of a running API server that the command is about.
+    pub(crate) fn connection(&mut self) -> Option<&mut ConnectArgs> {
+        Some(match self {
+            Self::Describe(Describe::Cluster(args)) => &mut args.connect,
+            Self::Why(args) => &mut args.connect,
+            Self::Get(Get::Kubeconfig(args)) => &mut args.connect,
+            Self::Get(Get::Clusters(args)) => &mut args.connect,
+            Self::Delete(args) => match &mut args.command {
+                Some(DeleteCommand::Cluster { connect, .. }) => connect,
+                None => return None,
+            },
+            Self::Rollout(
+                Rollout::Restart(args) | Rollout::Pause(args) | Rollout::Resume(args),
+            ) => &mut args.connect,
+            Self::Rollout(Rollout::Undo(args)) => &mut args.connect,
+            Self::Topology(Topology::Plan(args)) => &mut args.connect,
+            Self::Move(args) => &mut args.connect,
+            _ => return None,
+        })
+    }
 }
 
 #[derive(Clone, Debug, Default, Args)]

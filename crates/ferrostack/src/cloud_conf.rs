@@ -28,7 +28,7 @@ pub(crate) fn generate(
     args: &GenerateCloudConf,
     environment: &Environment,
 ) -> anyhow::Result<Generated> {
-    match (&args.cloud, &args.from_legacy) {
+    match (&args.from.cloud, &args.from.from_legacy) {
         (Some(name), _) => {
             let cloud = up::cloud::find(name, environment)?;
             cloud_conf::from_cloud(&cloud)
@@ -80,6 +80,7 @@ fn render(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::CloudConfSource;
 
     fn checked(text: &str, output: Output) -> (String, bool) {
         let directory = tempfile::tempdir().unwrap();
@@ -125,8 +126,11 @@ mod tests {
         let environment =
             Environment::with(&[("OS_CLIENT_CONFIG_FILE", &file.display().to_string())]);
         let args = GenerateCloudConf {
-            cloud: Some("mine".to_owned()),
-            from_legacy: None,
+            from: CloudConfSource {
+                cloud: Some("mine".to_owned()),
+                from_legacy: None,
+            },
+            write_to: None,
         };
         let generated = generate(&args, &environment).unwrap();
         let (_, usable) = checked(generated.text.expose_secret(), Output::Text);

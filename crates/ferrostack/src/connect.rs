@@ -9,7 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use operator::client::{Limits, Settings};
 
-use crate::cli::{DataDirArg, ServerArgs};
+use crate::cli::{ConnectArgs, DataDirArg, ServerArgs};
 use crate::environment::Environment;
 use crate::up::resume;
 
@@ -17,9 +17,15 @@ use crate::up::resume;
 const CLUSTER_API: &str = "cluster.x-k8s.io/v1beta2";
 
 /// The data directory in the flag or in FERROSTACK_DATA_DIR, or the default one; always absolute.
-pub(crate) fn data_dir(arg: &DataDirArg, environment: &Environment) -> PathBuf {
-    let path = named_data_dir(arg, environment).unwrap_or_else(|| environment.default_data_dir());
-    environment.working_dir.join(path)
+///
+/// # Errors
+/// When none is named by somebody who has no home directory: nothing is written below the working directory unasked.
+pub(crate) fn data_dir(arg: &DataDirArg, environment: &Environment) -> anyhow::Result<PathBuf> {
+    let path = named_data_dir(arg, environment).or_else(|| environment.default_data_dir());
+    let path = path.context(
+        "HOME is not set, so that there is no default data directory: name one with --data-dir or FERROSTACK_DATA_DIR",
+    )?;
+    Ok(environment.working_dir.join(path))
 }
 
 fn named_data_dir(arg: &DataDirArg, environment: &Environment) -> Option<PathBuf> {
@@ -95,6 +101,22 @@ pub(crate) fn quoted_text(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// The namespace that is given, or else that of the context in the kubeconfig, as with kubectl.
+pub(crate) fn namespace(args: &ConnectArgs, environment: &Environment) -> Option<String> {
+    if args.given_namespace.is_some() {
+        return args.given_namespace.clone();
+    }
+    // What is wrong with it is told when it is used.
+    let found = find(&args.server, environment).ok()?;
+    let kubeconfig = kubeconfig(&found).ok()?;
+    let context = args.server.context.as_ref();
+    let context = context.or(kubeconfig.current_context.as_ref())?;
+    let mut contexts = kubeconfig.contexts.iter();
+    let named = contexts.find(|it| it.name == *context)?;
+    let namespace = named.context.as_ref()?.namespace.clone();
+    namespace.filter(|namespace| !namespace.is_empty())
 }
 
 /// A client of the management API, found through `--kubeconfig`, `--data-dir` or FERROSTACK_DATA_DIR,
@@ -180,7 +202,7 @@ async fn configured(
     args: &ServerArgs,
     environment: &Environment,
 ) -> anyhow::Result<(Client, String, Found)> {
-    let found = find(args, environment);
+    let found = find(args, environment)?;
     let kubeconfig = kubeconfig(&found)?;
     let options = in_context(&kubeconfig, args.context.as_deref())?;
     let config = operator::client::configured(kubeconfig, &options, &environment.proxies()).await;
@@ -249,18 +271,18 @@ fn advice(found: &Found) -> String {
     }
 }
 
-fn find(args: &ServerArgs, environment: &Environment) -> Found {
+fn find(args: &ServerArgs, environment: &Environment) -> anyhow::Result<Found> {
     if let Some(path) = &args.kubeconfig {
-        return Found::Flag(environment.working_dir.join(path));
+        return Ok(Found::Flag(environment.working_dir.join(path)));
     }
     let named = named_data_dir(&args.data_dir, environment).is_some();
-    match environment.non_empty("KUBECONFIG") {
+    Ok(match environment.non_empty("KUBECONFIG") {
         Some(paths) if !named => Found::Variable(std::env::split_paths(paths).collect()),
         _ => Found::DataDir {
-            directory: data_dir(&args.data_dir, environment),
+            directory: data_dir(&args.data_dir, environment)?,
             named,
         },
-    }
+    })
 }
 
 fn kubeconfig(found: &Found) -> anyhow::Result<Kubeconfig> {
@@ -341,7 +363,32 @@ mod tests {
     fn found(args: ServerArgs, variables: &[(&str, &str)]) -> Found {
         let mut environment = Environment::with(variables);
         environment.working_dir = PathBuf::from("/here");
-        find(&args, &environment)
+        find(&args, &environment).unwrap()
+    }
+
+    #[test]
+    fn the_namespace_is_that_of_the_context_where_none_is_given() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("kubeconfig");
+        let text = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts:\n\
+            - {name: a, context: {cluster: c, user: u, namespace: team}}\n\
+            - {name: b, context: {cluster: c, user: u}}\n";
+        std::fs::write(&file, text).unwrap();
+        let of = |given: Option<&str>, context: Option<&str>| {
+            let args = ConnectArgs {
+                server: ServerArgs {
+                    kubeconfig: Some(file.clone()),
+                    context: context.map(str::to_owned),
+                    ..ServerArgs::default()
+                },
+                given_namespace: given.map(str::to_owned),
+                ..ConnectArgs::default()
+            };
+            namespace(&args, &Environment::with(&[]))
+        };
+        assert_eq!(of(None, None).as_deref(), Some("team"));
+        assert_eq!(of(Some("other"), None).as_deref(), Some("other"));
+        assert_eq!(of(None, Some("b")), None);
     }
 
     fn data(path: &str) -> ServerArgs {

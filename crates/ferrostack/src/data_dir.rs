@@ -16,8 +16,8 @@
 //! ```
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The version of the format that this program writes.
@@ -42,6 +42,14 @@ pub(crate) enum DataDirError {
         "{path} is not empty and is not a data directory of ferrostack; choose another with --data-dir"
     )]
     Foreign { path: PathBuf },
+    #[error(
+        "the data directory {path} belongs to another user (uid {owner}), who could have put links into it; choose another with --data-dir"
+    )]
+    Stranger { path: PathBuf, owner: u32 },
+    #[error(
+        "{path} is a link, which is not followed; remove it, or choose another data directory with --data-dir"
+    )]
+    Link { path: PathBuf },
     #[error("cannot {action} {path}")]
     Io {
         action: &'static str,
@@ -73,18 +81,26 @@ impl DataDir {
             .mode(0o700)
             .create(path)
             .map_err(io("create the data directory"))?;
+        check_owner(path)?;
         let mut lock = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
+            .custom_flags(NOFOLLOW)
             .open(path.join("lock"))
-            .map_err(io("write in the data directory"))?;
+            .map_err(|source| match is_link(&source) {
+                true => DataDirError::Link {
+                    path: path.join("lock"),
+                },
+                false => io("write in the data directory")(source),
+            })?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let holder = fs::read_to_string(path.join("lock")).unwrap_or_default();
+                let mut holder = String::new();
+                let _ = lock.read_to_string(&mut holder);
                 let holder = match holder.trim() {
                     "" => String::new(),
                     pid => format!(" (process {pid})"),
@@ -181,15 +197,21 @@ pub(crate) fn holder(path: &Path) -> Result<Option<i32>, DataDirError> {
         path: file.clone(),
         source,
     };
-    let lock = match File::open(&file) {
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(NOFOLLOW)
+        .open(&file);
+    let mut lock = match opened {
         Ok(lock) => lock,
+        Err(source) if is_link(&source) => return Err(DataDirError::Link { path: file }),
         Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(io(source)),
     };
     match lock.try_lock_shared() {
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => {
-            let text = fs::read_to_string(&file).map_err(io)?;
+            let mut text = String::new();
+            lock.read_to_string(&mut text).map_err(io)?;
             // The process id is written right after the lock is acquired.
             Ok(Some(text.trim().parse().unwrap_or(0)))
         }
@@ -220,6 +242,31 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&draft, path)
+}
+
+/// The flag with which a link is not opened.
+const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+
+/// Whether a file was not opened because it is a link.
+fn is_link(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
+/// Rejects a directory of another user, who could replace what is in it. Root could anyway.
+fn check_owner(path: &Path) -> Result<(), DataDirError> {
+    let metadata = fs::metadata(path).map_err(|source| DataDirError::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    let owner = metadata.uid();
+    if owner == 0 || owner == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(DataDirError::Stranger {
+        path: path.to_owned(),
+        owner,
+    })
 }
 
 /// Rejects a directory with other content.

@@ -152,8 +152,8 @@ fn text(
         Listing::Wide => tree::table(&trees, now, Layout::Wide, colors),
         Listing::Json if list => output::json(&trees)?,
         Listing::Json => output::json(first)?,
-        Listing::Yaml if list => serde_saphyr::to_string(&trees)?,
-        Listing::Yaml => serde_saphyr::to_string(first)?,
+        Listing::Yaml if list => output::yaml(&trees)?,
+        Listing::Yaml => output::yaml(first)?,
     }))
 }
 

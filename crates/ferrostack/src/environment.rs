@@ -82,29 +82,34 @@ impl Environment {
     }
 
     pub(crate) fn home(&self) -> Option<PathBuf> {
-        self.non_empty("HOME").map(PathBuf::from)
+        let home = self.non_empty("HOME").map(PathBuf::from);
+        // A relative one would be below the working directory.
+        home.filter(|path| path.is_absolute())
     }
 
-    /// `$XDG_DATA_HOME/ferrostack`, or by default `~/.local/share/ferrostack` (XDG base directories).
-    pub(crate) fn default_data_dir(&self) -> PathBuf {
-        let base = match self.non_empty("XDG_DATA_HOME").map(PathBuf::from) {
-            Some(path) if path.is_absolute() => path,
-            _ => self.home().unwrap_or_default().join(".local/share"),
-        };
-        base.join("ferrostack")
+    /// The base directory that `variable` names (XDG base directories), or else `below` the home directory.
+    fn base(&self, variable: &str, below: &str) -> Option<PathBuf> {
+        match self.non_empty(variable).map(PathBuf::from) {
+            Some(path) if path.is_absolute() => Some(path),
+            _ => self.home().map(|home| home.join(below)),
+        }
+    }
+
+    /// `$XDG_DATA_HOME/ferrostack`, or by default `~/.local/share/ferrostack`; `None` for who has no home directory.
+    pub(crate) fn default_data_dir(&self) -> Option<PathBuf> {
+        let base = self.base("XDG_DATA_HOME", ".local/share");
+        base.map(|base| base.join("ferrostack"))
     }
 
     /// Where clusterctl looks for its configuration: first in the XDG directory, then at the former path.
-    pub(crate) fn clusterctl_configs(&self) -> [PathBuf; 2] {
-        let base = match self.non_empty("XDG_CONFIG_HOME").map(PathBuf::from) {
-            Some(path) if path.is_absolute() => path,
-            _ => self.home().unwrap_or_default().join(".config"),
-        };
-        let old = self.home().unwrap_or_default().join(".cluster-api");
-        [
-            base.join("cluster-api/clusterctl.yaml"),
-            old.join("clusterctl.yaml"),
-        ]
+    pub(crate) fn clusterctl_configs(&self) -> impl Iterator<Item = PathBuf> {
+        let base = self.base("XDG_CONFIG_HOME", ".config");
+        let places = [
+            base.map(|base| base.join("cluster-api/clusterctl.yaml")),
+            self.home()
+                .map(|home| home.join(".cluster-api/clusterctl.yaml")),
+        ];
+        places.into_iter().flatten()
     }
 }
 
@@ -141,6 +146,25 @@ fn program() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_a_home_there_are_no_places_below_the_working_directory() {
+        for home in [&[][..], &[("HOME", "")], &[("HOME", "here")]] {
+            let environment = Environment::with(home);
+            assert_eq!(environment.default_data_dir(), None, "{home:?}");
+            assert_eq!(environment.clusterctl_configs().count(), 0, "{home:?}");
+        }
+        let environment = Environment::with(&[("XDG_DATA_HOME", "/d")]);
+        assert_eq!(
+            environment.default_data_dir(),
+            Some(PathBuf::from("/d/ferrostack"))
+        );
+        let environment = Environment::with(&[("HOME", "/h")]);
+        assert_eq!(
+            environment.default_data_dir(),
+            Some(PathBuf::from("/h/.local/share/ferrostack"))
+        );
+    }
 
     #[test]
     fn the_name_of_the_go_manager_is_its_command() {

@@ -45,6 +45,9 @@ pub(crate) async fn cluster(
     }
     let text = template(args, environment).await?;
     let mut source = Source::new(&args.name, &args.options, text, environment, COUNTS)?;
+    for sentence in &source.without_effect {
+        note(&format!("note: {sentence}"));
+    }
     if let Some(known) = known_cloud(args, &source, environment)? {
         known.fill(&mut source, args, environment, note).await?;
     }
@@ -118,10 +121,13 @@ fn known_cloud(
             simulated: false,
         }));
     }
-    let data = connect::data_dir(&args.server.data_dir, environment);
     if !source.is_incomplete() {
         return Ok(None);
     }
+    // Who has no home directory has no `up` there.
+    let Ok(data) = connect::data_dir(&args.server.data_dir, environment) else {
+        return Ok(None);
+    };
     if holder(&data)?.is_none() {
         if args.server.data_dir.data_dir.is_some() {
             bail!(
@@ -147,7 +153,7 @@ fn of_running(data: &Path, environment: &Environment) -> anyhow::Result<Known> {
             CloudConfig::parse(&text, simulated::CLOUD)?
         }
     };
-    let flag = match data == environment.default_data_dir() {
+    let flag = match Some(data) == environment.default_data_dir().as_deref() {
         true => String::new(),
         false => format!(" --data-dir {}", quoted(data)),
     };

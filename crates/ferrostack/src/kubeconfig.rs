@@ -74,7 +74,12 @@ pub(crate) async fn merge(
     let listed = environment.non_empty("KUBECONFIG");
     let path = match listed.and_then(|paths| std::env::split_paths(paths).next()) {
         Some(first) => first,
-        None => environment.home().unwrap_or_default().join(".kube/config"),
+        None => environment
+            .home()
+            .context(
+                "HOME is not set: name a file with --write-to, or with the variable KUBECONFIG",
+            )?
+            .join(".kube/config"),
     };
     let before = match std::fs::read_to_string(&path) {
         Ok(text) => text,

@@ -88,7 +88,7 @@ fn text(
         Listing::Text => Ok(table(snapshot, &clusters, now, Layout::of(environment))),
         Listing::Wide => Ok(table(snapshot, &clusters, now, Layout::Wide)),
         Listing::Json => Ok(output::json(&list(&clusters))?),
-        Listing::Yaml => Ok(serde_saphyr::to_string(&list(&clusters))?),
+        Listing::Yaml => output::yaml(&list(&clusters)),
     }
 }
 

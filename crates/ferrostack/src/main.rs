@@ -100,7 +100,12 @@ fn message(error: &anyhow::Error) -> String {
 }
 
 /// Runs the command. Its exit status is 0, but for those that answer a question by it.
-async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
+async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
+    if let Some(connect) = cli.command.connection()
+        && let Some(namespace) = connect::namespace(connect, &environment)
+    {
+        connect.namespace = namespace;
+    }
     let result = match cli.command {
         Command::OpenStack(OpenStack::Plan(args)) => {
             return deploy::plan(&args, &environment, print, warn).await;
@@ -121,7 +126,11 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
             for note in &generated.notes {
                 remark(&format!("note: {note}"));
             }
-            print_document(generated.text.expose_secret())
+            let text = generated.text.expose_secret();
+            match &args.write_to {
+                Some(file) => output::file::write_secret(&environment, file, text),
+                None => print_document(text),
+            }
         }
         Command::Generate(Generate::Manager {
             namespace,
@@ -165,7 +174,11 @@ async fn run(cli: Cli, environment: Environment) -> anyhow::Result<ExitCode> {
             Ok(())
         }
         Command::Get(Get::Kubeconfig(args)) => {
-            print_document(&kubeconfig::of_workload(&args, &environment).await?.text)
+            let text = kubeconfig::of_workload(&args, &environment).await?.text;
+            match &args.write_to {
+                Some(file) => output::file::write_secret(&environment, file, &text),
+                None => print_document(&text),
+            }
         }
         Command::Get(Get::Clusters(args)) => {
             list::clusters(&args, &environment, stop_if(args.watch)?, print).await

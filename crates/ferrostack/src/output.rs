@@ -89,12 +89,12 @@ pub(crate) fn say(sentence: &str) {
 
 /// As [`say`], for output that is all that there is to do.
 pub(crate) fn try_say(sentence: &str) -> io::Result<()> {
-    screen::beside(Stream::Output, told(sentence).as_bytes())
+    screen::beside(Stream::Output, paragraph(sentence).as_bytes())
 }
 
 /// Tells something on standard error, because standard output is the result.
 pub(crate) fn remark(sentence: &str) {
-    let _ = screen::beside(Stream::Errors, told(sentence).as_bytes());
+    let _ = screen::beside(Stream::Errors, paragraph(sentence).as_bytes());
 }
 
 /// Warns on standard error.
@@ -121,6 +121,15 @@ pub(crate) fn has_colored_log() -> bool {
 pub(crate) fn json(value: &impl Serialize) -> serde_json::Result<String> {
     let text = serde_json::to_string_pretty(value)?;
     Ok(format!("{}\n", of_json(&text)))
+}
+
+/// The value as YAML; as JSON, which is YAML, where a terminal would interpret something that YAML does not escape.
+pub(crate) fn yaml(value: &impl Serialize) -> anyhow::Result<String> {
+    let text = serde_saphyr::to_string(value)?;
+    match text.contains(|letter| letter != '\n' && is_hidden(letter)) {
+        true => Ok(json(value)?),
+        false => Ok(text),
+    }
 }
 
 /// A document as JSON of several lines, as [`json`].
@@ -161,19 +170,19 @@ pub(crate) fn cells<const N: usize>(row: [String; N]) -> [String; N] {
 }
 
 /// A sentence with the end of its line. Further lines are indented, so that none of them looks like a sentence of its own.
-fn told(sentence: &str) -> String {
-    let mut told = String::with_capacity(sentence.len() + 1);
+fn paragraph(sentence: &str) -> String {
+    let mut lines = String::with_capacity(sentence.len() + 1);
     for (index, line) in printable::lines(sentence).split('\n').enumerate() {
         if index > 0 {
-            told.push('\n');
+            lines.push('\n');
             if !line.is_empty() && !line.starts_with("  ") {
-                told.push_str("  ");
+                lines.push_str("  ");
             }
         }
-        told.push_str(line);
+        lines.push_str(line);
     }
-    told.push('\n');
-    told
+    lines.push('\n');
+    lines
 }
 
 /// `text` of several lines, with our colors.

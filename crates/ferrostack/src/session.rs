@@ -19,7 +19,7 @@ use crate::up::welcome::Welcome;
 
 /// Reports whether `up` runs on the data directory, what its clusters wait for, and how to connect to them.
 pub(crate) async fn status(args: &Status, environment: &Environment) -> anyhow::Result<String> {
-    let data = connect::data_dir(&args.data_dir, environment);
+    let data = connect::data_dir(&args.data_dir, environment)?;
     let Some(pid) = holder(&data)? else {
         return stopped(args, environment, &data);
     };
@@ -102,7 +102,7 @@ pub(crate) async fn down(
     environment: &Environment,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let data = connect::data_dir(&args.data_dir, environment);
+    let data = connect::data_dir(&args.data_dir, environment)?;
     let Some(pid) = holder(&data)? else {
         say(&format!("`up` does not run on {}", data.display()));
         return Ok(());

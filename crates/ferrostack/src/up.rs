@@ -79,14 +79,13 @@ pub(crate) async fn run(
     let started = Instant::now();
     check_install(args)?;
     let input = Input::read(args, environment).await?;
-    let data = DataDir::open_when_free(&connect::data_dir(&args.data_dir, environment)).await?;
+    let data = DataDir::open_when_free(&connect::data_dir(&args.data_dir, environment)?).await?;
     let mut progress = Progress::new(args.output.output, environment, started);
     let mut endpoints = Endpoints::read(&data)?;
     endpoints.check_cloud(args, &environment.program, &data)?;
     endpoints.check_simulated(args.simulated_listen)?;
 
-    // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
-    let stop = shutdown.child_token();
+    let stops = Stops::default();
     let (listener, address) = endpoints::listen(
         "the management API",
         "--listen",
@@ -95,12 +94,20 @@ pub(crate) async fn run(
     )
     .await?;
     endpoints.management = Some(address);
-    let (simulated, config) = start_cloud(args, environment, &data, &mut endpoints, &stop).await?;
+    let (simulated, config) =
+        start_cloud(args, environment, &data, &mut endpoints, &stops.servers).await?;
     endpoints.write(&data)?;
     let metrics = Metrics::default();
     let management = {
         let why = Some(Arc::new(management::not_run) as apiserver::NotRun);
-        Management::start(&data, listener, &metrics, Nodes::None(why), stop.clone()).await?
+        Management::start(
+            &data,
+            listener,
+            &metrics,
+            Nodes::None(why),
+            stops.servers.clone(),
+        )
+        .await?
     };
     progress.say(&format!("management API at https://{address}"))?;
     match &simulated {
@@ -115,6 +122,7 @@ pub(crate) async fn run(
             }
         }
     }
+    let stop = &stops.controllers;
     let simulation = simulated.as_ref().map(|simulated| Simulation {
         hints: hints::of(simulated.world(), stop.clone()),
         auth_url: config.auth_url.clone(),
@@ -122,7 +130,7 @@ pub(crate) async fn run(
     let client = &management.client;
     let connector = connect::to_workloads(environment);
     let mut controllers =
-        start_controllers(args, client, connector, metrics.clone(), simulation, &stop);
+        start_controllers(args, client, connector, metrics.clone(), simulation, stop);
     if let Some(image) = args.install_ccm.clone() {
         let installing = install_ccm::run(client.clone(), image, metrics, stop.clone());
         controllers.spawn(installing);
@@ -138,20 +146,14 @@ pub(crate) async fn run(
         input::apply(args, environment, input, client, &config, &data, say).await?;
         // Only after the changes are applied: before that, clusters can be ready in their previous state.
         let snapshots = observe(client, observer::ours(), stop.clone());
-        follow(args, &mut progress, &welcome, snapshots, &stop).await
+        follow(args, &mut progress, &welcome, snapshots, stop).await
     };
     let outcome = tokio::select! {
-        outcome = work => outcome,
+        biased;
         () = shutdown.cancelled() => Ok(Outcome::Interrupted),
+        outcome = work => outcome,
     };
-    stop.cancel();
-    let stopped = stop_all(controllers, management, simulated);
-    if tokio::time::timeout(PATIENCE, stopped).await.is_err() {
-        tracing::warn!(
-            "some work was still under way after {} s",
-            PATIENCE.as_secs()
-        );
-    }
+    stops.all(controllers, management, simulated).await;
     match outcome? {
         Outcome::Ready => Ok(()),
         Outcome::Interrupted => {
@@ -377,14 +379,39 @@ fn not_ready(timeout: Duration, pending: &[Pending]) -> String {
     text
 }
 
-async fn stop_all(
-    mut controllers: JoinSet<()>,
-    management: Management,
-    simulated: Option<Simulated>,
-) {
-    while controllers.join_next().await.is_some() {}
-    management.stopped().await;
-    if let Some(simulated) = simulated {
-        simulated.stopped().await;
+/// What the tasks of `up` stop on. A signal does not reach them by itself: a controller whose servers are gone would write
+/// that they do not answer, or wait for them.
+#[derive(Default)]
+struct Stops {
+    controllers: CancellationToken,
+    /// The management API and the simulated cloud.
+    servers: CancellationToken,
+}
+
+impl Stops {
+    /// Stops the controllers after their running reconciles, and then what they need.
+    async fn all(
+        self,
+        mut controllers: JoinSet<()>,
+        management: Management,
+        simulated: Option<Simulated>,
+    ) {
+        self.controllers.cancel();
+        let ended = async { while controllers.join_next().await.is_some() {} };
+        let mut in_time = tokio::time::timeout(PATIENCE, ended).await.is_ok();
+        self.servers.cancel();
+        let ended = async {
+            management.stopped().await;
+            if let Some(simulated) = simulated {
+                simulated.stopped().await;
+            }
+        };
+        in_time &= tokio::time::timeout(PATIENCE, ended).await.is_ok();
+        if !in_time {
+            tracing::warn!(
+                "some work was still under way after {} s",
+                PATIENCE.as_secs()
+            );
+        }
     }
 }

@@ -20,6 +20,9 @@ pub(crate) struct Backup {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
+    /// Replace the file if there is one.
+    #[arg(long)]
+    pub(crate) overwrite: bool,
 }
 
 #[derive(Debug, Args)]

@@ -26,8 +26,17 @@ pub(crate) enum CloudConf {
 }
 
 #[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
 pub(crate) struct GenerateCloudConf {
+    #[command(flatten)]
+    pub(crate) from: CloudConfSource,
+    /// File to write to [default: standard output]. Only its owner can read it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_to: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct CloudConfSource {
     /// Entry of clouds.yaml from which the values are taken.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,

@@ -1,5 +1,7 @@
 //! The flags of `describe`, `get` and `delete`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::duration;
@@ -125,6 +127,9 @@ pub(crate) struct GetKubeconfig {
     /// cluster.
     #[arg(long)]
     pub(crate) merge: bool,
+    /// File to write to [default: standard output]. Only its owner can read it.
+    #[arg(long, value_name = "FILE", conflicts_with = "merge")]
+    pub(crate) write_to: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }

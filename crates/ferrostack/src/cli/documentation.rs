@@ -5,8 +5,9 @@ use std::fmt::Write;
 
 use clap::{Command, CommandFactory, FromArgMatches};
 
-use super::Cli;
 use super::groups::grouped;
+use super::{Cli, habits};
+use crate::output;
 
 /// Where the documentation is published: the `homepage` of the package.
 const BASE: &str = concat!(env!("CARGO_PKG_HOMEPAGE"), "/docs/");
@@ -409,7 +410,7 @@ const ENTRIES: [Entry; 58] = [
         &[
             (
                 "Write the kubeconfig to a file",
-                "ferrostack get kubeconfig demo > demo.kubeconfig",
+                "ferrostack get kubeconfig demo --write-to demo.kubeconfig",
             ),
             (
                 "Add a context to your kubeconfig",
@@ -655,7 +656,17 @@ pub(crate) fn command() -> Command {
 /// Parses arguments; help, versions and mistakes end the process.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Cli {
     let mut command = command();
-    let mut matches = command.clone().get_matches_from(arguments);
+    let mut matches = match command.clone().try_get_matches_from(&arguments) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let hint = (error.exit_code() != 0).then(|| habits::hint(&arguments));
+            let _ = error.print();
+            if let Some(hint) = hint.flatten() {
+                output::remark(&format!("\nhint: {hint}"));
+            }
+            std::process::exit(error.exit_code());
+        }
+    };
     match Cli::from_arg_matches_mut(&mut matches) {
         Ok(cli) => cli,
         Err(error) => error.format(&mut command).exit(),

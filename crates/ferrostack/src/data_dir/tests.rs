@@ -83,3 +83,35 @@ fn a_file_that_others_fill_is_private_before_it_is_filled() {
     }
     assert_eq!(data.read("old").unwrap().as_deref(), Some("text"));
 }
+
+#[test]
+fn a_lock_that_is_a_link_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    let target = other.path().join("file");
+    fs::write(&target, "precious").unwrap();
+    std::os::unix::fs::symlink(&target, dir.path().join("lock")).unwrap();
+    for error in [
+        DataDir::open(dir.path()).map(|_| ()).unwrap_err(),
+        holder(dir.path()).map(|_| ()).unwrap_err(),
+    ] {
+        assert!(matches!(error, DataDirError::Link { .. }), "{error}");
+    }
+    assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+}
+
+#[test]
+fn a_directory_of_another_user_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    if !rustix::process::geteuid().is_root() {
+        skipped::because("not root, who alone gives directories away");
+        return;
+    }
+    std::os::unix::fs::chown(dir.path(), Some(65534), None).unwrap();
+    let error = DataDir::open(dir.path()).unwrap_err();
+    assert!(
+        matches!(error, DataDirError::Stranger { owner: 65534, .. }),
+        "{error}"
+    );
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}

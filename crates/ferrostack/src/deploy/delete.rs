@@ -30,7 +30,7 @@ pub(crate) async fn delete(
     let stop = shutdown.child_token();
     let _end = stop.clone().drop_guard();
     let place = &args.cloud.place;
-    let directory = place::directory(place.data_dir.as_deref(), environment);
+    let directory = place::directory(place.data_dir.as_deref(), environment)?;
     let named = place.kubeconfig.is_some() || place.context.is_some();
     if !named && data_dir::holder(&directory)?.is_some() {
         let client = place::client(place, environment).await?;
@@ -116,7 +116,9 @@ async fn ended(
     }
     say(match args.purge_data {
         true => "deleted, with its data",
-        false => "deleted; volumes, passwords and keys stay, and the next `openstack up` uses them",
+        false => {
+            "deleted; volumes, passwords and keys stay, and the next `ferrostack openstack up` uses them"
+        }
     });
     Ok(())
 }

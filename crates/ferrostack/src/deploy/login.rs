@@ -16,7 +16,7 @@ use crate::environment::Environment;
 use crate::up;
 
 /// What a simulated cloud holds, below its data directory.
-pub(super) const DIRECTORY: &str = "openstack";
+pub(crate) const DIRECTORY: &str = "openstack";
 /// The clouds.yaml of the administrator.
 const FILE: &str = "openstack/clouds.yaml";
 /// The authority of the edge's certificate.
@@ -30,7 +30,7 @@ pub(crate) async fn clouds_yaml(
     let client = place::client(&args.place, environment).await?;
     let url = match place::is_simulated(&args.place) {
         true => {
-            let data = place::directory(args.place.data_dir.as_deref(), environment);
+            let data = place::directory(args.place.data_dir.as_deref(), environment)?;
             up::simulated_openstack(&data)?
         }
         false => None,

@@ -37,21 +37,21 @@ pub(super) struct Simulated {
 }
 
 /// The directory of the simulated cluster; always absolute.
-pub(super) fn directory(named: Option<&Path>, environment: &Environment) -> PathBuf {
-    let path = named.map_or_else(
-        || {
-            let beside = match environment.non_empty("FERROSTACK_DATA_DIR") {
-                Some(path) => PathBuf::from(path),
-                None => environment.default_data_dir(),
-            };
-            // Apart from that of `up`, whose API server has no nodes.
-            let mut name = beside.file_name().unwrap_or_default().to_owned();
-            name.push("-openstack");
-            beside.with_file_name(name)
-        },
-        Path::to_path_buf,
-    );
-    environment.working_dir.join(path)
+///
+/// # Errors
+/// When none is named by somebody who has no home directory.
+pub(super) fn directory(
+    named: Option<&Path>,
+    environment: &Environment,
+) -> anyhow::Result<PathBuf> {
+    if let Some(path) = named {
+        return Ok(environment.working_dir.join(path));
+    }
+    let beside = connect::data_dir(&DataDirArg::default(), environment)?;
+    // Apart from that of `up`, whose API server has no nodes.
+    let mut name = beside.file_name().unwrap_or_default().to_owned();
+    name.push("-openstack");
+    Ok(beside.with_file_name(name))
 }
 
 /// A client of the cluster of a cloud, which has to run.
@@ -59,7 +59,7 @@ pub(super) async fn client(args: &PlaceArgs, environment: &Environment) -> anyho
     if !is_simulated(args) {
         return connect::cluster(&server(args, None), environment).await;
     }
-    let directory = directory(args.data_dir.as_deref(), environment);
+    let directory = directory(args.data_dir.as_deref(), environment)?;
     if data_dir::holder(&directory)?.is_none() {
         anyhow::bail!(
             "no simulated cloud is running in {}: start it with `{} openstack up`, or name a cluster with --kubeconfig or --context",
@@ -93,7 +93,7 @@ impl Place {
         metrics: &Metrics,
         stop: &CancellationToken,
     ) -> anyhow::Result<Self> {
-        let directory = directory(args.data_dir.as_deref(), environment);
+        let directory = directory(args.data_dir.as_deref(), environment)?;
         if !is_simulated(args) {
             let client = connect::cluster(&server(args, None), environment).await?;
             return Ok(Self {

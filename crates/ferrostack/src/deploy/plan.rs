@@ -110,20 +110,23 @@ pub(crate) async fn apply(
 }
 
 async fn client(args: &PlanServer, environment: &Environment) -> anyhow::Result<Client> {
-    connect::cluster(&connection(args, environment), environment).await
+    connect::cluster(&connection(args, environment)?, environment).await
 }
 
-fn connection(args: &PlanServer, environment: &Environment) -> ServerArgs {
+fn connection(args: &PlanServer, environment: &Environment) -> anyhow::Result<ServerArgs> {
     // KUBECONFIG comes before the default directory, not before a named one.
     let has_variable = environment.non_empty("KUBECONFIG").is_some();
     let simulated = args.kubeconfig.is_none() && !has_variable || args.data_dir.is_some();
-    ServerArgs {
+    Ok(ServerArgs {
         kubeconfig: args.kubeconfig.clone(),
         context: args.context.clone(),
         data_dir: DataDirArg {
-            data_dir: simulated.then(|| place::directory(args.data_dir.as_deref(), environment)),
+            data_dir: match simulated {
+                true => Some(place::directory(args.data_dir.as_deref(), environment)?),
+                false => None,
+            },
         },
-    }
+    })
 }
 
 /// The plan for what the cluster has; for nothing without a client.

@@ -110,6 +110,20 @@ mod tests {
     }
 
     #[test]
+    fn the_message_of_a_step_is_on_its_line() {
+        let mut cloud = cloud(json!({"mode": "None"}));
+        let steps = json!({"steps": [
+            {"name": "nova", "phase": "Failed", "message": "x\u{1b}[2J\ncloud cloud: ready"},
+        ], "conditions": [
+            {"type": "Ready", "status": "False", "reason": "R", "message": "a\nb", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        ]});
+        cloud.status = Some(serde_json::from_value(steps).unwrap());
+        let printed = text(&cloud, None);
+        assert_eq!(printed.lines().count(), 2, "{printed}");
+        assert!(printed.contains("failed: x\\u{1b}[2J\\ncloud"), "{printed}");
+    }
+
+    #[test]
     fn the_dashboard_is_named_where_there_is_an_edge() {
         let edge = cloud(json!({"mode": "Edge", "host": "cloud.test"}));
         let printed = text(&edge, url(&edge));

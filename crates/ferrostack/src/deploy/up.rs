@@ -161,7 +161,7 @@ pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'st
         .is_some_and(|it| it.metadata.deletion_timestamp.is_some())
     {
         bail!(
-            "the cloud {} is being deleted: wait for the end of `openstack delete`",
+            "the cloud {} is being deleted: wait for the end of `ferrostack openstack delete`",
             asked.name
         );
     }

@@ -100,7 +100,10 @@ fn reported(object: &OpenStack, status: &OpenStackStatus, graph: &deployer::Grap
             with("Deleting").unwrap_or_default()
         ))
     } else if unseen {
-        Some("no controller has reconciled its parameters: `openstack up` runs one".to_owned())
+        Some(
+            "no controller has reconciled its parameters: `ferrostack openstack up` runs one"
+                .to_owned(),
+        )
     } else if object.spec.paused {
         Some("it is paused; `paused: false` lets it go on".to_owned())
     } else {

@@ -7,15 +7,24 @@ use serde::Deserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-/// The values of variables, with the text that the file has: `0755` and `1e3` are no other numbers.
+/// What a file says.
+#[derive(Debug, Default)]
+pub(super) struct Configuration {
+    /// The values of variables, with the text that the file has: `0755` and `1e3` are no other numbers.
+    pub(super) values: BTreeMap<String, String>,
+    /// Sentences about what has no effect.
+    pub(super) without_effect: Vec<String>,
+}
+
+/// Reads a file.
 ///
 /// # Errors
 /// When it is not YAML.
-pub(super) fn values(text: &str) -> Result<BTreeMap<String, String>, String> {
+pub(super) fn read(text: &str) -> Result<Configuration, String> {
     let problem = |error: serde_saphyr::Error| error.without_snippet().to_string();
-    let read: Value = serde_saphyr::from_str(text).map_err(problem)?;
-    let Some(read) = read.as_object() else {
-        return Ok(BTreeMap::new());
+    let document: Value = serde_saphyr::from_str(text).map_err(problem)?;
+    let Some(read) = document.as_object() else {
+        return Ok(Configuration::default());
     };
     let mut values = BTreeMap::new();
     let mut numbers = BTreeSet::new();
@@ -40,7 +49,34 @@ pub(super) fn values(text: &str) -> Result<BTreeMap<String, String>, String> {
         let texts = texts.map_err(problem)?;
         values.extend(texts);
     }
-    Ok(values)
+    Ok(Configuration {
+        values,
+        without_effect: without_effect(&document),
+    })
+}
+
+/// What the file says to clusterctl alone, and why it has no effect here.
+fn without_effect(values: &Value) -> Vec<String> {
+    const KNOWN: [(&str, &str); 4] = [
+        (
+            "overridesFolder",
+            "templates are read from files with --from",
+        ),
+        ("providers", "the providers are parts of this program"),
+        (
+            "images",
+            "the providers are parts of this program, whose image `init` and `generate manager` take as --image",
+        ),
+        (
+            "cert-manager",
+            "there is none: webhooks have certificates of their own",
+        ),
+    ];
+    let named = |name: &str| values.get(name).is_some_and(|it| !it.is_null());
+    let found = KNOWN.iter().filter(|(name, _)| named(name));
+    found
+        .map(|(name, why)| format!("`{name}` has no effect here: {why}"))
+        .collect()
 }
 
 /// Reads the scalars of these names as strings.
@@ -77,7 +113,7 @@ mod tests {
     fn numbers_keep_their_text() {
         let text =
             "A: 1e3\nB: 0755\nC: 1.10\nD: true\nE: 'x'\nF: 12\nG: 0x1F\nlist: [a]\nnothing:\n";
-        let values = values(text).unwrap();
+        let values = read(text).unwrap().values;
         let expected = [
             ("A", "1e3"),
             ("B", "0755"),
@@ -89,7 +125,17 @@ mod tests {
         ];
         let expected = expected.map(|(name, text)| (name.to_owned(), text.to_owned()));
         assert_eq!(values, BTreeMap::from(expected));
-        assert!(super::values("- a\n").unwrap().is_empty());
-        assert!(super::values("a: [\n").is_err());
+        assert!(read("- a\n").unwrap().values.is_empty());
+        assert!(read("a: [\n").is_err());
+    }
+
+    #[test]
+    fn what_is_for_clusterctl_alone_is_named_as_without_effect() {
+        let text = "overridesFolder: /x\nproviders:\n- name: p\nimages:\nA: 1\n";
+        let found = read(text).unwrap();
+        assert_eq!(found.without_effect.len(), 2, "{found:?}");
+        assert!(found.without_effect[0].starts_with("`overridesFolder` has no effect here: "));
+        assert!(found.without_effect[1].starts_with("`providers` has no effect here: "));
+        assert_eq!(found.values.len(), 2, "{found:?}");
     }
 }

@@ -115,6 +115,8 @@ pub(crate) struct Source {
     pub(crate) name: String,
     template: Template,
     values: BTreeMap<String, Value>,
+    /// Sentences about what the configuration file says without an effect.
+    pub(crate) without_effect: Vec<String>,
 }
 
 /// The replicas that the documents of a kind in a template state as numbers.
@@ -145,7 +147,7 @@ impl Source {
     ) -> anyhow::Result<Self> {
         let Text { name, text } = text;
         let template = Template::parse(&text).with_context(|| format!("template {name}"))?;
-        let mut values = config_file(config, environment)?;
+        let (mut values, without_effect) = config_file(config, environment)?;
         for variable in template.variables().keys() {
             if let Some(text) = environment.variable(variable) {
                 let value = Value {
@@ -159,6 +161,7 @@ impl Source {
             name,
             template,
             values,
+            without_effect,
         })
     }
 
@@ -408,14 +411,14 @@ pub(super) fn flavors() -> String {
 fn config_file(
     config: Option<&Path>,
     environment: &Environment,
-) -> anyhow::Result<BTreeMap<String, Value>> {
+) -> anyhow::Result<(BTreeMap<String, Value>, Vec<String>)> {
     let path: PathBuf = match config {
         Some(path) => path.to_owned(),
         None => {
-            let mut places = environment.clusterctl_configs().into_iter();
+            let mut places = environment.clusterctl_configs();
             match places.find(|path| path.exists()) {
                 Some(path) => path,
-                None => return Ok(BTreeMap::new()),
+                None => return Ok((BTreeMap::new(), Vec::new())),
             }
         }
     };
@@ -424,13 +427,16 @@ fn config_file(
     values_in(&path, &text)
 }
 
-fn values_in(path: &Path, text: &str) -> anyhow::Result<BTreeMap<String, Value>> {
-    let values = configuration::values(text)
+fn values_in(path: &Path, text: &str) -> anyhow::Result<(BTreeMap<String, Value>, Vec<String>)> {
+    let read = configuration::read(text)
         .map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
     let of = |text: String| Value {
         text,
         origin: Origin::File(path.to_owned()),
     };
-    let values = values.into_iter();
-    Ok(values.map(|(name, text)| (name, of(text))).collect())
+    let values = read.values.into_iter();
+    let values = values.map(|(name, text)| (name, of(text))).collect();
+    let label = |sentence| format!("{}: {sentence}", path.display());
+    let without_effect = read.without_effect.into_iter().map(label);
+    Ok((values, without_effect.collect()))
 }

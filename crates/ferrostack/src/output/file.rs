@@ -10,12 +10,21 @@ use crate::environment::Environment;
 
 /// Writes `text` to a file. One that may hold secrets can be read by nobody else.
 pub(crate) fn write(environment: &Environment, file: &Path, text: &str) -> anyhow::Result<()> {
+    if may_hold_secrets(text) {
+        return write_secret(environment, file, text);
+    }
     let path = environment.working_dir.join(file);
-    let written = match may_hold_secrets(text) {
-        true => write_private(&path, text),
-        false => fs::write(&path, text),
-    };
-    written.with_context(|| format!("cannot write {}", path.display()))
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes a secret to a file, which nobody else can read, whatever it was before.
+pub(crate) fn write_secret(
+    environment: &Environment,
+    file: &Path,
+    text: &str,
+) -> anyhow::Result<()> {
+    let path = environment.working_dir.join(file);
+    write_private(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Whether there is a Secret among the manifests, or a variable with credentials.
@@ -59,6 +68,17 @@ mod tests {
             assert_eq!(mode(text), 0o600, "{text}");
         }
         assert_eq!(mode("kind: ConfigMap\n"), 0o644);
+    }
+
+    #[test]
+    fn a_secret_is_private_whatever_it_looks_like() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut environment = Environment::with(&[]);
+        dir.path().clone_into(&mut environment.working_dir);
+        write_secret(&environment, Path::new("kubeconfig"), "kind: Config\n").unwrap();
+        let file = dir.path().join("kubeconfig");
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

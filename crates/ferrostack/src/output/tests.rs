@@ -14,12 +14,12 @@ fn is_raw(text: &str) -> bool {
 
 #[test]
 fn a_line_break_from_outside_begins_no_line_at_the_margin() {
-    let told = told(&format!("error: {CANARY}"));
+    let printed = paragraph(&format!("error: {CANARY}"));
     assert_eq!(
-        told,
+        printed,
         "error: a\\u{1b}[2Jb\\rc\n  ALL CLUSTERS READY\\u{202e}d\n"
     );
-    assert_eq!(super::told("a:\n  b\n\nc"), "a:\n  b\n\n  c\n");
+    assert_eq!(paragraph("a:\n  b\n\nc"), "a:\n  b\n\n  c\n");
 }
 
 #[test]
@@ -47,6 +47,18 @@ fn json_is_escaped_as_json() {
 }
 
 #[test]
+fn yaml_has_nothing_raw_either() {
+    let value = json!({ "a": [CANARY, "plain"] });
+    let text = yaml(&value).unwrap();
+    assert!(!is_raw(&text), "{text}");
+    assert_eq!(
+        serde_saphyr::from_str::<serde_json::Value>(&text).unwrap(),
+        value
+    );
+    assert_eq!(yaml(&json!({"a": "b"})).unwrap(), "a: b\n");
+}
+
+#[test]
 fn a_document_on_a_terminal_keeps_its_lines_and_tabs() {
     assert_eq!(document("a:\n\tb\n"), "a:\n\tb\n");
     assert_eq!(document("a\t\u{1b}b\n"), "a\t\\u{1b}b\n");
@@ -62,6 +74,6 @@ proptest! {
             rest = rest.replace(known, "");
         }
         prop_assert!(!is_raw(&rest), "{rest:?}");
-        prop_assert!(!is_raw(&told(&text)));
+        prop_assert!(!is_raw(&paragraph(&text)));
     }
 }

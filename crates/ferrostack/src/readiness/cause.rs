@@ -256,7 +256,14 @@ fn of_condition(condition: &Condition<'_>) -> Cause {
 
 /// Whether a reason requires intervention.
 pub(crate) fn is_failure(reason: &str) -> bool {
-    let words = ["Failed", "Error", "Deleted", "NotFound", "Unknown"];
+    let words = [
+        "Failed",
+        "Error",
+        "Deleted",
+        "NotFound",
+        "Unknown",
+        "IdentityShared",
+    ];
     reason.starts_with("Invalid") || words.iter().any(|word| reason.ends_with(word))
 }
 

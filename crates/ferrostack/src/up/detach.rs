@@ -1,5 +1,6 @@
 //! `up --detach`: starts another process, and shows its progress until all clusters are ready.
 
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
@@ -29,7 +30,7 @@ pub(super) async fn run(
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
     let started = Instant::now();
-    let data = connect::data_dir(&args.data_dir, environment);
+    let data = connect::data_dir(&args.data_dir, environment)?;
     // Creates the directory, and fails if it is in use.
     drop(DataDir::open_when_free(&data).await?);
     let mut child = start(&data, environment)?;
@@ -88,15 +89,32 @@ fn start(data: &Path, environment: &Environment) -> anyhow::Result<Child> {
     let errors = output.try_clone()?;
     let program = environment.executable.as_ref();
     let program = program.context("the path of this program is not known")?;
-    let without = |arg: &&std::ffi::OsString| *arg != "--detach";
     Command::new(program)
-        .args(environment.arguments.iter().filter(without))
+        .args(of_started(&environment.arguments))
         .stdin(Stdio::inherit())
         .stdout(output)
         .stderr(errors)
         .process_group(0)
         .spawn()
         .context("`up` cannot be started in the background")
+}
+
+/// The arguments of the started process: it neither starts another one, nor ends after the timeout of this one.
+fn of_started(arguments: &[OsString]) -> Vec<OsString> {
+    let mut arguments = arguments.iter();
+    let mut kept = Vec::new();
+    while let Some(argument) = arguments.next() {
+        let text = argument.to_string_lossy();
+        match text.as_ref() {
+            "--detach" => {}
+            "--timeout" => {
+                let _value = arguments.next();
+            }
+            text if text.starts_with("--timeout=") => {}
+            _ => kept.push(argument.clone()),
+        }
+    }
+    kept
 }
 
 /// Waits until the management API responds; `None` when interrupted.
@@ -165,6 +183,17 @@ fn last_error(log: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_started_process_has_no_timeout_and_no_detach() {
+        for arguments in [
+            &["up", "--detach", "--timeout", "60s", "--data-dir", "x"][..],
+            &["up", "--timeout=60s", "--data-dir", "x", "--detach"],
+        ] {
+            let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+            assert_eq!(of_started(&arguments), ["up", "--data-dir", "x"]);
+        }
+    }
 
     #[test]
     fn the_last_error_is_found_with_all_of_its_lines() {

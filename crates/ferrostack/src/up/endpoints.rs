@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use crate::cli::Up;
 use crate::connect::quoted;
 use crate::data_dir::DataDir;
+use crate::deploy::OPENSTACK;
 
 /// The content of `endpoints.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,6 +131,10 @@ fn stored(data: &Path) -> anyhow::Result<Endpoints> {
 
 /// The command that starts `up` on a data directory again, with the cloud and the guest runner that it was used with.
 pub(crate) fn resume(program: &str, data: &Path) -> String {
+    // That of a cloud on simulated nodes.
+    if data.join(OPENSTACK).is_dir() {
+        return format!("{program} openstack up --data-dir {}", quoted(data));
+    }
     // A directory without the file has not been used with a cloud.
     let known = stored(data).unwrap_or_default();
     let cloud = known

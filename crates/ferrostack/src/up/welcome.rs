@@ -66,7 +66,7 @@ impl Welcome<'_> {
             };
             lines.extend([
                 format!(
-                    "  Workload cluster  {program} get kubeconfig {first}{namespace} --data-dir {data_dir} > {first}.kubeconfig"
+                    "  Workload cluster  {program} get kubeconfig {first}{namespace} --data-dir {data_dir} --write-to {first}.kubeconfig"
                 ),
                 format!("                    kubectl --kubeconfig {first}.kubeconfig get nodes"),
             ]);
@@ -112,7 +112,7 @@ mod tests {
         for line in [
             "Ready after 2.0 s: demo",
             "kubectl --kubeconfig '/my data/kubeconfig' get clusters,machines -A",
-            "/opt/ferrostack get kubeconfig demo -n foo --data-dir '/my data' > demo.kubeconfig",
+            "/opt/ferrostack get kubeconfig demo -n foo --data-dir '/my data' --write-to demo.kubeconfig",
             "OS_CLIENT_CONFIG_FILE='/my data/clouds.yaml' openstack",
         ] {
             assert!(text.contains(line), "{line}\n{text}");

@@ -91,7 +91,31 @@ impl Case<'_> {
                     spec.deletion.nodeDrainTimeoutSeconds of the Machine"
                 .to_owned();
         }
+        if detail.to_lowercase().contains("load balancer") && detail.contains("Service") {
+            return "delete that Service in the workload cluster, whose cloud controller manager deletes its load balancer; if the \
+                    workload cluster is gone, delete it in the cloud: openstack loadbalancer delete --cascade NAME. The network \
+                    is deleted after it"
+                .to_owned();
+        }
+        if self.finding.reason == "IdentityShared" || detail.contains("several objects have it") {
+            return self.of_copies();
+        }
         self.waiting()
+    }
+
+    /// Of two objects with one identity neither acts, and a person says which one is the copy.
+    fn of_copies(&self) -> String {
+        let (kind, name) = (self.last.kind_name().to_lowercase(), self.last.name());
+        let delete = format!("delete {kind} {name} --wait=false");
+        let release = format!(
+            "patch {kind} {name} --type merge -p '{{\"metadata\":{{\"finalizers\":null}}}}'"
+        );
+        format!(
+            "neither of the two objects acts until one is gone. Decide which one is the copy; deleting it and removing its finalizer touches nothing in the cloud. If it is {}: {}; then {}",
+            self.last.label(),
+            self.commands.kubectl(self.namespace, &delete),
+            self.commands.kubectl(self.namespace, &release)
+        )
     }
 
     /// What the words of the cloud ask for.
@@ -142,6 +166,11 @@ impl Case<'_> {
                 "create in the cloud what is missing, or name another in a new template for {}",
                 self.creator()
             )),
+            "IdentityShared" => Some(self.of_copies()),
+            "OpenStackError" => Some(
+                "see whether the service of the cloud that it names answers: openstack catalog list; it is then tried again by itself"
+                    .to_owned(),
+            ),
             "IdentityUnknown" => Some(format!(
                 "see the annotations of {label}: without its identity nothing of it is touched"
             )),
@@ -335,7 +364,13 @@ mod tests {
                 "401",
                 "correct the credentials",
             ),
-            ("OpenStackError", "503", "describe openstackmachine m"),
+            ("OpenStackError", "503", "openstack catalog list"),
+            (
+                "IdentityShared",
+                "OpenStackMachine a/m and OpenStackMachine b/m have the same identity",
+                "patch openstackmachine m --type merge -p '{\"metadata\":{\"finalizers\":null}}'",
+            ),
+            ("SomethingFailed", "x", "describe openstackmachine m"),
             (
                 "Creating",
                 "creating server x",

@@ -80,7 +80,7 @@ fn write(text: &mut String, cloud: &Cloud, plan: &Plan, digest: &str) -> std::fm
     unknown.iter().try_for_each(|it| not_known(text, it))?;
     writeln!(
         text,
-        "digest {digest}: `openstack apply --plan {digest}` does this, unless something has changed"
+        "digest {digest}: `ferrostack openstack apply --plan {digest}` does this, unless something has changed"
     )
 }
 

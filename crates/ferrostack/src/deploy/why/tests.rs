@@ -23,6 +23,16 @@ fn line(object: &str, cause: Cause) -> String {
 }
 
 #[test]
+fn the_words_of_a_container_are_on_the_line_of_their_cause() {
+    let mut cause = cause("nova-api", &["nova-api"]);
+    cause.detail = Some("x\u{1b}[2J\nALL READY".to_owned());
+    assert_eq!(
+        line("the cloud", cause),
+        "nova-api fails since 40 s: x\\u{1b}[2J\\nALL READY\n"
+    );
+}
+
+#[test]
 fn a_cause_is_one_sentence() {
     let task = || cause("task nova-schema-3f2a", &["nova-schema", "nova-conductor"]);
     assert_eq!(
