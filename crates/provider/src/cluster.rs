@@ -25,6 +25,7 @@ use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind};
 use operator::decode::{self, Decoded, NotDecoded};
+use operator::retry::When;
 use operator::{finalizer, patch};
 use tracing::instrument;
 
@@ -191,7 +192,9 @@ fn show(
     outcome: Outcome,
 ) -> Progress {
     let problem = outcome.problem;
-    let problem = problem.or_else(|| status::no_endpoint(spec, desired));
+    let problem = problem
+        .or_else(|| status::no_endpoint(spec, desired))
+        .or_else(|| status::stuck(next, &outcome.plan, ctx.now()));
     let unusable = status::unknown_zones(facts)
         .or_else(|| status::unusable_cidrs(spec, desired, &outcome.observed));
     if let Some(endpoint) = status::endpoint(spec, desired, &outcome.observed) {
@@ -413,6 +416,10 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
         kinds: &kinds,
         age: age(object),
     };
+    if kinds.contains(&Kind::LoadBalancers) {
+        // One of a Service, made or deleted just before, decides whether the router may go.
+        work.observe(&[Kind::LoadBalancers], Duration::ZERO).await?;
+    }
     let router = object
         .status
         .as_ref()
@@ -423,6 +430,12 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
     let plan = |observed: &Observed| plan::plan_deletion(observed, existing.as_deref());
     let outcome = work.apply(plan, request::deletion).await?;
     if let Some(problem) = outcome.problem {
+        return Err(problem.into());
+    }
+    if let Some(wait) = outcome.plan.waits.iter().find(|wait| wait.is_stuck) {
+        let (about, reason) = (Type::Deleting, Reason::WaitingForDeletion);
+        let mut problem = Problem::new(about, reason, wait.message.clone());
+        problem.when = When::After(FALLBACK);
         return Err(problem.into());
     }
     if let Some(wait) = outcome.plan.waits.first() {

@@ -4,6 +4,7 @@
 //! time, so that a step can depend on resources created by earlier steps. What must wait for the cloud is not among the
 //! steps but among the waits.
 
+mod held;
 mod surplus;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -585,13 +586,17 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
         .iter()
         .map(|subnet| subnet.id.as_str())
         .collect();
+    let held = held::by_load_balancers(observed);
+    let is_held = !held.is_empty();
+    plan.waits.extend(held);
     let with_routes = observed
         .routers
         .iter()
         .filter(|router| !router.routes.is_empty());
     steps.extend(with_routes.map(|router| Step::RemoveRoutes(router.id.clone())));
     let routers = observed.routers.iter().map(|router| router.id.as_str());
-    for router in routers.chain(existing_router) {
+    // The floating IPs of those load balancers need the router.
+    for router in routers.chain(existing_router).filter(|_| !is_held) {
         for (_, subnet) in observed.interfaces(router) {
             let made_by_us = observed.routers.iter().any(|known| known.id == router);
             if made_by_us || ours.contains(subnet) {
@@ -599,7 +604,7 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
             }
         }
     }
-    for router in &observed.routers {
+    for router in observed.routers.iter().filter(|_| !is_held) {
         steps.push(Step::DeleteRouter(router.id.clone()));
     }
     if !observed.servers.is_empty() {
@@ -623,6 +628,9 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
     }
     for group in &observed.groups {
         steps.push(Step::DeleteGroup(group.id.clone()));
+    }
+    if is_held {
+        return plan;
     }
     if observed.balancers.is_empty() {
         // Not while a load balancer exists, since its address is in the subnet. Subnets before networks.

@@ -8,7 +8,7 @@ use api::infra::v1beta2::{
     NetworkStatus, NetworkStatusWithSubnets, OpenStackCluster, OpenStackClusterSpec,
     OpenStackClusterStatus, RouterStatus, SecurityGroupStatus, Subnet,
 };
-use api::k8s_openapi::jiff::Timestamp;
+use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
 use openstack::network;
 
 use super::desired::{Desired, Network, Router, api_port, balancer_spec, wants_floating_ip};
@@ -122,6 +122,30 @@ pub(crate) fn unusable_cidrs(
 pub(crate) fn unknown_zones(facts: &Facts) -> Option<Problem> {
     let text = facts.unknown_zones.clone()?;
     Some(Problem::new(Type::Ready, Reason::InvalidClusterSpec, text))
+}
+
+/// How long a load balancer may be in a PENDING state.
+const PENDING: SignedDuration = SignedDuration::from_mins(15);
+
+/// The problem with an operation of the cloud that does not end without intervention, or that the conditions have
+/// reported for too long.
+pub(crate) fn stuck(object: &OpenStackCluster, plan: &Plan, now: Timestamp) -> Option<Problem> {
+    let reason = Reason::APIEndpointConfigFailed;
+    if let Some(wait) = plan.waits.iter().find(|wait| wait.is_stuck) {
+        return Some(Problem::new(wait.about, reason, wait.message.clone()));
+    }
+    let conditions = &object.status.as_ref()?.conditions;
+    let known = conditions::find(conditions, Type::ApiEndpoint.as_str())?;
+    let is_late =
+        known.status == "False" && now.duration_since(known.last_transition_time.0) > PENDING;
+    let mut waits = plan.waits.iter();
+    let wait = waits.find(|wait| is_late && wait.about == Type::ApiEndpoint)?;
+    let text = format!(
+        "{}: this takes more than 15 minutes. Ask the cloud's operator for the state of Octavia's workers (openstack \
+         loadbalancer show); it goes on when the load balancer is ACTIVE or ERROR",
+        wait.message
+    );
+    Some(Problem::new(Type::ApiEndpoint, reason, text))
 }
 
 /// The resources of the cluster, for the status.

@@ -244,3 +244,52 @@ async fn a_quota_that_blocks_a_cluster_is_a_condition_and_an_event() {
         "{told:?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_names_the_service_whose_load_balancer_holds_the_network() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    let cluster = world.cluster_ready().await;
+    let subnet = cluster.status.unwrap().network.unwrap().subnets[0]
+        .id
+        .clone();
+    let body =
+        json!({"loadbalancer": {"name": "kube_service_demo_shop_web", "vip_subnet_id": subnet}});
+    world
+        .request(Service::LoadBalancer, "POST", "/lbaas/loadbalancers", body)
+        .await;
+    world.delete::<OpenStackCluster>("demo").await;
+    let condition = world.cluster_says("Deleting", "of Service shop/web").await;
+    assert!(
+        condition.message.contains("delete the Service"),
+        "{}",
+        condition.message
+    );
+    assert!(
+        condition
+            .message
+            .contains("openstack loadbalancer delete --cascade")
+    );
+    let told = world.notes("demo", "Warning").await;
+    assert!(
+        told.iter().any(|note| note.contains("shop/web")),
+        "{told:?}"
+    );
+    assert_eq!(
+        world.count("router"),
+        1,
+        "the floating IP of the Service needs it"
+    );
+    let session = world.session().await;
+    let project = session.project_id().await.unwrap();
+    let balancing = session.load_balancer();
+    let all = balancing.load_balancers(&project).await.unwrap();
+    let theirs = all.iter().find(|one| one.name.starts_with("kube_service"));
+    let path = format!("/lbaas/loadbalancers/{}?cascade=true", theirs.unwrap().id);
+    world
+        .request(Service::LoadBalancer, "DELETE", &path, json!({}))
+        .await;
+    world.poke::<OpenStackCluster>("demo").await;
+    world.gone::<OpenStackCluster>("demo").await;
+    assert_eq!(world.left_over(), Default::default());
+}
