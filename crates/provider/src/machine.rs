@@ -183,6 +183,7 @@ async fn normal(
         cloud: &cloud,
         mark,
         before: Known::of(object),
+        failure_domain: needs.machine.spec.failure_domain.clone(),
         is_silent: around.is_silent(),
     };
     let is_new = work.before.server().is_none();

@@ -72,6 +72,7 @@ async fn take_down(
         cloud: &cloud,
         mark,
         before: Known::of(object),
+        failure_domain: None,
         is_silent: false,
     };
     let alive = infra.is_some_and(|infra| !is_deleting(infra));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::infra::v1beta2::OpenStackMachine;
+use api::infra::v1beta2::{FlavorParam, OpenStackMachine};
 use openstack::{Cloud, Kind, View};
 use operator::retry::When;
 
@@ -27,6 +27,8 @@ pub(super) struct Work<'a> {
     pub(super) mark: Mark,
     /// The server and ports that were recorded before this reconcile.
     pub(super) before: Known,
+    /// The zone that the Machine asks for.
+    pub(super) failure_domain: Option<String>,
     /// Whether the Node of the machine does not answer, so that the server may be gone.
     pub(super) is_silent: bool,
 }
@@ -125,9 +127,28 @@ impl Work<'_> {
                 .message
                 .push_str(&format!(" (sshKeyName is `{key}`)"));
         }
+        if matches!(step, Step::CreateServer) && error.kind() == openstack::ErrorKind::Invalid {
+            problem.message.push_str(&self.given(error.message()));
+        }
         if error.kind() == openstack::ErrorKind::Busy {
             problem.when = When::After(Duration::from_secs(1));
         }
         problem
+    }
+
+    /// The values of the fields that Nova's message speaks of, which it leaves out.
+    fn given(&self, message: &str) -> String {
+        let message = message.to_ascii_lowercase();
+        let flavor = match &self.object.spec.flavor {
+            FlavorParam::Id(id) => Some(id.clone()),
+            FlavorParam::Filter(filter) => filter.name.clone(),
+        };
+        let zone = self.failure_domain.clone();
+        let fields = [("flavor", "flavor", flavor), ("zone", "failureDomain", zone)];
+        let told = fields.into_iter().filter_map(|(word, field, value)| {
+            let value = value.filter(|value| message.contains(word) && !message.contains(value))?;
+            Some(format!(" ({field} is `{value}`)"))
+        });
+        told.collect()
     }
 }

@@ -319,3 +319,64 @@ async fn a_machine_goes_after_its_cluster_object_is_gone() {
     world.delete_machine("cp-0").await;
     assert_eq!(world.count("server"), 0);
 }
+
+/// Waits until a deleted object is gone, or reports what it waits for.
+async fn settled<K: Kind>(world: &World, namespace: &str, name: &str) {
+    let api = Api::<K>::namespaced(world.client.clone(), namespace);
+    eventually(name, || async {
+        if api.get_opt(name).await.unwrap().is_none() {
+            return Ok(());
+        }
+        let value = raw::<K>(world, namespace, name).await;
+        let conditions = value["status"]["conditions"].clone();
+        let conditions: Vec<Condition> = serde_json::from_value(conditions).unwrap_or_default();
+        match api::conditions::is_true(&conditions, "Deleting") {
+            true => Ok(()),
+            false => Err(listed(&conditions)),
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_status_of_a_cluster_of_another_namespace_takes_nothing_that_it_names() {
+    let (world, cluster, _) = two_tenants().await;
+    let before = world.cloud.resources();
+    let writes = world.writes();
+    let status = serde_json::to_value(cluster.status.unwrap()).unwrap();
+    // Each row names one thing of another cluster; the last one everything.
+    let parts = [
+        vec!["network"],
+        vec!["router"],
+        vec!["controlPlaneSecurityGroup"],
+        vec!["workerSecurityGroup"],
+        vec!["apiServerManagedLoadBalancer"],
+        vec![
+            "network",
+            "router",
+            "controlPlaneSecurityGroup",
+            "workerSecurityGroup",
+            "apiServerManagedLoadBalancer",
+        ],
+    ];
+    for (index, parts) in parts.iter().enumerate() {
+        let name = format!("thief-{index}");
+        let mut named = json!({});
+        for part in parts {
+            assert!(!status[part].is_null(), "{part}");
+            named[part] = status[part].clone();
+        }
+        make(&world, json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "OpenStackCluster",
+            "metadata": {"name": name, "namespace": OTHER, "finalizers": [OF_CLUSTER],
+                "labels": {"cluster.x-k8s.io/cluster-name": "demo"}},
+            "spec": {"identityRef": {"name": "stolen", "cloudName": "simulated"},
+                "apiServer": {"managedLoadBalancer": {}}, "managedSubnets": [{"cidr": "10.6.0.0/24"}]},
+            "status": named})).await;
+        delete::<OpenStackCluster>(&world, OTHER, &name).await;
+        settled::<OpenStackCluster>(&world, OTHER, &name).await;
+        assert_eq!(world.cloud.resources(), before, "{parts:?}");
+    }
+    assert_eq!(world.writes(), writes);
+    world.cluster_ready().await;
+    world.machine_ready("md-0").await;
+}
