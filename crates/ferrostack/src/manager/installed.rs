@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
-use api::names::{CLUSTERCTL_LABEL, PROVIDER_LABEL};
+use api::names::PROVIDER_LABEL;
 use api::providers::Provider;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
@@ -47,15 +47,6 @@ pub(super) fn annotate(
     annotations.insert(VERSION.to_owned(), THIS.to_owned());
     annotations.insert(NAMESPACE.to_owned(), namespace.to_owned());
     annotations.insert(PROVIDERS.to_owned(), subset.names(","));
-    if definition.labels().contains_key(PROVIDER_LABEL) {
-        let labels = definition.labels_mut();
-        labels.insert(CLUSTERCTL_LABEL.to_owned(), String::new());
-    }
-}
-
-/// Whether a manager of ours has written its version on the definition.
-pub(super) fn is_marked(definition: &CustomResourceDefinition) -> bool {
-    definition.annotations().contains_key(VERSION)
 }
 
 /// Who has installed a definition of one of our kinds.

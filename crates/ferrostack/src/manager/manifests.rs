@@ -147,11 +147,10 @@ fn deployment(subset: &Subset, image: &str, clouds: Option<&str>) -> String {
 }
 
 /// Whether a definition, whose kind is one of ours, was installed by another program: by clusterctl, or with webhooks that
-/// are not ours. Definitions of ours have the labels of clusterctl and of providers, too, and our version besides.
+/// are not ours. Definitions of ours have the labels of providers, too.
 pub(crate) fn is_of_another(definition: &CustomResourceDefinition) -> bool {
     let labels = definition.metadata.labels.as_ref();
-    let of_clusterctl = labels.is_some_and(|it| it.contains_key(CLUSTERCTL_LABEL))
-        && !installed::is_marked(definition);
+    let of_clusterctl = labels.is_some_and(|it| it.contains_key(CLUSTERCTL_LABEL));
     let conversion = definition.spec.conversion.as_ref();
     let webhook = conversion.and_then(|it| it.webhook.as_ref());
     let config = webhook.and_then(|it| it.client_config.as_ref());
