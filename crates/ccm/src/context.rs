@@ -46,8 +46,13 @@ impl Context {
 
     /// An authenticated session with the cloud of these settings.
     pub(crate) async fn cloud(&self, settings: &Settings) -> Result<Cloud, Error> {
+        let failed = || Error::cloud("logging in to the cloud");
         let cloud = self.clouds.get(&settings.cloud).await;
-        cloud.map_err(Error::cloud("logging in to the cloud"))
+        let cloud = cloud.map_err(failed())?;
+        if settings.cloud.credential.has_default_scope() {
+            cloud.session.project_id().await.map_err(failed())?;
+        }
+        Ok(cloud)
     }
 }
 

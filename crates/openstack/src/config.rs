@@ -65,6 +65,19 @@ pub enum Credential {
     },
 }
 
+impl Credential {
+    /// Whether the token is for the default project of the user, which may have none.
+    pub const fn has_default_scope(&self) -> bool {
+        matches!(
+            self,
+            Self::Password {
+                scope: Scope::Default,
+                ..
+            }
+        )
+    }
+}
+
 /// A user by id, or by name and domain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum UserRef {

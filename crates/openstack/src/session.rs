@@ -149,8 +149,8 @@ impl Session {
             Error::new(
                 ErrorKind::Invalid,
                 format!(
-                    "cloud `{}`: the credential is not for a project; set auth.project_name or \
-                     auth.project_id",
+                    "cloud `{}`: the login is for no project: name one (auth.project_id in a clouds.yaml, tenant-id in \
+                     a cloud.conf), or give the user a default project",
                     self.shared.config.name
                 ),
             )

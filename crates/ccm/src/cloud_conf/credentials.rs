@@ -64,7 +64,9 @@ impl Global {
         if let Some(url) = self.get("auth-url") {
             cloud.auth_url = url.to_owned();
         }
-        if let Ok(credential) = self.credential() {
+        if let Ok(credential) = self.credential()
+            && !credential.has_default_scope()
+        {
             cloud.credential = credential;
         }
         if self.get("os-endpoint-type").is_some() {
@@ -177,10 +179,8 @@ impl Global {
             return Ok(Scope::ProjectId(id.to_owned()));
         }
         let Some(name) = self.get("tenant-name") else {
-            return Err(Missing {
-                key: "tenant-id",
-                message: "is missing, and so is tenant-name: which project is it?",
-            });
+            // Keystone takes the default project of the user.
+            return Ok(Scope::Default);
         };
         let domain = self
             .domain("tenant-domain")

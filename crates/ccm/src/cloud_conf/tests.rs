@@ -213,6 +213,25 @@ fn all_errors_of_a_file_are_reported_at_once() {
 }
 
 #[test]
+fn a_user_without_a_tenant_logs_in_to_its_default_project() {
+    let text = "[Global]\nauth-url = https://k/v3\nusername = u\npassword = p\ndomain-name = d\n";
+    let global = CloudConf::parse(text).unwrap().conf.global;
+    let cloud = global.cloud(None).unwrap();
+    assert!(cloud.credential.has_default_scope());
+    // A clouds.yaml names its project itself.
+    let yaml = "clouds:\n  openstack:\n    auth: {auth_url: 'https://k/v3', username: other, password: p, \
+                user_domain_id: default, project_id: given}\n";
+    let text = format!("{text}use-clouds = true\n");
+    let global = CloudConf::parse(&text).unwrap().conf.global;
+    let clouds = CloudsYaml {
+        clouds: yaml.into(),
+        secure: None,
+    };
+    let cloud = global.cloud(Some(&clouds)).unwrap();
+    assert!(!cloud.credential.has_default_scope());
+}
+
+#[test]
 fn what_a_login_lacks_is_named() {
     let cases = [
         ("auth-url = http://k\n", "trustee"),
@@ -221,10 +240,6 @@ fn what_a_login_lacks_is_named() {
             "domain-name: is missing",
         ),
         ("auth-url = http://k\nuser-id = u\n", "password: is missing"),
-        (
-            "auth-url = http://k\nuser-id = u\npassword = p\n",
-            "tenant-id: is missing",
-        ),
         (
             "auth-url = http://k\nuser-id = u\npassword = p\ntenant-name = t\n",
             "tenant-domain-name: is missing",

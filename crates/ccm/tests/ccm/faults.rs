@@ -397,3 +397,25 @@ async fn lists_of_servers_and_ports_fail_once_in_every_way_and_no_node_is_delete
         assert_eq!(nodes.items.len(), number + 1, "{class}");
     }
 }
+
+#[tokio::test]
+async fn a_login_without_a_project_says_so() {
+    let world = World::open("").await;
+    let user = json!({"user": {"name": "loner", "password": "secret", "domain_id": "default"}});
+    world.administer("POST", "/identity/v3/users", user).await;
+    let mut settings = crate::world::settings(&world.cloud, "");
+    settings.cloud.credential = openstack::config::Credential::Password {
+        user: openstack::config::UserRef::Named(
+            "loner".to_owned(),
+            openstack::config::DomainRef::Id("default".to_owned()),
+        ),
+        password: "secret".into(),
+        scope: openstack::config::Scope::Default,
+    };
+    world.settings.send(std::sync::Arc::new(settings)).unwrap();
+    let mut world = world;
+    world.run();
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    let note = world.event("web", "SyncLoadBalancerFailed").await;
+    assert!(note.contains("the login is for no project"), "{note}");
+}
