@@ -135,6 +135,13 @@ pub(crate) fn problems(spec: &Value, old: Option<&Value>, errors: &mut Vec<Field
     if !is_external(spec) && !policy.is_empty() {
         let why = "may only be set for externally-accessible services";
         errors.push(FieldError::invalid(POLICY, &Value::from(policy), why));
+    } else if !matches!(policy, "" | "Cluster" | "Local") {
+        let known = ["Cluster", "Local"].map(str::to_owned);
+        errors.push(FieldError::not_supported(
+            POLICY,
+            &Value::from(policy),
+            &known,
+        ));
     }
     let Some(port) = health_check_port(spec) else {
         return;
@@ -147,6 +154,9 @@ pub(crate) fn problems(spec: &Value, old: Option<&Value>, errors: &mut Vec<Field
         has_health_check(old) && health_check_port(old).is_some_and(|old| old != port)
     }) {
         errors.push(FieldError::forbidden(PORT, "field is immutable"));
+    } else if !(1..=65535).contains(&port) {
+        let why = "must be between 1 and 65535, inclusive";
+        errors.push(FieldError::invalid(PORT, &Value::from(port), why));
     }
 }
 

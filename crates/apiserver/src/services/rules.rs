@@ -10,8 +10,13 @@ use serde_json::{Value, json};
 use super::dependent;
 use crate::rest::{label_1123, subdomain, unqualified};
 use crate::schema::{FieldError, Reason, go_json};
+use crate::selector::{label_key_problems, label_value_problems};
 use crate::value::text;
 
+const POLICIES: [&str; 2] = ["Cluster", "Local"];
+const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
+const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
+const FAMILY_POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "SingleStack"];
 const PORTS: &str = "spec.ports";
 const CLASS: &str = "spec.loadBalancerClass";
 const RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
@@ -40,13 +45,61 @@ pub(crate) fn problems(service: &Value, live: Option<&Value>) -> Vec<FieldError>
     }
     of_type(spec, &mut errors);
     ports(spec, &mut errors);
+    selector(spec, &mut errors);
     affinity(spec, &mut errors);
     addresses(spec, &mut errors);
+    families(spec, &mut errors);
     node_ports(spec, &mut errors);
     same_ports(spec, &mut errors);
     balancer(service, &mut errors);
     dependent::problems(spec, old, &mut errors);
+    one_of("internalTrafficPolicy", spec, &POLICIES, &mut errors);
+    one_of("trafficDistribution", spec, &DISTRIBUTIONS, &mut errors);
     errors
+}
+
+/// An unknown word in a field of the spec; one that is absent has its default, or none is needed.
+fn one_of(field: &str, spec: &Value, known: &[&str], errors: &mut Vec<FieldError>) {
+    let value = &spec[field];
+    if !value.is_null() && !known.contains(&text(value)) {
+        let known: Vec<String> = known.iter().map(|word| (*word).to_owned()).collect();
+        errors.push(FieldError::not_supported(
+            format!("spec.{field}"),
+            value,
+            &known,
+        ));
+    }
+}
+
+/// The labels of the Pods.
+fn selector(spec: &Value, errors: &mut Vec<FieldError>) {
+    const PATH: &str = "spec.selector";
+    for (key, value) in spec["selector"].as_object().into_iter().flatten() {
+        for problem in label_key_problems(key) {
+            errors.push(FieldError::invalid(PATH, &json!(key), problem));
+        }
+        for problem in label_value_problems(text(value)) {
+            errors.push(FieldError::invalid(PATH, value, problem));
+        }
+    }
+}
+
+/// IP families by their names; which of them the cluster has is not judged.
+fn families(spec: &Value, errors: &mut Vec<FieldError>) {
+    if spec["type"] == "ExternalName" {
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    for (at, family) in items(&spec["ipFamilies"]).iter().enumerate() {
+        let path = format!("spec.ipFamilies[{at}]");
+        if !FAMILIES.contains(&text(family)) {
+            let known = FAMILIES.map(str::to_owned);
+            errors.push(FieldError::not_supported(path, family, &known));
+        } else if !seen.insert(text(family)) {
+            errors.push(FieldError::duplicate(path, family));
+        }
+    }
+    one_of("ipFamilyPolicy", spec, &FAMILY_POLICIES, errors);
 }
 
 fn items(list: &Value) -> &[Value] {

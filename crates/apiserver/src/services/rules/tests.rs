@@ -77,6 +77,67 @@ fn a_service_that_kube_apiserver_refuses_is_refused_with_its_field() {
 }
 
 #[test]
+fn words_that_kube_apiserver_does_not_know_are_refused_with_those_that_it_knows() {
+    refused(
+        &json!({"externalTrafficPolicy": "Global"}),
+        &[
+            "spec.externalTrafficPolicy: Unsupported value: \"Global\": supported values: \"Cluster\", \"Local\"",
+        ],
+    );
+    refused(
+        &json!({"internalTrafficPolicy": "local"}),
+        &[
+            "spec.internalTrafficPolicy: Unsupported value: \"local\": supported values: \"Cluster\", \"Local\"",
+        ],
+    );
+    refused(
+        &json!({"trafficDistribution": "Random"}),
+        &[
+            "spec.trafficDistribution: Unsupported value: \"Random\": supported values: \"PreferClose\", \"PreferSameZone\", \"PreferSameNode\"",
+        ],
+    );
+    refused(
+        &json!({"ipFamilies": ["IPv4", "IPv4", "IPv5"], "ipFamilyPolicy": "Both"}),
+        &[
+            "spec.ipFamilies[1]: Duplicate value: \"IPv4\"",
+            "spec.ipFamilies[2]: Unsupported value: \"IPv5\": supported values: \"IPv4\", \"IPv6\"",
+            "spec.ipFamilyPolicy: Unsupported value: \"Both\": supported values: \"PreferDualStack\", \"RequireDualStack\", \"SingleStack\"",
+        ],
+    );
+    for known in [
+        json!({"trafficDistribution": "PreferSameNode", "internalTrafficPolicy": "Local"}),
+        json!({"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "selector": {"app.example.org/name": "web"}}),
+    ] {
+        refused(&known, &[]);
+    }
+    let local = json!({"externalTrafficPolicy": "Local", "healthCheckNodePort": 70_000});
+    refused(
+        &local,
+        &[
+            "spec.healthCheckNodePort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+        ],
+    );
+}
+
+#[test]
+fn a_selector_that_no_pod_can_match_is_refused() {
+    let found = problems(
+        &service(&json!({"selector": {"a b": "c", "d": "e f"}})),
+        None,
+    );
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].starts_with("spec.selector: Invalid value: \"a b\": name part must consist of"),
+        "{found:?}"
+    );
+    assert!(
+        found[1].starts_with("spec.selector: Invalid value: \"e f\": a valid label must be"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn what_a_service_got_once_does_not_change() {
     let changed = |old: &Value, new: &Value| -> Vec<String> {
         let errors = problems(&service(new), Some(&service(old)));
