@@ -144,7 +144,10 @@ impl Work<'_> {
             FlavorParam::Filter(filter) => filter.name.clone(),
         };
         let zone = self.failure_domain.clone();
-        let fields = [("flavor", "flavor", flavor), ("zone", "failureDomain", zone)];
+        let fields = [
+            ("flavor", "flavor", flavor),
+            ("zone", "failureDomain", zone),
+        ];
         let told = fields.into_iter().filter_map(|(word, field, value)| {
             let value = value.filter(|value| message.contains(word) && !message.contains(value))?;
             Some(format!(" ({field} is `{value}`)"))

@@ -113,9 +113,7 @@ fn words_that_kube_apiserver_does_not_know_are_refused_with_those_that_it_knows(
     let local = json!({"externalTrafficPolicy": "Local", "healthCheckNodePort": 70_000});
     refused(
         &local,
-        &[
-            "spec.healthCheckNodePort: Invalid value: 70000: must be between 1 and 65535, inclusive",
-        ],
+        &["spec.healthCheckNodePort: Invalid value: 70000: must be between 1 and 65535, inclusive"],
     );
 }
 
