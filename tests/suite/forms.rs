@@ -45,10 +45,7 @@ const ALLOWED: [(&str, &str, &str); 2] = [
 /// The debug forms in a text.
 pub(crate) fn forms(text: &str) -> Vec<&'static str> {
     let found = FORMS.into_iter().filter(|form| text.contains(form));
-    // What a terminal obeys, or displays in another order.
-    let raw = |letter: char| !matches!(letter, '\n' | '\t' | '\u{1b}') && is_hidden(letter);
-    let raw = text.contains(raw).then_some("a raw character");
-    found.chain(raw).collect()
+    found.collect()
 }
 
 /// Every string in a JSON value.
@@ -80,6 +77,12 @@ fn forms_of_output(output: &str) -> Vec<&'static str> {
     lines.collect()
 }
 
+/// What a terminal obeys, or displays in another order. Escape sequences are forms.
+fn raw(output: &str) -> Option<&'static str> {
+    let is_raw = |letter: char| !matches!(letter, '\n' | '\t' | '\u{1b}') && is_hidden(letter);
+    output.contains(is_raw).then_some("a raw character")
+}
+
 /// The problems of the output of `command`, one a line; nothing if there are none.
 fn problems(command: &str, output: &str) -> String {
     let is_allowed = |form: &str| {
@@ -88,6 +91,7 @@ fn problems(command: &str, output: &str) -> String {
     };
     let mut found = forms_of_output(output);
     found.retain(|form| !is_allowed(form));
+    found.extend(raw(output));
     match found.is_empty() {
         true => String::new(),
         false => format!("`{command}` prints {found:?}:\n{output}"),
@@ -145,11 +149,17 @@ fn a_debug_form_is_found() {
         std::io::Error::from_raw_os_error(2).to_string(),
         format!("the zone {:?}", "a \"b\""),
         "\u{1b}[31mred\u{1b}[0m".to_owned(),
-        "txt\u{202e}exe".to_owned(),
     ] {
         assert!(!forms(&text).is_empty(), "{text}");
         assert!(!problems("up", &text).is_empty(), "{text}");
     }
+}
+
+#[test]
+fn a_raw_character_is_found_in_json_too() {
+    assert!(!problems("up", "txt\u{202e}exe").is_empty());
+    assert!(!problems("up -o json", "{\"a\": \"\u{202e}\"}").is_empty());
+    assert_eq!(problems("up -o json", "{\"a\": \"\\u202e\"}"), "");
 }
 
 #[test]

@@ -20,11 +20,13 @@
 //!   first_hour  what a new user does and reads
 //!   openstack   `openstack up`, `status`, `plan` and `delete` on simulated nodes
 //!   pages       the commands of README.md and docs/, as they are written there
+//!   stopping    `up` that is asked to stop, at its beginning and with clusters
 //!   terminal    the picture of `up` in a window that changes its size
 //!   bad_input   one clear message for each mistake
 //!   why         the last cause, through Cluster API to the cloud's own words
 //!   words       no debug forms in what users read of a cluster that fails, and of commands that fail
 //!   forms       no debug forms in the output of any command that a test here runs
+//!   canaries    what others say reaches no terminal raw
 //!   secrets     a canary password is in no log, event, status or metric
 //! ```
 //!
@@ -42,6 +44,7 @@ mod addons;
 mod bad_input;
 mod bootstrap;
 mod budget;
+mod canaries;
 mod cloud;
 mod cloud_managers;
 mod coverage;
@@ -65,6 +68,7 @@ mod process;
 mod proxies;
 mod secrets;
 mod services;
+mod stopping;
 mod templates;
 mod terminal;
 mod topology;

@@ -15,6 +15,7 @@ pub(crate) mod pki;
 mod progress;
 pub(crate) mod welcome;
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,6 +50,8 @@ use crate::snapshot::Snapshot;
 
 /// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// The same for controllers that have just begun: some of them wait for a first list, which does not come any more.
+const PATIENCE_AT_FIRST: Duration = Duration::from_secs(2);
 /// The longest time between a picture and the next one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -141,9 +144,11 @@ pub(crate) async fn run(
         simulator: simulated.as_ref().map(|simulated| simulated.url.as_str()),
         exits: args.exit_when_ready,
     };
+    let has_begun = Cell::new(false);
     let work = async {
         let say = |text: &str| progress.say(text);
         input::apply(args, environment, input, client, &config, &data, say).await?;
+        has_begun.set(true);
         // Only after the changes are applied: before that, clusters can be ready in their previous state.
         let snapshots = observe(client, observer::ours(), stop.clone());
         follow(args, &mut progress, &welcome, snapshots, stop).await
@@ -153,7 +158,13 @@ pub(crate) async fn run(
         () = shutdown.cancelled() => Ok(Outcome::Interrupted),
         outcome = work => outcome,
     };
-    stops.all(controllers, management, simulated).await;
+    let patience = match has_begun.get() {
+        true => PATIENCE,
+        false => PATIENCE_AT_FIRST,
+    };
+    stops
+        .all(patience, controllers, management, simulated)
+        .await;
     match outcome? {
         Outcome::Ready => Ok(()),
         Outcome::Interrupted => {
@@ -389,16 +400,19 @@ struct Stops {
 }
 
 impl Stops {
-    /// Stops the controllers after their running reconciles, and then what they need.
+    /// Stops the controllers after their running reconciles, for which `patience` is left, and then what they need.
     async fn all(
         self,
+        patience: Duration,
         mut controllers: JoinSet<()>,
         management: Management,
         simulated: Option<Simulated>,
     ) {
         self.controllers.cancel();
         let ended = async { while controllers.join_next().await.is_some() {} };
-        let mut in_time = tokio::time::timeout(PATIENCE, ended).await.is_ok();
+        let mut in_time = tokio::time::timeout(patience, ended).await.is_ok();
+        // Their watches would hold up the servers.
+        controllers.shutdown().await;
         self.servers.cancel();
         let ended = async {
             management.stopped().await;
@@ -410,7 +424,7 @@ impl Stops {
         if !in_time {
             tracing::warn!(
                 "some work was still under way after {} s",
-                PATIENCE.as_secs()
+                patience.as_secs()
             );
         }
     }
