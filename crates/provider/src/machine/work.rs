@@ -148,10 +148,10 @@ impl Work<'_> {
             ("flavor", "flavor", flavor),
             ("zone", "failureDomain", zone),
         ];
-        let told = fields.into_iter().filter_map(|(word, field, value)| {
+        let values = fields.into_iter().filter_map(|(word, field, value)| {
             let value = value.filter(|value| message.contains(word) && !message.contains(value))?;
             Some(format!(" ({field} is `{value}`)"))
         });
-        told.collect()
+        values.collect()
     }
 }

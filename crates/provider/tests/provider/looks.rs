@@ -1,4 +1,4 @@
-//! What was made just before is found, and what is not there, or belongs to something else, is told.
+//! What was made just before is found, and what is not there, or belongs to something else, is reported.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -72,8 +72,8 @@ async fn a_group_and_a_network_made_just_before_a_machine_are_found() {
         "ports": [{}, {"network": {"filter": {"name": "extra"}}}]});
     world.machine("md-1", false, spec).await;
     world.machine_ready("md-1").await;
-    let told = world.notes("md-1", "Warning").await;
-    assert_eq!(told, Vec::<String>::new());
+    let warnings = world.notes("md-1", "Warning").await;
+    assert_eq!(warnings, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,8 +101,8 @@ async fn a_network_made_just_before_a_cluster_is_found() {
         "apiServer": {"managedLoadBalancer": {}, "enableFloatingIP": false}});
     world.cluster(spec).await;
     world.cluster_ready().await;
-    let told = world.notes("demo", "Warning").await;
-    assert_eq!(told, Vec::<String>::new());
+    let warnings = world.notes("demo", "Warning").await;
+    assert_eq!(warnings, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -203,8 +203,8 @@ async fn a_zone_that_does_not_exist_keeps_machines_waiting_and_is_an_event() {
     world
         .machine_says("cp-0", "InstanceReady", "aiting for the network")
         .await;
-    let told = world.notes("demo", "Warning").await;
-    assert_eq!(told.len(), 1, "{told:?}");
+    let warnings = world.notes("demo", "Warning").await;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
     let corrected = json!({"spec": {"controlPlaneAvailabilityZones": ["az1"]}});
     world.merge::<OpenStackCluster>("demo", corrected).await;
     world.cluster_ready().await;
@@ -220,9 +220,12 @@ async fn a_bastion_is_a_condition_and_an_event() {
         .await;
     world.cluster_ready().await;
     world.cluster_says("BastionReady", "not built yet").await;
-    let told = world.notes("demo", "Warning").await;
+    let warnings = world.notes("demo", "Warning").await;
     let words = "NotImplemented: Bastions are not built yet";
-    assert!(told.iter().any(|note| note.starts_with(words)), "{told:?}");
+    assert!(
+        warnings.iter().any(|note| note.starts_with(words)),
+        "{warnings:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -237,11 +240,12 @@ async fn a_quota_that_blocks_a_cluster_is_a_condition_and_an_event() {
     world.cluster(json!({})).await;
     let condition = world.cluster_says("NetworkReady", "uota exceeded").await;
     assert!(condition.message.contains("ask for more quota"));
-    let told = world.notes("demo", "Warning").await;
+    let warnings = world.notes("demo", "Warning").await;
     assert!(
-        told.iter()
+        warnings
+            .iter()
             .any(|note| note.starts_with("FailedCreateNetwork")),
-        "{told:?}"
+        "{warnings:?}"
     );
 }
 
@@ -270,10 +274,10 @@ async fn a_deletion_names_the_service_whose_load_balancer_holds_the_network() {
             .message
             .contains("openstack loadbalancer delete --cascade")
     );
-    let told = world.notes("demo", "Warning").await;
+    let warnings = world.notes("demo", "Warning").await;
     assert!(
-        told.iter().any(|note| note.contains("shop/web")),
-        "{told:?}"
+        warnings.iter().any(|note| note.contains("shop/web")),
+        "{warnings:?}"
     );
     assert_eq!(
         world.count("router"),
