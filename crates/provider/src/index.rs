@@ -17,6 +17,8 @@ use crate::identity::{Identity, Mark};
 pub(crate) enum Key {
     /// Namespace and name of a Cluster.
     Cluster(String, String),
+    /// Namespace and name of the Secret with the credentials.
+    Secret(String, String),
     /// The mark on resources in the cloud.
     Mark(Mark),
     /// The identity of a cluster, for the machines that are members of its load balancer.

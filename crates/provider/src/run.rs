@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::core::v1beta2::{Cluster, Machine};
-use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::infra::v1beta2::{IdentityRef, IdentityType, OpenStackCluster, OpenStackMachine};
+use api::k8s_openapi::api::core::v1::Secret;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
+use futures::Stream;
+use kube::core::PartialObjectMeta;
 use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher;
+use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
 use openstack::CloudPool;
 use operator::controller::{self, Settings};
@@ -68,6 +71,7 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
     );
     let index = Index::new(controller.store(), machine_keys);
     let (of_cluster, of_infra) = (Arc::clone(&index), Arc::clone(&index));
+    let of_secret = Arc::clone(&index);
     let changes = wake::machines(ctx.clouds.changes(), Arc::clone(&index));
     let contested = wake::contested(&ctx.claims, Arc::clone(&index));
     let controller = controller
@@ -92,6 +96,9 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
                 of_infra.find(&Key::Cluster(namespace(&infra), cluster.to_owned()))
             },
         )
+        .watches_stream(secrets(&ctx), move |secret: PartialObjectMeta<Secret>| {
+            of_secret.find(&Key::Secret(namespace(&secret), secret.name_any()))
+        })
         .reconcile_on(changes)
         .reconcile_on(contested);
     let settings = Settings {
@@ -113,6 +120,8 @@ fn machine_keys(object: &OpenStackMachine) -> BTreeSet<Key> {
     let cluster = object.labels().get(CLUSTER_NAME_LABEL).cloned();
     let mut keys = BTreeSet::new();
     keys.extend(cluster.map(|name| Key::Cluster(namespace(object), name)));
+    let identity_ref = object.spec.identity_ref.as_ref();
+    keys.extend(identity_ref.and_then(|it| secret_key(&namespace(object), it)));
     let (machine, cluster) = (
         Identity::of(object, MACHINE_ID),
         Identity::of(object, CLUSTER_ID),
@@ -134,6 +143,7 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
     );
     let index = Index::new(controller.store(), cluster_keys);
     let (of_cluster, of_machine) = (Arc::clone(&index), Arc::clone(&index));
+    let of_secret = Arc::clone(&index);
     let changes = wake::clusters(ctx.clouds.changes(), Arc::clone(&index));
     let controller = controller
         .watches_stream(
@@ -154,6 +164,9 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
                 }
             },
         )
+        .watches_stream(secrets(&ctx), move |secret: PartialObjectMeta<Secret>| {
+            of_secret.find(&Key::Secret(namespace(&secret), secret.name_any()))
+        })
         .reconcile_on(changes)
         .reconcile_on(ctx.claims.clusters.contested());
     let settings = Settings {
@@ -179,7 +192,29 @@ fn cluster_keys(object: &OpenStackCluster) -> BTreeSet<Key> {
         .collect();
     let id = Identity::of(object, CLUSTER_ID);
     keys.extend(id.map(|id| Key::Mark(Mark::cluster(id))));
+    keys.extend(secret_key(&namespace(object), &object.spec.identity_ref));
     keys
+}
+
+/// The key of the Secret that an identityRef names itself. That of an OpenStackClusterIdentity is read again in intervals.
+fn secret_key(namespace: &str, identity_ref: &IdentityRef) -> Option<Key> {
+    let is_secret = identity_ref.type_ == IdentityType::Secret;
+    is_secret.then(|| Key::Secret(namespace.to_owned(), identity_ref.name.clone()))
+}
+
+/// The Secrets that are created, changed or deleted, without their content.
+fn secrets(
+    ctx: &Context,
+) -> impl Stream<Item = watcher::Result<PartialObjectMeta<Secret>>> + Send + 'static {
+    let api = match &ctx.options.namespace {
+        Some(namespace) => {
+            Api::<PartialObjectMeta<Secret>>::namespaced(ctx.client.clone(), namespace)
+        }
+        None => Api::all(ctx.client.clone()),
+    };
+    watcher(api, watcher::Config::default())
+        .default_backoff()
+        .touched_objects()
 }
 
 /// The configuration of the watch of one of our kinds.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use api::infra::v1beta2::OpenStackCluster;
+use api::k8s_openapi::api::core::v1::Secret;
 use openstack::Service;
 use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
@@ -296,4 +297,19 @@ async fn a_deletion_names_the_service_whose_load_balancer_holds_the_network() {
     world.poke::<OpenStackCluster>("demo").await;
     world.gone::<OpenStackCluster>("demo").await;
     assert_eq!(world.left_over(), Default::default());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn credentials_made_just_after_a_cluster_are_noticed_at_once() {
+    let world = at_rest().await;
+    let clouds = world.cloud.clouds_yaml("http://cloud");
+    world.delete::<Secret>("demo-cloud-config").await;
+    world.cluster(json!({})).await;
+    let type_ = "OpenStackAuthenticationSucceeded";
+    world.cluster_says(type_, "does not exist").await;
+    let asked = std::time::Instant::now();
+    world.credentials(&clouds).await;
+    world.cluster_ready().await;
+    // The timer is of a minute.
+    assert!(asked.elapsed() < Duration::from_secs(30));
 }
