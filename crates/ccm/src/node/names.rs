@@ -49,8 +49,8 @@ pub(crate) fn fit(node: &str, name: &str, host: &str) -> Option<Fit> {
     if node == name {
         return Some(Fit::Same);
     }
-    let made = [made(name, '-'), made(name, '.')];
-    let names = [name, host, &made[0], &made[1]];
+    let hosts = [host_name(name, '-'), host_name(name, '.')];
+    let names = [name, host, &hosts[0], &hosts[1]];
     let mut known = names.into_iter().filter(|name| !name.is_empty());
     if known.clone().any(|name| node.eq_ignore_ascii_case(name)) {
         return Some(Fit::Host);
@@ -70,8 +70,8 @@ pub(crate) fn beginning(name: &str) -> String {
 pub(crate) fn beginnings(server: &str) -> [String; 3] {
     [
         beginning(server),
-        beginning(&made(server, '-')),
-        beginning(&made(server, '.')),
+        beginning(&host_name(server, '-')),
+        beginning(&host_name(server, '.')),
     ]
 }
 
@@ -82,7 +82,7 @@ fn is_short_of(short: &str, long: &str) -> bool {
 }
 
 /// The host name that Nova makes from the name of a server. Newer ones make a `dot` a hyphen, too.
-fn made(name: &str, dot: char) -> String {
+fn host_name(name: &str, dot: char) -> String {
     let kept = name.chars().filter_map(|c| match c {
         '.' => Some(dot),
         ' ' | '_' => Some('-'),

@@ -171,6 +171,6 @@ async fn a_volume_made_with_null_as_metadata_has_none() {
     let (_cloud, client) = demo().await;
     let path = format!("/volume/v3/{}/volumes", client.project);
     let body = json!({"volume": {"size": 1, "metadata": null}});
-    let made = client.make(&path, body).await;
-    assert_eq!(made["metadata"], json!({}));
+    let volume = client.make(&path, body).await;
+    assert_eq!(volume["metadata"], json!({}));
 }
