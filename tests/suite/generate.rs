@@ -59,6 +59,8 @@ async fn shell(home: &Path, command: &str, input: Option<&str>) -> String {
     let output = output.await.unwrap().unwrap();
     drop(stdin);
     let (out, errors) = texts(&output);
+    // A terminal writes a line break as two characters.
+    let out = out.replace("\r\n", "\n");
     forms::check_screen(command, &out);
     forms::check_screen(command, &errors);
     assert!(output.status.success(), "{command}: {out}{errors}");
