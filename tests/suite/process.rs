@@ -207,7 +207,7 @@ pub(crate) struct Up {
     child: Child,
     lines: UnboundedReceiver<String>,
     data: PathBuf,
-    log: PathBuf,
+    pub(crate) log: PathBuf,
     /// The length of the log when the process was started.
     logged: u64,
     seen: Vec<String>,

@@ -179,7 +179,10 @@ async fn application_credentials_log_in_without_a_scope() {
                 "name": "n", "secret": "s", "user": {"name": "u", "domain": {"id": "d"}}}}}})
     );
     let error = session.project_id().await.unwrap_err();
-    assert!(error.message().contains("set auth.project_name"), "{error}");
+    assert!(
+        error.message().contains("the login is for no project"),
+        "{error}"
+    );
 }
 
 /// A list of `total` items in pages of two, with links from `link`.
