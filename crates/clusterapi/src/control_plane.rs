@@ -4,7 +4,7 @@
 //!   certificates, kubeconfig          first: neither needs a machine
 //!   observe   Machines, their configs and infrastructure, static Pods, Nodes, etcd members
 //!   decide    (pure) init | scale up | scale down | wait, with reasons
-//!   act       one machine created or deleted
+//!   act       duties, each whatever becomes of the others, and one machine created or deleted
 //!   status    conditions of the Machines, then of the control plane
 //! ```
 //!
@@ -22,6 +22,7 @@ mod certificates;
 mod conditions;
 mod coredns;
 mod deletion;
+mod duties;
 mod error;
 pub mod etcd;
 mod health;
@@ -30,6 +31,7 @@ mod inplace;
 mod joining;
 mod machines;
 mod members;
+mod membership;
 mod observe;
 mod outdated;
 mod plan;
@@ -63,6 +65,7 @@ use crate::machineset::set_owner_of_template;
 use crate::remote::{Change, ClusterKey};
 use crate::{news, owners, pause};
 
+use duties::Duties;
 pub use error::ControlPlaneError;
 use observe::Observation;
 use plan::Step;
@@ -98,6 +101,14 @@ struct Subject {
     cluster: Arc<Cluster>,
     key: ClusterKey,
 }
+
+/// What one reconcile saw, decided and did.
+type Outcome<'a> = (
+    &'a Observation,
+    &'a Step,
+    &'a Result<(), ControlPlaneError>,
+    &'a Duties,
+);
 
 impl Subject {
     /// `plane` with its Cluster; `None` while there is none.
@@ -166,10 +177,15 @@ async fn reconcile(
     if !operator::finalizer::has(subject.plane.as_ref(), FINALIZER) {
         return add_finalizer(&planes, &subject).await;
     }
+    let mut duties = Duties::default();
     let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
     let owned = set_owner_of_template(&scope.context, template, &subject.cluster).await;
+    duties.note(owned.map_err(ControlPlaneError::from));
     let foundation = secrets::ensure(&scope, &subject).await;
-    let mut seen = observe::observe(&scope, &subject, &foundation).await?;
+    let observed = observe::observe(&scope, &subject, &foundation, &mut duties).await;
+    let Some(mut seen) = duties.note(observed) else {
+        return report_unseen(&scope, &planes, &subject, duties).await;
+    };
     if seen.connecting && foundation.is_ok() && observe::is_initialized(&subject) {
         // After a restart: the reported status stays until the first attempt to connect ends, which triggers a
         // reconcile.
@@ -177,22 +193,56 @@ async fn reconcile(
     }
     let step = plan::decide(&seen.facts);
     let step = members::before_addition(&scope, &subject, &mut seen, step).await;
-    let acted = act(&scope, &subject, &seen, &step).await;
+    act(&scope, &subject, &seen, &step, &mut duties).await;
+    report(
+        &scope,
+        &planes,
+        &subject,
+        (&seen, &step, &foundation, &duties),
+    )
+    .await?;
+    foundation?;
+    duties.done()?;
+    Ok(requeue_after(&subject, &seen))
+}
+
+/// Writes the status, and publishes what is new in it.
+async fn report(
+    scope: &Scope,
+    planes: &Api<KubeadmControlPlane>,
+    subject: &Subject,
+    (seen, step, foundation, duties): Outcome<'_>,
+) -> Result<(), ControlPlaneError> {
     let failure = foundation.as_ref().err().filter(|it| !is_conflict(*it));
-    let after = status::after(&subject.plane, &seen, &step, failure);
-    operator::patch::status(&planes, &subject.plane, &after)
+    let after = status::after(&subject.plane, seen, step, failure, duties);
+    store(scope, planes, subject, &after).await
+}
+
+/// Reports why the machines are not known, and changes nothing.
+async fn report_unseen(
+    scope: &Scope,
+    planes: &Api<KubeadmControlPlane>,
+    subject: &Subject,
+    duties: Duties,
+) -> Result<Action, ControlPlaneError> {
+    let after = status::unseen(&subject.plane, &duties, scope.context.now());
+    let stored = store(scope, planes, subject, &after).await;
+    duties.done().and(stored)?;
+    Ok(Action::await_change())
+}
+
+async fn store(
+    scope: &Scope,
+    planes: &Api<KubeadmControlPlane>,
+    subject: &Subject,
+    after: &KubeadmControlPlane,
+) -> Result<(), ControlPlaneError> {
+    operator::patch::status(planes, &subject.plane, after)
         .await
         .map_err(status::failed)?;
-    news::publish(
-        &scope.context,
-        subject.plane.as_ref(),
-        status::news(&subject.plane, &after),
-    )
-    .await;
-    owned?;
-    foundation?;
-    acted?;
-    Ok(requeue_after(&subject, &seen))
+    let news = status::news(&subject.plane, after);
+    news::publish(&scope.context, subject.plane.as_ref(), news).await;
+    Ok(())
 }
 
 /// Reports that the control plane is paused, and changes nothing else.
@@ -218,35 +268,48 @@ async fn add_finalizer(
     Ok(Action::await_change())
 }
 
-/// Performs the steps of every reconcile, and then `step`.
+/// Performs the duties of every reconcile, each whatever becomes of the others, and then `step`.
 async fn act(
     scope: &Scope,
     subject: &Subject,
     seen: &Observation,
     step: &Step,
-) -> Result<(), ControlPlaneError> {
-    adoption::adopt(scope, subject, seen).await?;
-    certificates::record(scope, subject, seen).await?;
-    conditions::write(scope, subject, seen).await?;
-    inplace::synchronize(scope, subject, seen).await?;
-    members::release(scope, subject, seen).await?;
-    members::collect(scope, subject, seen).await?;
-    joining::add_learner(scope, subject, seen).await?;
-    if recovery::act(scope, subject, seen).await? || remediation::act(scope, subject, seen).await? {
-        return Ok(());
+    duties: &mut Duties,
+) {
+    duties.note(adoption::adopt(scope, subject, seen).await);
+    duties.note(certificates::record(scope, subject, seen).await);
+    conditions::write(scope, subject, seen, duties).await;
+    inplace::synchronize(scope, subject, seen, duties).await;
+    members::release(scope, subject, seen, duties).await;
+    duties.note(members::collect(scope, subject, seen).await);
+    duties.note(joining::add_learner(scope, subject, seen).await);
+    rollout::add_ons(scope, subject, seen, duties).await;
+    // A recovery and a remediation have precedence over `step`, also when they fail.
+    if duties.note(recovery::act(scope, subject, seen).await) == Some(false)
+        && duties.note(remediation::act(scope, subject, seen).await) == Some(false)
+    {
+        duties.note(take(scope, subject, seen, step).await);
     }
+}
+
+/// Creates or deletes a machine.
+async fn take(
+    scope: &Scope,
+    subject: &Subject,
+    seen: &Observation,
+    step: &Step,
+) -> Result<(), ControlPlaneError> {
     match step {
-        Step::Wait(_) | Step::Nothing => {}
+        Step::Wait(_) | Step::Nothing => Ok(()),
         Step::Create {
             failure_domain,
             init,
         } => {
             rollout::before_first_machine(subject, seen).await?;
-            machines::create(scope, subject, failure_domain.as_deref(), *init).await?;
+            machines::create(scope, subject, failure_domain.as_deref(), *init).await
         }
-        Step::Delete { machine } => machines::delete(scope, subject, seen, machine).await?,
+        Step::Delete { machine } => machines::delete(scope, subject, seen, machine).await,
     }
-    rollout::add_ons(scope, subject, seen).await
 }
 
 /// When to reconcile without an event of a watch.

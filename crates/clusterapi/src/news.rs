@@ -265,7 +265,7 @@ pub(crate) fn list_of_obstacles(message: &str) -> Vec<&str> {
 }
 
 /// A warning when a condition reports a failure that it did not report before.
-fn failure(
+pub(crate) fn failure(
     before: &[Condition],
     after: &[Condition],
     type_: &str,

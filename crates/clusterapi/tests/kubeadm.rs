@@ -30,6 +30,9 @@ mod world;
 #[path = "kubeadm/invalid.rs"]
 mod invalid;
 
+#[path = "kubeadm/never_joined.rs"]
+mod never_joined;
+
 #[path = "kubeadm/scaling.rs"]
 mod scaling;
 

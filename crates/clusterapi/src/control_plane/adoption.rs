@@ -84,6 +84,7 @@ pub(super) async fn adopt(
     }
     adopt_secrets(scope, subject).await?;
     let machines: Api<Machine> = scope.context.api(&subject.key.namespace);
+    let mut result = Ok(());
     for machine in adoptable {
         let mut after = machine.clone();
         owners::ensure(
@@ -92,9 +93,11 @@ pub(super) async fn adopt(
         );
         let adopted = operator::patch::object(&machines, machine, &after).await;
         let action = format!("adopting Machine {}", machine.name_any());
-        adopted.map_err(error::doing(action))?;
+        let adopted = adopted.map(drop).map_err(error::doing(action));
+        // One that cannot be adopted does not keep the others.
+        result = result.and(adopted);
     }
-    Ok(())
+    result
 }
 
 async fn adopt_secrets(scope: &Scope, subject: &Subject) -> Result<(), ControlPlaneError> {

@@ -2,17 +2,20 @@
 
 use api::conditions;
 use api::core::v1beta2::{Machine, MachineStatus};
+use api::kube::ResourceExt;
 use api::kube::api::Api;
 
+use super::duties::Duties;
 use super::observe::Observation;
-use super::{ControlPlaneError, Scope, Subject, error};
+use super::{Scope, Subject, error};
 
 /// Writes the conditions of this controller; the others belong to the Machine controller.
 pub(super) async fn write(
     scope: &Scope,
     subject: &Subject,
     seen: &Observation,
-) -> Result<(), ControlPlaneError> {
+    duties: &mut Duties,
+) {
     let api: Api<Machine> = scope.context.api(&subject.key.namespace);
     for seen_machine in &seen.machines {
         let before = &seen_machine.machine;
@@ -31,8 +34,10 @@ pub(super) async fn write(
             Ok(_) => {}
             // Deleted concurrently.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(source) => return Err(error::doing("writing conditions of a Machine")(source)),
+            Err(source) => {
+                let action = format!("writing the conditions of Machine {}", before.name_any());
+                duties.note::<()>(Err(error::doing(action)(source)));
+            }
         }
     }
-    Ok(())
 }

@@ -1,11 +1,12 @@
 //! Changes of the template that reach existing machines, and the objects that they refer to, without a replacement.
 
-use api::core::v1beta2::{Machine, MachineSpec};
+use api::core::v1beta2::{ContractReference, Machine, MachineSpec};
 use api::kube;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, Patch, PatchParams};
 use operator::patch;
 
+use super::duties::Duties;
 use super::observe::Observation;
 use super::{ControlPlaneError, Scope, Subject, error, machines, remediation};
 use crate::inplace::{self, CONTROL_PLANE, CONTROL_PLANE_METADATA, Wanted};
@@ -16,20 +17,31 @@ pub(super) async fn synchronize(
     scope: &Scope,
     subject: &Subject,
     seen: &Observation,
-) -> Result<(), ControlPlaneError> {
+    duties: &mut Duties,
+) {
     let machines = seen.machines.iter().map(|seen| &seen.machine);
-    let external = &scope.context.external;
     let wanted = machines::metadata(subject);
     for machine in machines.filter(|machine| !machine.is_deleting()) {
-        update(scope, subject, machine).await?;
+        duties.note(update(scope, subject, machine).await);
         let config = machine.spec.bootstrap.config_ref.as_ref();
         for reference in config.into_iter().chain([&machine.spec.infrastructure_ref]) {
-            if let Some(object) = external.get(reference, &subject.key.namespace).await? {
-                external
-                    .apply_metadata(&object, &wanted, &CONTROL_PLANE_METADATA)
-                    .await?;
-            }
+            duties.note(label(scope, subject, reference, &wanted).await);
         }
+    }
+}
+
+/// Updates the labels and annotations of an object that a machine refers to.
+async fn label(
+    scope: &Scope,
+    subject: &Subject,
+    reference: &ContractReference,
+    wanted: &Wanted,
+) -> Result<(), ControlPlaneError> {
+    let external = &scope.context.external;
+    if let Some(object) = external.get(reference, &subject.key.namespace).await? {
+        external
+            .apply_metadata(&object, wanted, &CONTROL_PLANE_METADATA)
+            .await?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use api::kube::ResourceExt;
 
 use super::etcd::{Member, View};
 use super::observe::Observation;
-use super::{ControlPlaneError, Scope, Subject, members};
+use super::{ControlPlaneError, Scope, Subject, members, membership};
 
 /// The feature gate of kubeadm with which a member joins as a learner.
 const LEARNER_MODE: &str = "EtcdLearnerMode";
@@ -35,9 +35,9 @@ pub(super) fn joining<'a>(
     if voters < 2 || voters < members.len() || !has_peer_url_of_its_address(plane) {
         return None;
     }
-    let mut machines = seen.machines.iter().map(|seen| &seen.machine);
-    let machine = machines.find(|machine| {
-        let member = machine.node_name().and_then(|node| seen.etcd.on(node));
+    let machines: Vec<_> = seen.machines.iter().map(|seen| &seen.machine).collect();
+    let machine = machines.iter().copied().find(|machine| {
+        let member = membership::on(machine, &machines, members);
         member.is_none() && machine.metadata.deletion_timestamp.is_none()
     })?;
     let host = only_address(machine)?;

@@ -5,7 +5,9 @@ use api::k8s_openapi::api::core::v1::{Node, Secret};
 use api::kube::ResourceExt;
 use api::kube::api::Api;
 
+use super::duties::Duties;
 use super::etcd::{self, Member, Nodes, Target, View};
+use super::membership::{self, Standing};
 use super::observe::{Observation, Reached, has_external_etcd};
 use super::plan::Step;
 use super::{ControlPlaneError, Scope, Subject, error, hooks};
@@ -60,54 +62,91 @@ pub(super) async fn before_addition(
     Step::Wait(vec![why])
 }
 
-/// Removes the hook of the machine that has been deleting longest, after its member: one machine per reconcile.
+/// The machines that are drained and wait for the removal of their members, the one that has been deleting longest first.
+fn waiting<'a>(subject: &Subject, machines: &[&'a Machine]) -> Vec<&'a Machine> {
+    let version = &subject.plane.spec.version;
+    let waits = |machine: &&Machine| hooks::is_held(machine) && hooks::is_drained(machine, version);
+    let mut waiting: Vec<_> = machines.iter().copied().filter(waits).collect();
+    waiting.sort_by_key(|machine| hooks::deleted_at(machine));
+    waiting
+}
+
+/// The UIDs of the machines whose deletion waits until etcd can do without their members.
+pub(super) fn held(subject: &Subject, machines: &[&Machine], view: &View) -> Vec<String> {
+    let (Some(members), true) = (view.members(), machines.iter().any(|it| !it.is_deleting()))
+    else {
+        return Vec::new();
+    };
+    let kept = |machine: &&Machine| {
+        let member = membership::on(machine, machines, members);
+        member.is_some_and(|member| !may_go(members, member))
+    };
+    let waiting = waiting(subject, machines).into_iter().filter(kept);
+    waiting.filter_map(ResourceExt::uid).collect()
+}
+
+/// Removes the hook of one machine per reconcile, after its member: of the one that has been deleting longest, and can go.
 pub(super) async fn release(
     scope: &Scope,
     subject: &Subject,
     seen: &Observation,
-) -> Result<(), ControlPlaneError> {
-    let machines = || seen.machines.iter().map(|seen| &seen.machine);
-    let held = machines().filter(|machine| hooks::is_held(machine));
-    let Some(machine) = held.min_by_key(|machine| hooks::deleted_at(machine)) else {
-        return Ok(());
-    };
-    if !hooks::is_drained(machine, &subject.plane.spec.version) {
-        return Ok(());
+    duties: &mut Duties,
+) {
+    let machines: Vec<_> = seen.machines.iter().map(|seen| &seen.machine).collect();
+    let others = machines.iter().any(|other| !other.is_deleting());
+    // A removal that failed may have been done all the same.
+    let mut tried = Vec::new();
+    for machine in waiting(subject, &machines) {
+        // With the last machine all of etcd is deleted.
+        if others && let Err(why) = can_go(seen, machine, &machines, &tried) {
+            let name = machine.name_any();
+            duties.wait([format!("The deletion of Machine {name} waits: {why}")]);
+            continue;
+        }
+        let member = seen
+            .etcd
+            .members()
+            .and_then(|it| membership::on(machine, &machines, it));
+        if let Some(member) = member.filter(|_| others) {
+            let removed = remove(scope, subject, seen, member).await;
+            if duties.note(removed).is_none() {
+                tried.push(member.id);
+                continue;
+            }
+        }
+        let api: Api<Machine> = scope.context.api(&subject.key.namespace);
+        duties.note(hooks::remove(&api, machine).await);
+        return;
     }
-    let others = machines().any(|other| !other.is_deleting());
-    // With the last machine all of etcd is deleted.
-    if others && !remove_member(scope, subject, seen, machine).await? {
-        return Ok(());
-    }
-    let api: Api<Machine> = scope.context.api(&subject.key.namespace);
-    hooks::remove(&api, machine).await
 }
 
-/// Removes the member of a machine, and returns whether it is gone. It is kept while etcd cannot be queried, and while
-/// its removal would lose the quorum.
-async fn remove_member(
-    scope: &Scope,
-    subject: &Subject,
+/// Why etcd cannot do without the member of `machine` now, with or without the members `tried`.
+fn can_go(
     seen: &Observation,
     machine: &Machine,
-) -> Result<bool, ControlPlaneError> {
+    machines: &[&Machine],
+    tried: &[u64],
+) -> Result<(), String> {
     let members = match (&seen.etcd, &seen.workload) {
-        (View::External, _) => return Ok(true),
+        (View::External, _) => return Ok(()),
         (View::Known(members), Some(_)) => members,
-        _ => return Ok(false),
+        (View::Known(_), None) => return Err("the workload cluster cannot be reached".to_owned()),
+        (View::Unknown(why), _) => return Err(format!("etcd cannot be asked: {why}")),
+        (View::NoQuorum(members), _) => return Err(etcd::without_quorum(members)),
     };
-    let member = machine.node_name().and_then(|node| seen.etcd.on(node));
-    match member {
-        None => Ok(true),
-        Some(member) if may_go(members, member) => {
-            remove(scope, subject, seen, member).await?;
-            Ok(true)
-        }
-        Some(_) => Ok(false),
+    let Some(member) = membership::on(machine, machines, members) else {
+        return Ok(());
+    };
+    let rest = members.iter().filter(|it| !tried.contains(&it.id));
+    let rest: Vec<_> = rest.cloned().collect();
+    match may_go(members, member) && may_go(&rest, member) {
+        true => Ok(()),
+        false => Err("etcd would lose its quorum without its member".to_owned()),
     }
 }
 
-/// Removes a leftover member, which runs on no Node. Does nothing while a machine has no Node yet.
+/// Removes a leftover member, which runs on no Node. Does nothing while a machine has neither a Node nor an address, by
+/// which its member could be recognised.
 pub(super) async fn collect(
     scope: &Scope,
     subject: &Subject,
@@ -116,11 +155,11 @@ pub(super) async fn collect(
     let (View::Known(members), Some(workload)) = (&seen.etcd, &seen.workload) else {
         return Ok(());
     };
-    let machines = || seen.machines.iter().map(|seen| &seen.machine);
-    if machines().any(|machine| machine.node_name().is_none()) {
+    let machines: Vec<_> = seen.machines.iter().map(|seen| &seen.machine).collect();
+    if machines.iter().copied().any(membership::is_unknown) {
         return Ok(());
     }
-    let known = known(machines(), workload);
+    let known = known(&machines, members, workload);
     let Some(member) = etcd::orphan(members, &known) else {
         return Ok(());
     };
@@ -148,9 +187,9 @@ pub(super) async fn collect(
     Ok(())
 }
 
-/// Whether `member` can be removed without losing the quorum. A learner is not part of it.
+/// Whether `member` can be removed without losing the quorum.
 fn may_go(members: &[Member], member: &Member) -> bool {
-    member.learner || etcd::count(members).can_remove(member.is_healthy())
+    Standing::of(member).may_go(etcd::count(members))
 }
 
 /// Removes a member; leadership is transferred to the newest machine that is not being deleted.
@@ -190,8 +229,14 @@ pub(super) fn target<'a>(
 }
 
 /// The names and addresses at which members may run.
-fn known<'a>(machines: impl Iterator<Item = &'a Machine>, workload: &Reached) -> Nodes {
+fn known(machines: &[&Machine], members: &[Member], workload: &Reached) -> Nodes {
     let mut known = Nodes::default();
+    // kubeadm starts a member before the kubelet registers its Node.
+    let on = |machine: &&Machine| membership::on(machine, machines, members);
+    let joining = machines.iter().filter_map(on);
+    known
+        .names
+        .extend(joining.map(|member| member.name.clone()));
     for node in &workload.nodes {
         known.names.insert(node.name_any());
         let status = node.status.as_ref();

@@ -16,11 +16,14 @@ use operator::decode::{self, Decoded, NotDecoded};
 
 use super::adoption::Orphan;
 use super::coredns::{self, CoreDns};
+use super::duties::Duties;
 use super::etcd::{self, View};
 use super::health::Component;
 use super::plan::{Etcd, Facts, MachineFacts};
 use super::recovery::{self, Recovery};
-use super::{ControlPlaneError, Scope, Subject, certificates, error, health, members, outdated};
+use super::{
+    ControlPlaneError, Scope, Subject, certificates, error, health, members, membership, outdated,
+};
 use crate::owners;
 
 /// The age up to which a machine counts as new.
@@ -121,6 +124,7 @@ pub(super) async fn observe(
     scope: &Scope,
     subject: &Subject,
     foundation: &Result<(), ControlPlaneError>,
+    duties: &mut Duties,
 ) -> Result<Observation, ControlPlaneError> {
     let now = scope.context.now();
     let (machines, orphans) = listed(scope, subject).await?;
@@ -136,12 +140,11 @@ pub(super) async fn observe(
     let mut seen = Vec::new();
     for machine in machines {
         let around = (workload.as_ref(), &etcd);
-        seen.push(observe_machine(scope, subject, machine, around, now).await?);
+        seen.push(observe_machine(scope, subject, machine, around, now, duties).await);
     }
     if connecting {
         keep_reported(&mut seen);
     }
-    let external = has_external_etcd(&subject.plane);
     let facts = Facts {
         replicas: usize::try_from(subject.plane.spec.replicas.unwrap_or(1)).unwrap_or(0),
         surge: surge(&subject.plane),
@@ -150,7 +153,8 @@ pub(super) async fn observe(
         certificates: foundation.is_ok(),
         initialized,
         reachable: workload.is_some(),
-        machines: seen.iter().map(|seen| facts_of(seen, external)).collect(),
+        machines: facts_of_machines(subject, &seen, &etcd),
+        unjudged: seen.iter().filter_map(unjudged).collect(),
         orphans: orphans.iter().map(Orphan::wait).collect(),
         failure_domains: failure_domains(subject),
         etcd: facts_of_etcd(&etcd),
@@ -236,7 +240,8 @@ async fn observe_machine(
     machine: Machine,
     (workload, etcd): (Option<&Reached>, &View),
     now: Timestamp,
-) -> Result<Seen, ControlPlaneError> {
+    duties: &mut Duties,
+) -> Seen {
     let namespace = &subject.key.namespace;
     let config = machine.spec.bootstrap.config_ref.as_ref();
     let config = config.and_then(|reference| scope.configs.get(namespace, &reference.name));
@@ -244,13 +249,24 @@ async fn observe_machine(
         .context
         .external
         .get(&machine.spec.infrastructure_ref, namespace)
-        .await?;
-    let parts = outdated::Parts {
-        machine: &machine,
-        config: config.as_deref(),
-        infrastructure: infrastructure.as_deref(),
-    };
-    let mut verdicts = vec![up_to_date(&outdated::reasons(&subject.plane, parts, now))];
+        .await;
+    let judged = infrastructure.map(|infrastructure| {
+        let parts = outdated::Parts {
+            machine: &machine,
+            config: config.as_deref(),
+            infrastructure: infrastructure.as_deref(),
+        };
+        up_to_date(&outdated::reasons(&subject.plane, parts, now))
+    });
+    let judged = judged.map_err(ControlPlaneError::from);
+    let mut verdicts = vec![match judged {
+        Ok(verdict) => verdict,
+        Err(error) => {
+            let why = operator::words::chain(&error);
+            duties.note::<()>(Err(error));
+            Verdict::new("UpToDate", conditions::Status::Unknown, "InternalError").because(why)
+        }
+    }];
     let view = workload.map(|workload| health::View {
         pods: &workload.pods,
         nodes: &workload.nodes,
@@ -261,11 +277,11 @@ async fn observe_machine(
     let judged = health::judge(machine.node_name(), view).into_iter();
     verdicts.extend(judged.filter(|verdict| gates.contains(&verdict.type_)));
     let unread = certificates::unread(&machine, config.as_deref());
-    Ok(Seen {
+    Seen {
         machine,
         verdicts,
         unread,
-    })
+    }
 }
 
 fn up_to_date(reasons: &[String]) -> Verdict {
@@ -274,6 +290,29 @@ fn up_to_date(reasons: &[String]) -> Verdict {
     }
     let lines: Vec<_> = reasons.iter().map(|reason| format!("* {reason}")).collect();
     Verdict::new("UpToDate", false, "NotUpToDate").because(lines.join("\n"))
+}
+
+/// Why it is not known whether a machine is up to date.
+fn unjudged(seen: &Seen) -> Option<String> {
+    let mut verdicts = seen.verdicts.iter();
+    let verdict = verdicts.find(|it| it.type_ == "UpToDate")?;
+    let name = seen.machine.name_any();
+    let why = &verdict.message;
+    (verdict.status == conditions::Status::Unknown)
+        .then(|| format!("It is not known whether Machine {name} is up to date: {why}"))
+}
+
+fn facts_of_machines(subject: &Subject, seen: &[Seen], etcd: &View) -> Vec<MachineFacts> {
+    let machines: Vec<_> = seen.iter().map(|seen| &seen.machine).collect();
+    let held = members::held(subject, &machines, etcd);
+    let memberships = membership::of(&machines, etcd);
+    let external = has_external_etcd(&subject.plane);
+    let of = |(seen, membership): (&Seen, _)| MachineFacts {
+        membership,
+        held: seen.machine.uid().is_some_and(|uid| held.contains(&uid)),
+        ..facts_of(seen, external)
+    };
+    seen.iter().zip(memberships).map(of).collect()
 }
 
 fn facts_of(seen: &Seen, external_etcd: bool) -> MachineFacts {
@@ -290,7 +329,7 @@ fn facts_of(seen: &Seen, external_etcd: bool) -> MachineFacts {
         .verdicts
         .iter()
         .find(|verdict| verdict.type_ == "UpToDate");
-    let outdated = outdated.filter(|verdict| verdict.status != conditions::Status::True);
+    let outdated = outdated.filter(|verdict| verdict.status == conditions::Status::False);
     let status = machine.status.as_ref();
     MachineFacts {
         name: machine.name_any(),
@@ -310,6 +349,7 @@ fn facts_of(seen: &Seen, external_etcd: bool) -> MachineFacts {
             .collect(),
         node: machine.node_name().map(str::to_owned),
         problems: problems.collect(),
+        ..MachineFacts::default()
     }
 }
 

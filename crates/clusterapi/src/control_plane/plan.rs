@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use api::k8s_openapi::jiff::Timestamp;
 
-use super::health::ETCD_MEMBER;
+use super::membership::Membership;
 use super::quorum::Members;
 use crate::summary::{FIRST_NODE, INFRASTRUCTURE};
 
@@ -28,6 +28,8 @@ pub(super) struct Facts {
     pub(super) machines: Vec<MachineFacts>,
     /// What is waited for of machines that nothing controls, one sentence each.
     pub(super) orphans: Vec<String>,
+    /// Why machines cannot be judged, one sentence each.
+    pub(super) unjudged: Vec<String>,
     /// Failure domains that control plane machines may be in.
     pub(super) failure_domains: Vec<String>,
     /// etcd's members.
@@ -76,6 +78,10 @@ pub(super) struct MachineFacts {
     pub(super) node: Option<String>,
     /// The types of its readiness gates that are not true.
     pub(super) problems: Vec<String>,
+    /// Whether its etcd is a member, if etcd could be asked.
+    pub(super) membership: Membership,
+    /// Whether its deletion waits, until etcd can do without its member.
+    pub(super) held: bool,
 }
 
 impl MachineFacts {
@@ -85,12 +91,6 @@ impl MachineFacts {
 
     fn is_healthy(&self) -> bool {
         self.node.is_some() && self.problems.is_empty()
-    }
-
-    /// Whether its etcd member is healthy.
-    fn has_healthy_member(&self) -> bool {
-        let ill = |problem: &String| problem == ETCD_MEMBER;
-        self.node.is_some() && !self.problems.iter().any(ill)
     }
 }
 
@@ -136,6 +136,9 @@ pub(super) fn decide(facts: &Facts) -> Step {
     }
     if !facts.orphans.is_empty() {
         return Step::Wait(facts.orphans.clone());
+    }
+    if !facts.unjudged.is_empty() {
+        return Step::Wait(facts.unjudged.clone());
     }
     let count = facts.machines.len();
     if count == 0 && facts.replicas > 0 {
@@ -195,9 +198,8 @@ fn scale_down(facts: &Facts) -> Step {
         problems.push("The last control plane machine is never deleted".to_owned());
     }
     if problems.is_empty() {
-        let healthy = machine.has_healthy_member();
         let loss = format!(" without Machine {}", machine.name);
-        let without = |members: Members| members.can_remove(healthy);
+        let without = |members| machine.membership.may_go(members);
         problems.extend(facts.etcd.obstacle(without, &loss));
     }
     if !problems.is_empty() {
@@ -221,7 +223,7 @@ fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
     }
     for machine in &facts.machines {
         if machine.deleting {
-            problems.push(format!("Machine {} is being deleted", machine.name));
+            problems.push(deleting(machine));
         } else if going != Some(machine.name.as_str()) {
             if machine.node.is_none() {
                 problems.push(format!("Machine {} has no Node yet", machine.name));
@@ -232,6 +234,17 @@ fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
         }
     }
     problems
+}
+
+/// What is waited for of a machine that is being deleted.
+pub(super) fn deleting(machine: &MachineFacts) -> String {
+    let name = &machine.name;
+    match machine.held {
+        false => format!("Machine {name} is being deleted"),
+        true => format!(
+            "The deletion of Machine {name} waits: etcd would lose its quorum without its member"
+        ),
+    }
 }
 
 /// The machine to delete: marked and outdated, marked, unhealthy and outdated, outdated, any; among equals the oldest

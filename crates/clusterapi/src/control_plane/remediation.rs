@@ -45,8 +45,8 @@ pub(super) struct Record {
 enum Decision {
     /// No machine is unhealthy.
     Nothing,
-    /// A machine is unhealthy, but cannot be replaced now.
-    Blocked { machine: String, why: String },
+    /// Machines are unhealthy, but none can be replaced now: the most urgent one first, each with the reason.
+    Blocked(Vec<(String, String)>),
     /// A machine is replaced.
     Replace { machine: String, retry_count: i32 },
 }
@@ -68,10 +68,12 @@ pub(super) async fn act(
         seen.now,
     ) {
         Decision::Nothing => Ok(false),
-        Decision::Blocked { machine, why } => {
-            let verdict =
-                Verdict::new("OwnerRemediated", false, "RemediationDeferred").because(why);
-            write_condition(scope, subject, seen, &machine, verdict).await?;
+        Decision::Blocked(machines) => {
+            for (machine, why) in machines {
+                let verdict =
+                    Verdict::new("OwnerRemediated", false, "RemediationDeferred").because(why);
+                write_condition(scope, subject, seen, &machine, verdict).await?;
+            }
             Ok(true)
         }
         Decision::Replace {
@@ -176,53 +178,60 @@ fn decide(
             candidate.created,
         )
     };
-    let Some(chosen) = candidates.iter().min_by_key(urgency) else {
-        return Decision::Nothing;
-    };
-    let machine = chosen.name.clone();
-    match obstacle(facts, &machine).map_or_else(|| retries(settings, last, now), Err) {
-        Ok(retry_count) => Decision::Replace {
-            machine,
-            retry_count,
-        },
-        Err(why) => Decision::Blocked { machine, why },
+    let mut candidates: Vec<_> = candidates.iter().collect();
+    candidates.sort_by_key(urgency);
+    let names: Vec<_> = candidates.iter().map(|it| it.name.as_str()).collect();
+    let mut blocked = Vec::new();
+    for name in &names {
+        let machine = (*name).to_owned();
+        let judged = obstacle(facts, name, &names);
+        match judged.map_or_else(|| retries(settings, last, now), Err) {
+            Ok(retry_count) => {
+                return Decision::Replace {
+                    machine,
+                    retry_count,
+                };
+            }
+            Err(why) => blocked.push((machine, why)),
+        }
+    }
+    match blocked.is_empty() {
+        true => Decision::Nothing,
+        false => Decision::Blocked(blocked),
     }
 }
 
-/// Why the control plane would not remain available without `name`.
-fn obstacle(facts: &Facts, name: &str) -> Option<String> {
+/// Why the control plane would not remain available without `name`, one of the `ill` machines.
+fn obstacle(facts: &Facts, name: &str, ill: &[&str]) -> Option<String> {
     let others: Vec<&MachineFacts> = facts
         .machines
         .iter()
         .filter(|machine| machine.name != name)
         .collect();
+    let starts = |machine: &&&MachineFacts| {
+        machine.node.is_none() && !machine.deleting && !ill.contains(&machine.name.as_str())
+    };
     if !facts.initialized {
         // No state is lost: the initialization starts again.
-        return (!others.is_empty()).then(|| "other machines are being initialized".to_owned());
+        let begun = others.iter().any(|it| it.node.is_some() || starts(&it));
+        return begun.then(|| "other machines are being initialized".to_owned());
     }
     if others.is_empty() {
         return Some("it is the only control plane machine: nothing would be left".to_owned());
     }
-    if let Some(going) = others.iter().find(|machine| machine.deleting) {
+    // One whose member etcd cannot do without waits for the replacement of others.
+    if let Some(going) = others.iter().find(|it| it.deleting && !it.held) {
         return Some(format!("Machine {} is being deleted", going.name));
     }
-    if let Some(coming) = others.iter().find(|machine| machine.node.is_none()) {
+    if let Some(coming) = others.iter().find(starts) {
         return Some(format!("Machine {} is being provisioned", coming.name));
     }
     if !facts.reachable {
         return Some("the workload cluster cannot be reached, so etcd is unknown".to_owned());
     }
-    let ill = facts.machines.iter().find(|machine| machine.name == name);
-    let healthy = ill.is_some_and(|machine| !machine.problems.iter().any(|p| p.contains("Etcd")));
-    let member = ill.is_some_and(|machine| machine.node.is_some());
-    let safe = |members: Members| {
-        if member {
-            members.can_remove(healthy)
-        } else {
-            members.has_quorum()
-        }
-    };
-    facts.etcd.obstacle(safe, "")
+    let machine = facts.machines.iter().find(|machine| machine.name == name)?;
+    let safe = |members: Members| machine.membership.may_go(members);
+    facts.etcd.obstacle(safe, " without it")
 }
 
 /// The retry count of this remediation, or why it has to wait.

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::duties::Duties;
 use super::observe::{Observation, Reached};
 use super::{ControlPlaneError, Scope, Subject, coredns, error};
 use crate::cloudinit::yaml;
@@ -185,9 +186,10 @@ pub(super) async fn add_ons(
     scope: &Scope,
     subject: &Subject,
     seen: &Observation,
-) -> Result<(), ControlPlaneError> {
-    kube_proxy(scope, subject, seen).await?;
-    coredns::apply(scope, subject, seen).await
+    duties: &mut Duties,
+) {
+    duties.note(kube_proxy(scope, subject, seen).await);
+    duties.note(coredns::apply(scope, subject, seen).await);
 }
 
 async fn kube_proxy(

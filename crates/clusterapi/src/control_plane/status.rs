@@ -14,6 +14,7 @@ use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use api::version::Version;
 
 use super::coredns::CoreDns;
+use super::duties::{self, Duties};
 use super::etcd::View;
 use super::health::{self, Component};
 use super::observe::Observation;
@@ -100,6 +101,7 @@ pub(super) fn after(
     seen: &Observation,
     step: &Step,
     problem: Option<&ControlPlaneError>,
+    duties: &Duties,
 ) -> KubeadmControlPlane {
     let now = seen.now;
     let mut after = plane.clone();
@@ -126,11 +128,34 @@ pub(super) fn after(
     status.observed_generation = generation;
     let of_coredns = core_dns(&status.conditions, &seen.coredns);
     let of_recovery = seen.recovery.verdict(plane, &status.conditions);
+    let of_duties = duties.verdict(&status.conditions);
     let verdicts = verdicts(seen, step, problem).into_iter();
-    for verdict in verdicts.chain(of_coredns).chain(of_recovery) {
+    let optional = of_coredns.into_iter().chain(of_recovery).chain(of_duties);
+    for verdict in verdicts.chain(optional) {
         conditions::set(&mut status.conditions, verdict, generation, now);
     }
     pause::record(&mut status.conditions, None, generation, now);
+    after
+}
+
+/// The object with the status while its machines are not known: what was reported of them stays.
+pub(super) fn unseen(
+    plane: &KubeadmControlPlane,
+    duties: &Duties,
+    now: Timestamp,
+) -> KubeadmControlPlane {
+    let mut after = plane.clone();
+    let status = after
+        .status
+        .get_or_insert_with(KubeadmControlPlaneStatus::default);
+    if let Some(verdict) = duties.verdict(&status.conditions) {
+        conditions::set(
+            &mut status.conditions,
+            verdict,
+            plane.metadata.generation,
+            now,
+        );
+    }
     after
 }
 
@@ -160,7 +185,11 @@ pub(super) fn news(before: &KubeadmControlPlane, after: &KubeadmControlPlane) ->
     let news = news::rollout(&before, &after).into_iter();
     let blocked = news::blocked(&before, &after, "ControlPlaneUnhealthy");
     let of_recovery = recovery::news(&before, &after);
-    news.chain(blocked).chain(of_recovery).collect()
+    let of_duties = news::failure(&before, &after, duties::TYPE, "Reconcile");
+    news.chain(blocked)
+        .chain(of_recovery)
+        .chain(of_duties)
+        .collect()
 }
 
 fn count(status: &mut KubeadmControlPlaneStatus, cluster: &str, machines: &[&Machine]) {

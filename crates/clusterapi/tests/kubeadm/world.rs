@@ -278,6 +278,9 @@ pub(crate) fn cluster(replicas: i32, config: Value) -> Vec<Value> {
     ]
 }
 
+/// A template whose machines get no server.
+pub(crate) const NO_SERVER: &str = "no-server";
+
 pub(crate) fn template(name: &str) -> Value {
     json!({
         "apiVersion": format!("{INFRASTRUCTURE}/v1"), "kind": "FakeMachineTemplate",
@@ -376,6 +379,10 @@ async fn step(play: &Play, kind: &str, object: DynamicObject) -> kube::Result<()
         return Ok(());
     };
     let user_data = String::from_utf8(secret.data.unwrap()["value"].0.clone()).unwrap();
+    let flavor = object.data.pointer("/spec/flavor").and_then(Value::as_str);
+    if flavor == Some(NO_SERVER) {
+        return Ok(());
+    }
     let id = format!("fake:///{}", object.uid().unwrap());
     api.patch(
         &name,

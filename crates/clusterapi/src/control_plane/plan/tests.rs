@@ -2,13 +2,22 @@ use api::k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::{Etcd, Facts, MachineFacts, Step, decide};
+use crate::control_plane::membership::{Membership, Standing};
 use crate::control_plane::quorum::Members;
+
+fn member(healthy: bool) -> Membership {
+    Membership::Member(Standing {
+        learner: false,
+        healthy,
+    })
+}
 
 fn machine(name: &str, age: i64) -> MachineFacts {
     MachineFacts {
         name: name.to_owned(),
         created: Timestamp::from_second(1_000_000 - age).unwrap(),
         node: Some(name.to_owned()),
+        membership: member(true),
         ..MachineFacts::default()
     }
 }
@@ -171,6 +180,7 @@ fn who_goes_first_follows_marks_health_and_age() {
 fn an_ill_machine_may_go_but_not_two_healthy_too_many() {
     let ill = MachineFacts {
         problems: vec!["EtcdMemberHealthy".to_owned()],
+        membership: member(false),
         ..outdated("a", 9)
     };
     let four = facts(
@@ -189,6 +199,41 @@ fn an_ill_machine_may_go_but_not_two_healthy_too_many() {
     };
     let two = facts(1, vec![outdated("a", 9), other]);
     assert!(blocked(&decide(&two), "Machine b is not healthy"));
+}
+
+#[test]
+fn a_machine_that_never_became_a_member_is_not_counted_as_one() {
+    let never = MachineFacts {
+        node: None,
+        membership: Membership::Outside,
+        problems: vec!["EtcdMemberHealthy".to_owned()],
+        ..outdated("b", 1)
+    };
+    // The only member of etcd is that of `a`.
+    let mut one = facts(1, vec![outdated("a", 9), never]);
+    one.etcd = Etcd::Known(Members {
+        voters: 1,
+        unhealthy: 0,
+        learners: 0,
+    });
+    assert_eq!(decide(&one), delete("b"));
+    one.machines[1].membership = Membership::Unclear(vec![Standing {
+        learner: false,
+        healthy: true,
+    }]);
+    assert!(blocked(
+        &decide(&one),
+        "would lose its quorum without Machine b"
+    ));
+}
+
+#[test]
+fn nothing_is_created_or_deleted_while_a_machine_cannot_be_judged() {
+    let mut more = facts(1, vec![machine("a", 9), machine("b", 8)]);
+    assert_eq!(decide(&more), delete("a"));
+    let why = "It is not known whether Machine a is up to date: no";
+    more.unjudged = vec![why.to_owned()];
+    assert!(blocked(&decide(&more), why));
 }
 
 #[test]

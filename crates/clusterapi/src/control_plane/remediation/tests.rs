@@ -2,6 +2,7 @@ use api::controlplane::v1beta2::Remediation;
 use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::{Candidate, Decision, Record, decide, retries};
+use crate::control_plane::membership::{Membership, Standing};
 use crate::control_plane::plan::{Etcd, Facts, MachineFacts};
 use crate::control_plane::quorum::Members;
 
@@ -13,7 +14,24 @@ fn machine(name: &str) -> MachineFacts {
     MachineFacts {
         name: name.to_owned(),
         node: Some(name.to_owned()),
+        membership: member(true),
         ..MachineFacts::default()
+    }
+}
+
+fn member(healthy: bool) -> Membership {
+    Membership::Member(Standing {
+        learner: false,
+        healthy,
+    })
+}
+
+/// A machine that has a server at most.
+fn never_joined(name: &str) -> MachineFacts {
+    MachineFacts {
+        node: None,
+        membership: Membership::Outside,
+        ..machine(name)
     }
 }
 
@@ -53,7 +71,7 @@ fn replaced(decision: &Decision) -> Option<&str> {
 }
 
 fn blocked(decision: &Decision, by: &str) -> bool {
-    matches!(decision, Decision::Blocked { why, .. } if why.contains(by))
+    matches!(decision, Decision::Blocked(all) if all.iter().all(|(_, why)| why.contains(by)))
 }
 
 #[test]
@@ -98,6 +116,7 @@ fn before_initialization_the_first_machine_may_be_made_anew() {
 fn the_worst_goes_first() {
     let with = |name: &str, problem: &str| MachineFacts {
         problems: vec![problem.to_owned()],
+        membership: member(!problem.contains("Etcd")),
         ..machine(name)
     };
     let all = facts(vec![
@@ -147,4 +166,62 @@ fn tries_are_counted_and_limited() {
         let seen = retries(&settings, last.as_ref(), now()).map_err(drop);
         assert_eq!(seen, expected, "{settings:?} {last:?}");
     }
+}
+
+#[test]
+fn a_machine_that_never_joined_goes_although_a_member_is_dead() {
+    let dead = MachineFacts {
+        problems: vec!["EtcdMemberHealthy".to_owned()],
+        membership: member(false),
+        ..machine("a")
+    };
+    let machines = vec![dead, machine("b"), machine("c"), never_joined("d")];
+    let four = facts(machines);
+    let both = [ill("a"), ill("d")];
+    assert_eq!(replaced(&decided(&both, &four)), Some("d"));
+    // Not before it has had its time.
+    assert!(blocked(
+        &decided(&both[..1], &four),
+        "d is being provisioned"
+    ));
+    let mut after = four;
+    after.machines.pop();
+    assert_eq!(replaced(&decided(&both[..1], &after)), Some("a"));
+}
+
+#[test]
+fn two_machines_that_never_joined_do_not_wait_for_each_other() {
+    let four = facts(vec![machine("a"), never_joined("c"), never_joined("d")]);
+    assert_eq!(replaced(&decided(&[ill("c"), ill("d")], &four)), Some("c"));
+}
+
+#[test]
+fn the_next_machine_is_tried_if_the_most_urgent_one_cannot_go() {
+    let dead = MachineFacts {
+        problems: vec!["EtcdMemberHealthy".to_owned()],
+        membership: member(false),
+        ..machine("c")
+    };
+    let three = facts(vec![machine("a"), machine("b"), dead]);
+    let asked = Candidate {
+        asked: true,
+        ..ill("a")
+    };
+    // etcd can do without the dead one, but not without another.
+    assert_eq!(replaced(&decided(&[asked, ill("c")], &three)), Some("c"));
+}
+
+#[test]
+fn a_deletion_that_waits_for_the_quorum_does_not_keep_the_one_that_would_free_it() {
+    let dead = MachineFacts {
+        problems: vec!["EtcdMemberHealthy".to_owned()],
+        membership: member(false),
+        ..machine("c")
+    };
+    let mut going = machine("a");
+    going.deleting = true;
+    let mut three = facts(vec![going, machine("b"), dead]);
+    assert!(blocked(&decided(&[ill("c")], &three), "a is being deleted"));
+    three.machines[0].held = true;
+    assert_eq!(replaced(&decided(&[ill("c")], &three)), Some("c"));
 }
