@@ -63,7 +63,9 @@ pub(super) async fn add_learner(
     let Some((wrong, other)) = scope.etcd.disconnected(&target, list).await else {
         return Ok(());
     };
-    let accepting: Vec<&Member> = list.iter().filter(|it| it.id != wrong.id).collect();
+    // One that does not answer would hide why the others refuse.
+    let asked = |it: &&Member| it.id != wrong.id && !it.learner && it.is_healthy();
+    let accepting: Vec<&Member> = list.iter().filter(asked).collect();
     let added = scope.etcd.add_learner(&target, &accepting, host).await;
     let by = added.map_err(ControlPlaneError::Etcd)?;
     let (machine, wrong, other) = (machine.name_any(), &wrong.name, &other.name);

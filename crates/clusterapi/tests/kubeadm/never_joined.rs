@@ -2,9 +2,11 @@
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
+use api::k8s_openapi::api::core::v1::Node;
+use api::kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
-use crate::world::{NO_SERVER, World, eventually, template};
+use crate::world::{NEVER_JOINS, NO_SERVER, World, eventually, template};
 
 /// Lets the control plane roll out to the template `name`.
 async fn roll_out(world: &World, name: &str) {
@@ -12,6 +14,20 @@ async fn roll_out(world: &World, name: &str) {
     let change =
         json!({"spec": {"machineTemplate": {"spec": {"infrastructureRef": {"name": name}}}}});
     world.merge::<KubeadmControlPlane>("demo", change).await;
+}
+
+/// What the controller manager of the workload cluster reports of a Node that has been without heartbeats for long.
+async fn falls_silent(world: &World, node: &str) {
+    let nodes: Api<Node> = Api::all(world.workload.clone());
+    let silent = json!({"status": {"conditions": [{
+        "type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": "silent",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]}});
+    let params = PatchParams::default();
+    nodes
+        .patch_status(node, &params, &Patch::Merge(silent))
+        .await
+        .unwrap();
 }
 
 /// Waits until there is one machine besides `known`, with a server or without, and returns its name.
@@ -53,4 +69,47 @@ async fn a_typo_in_the_template_of_a_single_machine_is_mended_by_its_correction(
     .await;
     world.settled(1).await;
     assert_eq!(world.members.names(), world.machine_names().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_member_and_a_machine_that_never_joins_are_both_replaced() {
+    let world = World::start().await;
+    world.cluster(3).await;
+    world.settled(3).await;
+    let names = world.machine_names().await;
+    let selector = json!({"matchLabels": {"cluster.x-k8s.io/control-plane": ""}});
+    let silent = json!({"type": "Ready", "status": "Unknown", "timeoutSeconds": 1});
+    let check = json!({
+        "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineHealthCheck",
+        "metadata": {"name": "control-plane", "namespace": crate::world::NS},
+        "spec": {
+            "clusterName": "demo", "selector": selector,
+            "checks": {"unhealthyNodeConditions": [silent]},
+            "remediation": {"triggerIf": {"unhealthyLessThanOrEqualTo": "100%"}},
+        },
+    });
+    world.apply([check]).await;
+    roll_out(&world, NEVER_JOINS).await;
+    let never = another(&world, &names, true).await;
+    // etcd refuses the addition of the one that never joins from now on.
+    world.members.switch_off(&names[0]);
+    falls_silent(&world, &names[0]).await;
+    world
+        .condition("Reconciled", "False", "etcdserver: unhealthy cluster")
+        .await;
+    roll_out(&world, "good").await;
+    // In place of the timeout for its start.
+    let ask = json!({"metadata": {"annotations": {"cluster.x-k8s.io/remediate-machine": ""}}});
+    world.merge::<Machine>(&never, ask).await;
+    eventually("all machines to be replaced", || async {
+        let now = world.machine_names().await;
+        match now.contains(&never) || now.iter().any(|name| names.contains(name)) {
+            true => Err(format!("{now:?}")),
+            false => Ok(()),
+        }
+    })
+    .await;
+    world.settled(3).await;
+    assert_eq!(world.members.names(), world.machine_names().await);
+    world.condition("Reconciled", "True", "").await;
 }

@@ -280,6 +280,8 @@ pub(crate) fn cluster(replicas: i32, config: Value) -> Vec<Value> {
 
 /// A template whose machines get no server.
 pub(crate) const NO_SERVER: &str = "no-server";
+/// A template whose machines get a server that never joins.
+pub(crate) const NEVER_JOINS: &str = "never-joins";
 
 pub(crate) fn template(name: &str) -> Value {
     json!({
@@ -391,7 +393,8 @@ async fn step(play: &Play, kind: &str, object: DynamicObject) -> kube::Result<()
     )
     .await?;
     let version = machine.spec.version.clone().unwrap_or_default();
-    let booted = boot(play, &name, &id, &version, &user_data).await?;
+    let booted =
+        flavor != Some(NEVER_JOINS) && boot(play, &name, &id, &version, &user_data).await?;
     // The server is there while kubeadm tries to join.
     let joining = match (booted, user_data.contains("kubeadm join")) {
         (false, false) => return Ok(()),
