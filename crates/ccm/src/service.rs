@@ -339,6 +339,14 @@ async fn converge(
         Ok(waits) => waits,
         Err(rejection) => return rejected(work, rejection).await,
     };
+    if let Some(rejection) = rounds.held() {
+        let pause = rejected(work, rejection).await?;
+        return Ok(if waits {
+            Action::requeue(FALLBACK)
+        } else {
+            pause
+        });
+    }
     let published = status::publish(work, &rounds, &view).await?;
     let pause = if waits || !published {
         FALLBACK

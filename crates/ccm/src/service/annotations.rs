@@ -14,6 +14,12 @@ pub(crate) const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer
 pub(crate) const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
 
+/// The annotations that choose the members.
+pub(crate) const OF_MEMBERS: &[&str] = &[
+    "loadbalancer.openstack.org/node-selector",
+    "loadbalancer.openstack.org/member-subnet-id",
+];
+
 /// The greatest number that Octavia takes: a year in milliseconds.
 const GREATEST: i64 = 31_536_000_000;
 
@@ -72,7 +78,7 @@ pub const ANNOTATIONS: &[Annotation] = &[
     ),
     served(
         "loadbalancer.openstack.org/keep-floatingip",
-        "keep the floating IP when the load balancer is deleted",
+        "keep the floating IP when the load balancer is deleted or becomes internal",
     ),
     served(
         "loadbalancer.openstack.org/lb-method",
@@ -197,7 +203,6 @@ impl Wishes {
         conf: &CloudConf,
     ) -> Result<Self, Rejection> {
         let given = Given(annotations);
-        given.check()?;
         // It matters at the deletion, when a wrong value could no longer be corrected.
         given.truth("keep-floatingip")?;
         let defaults = &conf.load_balancer;
@@ -332,6 +337,20 @@ pub(crate) fn keeps_floating_ip(annotations: &BTreeMap<String, String>) -> bool 
     Given(annotations).text("keep-floatingip") == Some("true")
 }
 
+/// The annotations with our prefix that have no meaning: misspelled ones, and those of other versions.
+pub(crate) fn unknown(annotations: &BTreeMap<String, String>) -> Vec<&str> {
+    let ours = annotations.keys().filter(|name| name.starts_with(PREFIX));
+    let unknown = ours.filter(|name| !ANNOTATIONS.iter().any(|known| known.name == **name));
+    unknown.map(String::as_str).collect()
+}
+
+/// Removes the annotations that say how a Service is served, except those in `kept`.
+pub(crate) fn keep_only(annotations: &mut BTreeMap<String, String>, kept: &[&str]) {
+    annotations.retain(|name, _| {
+        !(name.starts_with(PREFIX) || name == INTERNAL) || kept.contains(&name.as_str())
+    });
+}
+
 /// Whether a name is published in place of addresses.
 pub(crate) fn has_hostname(annotations: &BTreeMap<String, String>) -> bool {
     Given(annotations).text("hostname").is_some()
@@ -342,18 +361,6 @@ pub(super) struct Given<'a>(&'a BTreeMap<String, String>);
 impl<'a> Given<'a> {
     pub(super) const fn of(annotations: &'a BTreeMap<String, String>) -> Self {
         Self(annotations)
-    }
-
-    /// Rejects unknown names: a misspelled annotation is never ignored.
-    fn check(&self) -> Result<(), Rejection> {
-        let mut ours = self.0.keys().filter(|name| name.starts_with(PREFIX));
-        let unknown = ours.find(|name| !ANNOTATIONS.iter().any(|known| known.name == **name));
-        match unknown {
-            None => Ok(()),
-            Some(name) => Err(Rejection::new(format!(
-                "annotation {name} is unknown; correct or remove it"
-            ))),
-        }
     }
 
     /// The value as written, empty or not.

@@ -38,6 +38,8 @@ pub(crate) struct Desired {
     pub(crate) member_subnet: Option<String>,
     /// Whether an existing floating IP must be removed.
     pub(crate) is_internal: bool,
+    /// Whether it is kept then.
+    pub(crate) keeps_floating_ip: bool,
     pub(crate) hostname: Option<String>,
     /// Whether members receive the PROXY protocol.
     pub(crate) is_proxied: bool,
@@ -85,6 +87,12 @@ pub(crate) fn of(
     identity: &Identity,
     facts: &Facts<'_>,
 ) -> Result<Desired, Rejection> {
+    let unknown = annotations::unknown(service.annotations());
+    if let Some(name) = unknown.first().filter(|_| facts.existing.is_none()) {
+        return Err(Rejection::new(format!(
+            "annotation {name} is unknown; correct or remove it"
+        )));
+    }
     let mut wishes = Wishes::of(service.annotations(), facts.conf)?;
     let spec = service.spec.clone().unwrap_or_default();
     check(&spec)?;
@@ -122,7 +130,7 @@ pub(crate) fn of(
     let families: Vec<Family> = [Some(first), second].into_iter().flatten().collect();
     let cidrs = allowed_cidrs(service, &spec, &families)?;
     let is_ovn = facts.conf.load_balancer.provider == "ovn";
-    let mut notices = Vec::new();
+    let mut notices: Vec<Notice> = unknown.iter().map(|name| unknown_notice(name)).collect();
     let manages_groups = facts.conf.load_balancer.manage_security_groups;
     // There the security group enforces them.
     if is_ovn && !manages_groups && !are_everyone(&cidrs) {
@@ -190,6 +198,7 @@ pub(crate) fn of(
         vip_subnet: filled(&vip_subnet),
         member_subnet: filled(&placement.member_subnet_id).filter(|_| !identity.is_second()),
         is_internal: wishes.internal,
+        keeps_floating_ip: annotations::keeps_floating_ip(service.annotations()),
         is_proxied: wishes.traffic.proxy.is_some(),
         hostname: wishes.hostname,
         keeps_weights: weights == Weighting::Kept,
@@ -201,7 +210,7 @@ pub(crate) fn of(
     };
     if manages_groups {
         let clients = is_ovn.then_some(cidrs.as_slice());
-        desired.group = Some(groups::wanted(&desired, clients, facts.view)?);
+        desired.group = Some(groups::wanted(&desired, clients, &nodes, facts.view)?);
     }
     Ok(desired)
 }
@@ -259,6 +268,14 @@ fn affinity_notice(spec: &ServiceSpec) -> Option<Notice> {
              have no effect there: clients stay with their nodes until those fail"
         ),
     })
+}
+
+/// The notice of an annotation of a Service that is served, which goes on without it.
+fn unknown_notice(name: &str) -> Notice {
+    Notice {
+        reason: "LoadBalancerAnnotationIgnored",
+        message: format!("annotation {name} is unknown and has no effect; correct or remove it"),
+    }
 }
 
 /// The notice of an availability zone that the driver does not have.

@@ -1,10 +1,11 @@
 //! The security group that lets the traffic of a load balancer reach the nodes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::Node;
 use api::k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
 use openstack::View;
 use openstack::loadbalancer::MemberCreate;
 use openstack::network::{Port, RuleCreate, SecurityGroup, SecurityGroupCreate, SecurityGroupRule};
@@ -12,7 +13,7 @@ use openstack::network::{Port, RuleCreate, SecurityGroup, SecurityGroupCreate, S
 use super::desired::Desired;
 use super::identity::Identity;
 use super::sharing::transport;
-use super::{Rejection, Work};
+use super::{Rejection, Work, members};
 use crate::context::Error;
 use crate::node::is_new;
 
@@ -53,8 +54,10 @@ pub(crate) struct Group {
 pub(crate) fn wanted(
     desired: &Desired,
     clients: Option<&[String]>,
+    nodes: &[&Node],
     view: &View,
 ) -> Result<Group, Rejection> {
+    let by_name: HashMap<String, &Node> = nodes.iter().map(|it| (it.name_any(), *it)).collect();
     let mut group = Group {
         rules: BTreeSet::new(),
         ports: BTreeSet::new(),
@@ -77,10 +80,9 @@ pub(crate) fn wanted(
                     prefix: prefix.clone(),
                 }));
             }
-            let ports = view
-                .ports
-                .iter()
-                .filter(|port| is_of(port, &member.address));
+            let node = by_name.get(&member.name);
+            let ports = node.map_or(&[][..], |node| members::ports(node, view));
+            let ports = ports.iter().filter(|port| is_of(port, &member.address));
             group.ports.extend(ports.map(|port| port.id.clone()));
         }
     }
@@ -100,7 +102,7 @@ fn subnet_of(member: &MemberCreate, desired: &Desired, view: &View) -> Result<St
     })
 }
 
-/// Whether a port is that of a server with this address, and has security groups at all.
+/// Whether a port of a server has this address, and security groups at all.
 fn is_of(port: &Port, address: &str) -> bool {
     port.device_owner.starts_with("compute:")
         && port.port_security_enabled != Some(false)
@@ -110,7 +112,7 @@ fn is_of(port: &Port, address: &str) -> bool {
             .any(|fixed| fixed.ip_address == address)
 }
 
-/// Whether a member on a Node of the last minute has an address that no port has: the list of ports may be a second old,
+/// Whether a member on a Node of the last minute has an address that no port of its server has: the list of ports may be a second old,
 /// and the server younger.
 pub(crate) fn awaits_port(
     desired: &Desired,
@@ -118,23 +120,15 @@ pub(crate) fn awaits_port(
     view: &View,
     now: Timestamp,
 ) -> bool {
-    let has = |node: &Node, address: &str| {
-        let status = node.status.as_ref();
-        let all = status.and_then(|status| status.addresses.as_ref());
-        all.into_iter().flatten().any(|it| it.address == address)
-    };
-    let is_new = |address: &str| {
-        let mut new = nodes.iter().filter(|node| is_new(node, now));
-        new.any(|node| has(node, address))
-    };
-    let is_known = |address: &str| {
-        let mut fixed = view.ports.iter().flat_map(|port| &port.fixed_ips);
-        fixed.any(|fixed| fixed.ip_address == address)
+    let is_new = nodes.iter().filter(|node| is_new(node, now));
+    let new: HashMap<String, &Arc<Node>> = is_new.map(|node| (node.name_any(), node)).collect();
+    let lacks_port = |member: &MemberCreate| {
+        let node = new.get(&member.name);
+        node.is_some_and(|node| members::subnet(node, &member.address, view).is_none())
     };
     let pools = desired.tree.listeners.iter();
     let pools = pools.filter_map(|listener| listener.default_pool.as_ref());
-    let mut addresses = pools.flat_map(|pool| &pool.members).map(|it| &it.address);
-    addresses.any(|address| is_new(address) && !is_known(address))
+    pools.flat_map(|pool| &pool.members).any(lacks_port)
 }
 
 fn find<'a>(identity: &Identity, view: &'a View) -> Option<&'a SecurityGroup> {

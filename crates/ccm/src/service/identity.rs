@@ -137,7 +137,8 @@ impl Identity {
             || name == self.group_name() && description == cut(self.go_group_description())
     }
 
-    fn shared_tag(&self) -> String {
+    /// The mark of a load balancer that serves this Service as a guest.
+    pub(crate) fn shared_tag(&self) -> String {
         format!("{SHARED_TAG}{}", self.service_uid)
     }
 

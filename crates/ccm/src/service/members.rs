@@ -1,9 +1,14 @@
 //! The nodes that receive the traffic of a load balancer.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
+use openstack::View;
+use openstack::network::Port;
+
+use crate::node::ProviderId;
 
 const EXCLUDE: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 const AUTOSCALER: &str = "ToBeDeletedByClusterAutoscaler";
@@ -14,6 +19,9 @@ pub(crate) fn aspects(node: &Node) -> u64 {
     let mut hasher = DefaultHasher::new();
     node.labels().hash(&mut hasher);
     is_leaving(node).hash(&mut hasher);
+    let id = node.spec.as_ref();
+    id.and_then(|spec| spec.provider_id.as_ref())
+        .hash(&mut hasher);
     for ip6 in [false, true] {
         address(node, ip6).hash(&mut hasher);
     }
@@ -59,4 +67,20 @@ pub(crate) fn address(node: &Node, ip6: bool) -> Option<&str> {
         found.map(|found| found.address.as_str())
     };
     of("InternalIP").or_else(|| of("ExternalIP"))
+}
+
+/// The ports of the server that a Node names in its providerID. Those of others may have the same addresses.
+pub(crate) fn ports<'a>(node: &Node, view: &'a View) -> &'a [Arc<Port>] {
+    let id = node.spec.as_ref();
+    let id = id.and_then(|spec| spec.provider_id.as_deref());
+    let id = id.and_then(|id| ProviderId::parse(id).ok());
+    id.map_or(&[], |id| view.ports.of_parent(&id.server))
+}
+
+/// The subnet of an address of a Node.
+pub(crate) fn subnet<'a>(node: &Node, address: &str, view: &'a View) -> Option<&'a str> {
+    let ports = ports(node, view).iter();
+    let mut fixed = ports.flat_map(|port| &port.fixed_ips);
+    let found = fixed.find(|fixed| fixed.ip_address == address);
+    found.map(|fixed| fixed.subnet_id.as_str())
 }

@@ -55,6 +55,7 @@ impl Model {
         };
         let ports = (1..=3).map(|index| Port {
             id: format!("port-{index}"),
+            device_id: format!("server-{index}"),
             fixed_ips: vec![FixedIp {
                 subnet_id: "subnet".to_owned(),
                 ip_address: format!("10.0.0.{index}"),
@@ -215,7 +216,9 @@ impl Model {
                     id: id.clone(),
                     floating_ip_address: "203.0.113.1".to_owned(),
                     port_id: Some(port),
-                    description: "Floating IP for Kubernetes external service x".to_owned(),
+                    description:
+                        "Floating IP for Kubernetes external service x (ferrostack-service=web)"
+                            .to_owned(),
                     ..FloatingIp::default()
                 };
                 self.floating_ips.insert(id, floating);
@@ -462,6 +465,7 @@ fn strings(headers: BTreeMap<String, String>) -> serde_json::Map<String, Value> 
 fn node(index: usize) -> Arc<Node> {
     let node = json!({
         "metadata": {"name": format!("node-{index}")},
+        "spec": {"providerID": format!("openstack:///server-{index}")},
         "status": {"addresses": [{"type": "InternalIP", "address": format!("10.0.0.{index}")}]},
     });
     Arc::new(serde_json::from_value(node).unwrap())
@@ -643,7 +647,10 @@ impl Model {
                 m.kind, m.delay, m.timeout, m.max_retries, m.max_retries_down
             )
         }));
-        all.push(format!("{} floating IPs", self.floating_ips.len()));
+        // One that is kept without a port is no part of the load balancer.
+        let mut floating = self.floating_ips.values();
+        let is_attached = floating.any(|ip| ip.port_id.is_some());
+        all.push(format!("floating IP: {is_attached}"));
         all.sort();
         all
     }

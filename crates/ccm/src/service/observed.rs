@@ -58,8 +58,9 @@ pub(crate) struct Branch {
     pub(crate) monitor: Option<Arc<Monitor>>,
 }
 
-/// The load balancer of a Service: the one with the uids of cluster and Service in its tags, one of the Go manager, by
-/// the id in the annotation together with its name and tag, or another one in the annotation, which is shared.
+/// The load balancer of a Service: the one with the uids of cluster and Service in its tags, one with the uid of the
+/// Service as its guest, one of the Go manager, by the id in the annotation together with its name and tag, or another one
+/// in the annotation, which is shared.
 ///
 /// # Errors
 /// The id in the annotation is that of a load balancer of another cluster, or of another one than the Service has.
@@ -68,38 +69,46 @@ pub(crate) fn find(
     identity: &Identity,
     view: &View,
 ) -> Result<Option<Observed>, Rejection> {
-    let found = |balancer, role| Ok(Some(with_parts(service, identity, balancer, role, view)));
-    let tagged = view.load_balancers.tagged(&identity.service_tag());
-    let mut candidates = tagged
-        .iter()
-        .filter(|balancer| identity.owns(&balancer.tags));
+    match of_service(service, identity, view)? {
+        (found, None) => Ok(found),
+        (_, Some(rejection)) => Err(rejection),
+    }
+}
+
+/// The same, together with the rejection of an annotation with another id than that of the load balancer that the Service
+/// has.
+///
+/// # Errors
+/// The id in the annotation is that of a load balancer of another cluster.
+pub(crate) fn of_service(
+    service: &Service,
+    identity: &Identity,
+    view: &View,
+) -> Result<(Option<Observed>, Option<Rejection>), Rejection> {
+    let found = |balancer, role| Some(with_parts(service, identity, balancer, role, view));
     // The annotation is out of date if no load balancer has this id.
     let recorded = service
         .annotations()
         .get(annotations::ID)
         .and_then(|id| view.load_balancers.get(id));
-    // Of two, the one in the annotation; there are two only if a user copied the tags.
-    let same = |lb: &&Arc<LoadBalancer>| recorded.is_some_and(|recorded| recorded.id == lb.id);
-    if let Some(balancer) = candidates.clone().find(same).or_else(|| candidates.next()) {
-        return match recorded.filter(|recorded| recorded.id != balancer.id) {
-            None => found(balancer, Role::Owner),
-            Some(other) => Err(Rejection::new(format!(
+    if let Some((balancer, role)) = tagged(identity, recorded, view) {
+        let other = recorded.filter(|recorded| recorded.id != balancer.id);
+        let rejection = other.map(|other| {
+            Rejection::new(format!(
                 "annotation {}: `{}`: the Service has load balancer {} already, and keeps it: write this id back, or \
                  delete the Service and create it again",
                 annotations::ID,
                 other.id,
                 balancer.id
-            ))),
-        };
+            ))
+        });
+        return Ok((found(balancer, role), rejection));
     }
     let Some(balancer) = recorded else {
-        return Ok(None);
+        return Ok((None, None));
     };
     if identity.is_legacy(&balancer.name, &balancer.tags) {
-        return found(balancer, Role::Owner);
-    }
-    if identity.is_guest(&balancer.tags) {
-        return found(balancer, Role::Guest);
+        return Ok((found(balancer, Role::Owner), None));
     }
     if identity.is_foreign(&balancer.name, &balancer.tags) {
         return Err(Rejection::new(format!(
@@ -110,7 +119,29 @@ pub(crate) fn find(
             balancer.name
         )));
     }
-    found(balancer, Role::Applicant)
+    Ok((found(balancer, Role::Applicant), None))
+}
+
+/// The load balancer with the tags of a Service: one that was created for it, or else one that serves it as a guest. Of
+/// several, the one in the annotation.
+fn tagged<'a>(
+    identity: &Identity,
+    recorded: Option<&Arc<LoadBalancer>>,
+    view: &'a View,
+) -> Option<(&'a Arc<LoadBalancer>, Role)> {
+    let chosen = |tag: &str, is_ours: &dyn Fn(&LoadBalancer) -> bool| {
+        let all = view.load_balancers.tagged(tag);
+        let mut all = all.iter().filter(|balancer| is_ours(balancer));
+        let same = |lb: &&Arc<LoadBalancer>| recorded.is_some_and(|recorded| recorded.id == lb.id);
+        let id = all.clone().find(same).or_else(|| all.next())?.id.clone();
+        view.load_balancers.get(&id)
+    };
+    let owned = chosen(&identity.service_tag(), &|lb| identity.owns(&lb.tags));
+    if let Some(balancer) = owned {
+        return Some((balancer, Role::Owner));
+    }
+    let guest = chosen(&identity.shared_tag(), &|lb| identity.is_guest(&lb.tags));
+    guest.map(|balancer| (balancer, Role::Guest))
 }
 
 fn with_parts(

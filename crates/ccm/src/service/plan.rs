@@ -195,10 +195,14 @@ fn floating_ip(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
         }),
         (None, Some(known)) if desired.is_internal => {
             let id = known.id.clone();
-            steps.push(match Identity::is_managed_floating_ip(&known.description) {
-                true => Step::DeleteFloatingIp(id),
-                false => Step::DetachFloatingIp(id),
-            });
+            steps.push(
+                match Identity::is_managed_floating_ip(&known.description)
+                    && !desired.keeps_floating_ip
+                {
+                    true => Step::DeleteFloatingIp(id),
+                    false => Step::DetachFloatingIp(id),
+                },
+            );
         }
         _ => {}
     }
@@ -242,7 +246,27 @@ fn change(wanted: &ListenerCreate, branch: &Branch, desired: &Desired, steps: &m
             change,
         });
     }
-    let members = with_weights(&wanted.members, &branch.members, desired.keeps_weights);
+    members(wanted, branch, desired.keeps_weights, desired, steps);
+    monitor(
+        &pool.id,
+        wanted.healthmonitor.as_ref(),
+        branch.monitor.as_deref(),
+        steps,
+    );
+}
+
+/// The steps for the members of a pool.
+fn members(
+    wanted: &PoolCreate,
+    branch: &Branch,
+    keeps_weights: bool,
+    desired: &Desired,
+    steps: &mut Vec<Step>,
+) {
+    let Some(pool) = &branch.pool else {
+        return;
+    };
+    let members = with_weights(&wanted.members, &branch.members, keeps_weights);
     if desired.keeps_members(wanted) {
         // The endpoints are not known yet.
     } else if desired.is_serial {
@@ -254,12 +278,33 @@ fn change(wanted: &ListenerCreate, branch: &Branch, desired: &Desired, steps: &m
             members,
         });
     }
-    monitor(
-        &pool.id,
-        wanted.healthmonitor.as_ref(),
-        branch.monitor.as_deref(),
-        steps,
-    );
+}
+
+/// The steps that keep a load balancer serving while a Service asks for something that is rejected: members follow the
+/// nodes, and everything else stays as it is.
+pub(crate) fn upkeep(desired: &Desired, observed: &Observed) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for listener in &desired.tree.listeners {
+        let mut branches = observed.listeners.iter();
+        let same = |((protocol, port), _): &(&(String, u16), &Branch)| {
+            *port == listener.protocol_port && transport(protocol) == transport(&listener.protocol)
+        };
+        if let Some((_, branch)) = branches.find(same)
+            && let Some(wanted) = &listener.default_pool
+        {
+            members(wanted, branch, true, desired, &mut steps);
+        }
+    }
+    steps
+}
+
+/// The steps that delete our listeners for ports that the Service has no longer.
+pub(crate) fn leftovers(desired: &Desired, observed: &Observed) -> Vec<Step> {
+    let surplus = observed.listeners.iter();
+    let surplus = surplus.filter(|(key, _)| wanted(desired, key).is_none());
+    surplus
+        .map(|(_, branch)| Step::DeleteListener(branch.listener.id.clone()))
+        .collect()
 }
 
 fn pool_difference(wanted: &PoolCreate, pool: &Pool) -> PoolUpdate {

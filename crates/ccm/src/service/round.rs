@@ -12,7 +12,7 @@ use super::drift::Settled;
 use super::observed::{self, Observed, Role};
 use super::second::Second;
 use super::vip::Family;
-use super::{Notice, Rejection, Work, groups, immutable, plan, sharing, teardown};
+use super::{Notice, Rejection, Work, annotations, groups, immutable, plan, sharing, teardown};
 
 /// The desired and the observed load balancer, and the steps between them.
 pub(super) struct Round {
@@ -23,6 +23,8 @@ pub(super) struct Round {
     has_group: bool,
     /// Whether the list of ports is older than the server of a member, so that its port has no security group yet.
     pub(super) awaits_port: bool,
+    /// Why the Service is rejected, while its load balancer is only kept serving.
+    pub(super) held: Option<Rejection>,
 }
 
 impl Round {
@@ -31,7 +33,7 @@ impl Round {
     }
 
     fn is_settled(&self) -> bool {
-        let is_known = self.has_group && !self.awaits_port;
+        let is_known = self.has_group && !self.awaits_port && self.held.is_none();
         self.steps.is_empty() && is_known && self.observed.is_some() && self.is_ready()
     }
 
@@ -81,6 +83,18 @@ impl Rounds {
         }
     }
 
+    /// Why a Service is rejected whose load balancers are only kept serving.
+    pub(super) fn held(&self) -> Option<Rejection> {
+        let rejection = self.all().find_map(|round| round.held.as_ref())?;
+        Some(Rejection {
+            reason: rejection.reason,
+            message: format!(
+                "{}; until then members follow the nodes, and everything else stays as it is",
+                rejection.message
+            ),
+        })
+    }
+
     /// What has no effect. The second load balancer repeats what the first one says.
     pub(super) fn notices(&self) -> Vec<Notice> {
         let mut all: Vec<Notice> = Vec::new();
@@ -105,6 +119,7 @@ pub(super) fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<
         Some((family, reason)) => beside(work, &mut first, *family, reason, nodes, view)?,
     };
     let wanted = apart.map(|(family, _)| family);
+    let is_held = first.held.is_some();
     let others = Family::ALL
         .into_iter()
         .filter(|family| Some(*family) != wanted);
@@ -112,6 +127,8 @@ pub(super) fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<
         first,
         second,
         surplus: others
+            // What is rejected does not say which families are wanted.
+            .filter(|_| !is_held)
             .filter(|family| teardown::is_left(work, &work.identity.of_second(*family), view))
             .map(|family| Second::of(work.service, work.identity, family))
             .collect(),
@@ -155,7 +172,7 @@ fn beside(
 
 /// Compares one load balancer with the observed one.
 fn of(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Rejection> {
-    let observed = observed::find(work.service, work.identity, view)?;
+    let (observed, other) = observed::of_service(work.service, work.identity, view)?;
     let facts = Facts {
         nodes,
         view,
@@ -167,14 +184,35 @@ fn of(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reject
         octavia: work.octavia,
         weights: work.weights,
     };
-    let mut desired = desired::of(work.service, work.identity, &facts)?;
-    if let Some(observed) = &observed {
-        let changed = immutable::notices(work.service, &desired, observed);
-        desired.notices.extend(changed);
-        let most = work.settings.conf.load_balancer.max_shared;
-        sharing::check(&desired, observed, work.identity, most)?;
-    }
-    let steps = plan::steps(&desired, observed.as_ref());
+    let (mut desired, mut held) = match desired::of(work.service, work.identity, &facts) {
+        Ok(desired) => (desired, other),
+        Err(rejection) => {
+            let serves = observed.as_ref().filter(|it| it.role != Role::Applicant);
+            let desired = serves.and_then(|_| without_wishes(work, &facts));
+            let desired = desired.ok_or_else(|| rejection.clone())?;
+            (desired, Some(rejection))
+        }
+    };
+    let steps = match &observed {
+        Some(observed) if held.is_some() => plan::upkeep(&desired, observed),
+        Some(observed) => {
+            let changed = immutable::notices(work.service, &desired, observed);
+            desired.notices.extend(changed);
+            let most = work.settings.conf.load_balancer.max_shared;
+            match sharing::check(&desired, observed, work.identity, most) {
+                Ok(()) => plan::steps(&desired, Some(observed)),
+                Err(rejection) if observed.role == Role::Guest => {
+                    held = Some(rejection);
+                    // Another guest may wait for a port that this one leaves.
+                    let mut steps = plan::upkeep(&desired, observed);
+                    steps.extend(plan::leftovers(&desired, observed));
+                    steps
+                }
+                Err(rejection) => return Err(rejection),
+            }
+        }
+        None => plan::steps(&desired, None),
+    };
     let has_group = groups::is_settled(work.identity, desired.group.as_ref(), view);
     Ok(Round {
         awaits_port: desired.group.is_some()
@@ -183,11 +221,25 @@ fn of(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reject
         desired,
         observed,
         steps,
+        held,
+    })
+}
+
+/// What a Service asks for without the annotations that say how it is served: enough to know its members.
+fn without_wishes(work: &Work<'_>, facts: &Facts<'_>) -> Option<Desired> {
+    let attempts = [annotations::OF_MEMBERS, &annotations::OF_MEMBERS[..1]];
+    attempts.into_iter().find_map(|kept| {
+        let mut service = work.service.clone();
+        annotations::keep_only(service.annotations_mut(), kept);
+        if let Some(spec) = &mut service.spec {
+            spec.load_balancer_ip = None;
+        }
+        desired::of(&service, work.identity, facts).ok()
     })
 }
 
 /// Whether the annotation names a load balancer that is not in the view.
 pub(super) fn names_unknown(work: &Work<'_>, view: &View) -> bool {
-    let named = work.service.annotations().get(super::annotations::ID);
+    let named = work.service.annotations().get(annotations::ID);
     named.is_some_and(|id| !id.is_empty() && view.load_balancers.get(id).is_none())
 }

@@ -173,26 +173,20 @@ fn fresh(wishes: &Wishes, family: Family, nodes: &[&Node], view: &View) -> Resul
     })
 }
 
-/// The subnet of the port with the address of the first node.
+/// The subnet of the first node whose server has a port with its address.
 fn subnet_of_nodes(nodes: &[&Node], family: Family, view: &View) -> Result<String, Rejection> {
+    if let Some(subnet) = subnets_of_nodes(family, nodes, view).next() {
+        return Ok(subnet.to_owned());
+    }
     let (node, address) = match nodes.first() {
         Some(node) => (node.name_any(), members::address(node, family.is_6())),
         None => (String::new(), None),
     };
     let address = address.unwrap_or_default();
-    let subnet = subnet_with(address, view).map(str::to_owned);
-    subnet.ok_or_else(|| {
-        Rejection::new(format!(
-            "no port of this project has the address {address} of node {node}: set subnet-id in [LoadBalancer] of \
-             cloud.conf"
-        ))
-    })
-}
-
-fn subnet_with<'a>(address: &str, view: &'a View) -> Option<&'a str> {
-    let mut fixed = view.ports.iter().flat_map(|port| &port.fixed_ips);
-    let found = fixed.find(|fixed| fixed.ip_address == address);
-    found.map(|fixed| fixed.subnet_id.as_str())
+    Err(Rejection::new(format!(
+        "no server that a node names in spec.providerID has a port with its address, such as {address} of node {node}: set \
+         subnet-id in [LoadBalancer] of cloud.conf, or wait until the nodes are initialised"
+    )))
 }
 
 /// The port of the annotation `port-id`.
@@ -304,10 +298,10 @@ fn subnets_of_nodes<'a>(
     nodes: &'a [&Node],
     view: &'a View,
 ) -> impl Iterator<Item = &'a str> {
-    let addresses = nodes
-        .iter()
-        .filter_map(move |node| members::address(node, family.is_6()));
-    addresses.filter_map(|address| subnet_with(address, view))
+    nodes.iter().filter_map(move |node| {
+        let address = members::address(node, family.is_6())?;
+        members::subnet(node, address, view)
+    })
 }
 
 /// The subnet of a family in a network: that of the nodes there, or the first one.

@@ -176,3 +176,56 @@ async fn services_that_change_while_something_is_pending_end_as_they_were_last_a
     world.delete_service("web").await;
     assert_eq!(world.cloud.resources(), before);
 }
+
+#[tokio::test]
+async fn members_of_a_served_service_follow_the_nodes_whatever_its_annotations_become() {
+    for (name, value, reason) in [
+        (
+            "load-balancer-tags",
+            "team-a",
+            "LoadBalancerAnnotationIgnored",
+        ),
+        ("class", "removed", "SyncLoadBalancerFailed"),
+        ("proxy-protocol", "v3", "SyncLoadBalancerFailed"),
+        ("member-subnet-id", NOWHERE, "SyncLoadBalancerFailed"),
+    ] {
+        let world = world(&["worker-1"]).await;
+        world.service("web", &[("TCP", 80)], json!({})).await;
+        let address = ip(&world.published("web").await);
+        world
+            .cluster
+            .merge::<Service>("web", annotated(name, value))
+            .await;
+        let annotation = format!("loadbalancer.openstack.org/{name}");
+        world.event_with("web", reason, &annotation).await;
+        world.worker("worker-2").await;
+        world.members_are(&["worker-1", "worker-2"]).await;
+        world.exclude("worker-1").await;
+        world.members_are(&["worker-2"]).await;
+        assert_eq!(ip(&world.published("web").await), address);
+        let pools = world.octavia("pools").await;
+        assert_eq!(pools[0]["protocol"], "TCP");
+        world.delete_service("web").await;
+        assert!(world.octavia("loadbalancers").await.is_empty());
+        assert!(world.floating_ips().await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_floating_ip_that_is_kept_stays_when_the_service_becomes_internal() {
+    let world = world(&["worker-1"]).await;
+    world
+        .service("web", &[("TCP", 80)], annotated("keep-floatingip", "true"))
+        .await;
+    world.published("web").await;
+    let known = world.floating_ips().await[0]["id"].clone();
+    let internal = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+    let change = json!({"metadata": {"annotations": {internal: "true"}}});
+    world.cluster.merge::<Service>("web", change).await;
+    eventually("the address to be taken off", || async {
+        let all = world.floating_ips().await;
+        let is_free = all.len() == 1 && all[0]["id"] == known && all[0]["port_id"].is_null();
+        is_free.then_some(()).ok_or_else(|| format!("{all:?}"))
+    })
+    .await;
+}

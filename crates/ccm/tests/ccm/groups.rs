@@ -139,3 +139,62 @@ async fn a_group_is_deleted_when_cloud_conf_no_longer_asks_for_it() {
     })
     .await;
 }
+
+/// Networks with the range of the nodes' network, and ports there with all addresses that a node has: one of a VM of
+/// somebody else, and others that nothing uses. Returns the id of the VM's port.
+async fn strangers(world: &World, address: &str) -> String {
+    let mut used = String::new();
+    for index in 0..4 {
+        let network = json!({"network": {"name": format!("other-{index}")}});
+        let network = world
+            .request("POST", "/network/v2.0/networks", network)
+            .await;
+        let network = network["network"]["id"].as_str().unwrap().to_owned();
+        let subnet =
+            json!({"subnet": {"network_id": network, "cidr": "10.0.0.0/16", "ip_version": 4}});
+        world.request("POST", "/network/v2.0/subnets", subnet).await;
+        let port = json!({"port": {"network_id": network, "fixed_ips": [{"ip_address": address}]}});
+        let port = world.request("POST", "/network/v2.0/ports", port).await;
+        let port = port["port"]["id"].as_str().unwrap().to_owned();
+        if index == 0 {
+            let fields = json!({"networks": [{"port": port}]});
+            world.server_with("stranger", fields).await;
+            used = port;
+        }
+    }
+    used
+}
+
+#[tokio::test]
+async fn of_two_clusters_of_one_range_each_has_its_own_subnet_members_and_ports() {
+    let world = world(&["worker-1"]).await;
+    let node = world.nodes().get("worker-1").await.unwrap();
+    let address = crate::world::addresses(&node)[0].replace("InternalIP ", "");
+    let stranger = strangers(&world, &address).await;
+    let path = format!("/network/v2.0/ports/{stranger}");
+    let before = world.request("GET", &path, Value::Null).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    world.changeable().await;
+    let balancers = world.octavia("loadbalancers").await;
+    assert_eq!(balancers[0]["vip_subnet_id"], world.subnet.as_str());
+    let members = world.all_members().await;
+    assert_eq!(members.len(), 1);
+    assert_eq!(members[0]["subnet_id"], world.subnet.as_str());
+    // The load balancer reaches the worker, and no other server.
+    let servers = world
+        .request("GET", "/compute/v2.1/servers?name=worker-1", Value::Null)
+        .await;
+    let mut seen = world.cloud.world();
+    let seen = seen.wait_for(|seen| !seen.listeners.is_empty()).await;
+    let reached = seen.unwrap().listeners[0].members[0].server.clone();
+    assert_eq!(reached.as_deref(), servers["servers"][0]["id"].as_str());
+    let group = groups(&world).await.remove(0);
+    assert_eq!(ports_with(&world, &group).await, 1);
+    let after = world.request("GET", &path, Value::Null).await;
+    assert_eq!(
+        before["port"]["security_groups"],
+        after["port"]["security_groups"]
+    );
+    world.delete_service("web").await;
+}

@@ -169,3 +169,79 @@ async fn a_service_that_has_a_load_balancer_keeps_it_when_another_is_named() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_guest_that_loses_its_annotation_stays_where_it_is_and_nothing_is_left_of_both() {
+    let world = world(&["worker-1"]).await;
+    let before = world.cloud.resources();
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    let id = world.published("web").await.annotations()[ID].clone();
+    guest(&world, "api", 8080, &id).await;
+    let address = ip(&world.published("api").await);
+    let change = json!({"metadata": {"annotations": {ID: Value::Null}}});
+    world.cluster.merge::<Service>("api", change).await;
+    crate::world::eventually("the id of the load balancer", || async {
+        let service = world.published("api").await;
+        let recorded = service.annotations().get(ID).cloned();
+        (recorded.as_ref() == Some(&id))
+            .then_some(())
+            .ok_or(format!("{recorded:?}"))
+    })
+    .await;
+    assert_eq!(ip(&world.published("api").await), address);
+    assert_eq!(world.octavia("loadbalancers").await.len(), 1);
+    world.delete_service("api").await;
+    world.delete_service("web").await;
+    assert_eq!(world.cloud.resources(), before);
+}
+
+#[tokio::test]
+async fn a_guest_with_another_id_says_so_and_leaves_nothing_when_it_goes() {
+    let world = world(&["worker-1"]).await;
+    let before = world.cloud.resources();
+    for name in ["web", "other"] {
+        world.service(name, &[("TCP", 80)], json!({})).await;
+    }
+    let id = world.published("web").await.annotations()[ID].clone();
+    let other = world.published("other").await.annotations()[ID].clone();
+    guest(&world, "api", 8080, &id).await;
+    world.published("api").await;
+    let change = json!({"metadata": {"annotations": {ID: other}}});
+    world.cluster.merge::<Service>("api", change).await;
+    let note = world.event("api", "SyncLoadBalancerFailed").await;
+    assert!(
+        note.contains(&format!("has load balancer {id} already")),
+        "{note}"
+    );
+    for name in ["api", "web", "other"] {
+        world.delete_service(name).await;
+    }
+    assert_eq!(world.cloud.resources(), before);
+}
+
+#[tokio::test]
+async fn two_guests_that_swap_their_ports_are_served_at_them() {
+    let conf = "[LoadBalancer]\nmax-shared-lb = 3\n";
+    let world = World::serving(conf, &["worker-1"]).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    let id = world.published("web").await.annotations()[ID].clone();
+    for (name, port) in [("a", 8080), ("b", 9090)] {
+        guest(&world, name, port, &id).await;
+        world.published(name).await;
+    }
+    for (name, port) in [("a", 9090), ("b", 8080)] {
+        let change = json!({"spec": {"ports": ports_of(&[("TCP", port)])}});
+        world.cluster.merge::<Service>(name, change).await;
+    }
+    let at = |list: &[Value], service: &str, port: u16| {
+        let named = format!("_{service}");
+        list.iter().any(|listener| {
+            listener["name"].as_str().unwrap().ends_with(&named)
+                && listener["protocol_port"] == port
+        })
+    };
+    octavia_where(&world, "listeners", |list| {
+        list.len() == 3 && at(list, "a", 9090) && at(list, "b", 8080)
+    })
+    .await;
+}

@@ -14,7 +14,8 @@ fn at(seconds: i64) -> Timestamp {
 /// A Node that was registered at second 0.
 fn node(address: &str) -> Arc<Node> {
     let node = json!({
-        "metadata": {"name": "worker-1", "creationTimestamp": at(0).to_string()},
+        "metadata": {"name": format!("worker-{address}"), "creationTimestamp": at(0).to_string()},
+        "spec": {"providerID": format!("openstack:///server-{address}")},
         "status": {"addresses": [
             {"type": "Hostname", "address": "worker-1"}, {"type": "InternalIP", "address": address},
         ]},
@@ -24,6 +25,7 @@ fn node(address: &str) -> Arc<Node> {
 
 fn member(address: &str) -> MemberCreate {
     MemberCreate {
+        name: format!("worker-{address}"),
         address: address.to_owned(),
         ..MemberCreate::default()
     }
@@ -50,6 +52,7 @@ fn desired(members: &[&[&str]]) -> Desired {
         vip_subnet: None,
         member_subnet: None,
         is_internal: false,
+        keeps_floating_ip: false,
         hostname: None,
         is_proxied: false,
         keeps_weights: false,
@@ -65,6 +68,7 @@ fn desired(members: &[&[&str]]) -> Desired {
 fn view(addresses: &[&str]) -> View {
     let port = |address: &&str| Port {
         id: format!("port-{address}"),
+        device_id: format!("server-{address}"),
         fixed_ips: vec![FixedIp {
             ip_address: (*address).to_owned(),
             ..FixedIp::default()
@@ -101,6 +105,35 @@ fn the_port_of_a_member_is_awaited_while_its_node_is_new_and_no_port_has_its_add
             "{members:?} {ports:?} {node_has} {second}"
         );
     }
+}
+
+#[test]
+fn the_group_is_for_the_ports_of_the_servers_that_the_nodes_name() {
+    let port = |id: &str, server: &str| Port {
+        id: id.to_owned(),
+        device_id: server.to_owned(),
+        device_owner: "compute:nova".to_owned(),
+        fixed_ips: vec![FixedIp {
+            ip_address: ADDRESS.to_owned(),
+            ..FixedIp::default()
+        }],
+        ..Port::default()
+    };
+    let ours = format!("server-{ADDRESS}");
+    let view = View {
+        ports: Arc::new(Table::of([
+            port("a", "stranger"),
+            port("b", &ours),
+            port("c", ""),
+        ])),
+        ..View::default()
+    };
+    let node = node(ADDRESS);
+    let clients = ["0.0.0.0/0".to_owned()];
+    let group = wanted(&desired(&[&[ADDRESS]]), Some(&clients), &[&node], &view).unwrap();
+    assert_eq!(group.ports, BTreeSet::from(["b".to_owned()]));
+    let group = wanted(&desired(&[&[ADDRESS]]), Some(&clients), &[], &view).unwrap();
+    assert!(group.ports.is_empty());
 }
 
 #[test]
