@@ -1,18 +1,38 @@
 //! API servers behind TLS, as real ones, and their certificates.
 
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use api::kube::client::{ClientBuilder, ConfigExt as _};
 use api::kube::{Client, Config};
 use apiserver::{ApiServer, Options, UserInfo, server_config};
+use futures::FutureExt as _;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use rustls_pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject as _;
-use tokio::net::TcpListener;
+use rustls_pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_util::sync::CancellationToken;
+use tower::{BoxError, ServiceBuilder, service_fn};
 
 use crate::world::NS;
 
+/// The name of the API servers, and their version.
+const HOST: &str = "127.0.0.1";
+const VERSION: &str = "v1.34.1";
+
 /// Serves until `stop`. The client has all permissions.
+///
+/// Its connections are pipes of this process, with TLS: a runtime whose time is paused regards a task that waits for a
+/// socket as idle, and advances to the timeout of the answer that the kernel is about to deliver.
 pub(crate) async fn serve(options: Options, stop: CancellationToken) -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let admin = UserInfo {
@@ -26,17 +46,66 @@ pub(crate) async fn serve(options: Options, stop: CancellationToken) -> Client {
     };
     let server = ApiServer::open(options).await.unwrap();
     let (ca, key) = authority();
-    let (certificate, key) = certificate(&ca, &key, "127.0.0.1");
-    let tls = server_config(&certificate, &key, None).unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("https://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { server.serve(listener, tls, stop).await });
-    let mut config = Config::new(url.parse().unwrap());
+    let (certificate, key) = certificate(&ca, &key, HOST);
+    let serving = server_config(&certificate, &key, None).unwrap();
+    let mut roots = RootCertStore::empty();
     let ca = CertificateDer::from_pem_slice(ca.as_bytes()).unwrap();
-    config.root_cert = Some(vec![ca.to_vec()]);
+    roots.add(ca).unwrap();
+    let trusting = ClientConfig::builder().with_root_certificates(roots);
+    let connector = TlsConnector::from(Arc::new(trusting.with_no_client_auth()));
+    let wire = service_fn(move |_: http::Uri| {
+        let (here, there) = tokio::io::duplex(1 << 16);
+        let (server, tls) = (server.clone(), Arc::clone(&serving));
+        let served = async move { server.serve_stream(there, tls, VERSION.into()).await };
+        tokio::spawn(stop.clone().run_until_cancelled_owned(served));
+        let opening = connector.connect(ServerName::try_from(HOST).unwrap(), here);
+        async { opening.await.map(|stream| TokioIo::new(Pipe(stream))) }.boxed()
+    });
+    let mut config = Config::new(format!("http://{HOST}").parse().unwrap());
     config.auth_info.token = Some("admin".to_owned().into());
-    config.default_namespace = NS.to_owned();
-    Client::try_from(config).unwrap()
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer().unwrap())
+        .map_err(BoxError::from)
+        .service(legacy::Client::builder(TokioExecutor::new()).build(wire));
+    ClientBuilder::new(service, NS).build()
+}
+
+/// One end of a connection.
+struct Pipe(TlsStream<DuplexStream>);
+
+impl Connection for Pipe {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}
+
+impl AsyncRead for Pipe {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Pipe {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
 }
 
 /// A CA certificate and its key, in PEM.
