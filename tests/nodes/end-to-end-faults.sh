@@ -43,6 +43,61 @@ tell() {
 	management get openstackmachines "$@" -o json | jq -r --arg what "$what" '(.items // [.])[].status.conditions[]? | select(.type == "Ready") | "\($what): \(.reason): \(.message)"'
 }
 
+# machine_that_never_joins: a template of control plane machines that is wrong, and is corrected.
+machine_that_never_joins() {
+	if ((control_plane < 3)); then image_with_a_typo; else dead_member_beside_it; fi
+}
+
+# image_with_a_typo: no machine can be made of it. The machine that waits for it is no member of etcd, and holds nothing up.
+image_with_a_typo() {
+	local waiting
+	another_image corrected >"$run/step" 2>&1 || { cat "$run/step" >&2; die "there is no further image"; }
+	control_plane_of typo corrected-typo >"$run/step" 2>&1 || { cat "$run/step" >&2; die "the wrong template is refused"; }
+	step "a machine waits for its image" 60 machine_says real-control-plane- 'corrected-typo'
+	waiting=$(management get openstackmachines -o json | jq -r '.items[] | select(.spec.image.filter.name == "corrected-typo") | .metadata.name')
+	control_plane_of corrected corrected >"$run/step" 2>&1 || { cat "$run/step" >&2; die "the template cannot be corrected"; }
+	step "it goes once the template is corrected" 60 machine_is_gone "$waiting"
+	step "the control plane has the corrected template" 400 scaled "$control_plane"
+}
+
+# dead_member_beside_it: a machine that never joins, and a member that dies meanwhile: etcd takes no new member until the
+# dead one is removed, and nothing is in the way of that.
+dead_member_beside_it() {
+	local before victim waiting commands=.spec.kubeadmConfigSpec.preKubeadmCommands
+	before=$(management get kubeadmcontrolplane real-control-plane -o json | jq -c "$commands // []")
+	victim=$(machine_with cluster.x-k8s.io/control-plane)
+	pre_kubeadm_commands '["rm /usr/bin/kubeadm"]'
+	step "a machine cannot join" 180 machine_says real-control-plane- 'kubeadm: not found'
+	waiting=$(management get openstackmachines -o json |
+		jq -r '.items[] | select(any(.status.conditions[]?; .message | contains("kubeadm: not found"))) | .metadata.name')
+	kill_machine "$victim"
+	step "a member dies: its server is SHUTOFF" 60 says "$victim" 'is SHUTOFF'
+	pre_kubeadm_commands "$(jq -c '. + ["true"]' <<<"$before")"
+	step "the machine that cannot join goes" 300 machine_is_gone "$waiting"
+	step "the dead one goes" 600 machine_is_gone "$victim"
+	step "the control plane has the corrected template" 900 scaled "$control_plane"
+}
+
+# pre_kubeadm_commands LIST: of the control plane.
+pre_kubeadm_commands() {
+	management patch kubeadmcontrolplane real-control-plane --type=merge -p "{\"spec\": {\"kubeadmConfigSpec\": {\"preKubeadmCommands\": $1}}}" >/dev/null
+}
+
+# control_plane_of NAME IMAGE: the control plane's template is another one, with this image.
+control_plane_of() {
+	local template
+	template=$(management get kubeadmcontrolplane real-control-plane -o 'jsonpath={.spec.machineTemplate.spec.infrastructureRef.name}') || return 1
+	management get openstackmachinetemplate "$template" -o json | jq --arg name "$1" --arg image "$2" '{apiVersion, kind, spec,
+		metadata: {name: $name, namespace: .metadata.namespace}} | .spec.template.spec.image = {filter: {name: $image}}' | management apply -f - || return 1
+	management patch kubeadmcontrolplane real-control-plane --type=merge \
+		-p "{\"spec\": {\"machineTemplate\": {\"spec\": {\"infrastructureRef\": {\"name\": \"$1\"}}}}}"
+}
+
+machine_is_gone() {
+	local left
+	left=$(management get machine "$1" --ignore-not-found -o name) && [[ -z $left ]]
+}
+
 # bad_input: what no machine can be made of. Nothing is left of it.
 bad_input() {
 	local memory
