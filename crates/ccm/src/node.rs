@@ -32,6 +32,7 @@ use kube::{Api, ResourceExt};
 use self::absence::{Absences, Verdict};
 use self::facts::{Facts, Lookup};
 use self::hosts::Hosts;
+use self::plan::Instance;
 use crate::context::{Context, Error};
 
 pub(crate) use self::addresses::INTERNAL;
@@ -41,7 +42,7 @@ pub(crate) use self::provider_id::ProviderId;
 /// The requeue interval of a Node whose server is incomplete, for example because it has no addresses yet.
 const SOON: Duration = Duration::from_secs(2);
 
-/// The requeue interval of a Node whose server is not listed yet.
+/// The requeue interval of a Node whose server is not listed yet, or has no address for it.
 const UNFOUND: Duration = Duration::from_secs(15);
 
 /// What the reconciles of nodes share in addition.
@@ -61,26 +62,46 @@ pub(crate) async fn reconcile(node: Arc<Node>, shared: Arc<Shared>) -> Result<Ac
     match &facts.lookup {
         Lookup::Found(instance) => {
             shared.absences.forget(&node);
-            let initialise = ctx.options.controllers.node;
-            let wanted = match initialise {
-                true => plan::initialised(&node, instance),
-                false => Ok(Node::clone(&node)),
-            };
-            let wanted = match wanted {
-                Ok(wanted) => wanted,
-                Err(problem) => return rejected(&node, ctx, "AddressNotFound", problem).await,
-            };
-            let wanted = match ctx.options.controllers.node_lifecycle {
-                true => plan::tainted(wanted, Some(instance)),
-                false => wanted,
-            };
-            store(&node, &wanted, ctx).await?;
-            Ok(Action::requeue(next_look(&node, facts.is_complete, ctx)))
+            found(&node, instance, &facts, ctx).await
         }
         Lookup::Absent => absent(&node, &shared).await,
         Lookup::Elsewhere => Ok(Action::await_change()),
         Lookup::Unusable(problem) => rejected(&node, ctx, "ServerNotFound", problem.clone()).await,
     }
+}
+
+/// Initialises or refreshes a Node, and taints it by the status of its server. What is wrong with its addresses does not
+/// keep it from being tainted.
+async fn found(
+    node: &Node,
+    instance: &Instance,
+    facts: &Facts,
+    ctx: &Context,
+) -> Result<Action, Error> {
+    let controllers = ctx.options.controllers;
+    let initialised = match controllers.node {
+        true => plan::initialised(node, instance),
+        false => Ok(node.clone()),
+    };
+    let (wanted, problem) = match initialised {
+        Ok(wanted) => (wanted, None),
+        Err(problem) => (node.clone(), Some(problem)),
+    };
+    let wanted = match controllers.node_lifecycle {
+        true => plan::tainted(wanted, Some(instance)),
+        false => wanted,
+    };
+    store(node, &wanted, ctx).await?;
+    // A server that starts has no addresses yet.
+    let Some(problem) = problem.filter(|_| !facts.is_starting) else {
+        return Ok(Action::requeue(next_look(node, facts.is_complete, ctx)));
+    };
+    warn(node, ctx, "AddressNotFound", problem).await;
+    let frequency = ctx.options.node_status_update_frequency;
+    Ok(Action::requeue(match plan::is_uninitialized(node) {
+        true => UNFOUND.min(frequency),
+        false => next_look(node, true, ctx),
+    }))
 }
 
 /// When to reconcile a Node with a server again.
@@ -179,11 +200,15 @@ async fn rejected(
     reason: &str,
     problem: String,
 ) -> Result<Action, Error> {
-    tracing::warn!(node = node.name_any(), "{problem}");
-    ctx.recorder.warning(node, reason, "Sync", problem).await;
+    warn(node, ctx, reason, problem).await;
     Ok(Action::requeue(
         ctx.options
             .node_status_update_frequency
             .min(Duration::from_secs(60)),
     ))
+}
+
+async fn warn(node: &Node, ctx: &Context, reason: &str, problem: String) {
+    tracing::warn!(node = node.name_any(), "{problem}");
+    ctx.recorder.warning(node, reason, "Sync", problem).await;
 }

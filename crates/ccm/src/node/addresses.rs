@@ -71,6 +71,45 @@ pub(crate) fn of_server(
     list.found
 }
 
+/// Why the addresses of a server are too few for its Node; `None` if they suffice. A host name alone is not enough, and
+/// neither is a floating IP where cloud.conf names internal networks and no public ones.
+pub(crate) fn problem(
+    server: &Server,
+    subports: &[Subport<'_>],
+    found: &[NodeAddress],
+    networking: &Networking,
+) -> Option<String> {
+    let internal = &networking.internal_network_names;
+    let needs_internal = !internal.is_empty() && networking.public_network_names.is_empty();
+    let counts = |address: &NodeAddress| {
+        address.type_ == INTERNAL || address.type_ == EXTERNAL && !needs_internal
+    };
+    if found.iter().any(counts) {
+        return None;
+    }
+    let server_name = format!("server {} ({})", server.name, server.id);
+    let mut networks: Vec<&str> = by_network(server, subports)
+        .into_iter()
+        .map(|(network, _)| network)
+        .collect();
+    networks.dedup();
+    let networks = networks.join(", ");
+    Some(if networks.is_empty() {
+        format!("{server_name} has no address: attach it to a network")
+    } else if internal.is_empty() {
+        format!(
+            "{server_name} has addresses of IPv6 alone (in {networks}), and ipv6-support-disabled is set: correct \
+             [Networking] in cloud.conf, or give the server an address of IPv4"
+        )
+    } else {
+        format!(
+            "{server_name} has no address in the networks of internal-network-name ({}), but in {networks}: correct \
+             [Networking] in cloud.conf, or attach the server to such a network",
+            internal.join(", ")
+        )
+    })
+}
+
 /// The addresses of a server and of its subports, sorted by network name.
 fn by_network<'a>(server: &'a Server, subports: &'a [Subport<'a>]) -> Vec<(&'a str, Address)> {
     let of_networks = server.addresses.iter().flat_map(|(network, list)| {

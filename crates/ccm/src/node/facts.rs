@@ -43,6 +43,8 @@ pub(crate) struct Facts {
     pub(crate) lookup: Lookup,
     /// Whether the server is complete: not starting, and with addresses.
     pub(crate) is_complete: bool,
+    /// Whether the server or one of its ports is being built.
+    pub(crate) is_starting: bool,
 }
 
 impl Facts {
@@ -87,17 +89,22 @@ impl Facts {
             region: regional.then(|| region.clone()),
             server: server.id.clone(),
         };
+        let networking = &settings.conf.networking;
+        let addresses = addresses::of_server(server, ports, &subports, networking);
         let instance = Instance {
             provider_id: provider_id.to_string(),
             status: server.status.clone(),
-            addresses: addresses::of_server(server, ports, &subports, &settings.conf.networking),
+            address_problem: addresses::problem(server, &subports, &addresses, networking),
+            addresses,
             instance_type: instance_type(server, view),
             zone: plan::sanitised(&server.availability_zone),
             region: plan::sanitised(&region),
         };
-        let starting = server.status == "BUILD" || ports.iter().any(|port| port.status == "BUILD");
+        let is_starting =
+            server.status == "BUILD" || ports.iter().any(|port| port.status == "BUILD");
         Self {
-            is_complete: !starting && !instance.addresses.is_empty(),
+            is_complete: !is_starting && instance.address_problem.is_none(),
+            is_starting,
             lookup: Lookup::Found(Box::new(instance)),
         }
     }
@@ -138,6 +145,7 @@ impl Look<'_> {
             Err(lookup) => Facts {
                 lookup,
                 is_complete: true,
+                is_starting: false,
             },
         })
     }

@@ -38,6 +38,8 @@ pub(crate) struct Instance {
     /// The status in Nova.
     pub(crate) status: String,
     pub(crate) addresses: Vec<NodeAddress>,
+    /// Why the addresses are too few for a Node.
+    pub(crate) address_problem: Option<String>,
     /// Label values; empty ones are not set.
     pub(crate) instance_type: String,
     pub(crate) zone: String,
@@ -133,17 +135,22 @@ pub(crate) fn is_ready(node: &Node) -> bool {
 /// The state that `cloud-node-controller` sets: initialised, with current addresses and instance type.
 ///
 /// # Errors
-/// The server does not have the address of the kubelet.
+/// The server has no address for the Node, or not that of the kubelet.
 pub(crate) fn initialised(node: &Node, instance: &Instance) -> Result<Node, String> {
     let mut after = node.clone();
     let first = is_uninitialized(node);
+    if let Some(problem) = &instance.address_problem {
+        let effect = match first {
+            true => "until then the node is not initialised",
+            false => "until then the Node keeps the addresses that it has",
+        };
+        return Err(format!("{problem}; {effect}"));
+    }
     let status = after.status.get_or_insert_default();
     let provided = node.annotations().get(PROVIDED_NODE_IP).map(String::as_str);
     let known = status.addresses.clone().unwrap_or_default();
     let wanted = addresses::with_kubelet(instance.addresses.clone(), &known, provided)?;
-    if !wanted.is_empty() {
-        status.addresses = Some(wanted);
-    }
+    status.addresses = Some(wanted);
     let spec = after.spec.get_or_insert_default();
     if !has_provider_id(node) {
         spec.provider_id = Some(instance.provider_id.clone());

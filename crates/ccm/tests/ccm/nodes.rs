@@ -305,6 +305,54 @@ async fn the_options_of_cloud_conf_apply_as_soon_as_they_change() {
 }
 
 #[tokio::test]
+async fn internal_network_name_without_a_match_keeps_the_taint_and_is_an_event_that_names_both() {
+    let world = World::start("[Networking]\ninternal-network-name = nosuchnet\n").await;
+    let id = world.server("worker-1").await;
+    world.node("worker-1").await;
+    let note = world.event("worker-1", "AddressNotFound").await;
+    for words in [
+        format!("Server worker-1 ({id}) has no address in the networks"),
+        "internal-network-name (nosuchnet), but in nodes".to_owned(),
+        "the node is not initialised".to_owned(),
+    ] {
+        assert!(note.contains(&words), "{note}");
+    }
+    let node = world.nodes().get("worker-1").await.unwrap();
+    assert!(!is_initialised(&node), "{:?}", taints(&node));
+    assert!(addresses(&node).is_empty(), "{:?}", addresses(&node));
+    assert_eq!(world.count_events("worker-1", "Synced").await, 0);
+    assert_eq!(world.count_events("worker-1", "AddressNotFound").await, 1);
+    let corrected = settings(
+        &world.cloud,
+        "[Networking]\ninternal-network-name = nodes\n",
+    );
+    world.settings.send(Arc::new(corrected)).unwrap();
+    let node = world.node_where("worker-1", is_initialised).await;
+    assert!(addresses(&node)[0].starts_with("InternalIP 10.0."));
+}
+
+#[tokio::test]
+async fn a_node_keeps_its_addresses_when_no_network_matches_any_longer_and_is_still_tainted() {
+    let world = World::start("").await;
+    let id = world.server("worker-1").await;
+    world.node("worker-1").await;
+    let before = world.node_where("worker-1", is_initialised).await;
+    let wrong = settings(
+        &world.cloud,
+        "[Networking]\ninternal-network-name = nosuchnet\n",
+    );
+    world.settings.send(Arc::new(wrong)).unwrap();
+    let words = "keeps the addresses that it has";
+    notes(&world, "worker-1", "AddressNotFound", words).await;
+    world.act(&id, json!({"os-stop": null})).await;
+    world.ready("worker-1", "Unknown").await;
+    let node = world
+        .node_where("worker-1", |node| taints(node).contains(&SHUTDOWN))
+        .await;
+    assert_eq!(addresses(&node), addresses(&before));
+}
+
+#[tokio::test]
 async fn a_thousand_nodes_are_initialised_with_five_requests() {
     const NODES: usize = 1000;
     let mut world = World::open("").await;

@@ -225,3 +225,56 @@ fn what_the_kubelet_decided_wins() {
         "{error}"
     );
 }
+
+#[test]
+fn a_server_without_an_address_for_its_node_is_a_problem_that_names_key_value_and_networks() {
+    let mut server = server(&[
+        (
+            "nodes",
+            &[("10.0.0.5", "fixed"), ("203.0.113.7", "floating")],
+        ),
+        ("storage", &[("10.2.0.5", "fixed")]),
+    ]);
+    (server.name, server.id) = ("worker-1".to_owned(), "s-1".to_owned());
+    // A host name is no address.
+    let hostname = ("hostname".to_owned(), "given".to_owned());
+    server.metadata.extend([hostname]);
+    let found = |server: &Server, networking: &Networking| {
+        let found = of_server(server, &[] as &[Arc<Port>], &[], networking);
+        problem(server, &[], &found, networking)
+    };
+    let internal = |list: &[&str]| Networking {
+        internal_network_names: names(list),
+        ..Networking::default()
+    };
+    assert_eq!(found(&server, &Networking::default()), None);
+    assert_eq!(found(&server, &internal(&["nodes"])), None);
+    let problem = found(&server, &internal(&["nosuchnet", "other"])).unwrap();
+    for words in [
+        "server worker-1 (s-1)",
+        "internal-network-name (nosuchnet, other), but in nodes, storage:",
+    ] {
+        assert!(problem.contains(words), "{problem}");
+    }
+    // Where cloud.conf names public networks, an address there is enough.
+    let public = Networking {
+        public_network_names: names(&["storage"]),
+        ..internal(&["nosuchnet"])
+    };
+    assert_eq!(found(&server, &public), None);
+    server.addresses.clear();
+    let problem = found(&server, &Networking::default()).unwrap();
+    assert!(problem.contains("has no address: attach it"), "{problem}");
+}
+
+#[test]
+fn addresses_of_ipv6_alone_are_a_problem_where_ipv6_is_not_supported() {
+    let server = server(&[("nodes", &[("fd00::5", "fixed")])]);
+    let networking = Networking {
+        ipv6_support_disabled: true,
+        ..Networking::default()
+    };
+    let found = of_server(&server, &[] as &[Arc<Port>], &[], &networking);
+    let problem = problem(&server, &[], &found, &networking).unwrap();
+    assert!(problem.contains("ipv6-support-disabled"), "{problem}");
+}

@@ -27,6 +27,7 @@ fn instance(status: &str) -> Instance {
             type_: "InternalIP".to_owned(),
             address: "10.0.0.5".to_owned(),
         }],
+        address_problem: None,
         instance_type: "m1.small".to_owned(),
         zone: "az1".to_owned(),
         region: "R".to_owned(),
@@ -98,6 +99,23 @@ fn what_the_cloud_does_not_know_is_left_alone() {
     assert!(after.labels().is_empty());
     let addresses = after.status.unwrap().addresses.unwrap();
     assert_eq!(addresses.len(), 1);
+}
+
+#[test]
+fn without_an_address_a_node_is_not_initialised_and_loses_none_that_it_has() {
+    let lacking = Instance {
+        address_problem: Some("server s has no address".to_owned()),
+        addresses: Vec::new(),
+        ..instance("ACTIVE")
+    };
+    for (taints, effect) in [
+        (&[UNINITIALIZED][..], "the node is not initialised"),
+        (&[], "the Node keeps the addresses"),
+    ] {
+        let error = initialised(&node(taints, "False", json!({})), &lacking).unwrap_err();
+        assert!(error.starts_with("server s has no address"), "{error}");
+        assert!(error.contains(effect), "{error}");
+    }
 }
 
 #[test]
