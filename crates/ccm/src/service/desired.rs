@@ -190,7 +190,7 @@ pub(crate) fn of(
             tags: identity.tags(),
             listeners: ports
                 .map(|(index, port)| parts.listener(index, port))
-                .collect::<Result<_, _>>()?,
+                .collect(),
         },
         floating,
         families,
@@ -380,9 +380,9 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn listener(&self, index: usize, port: &ServicePort) -> Result<ListenerCreate, Rejection> {
+    fn listener(&self, index: usize, port: &ServicePort) -> ListenerCreate {
         let transport = port.protocol.clone().unwrap_or_else(|| "TCP".to_owned());
-        let (protocol, pool_protocol) = self.wishes.traffic.protocols(port)?;
+        let (protocol, pool_protocol) = self.wishes.traffic.protocols(port);
         let check_port = self.local.and_then(|local| local.check_port(&transport));
         let mut listener = ListenerCreate {
             name: self.identity.part("listener", index),
@@ -403,7 +403,7 @@ impl Parts<'_> {
             ..ListenerCreate::default()
         };
         self.wishes.traffic.set(&mut listener);
-        Ok(listener)
+        listener
     }
 
     /// The members of a pool. Connections of both families reach members of the first one; the driver ovn, and what

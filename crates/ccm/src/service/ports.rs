@@ -8,7 +8,7 @@ use super::Rejection;
 use super::annotations::Given;
 
 /// The annotation with the protocols of single ports. The Go manager does not have it.
-const PORTS: &str = "port-protocols";
+pub(super) const ANNOTATION: &str = "port-protocols";
 
 /// What a listener understands of its traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Layer {
     }
 }
 
-/// The annotation [`PORTS`].
+/// The annotation [`ANNOTATION`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Protocols {
     /// All ports have the same protocol, which follows from the other annotations.
@@ -48,7 +48,7 @@ pub(crate) enum Protocols {
 impl Protocols {
     /// The value of the annotation: `app-protocol`, or `80=HTTP,443=TERMINATED_HTTPS`.
     pub(super) fn of(given: &Given<'_>) -> Result<Self, Rejection> {
-        let Some(text) = given.text(PORTS) else {
+        let Some(text) = given.text(ANNOTATION) else {
             return Ok(Self::Same);
         };
         if text == "app-protocol" {
@@ -56,7 +56,7 @@ impl Protocols {
         }
         let wrong = || {
             given.wrong(
-                PORTS,
+                ANNOTATION,
                 "write app-protocol, or a list such as 80=HTTP,443=TERMINATED_HTTPS,22=TCP",
             )
         };
@@ -71,7 +71,7 @@ impl Protocols {
                 .insert(port.into(), layer.ok_or_else(wrong)?)
                 .is_none();
             if !is_new {
-                return Err(given.wrong(PORTS, &format!("port {port} is listed twice")));
+                return Err(given.wrong(ANNOTATION, &format!("port {port} is listed twice")));
             }
         }
         Ok(Self::Listed(listed))
@@ -110,7 +110,7 @@ impl Protocols {
                 continue;
             };
             return Err(Rejection::new(format!(
-                "annotation loadbalancer.openstack.org/{PORTS}: port {number}: {problem}"
+                "annotation loadbalancer.openstack.org/{ANNOTATION}: port {number}: {problem}"
             )));
         }
         Ok(())

@@ -78,6 +78,7 @@ impl Traffic {
     /// Names an annotation that no port fits.
     pub(super) fn check(&self, spec: &ServiceSpec) -> Result<(), Rejection> {
         self.protocols.check(spec, self.certificate.is_some())?;
+        self.check_datagrams(spec)?;
         let mut layers = spec.ports.iter().flatten().map(|port| self.layer(port));
         let inserts = self.protocols == Protocols::Same || layers.any(|layer| layer != Layer::Tcp);
         match self.forwarded_for && !inserts {
@@ -99,14 +100,10 @@ impl Traffic {
     }
 
     /// The protocols of the listener and the pool of a port.
-    ///
-    /// # Errors
-    /// The setting is not supported for the protocol of the port.
-    pub(super) fn protocols(&self, port: &ServicePort) -> Result<(String, String), Rejection> {
-        let transport = port.protocol.as_deref().unwrap_or("TCP");
+    pub(super) fn protocols(&self, port: &ServicePort) -> (String, String) {
+        let transport = transport(port);
         if transport != "TCP" {
-            self.check_datagrams(transport)?;
-            return Ok((transport.to_owned(), transport.to_owned()));
+            return (transport.to_owned(), transport.to_owned());
         }
         let layer = self.layer(port);
         let pool = match (self.proxy, layer) {
@@ -114,11 +111,17 @@ impl Traffic {
             (None, Layer::Tcp) => "TCP",
             (None, Layer::Http | Layer::Terminated) => "HTTP",
         };
-        Ok((layer.name().to_owned(), pool.to_owned()))
+        (layer.name().to_owned(), pool.to_owned())
     }
 
-    /// Rejects annotations for all ports that one of this transport cannot follow.
-    fn check_datagrams(&self, transport: &str) -> Result<(), Rejection> {
+    /// Rejects annotations for all ports that one which is not TCP cannot follow, with the annotation that makes them count
+    /// for the others.
+    fn check_datagrams(&self, spec: &ServiceSpec) -> Result<(), Rejection> {
+        let ports = spec.ports.iter().flatten();
+        let mut transports = ports.map(transport);
+        let Some(transport) = transports.find(|transport| *transport != "TCP") else {
+            return Ok(());
+        };
         let asked = match (self.proxy, self.forwarded_for, self.has_own_certificate) {
             _ if self.protocols != Protocols::Same => return Ok(()),
             (Some(_), _, _) => "proxy-protocol",
@@ -126,9 +129,23 @@ impl Traffic {
             (None, false, true) => certificate::ANNOTATION,
             (None, false, false) => return Ok(()),
         };
+        let tcp = spec.ports.iter().flatten();
+        let tcp = tcp.filter(|port| self::transport(port) == "TCP");
+        let listed: Vec<_> = tcp
+            .map(|port| format!("{}={}", port.port, self.layer(port).name()))
+            .collect();
+        let cure = match listed.is_empty() {
+            true => "remove the annotation".to_owned(),
+            false => format!(
+                "set the annotation loadbalancer.openstack.org/{}: \"{}\", with which it is for the TCP ports alone and \
+                 others stay as they are, or remove it",
+                super::ports::ANNOTATION,
+                listed.join(",")
+            ),
+        };
         Err(Rejection::new(format!(
             "annotation loadbalancer.openstack.org/{asked}: the Service has a port of protocol {transport}, and only \
-             TCP ports support it: remove the annotation, or put that port into another Service"
+             TCP ports support it: {cure}"
         )))
     }
 
@@ -145,6 +162,10 @@ impl Traffic {
         }
         listener.default_tls_container_ref = self.certificate.clone().filter(|_| is_tls);
     }
+}
+
+fn transport(port: &ServicePort) -> &str {
+    port.protocol.as_deref().unwrap_or("TCP")
 }
 
 fn headers() -> BTreeMap<String, String> {

@@ -109,6 +109,38 @@ async fn a_port_of_udp_is_rejected_with_the_annotation_that_it_does_not_fit() {
         note.contains("proxy-protocol: the Service has a port of protocol UDP"),
         "{note}"
     );
+    let alone = annotated(&[("x-forwarded-for", Some("true"))]);
+    world.service("dns", &[("UDP", 53)], alone).await;
+    let note = world.event("dns", "SyncLoadBalancerFailed").await;
+    assert!(
+        note.ends_with("support it: remove the annotation"),
+        "{note}"
+    );
+}
+
+/// Traefik's chart with HTTP/3: a port of UDP with the number of one of TCP.
+#[tokio::test]
+async fn a_port_of_udp_beside_the_proxy_protocol_names_the_annotation_with_which_it_is_served() {
+    let world = world(&["worker-1"]).await;
+    let port = |name: &str, port: u16, protocol: &str| json!({"name": name, "port": port, "targetPort": name, "protocol": protocol});
+    let mut fields = annotated(&[("proxy-protocol", Some("v2"))]);
+    fields["spec"] = json!({"externalTrafficPolicy": "Local", "ports": [
+        port("web", 80, "TCP"), port("websecure", 443, "TCP"), port("websecure-http3", 443, "UDP")]});
+    world.service("traefik", &[], fields).await;
+    let note = world.event("traefik", "SyncLoadBalancerFailed").await;
+    let cure = "loadbalancer.openstack.org/port-protocols: \"80=TCP,443=TCP\"";
+    assert!(note.contains(cure), "{note}");
+    assert!(world.octavia("loadbalancers").await.is_empty());
+    let change = annotated(&[("port-protocols", Some("80=TCP,443=TCP"))]);
+    world.cluster.merge::<Service>("traefik", change).await;
+    world.published("traefik").await;
+    let pools = world.octavia("pools").await;
+    let mut protocols: Vec<_> = pools
+        .iter()
+        .map(|pool| pool["protocol"].as_str().unwrap())
+        .collect();
+    protocols.sort_unstable();
+    assert_eq!(protocols, ["PROXYV2", "PROXYV2", "UDP"]);
 }
 
 #[tokio::test]
