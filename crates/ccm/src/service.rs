@@ -111,6 +111,8 @@ const KINDS: &[Kind] = &[
 pub(crate) struct Rejection {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
+    /// The lists that show it, which may be older than what they lack.
+    pub(crate) seen_in: &'static [Kind],
 }
 
 impl Rejection {
@@ -118,6 +120,15 @@ impl Rejection {
         Self {
             reason: "SyncLoadBalancerFailed",
             message: message.into(),
+            seen_in: &[],
+        }
+    }
+
+    /// The rejection with the lists that show it.
+    pub(crate) fn seen_in(self, kinds: &'static [Kind]) -> Self {
+        Self {
+            seen_in: kinds,
+            ..self
         }
     }
 }
@@ -373,6 +384,14 @@ async fn observe(
     // The load balancer in the annotation may be newer than the list.
     let age = if unknown { Duration::ZERO } else { FRESH };
     let view = work.view(age).await?;
+    let found = round::look(work, nodes, &view);
+    let doubted = round::doubted(&found);
+    if doubted.is_empty() {
+        return Ok(found.map(|rounds| (rounds, view)));
+    }
+    // What a list lacks, or shows as in use, may have come or become free since the list began.
+    let view = work.cloud.inventory.view(&doubted, Duration::ZERO).await;
+    let view = view.map_err(Error::cloud("listing what the Service asks for"))?;
     Ok(round::look(work, nodes, &view).map(|rounds| (rounds, view)))
 }
 

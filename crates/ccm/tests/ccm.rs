@@ -85,3 +85,6 @@ mod effects;
 
 #[path = "ccm/wrong_values.rs"]
 mod wrong_values;
+
+#[path = "ccm/fresh.rs"]
+mod fresh;

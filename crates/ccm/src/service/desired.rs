@@ -223,6 +223,7 @@ fn no_nodes(identity: &Identity, family: Family) -> Rejection {
             false => "There are no available nodes for LoadBalancer".to_owned(),
             true => format!("no available node has an address of {}", family.name()),
         },
+        seen_in: &[],
     }
 }
 

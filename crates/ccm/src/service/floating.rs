@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use openstack::View;
 use openstack::network::{FloatingIp, Subnet};
+use openstack::{Kind, View};
 
 use super::Rejection;
 use super::annotations::{FloatingSubnet, Wishes};
@@ -132,7 +132,8 @@ fn check_free(known: &FloatingIp, identity: &Identity, view: &View) -> Result<()
         false => Err(Rejection::new(format!(
             "spec.loadBalancerIP: the floating IP {} is on port {port} already: choose another, or take it off",
             known.floating_ip_address
-        ))),
+        ))
+        .seen_in(&[Kind::FloatingIps, Kind::LoadBalancers])),
     }
 }
 
@@ -167,7 +168,8 @@ fn subnets(
             "{source}: no subnet of the external network {network} that the project sees is as requested ({} are seen): \
              `openstack subnet list --network {network} --long` shows their names and tags",
             all.len()
-        )));
+        ))
+        .seen_in(&[Kind::Subnets]));
     }
     Ok(found.iter().map(|subnet| subnet.id.clone()).collect())
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use api::k8s_openapi::api::core::v1::Node;
 use api::k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
-use openstack::View;
 use openstack::loadbalancer::MemberCreate;
 use openstack::network::{Port, RuleCreate, SecurityGroup, SecurityGroupCreate, SecurityGroupRule};
+use openstack::{Kind, View};
 
 use super::desired::Desired;
 use super::identity::Identity;
@@ -99,6 +99,7 @@ fn subnet_of(member: &MemberCreate, desired: &Desired, view: &View) -> Result<St
              in cloud.conf",
             id.map_or("", String::as_str)
         ))
+        .seen_in(&[Kind::Subnets])
     })
 }
 

@@ -86,6 +86,11 @@ impl Step {
         )
     }
 
+    /// Whether the step creates a floating IP with an address that the Service chooses.
+    pub(crate) const fn creates_chosen_address(&self) -> bool {
+        matches!(self, Self::CreateFloatingIp { floating, .. } if floating.address.is_some())
+    }
+
     /// Whether the step needs a load balancer that is ready.
     pub(crate) fn needs_balancer(&self) -> bool {
         !matches!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::k8s_openapi::api::core::v1::Node;
 use api::k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
-use openstack::View;
+use openstack::{Kind, View};
 
 use super::desired::{self, Desired, Facts};
 use super::drift::Settled;
@@ -87,11 +87,11 @@ impl Rounds {
     pub(super) fn held(&self) -> Option<Rejection> {
         let rejection = self.all().find_map(|round| round.held.as_ref())?;
         Some(Rejection {
-            reason: rejection.reason,
             message: format!(
                 "{}; until then members follow the nodes, and everything else stays as it is",
                 rejection.message
             ),
+            ..rejection.clone()
         })
     }
 
@@ -161,7 +161,7 @@ fn beside(
     );
     if policy == Some("RequireDualStack") && first.observed.is_none() {
         let message = format!("spec.ipFamilyPolicy: RequireDualStack: {why}");
-        return Err(Rejection::new(message));
+        return Err(Rejection::new(message).seen_in(rejection.seen_in));
     }
     first.desired.notices.push(Notice {
         reason: "LoadBalancerDualStackIgnored",
@@ -242,4 +242,22 @@ fn without_wishes(work: &Work<'_>, facts: &Facts<'_>) -> Option<Desired> {
 pub(super) fn names_unknown(work: &Work<'_>, view: &View) -> bool {
     let named = work.service.annotations().get(annotations::ID);
     named.is_some_and(|id| !id.is_empty() && view.load_balancers.get(id).is_none())
+}
+
+/// The lists by which a Service is rejected, or by which it needs a floating IP that the project does not have.
+pub(super) fn doubted(found: &Result<Rounds, Rejection>) -> Vec<Kind> {
+    let rounds = match found {
+        Ok(rounds) => rounds,
+        Err(rejection) => return rejection.seen_in.to_vec(),
+    };
+    let held = rounds.all().filter_map(|round| round.held.as_ref());
+    let mut kinds: Vec<Kind> = held
+        .flat_map(|rejection| rejection.seen_in)
+        .copied()
+        .collect();
+    let mut steps = rounds.all().flat_map(|round| &round.steps);
+    if steps.any(plan::Step::creates_chosen_address) {
+        kinds.push(Kind::FloatingIps);
+    }
+    kinds
 }

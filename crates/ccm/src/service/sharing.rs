@@ -1,5 +1,7 @@
 //! Load balancers that serve several Services. Pure functions.
 
+use openstack::Kind;
+
 use super::desired::Desired;
 use super::identity::Identity;
 use super::observed::{Observed, Role};
@@ -18,12 +20,17 @@ pub(crate) fn check(
     let balancer = &observed.balancer;
     let others = identity.others(&balancer.name, &balancer.tags);
     let refused = |reason: &str| {
-        Err(Rejection::new(format!(
+        let message = format!(
             "annotation {}: load balancer {} ({}) is shared, and {reason}",
             annotations::ID,
             balancer.id,
             balancer.name
-        )))
+        );
+        Err(Rejection::new(message).seen_in(&[
+            Kind::LoadBalancers,
+            Kind::Listeners,
+            Kind::FloatingIps,
+        ]))
     };
     if observed.role == Role::Owner {
         return match desired.is_internal && observed.floating_ip.is_some() && !others.is_empty() {

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use api::k8s_openapi::api::core::v1::{Node, ServiceSpec};
 use kube::ResourceExt;
-use openstack::View;
 use openstack::loadbalancer::{AdditionalVip, LoadBalancer};
+use openstack::{Kind, View};
 
 use super::annotations::Wishes;
 use super::desired::Facts;
@@ -122,10 +122,11 @@ pub(super) fn check(placement: &Placement, facts: &Facts<'_>) -> Result<(), Reje
     let network = |id: &str| view.networks.get(id).is_some();
     let (is_new, has_floating_ip) = (facts.existing.is_none(), facts.has_floating_ip);
     let problem = |setting: &str, id: &str, what: &str| {
-        Err(Rejection::new(format!(
+        let message = format!(
             "{setting} `{id}`: the project sees no {what} with this id: correct the annotation \
              loadbalancer.openstack.org/{setting}, or what the class or cloud.conf has"
-        )))
+        );
+        Err(Rejection::new(message).seen_in(&[Kind::Networks, Kind::Subnets]))
     };
     let Placement {
         subnet_id,
@@ -183,10 +184,11 @@ fn subnet_of_nodes(nodes: &[&Node], family: Family, view: &View) -> Result<Strin
         None => (String::new(), None),
     };
     let address = address.unwrap_or_default();
-    Err(Rejection::new(format!(
+    let message = format!(
         "no server that a node names in spec.providerID has a port with its address, such as {address} of node {node}: set \
          subnet-id in [LoadBalancer] of cloud.conf, or wait until the nodes are initialised"
-    )))
+    );
+    Err(Rejection::new(message).seen_in(&[Kind::Ports]))
 }
 
 /// The port of the annotation `port-id`.
@@ -198,9 +200,8 @@ fn on_port(
 ) -> Result<Vip, Rejection> {
     let id = &wishes.port_id;
     let wrong = |problem: String| {
-        Rejection::new(format!(
-            "annotation loadbalancer.openstack.org/port-id: `{id}`: {problem}"
-        ))
+        let message = format!("annotation loadbalancer.openstack.org/port-id: `{id}`: {problem}");
+        Rejection::new(message).seen_in(&[Kind::Ports])
     };
     let Some(port) = view.ports.get(id) else {
         return Err(wrong("the project has no port with this id".to_owned()));
