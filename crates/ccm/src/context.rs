@@ -1,5 +1,6 @@
 //! What all reconciles of this crate share.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::sync::OnceCell;
 
 use crate::metrics::Metrics;
 use crate::options::{Options, Settings};
+use crate::revision;
 
 /// What all reconciles share.
 pub(crate) struct Context {
@@ -68,7 +70,7 @@ pub(crate) enum Error {
         source: kube::Error,
     },
     /// A request to the cloud failed.
-    #[error("{doing}: {source}{}", advice(.source))]
+    #[error("{}", explained(.doing, .source, .source))]
     Cloud {
         /// The operation that failed.
         doing: String,
@@ -96,9 +98,7 @@ impl Error {
     /// The message for events, which is the same for equal errors.
     pub(crate) fn words(&self) -> String {
         match self {
-            Self::Cloud { doing, source } => {
-                format!("{doing}: {}{}", source.words(), advice(source))
-            }
+            Self::Cloud { doing, source } => explained(doing, source, &source.words()),
             other => operator::words::chain(other),
         }
     }
@@ -115,6 +115,18 @@ impl Retry for Error {
             Self::OneAddress(_) => When::Now,
             Self::Record(_) => When::After(Duration::from_secs(60)),
         }
+    }
+}
+
+/// What failed, why in the cloud's `words`, and what the user can do about it. Neutron's words for a revision that has
+/// passed are numbers.
+fn explained(doing: &str, error: &openstack::Error, words: &impl Display) -> String {
+    match revision::is_stale(error) {
+        true => format!(
+            "{doing}: {} was changed by others after it was read, so that nothing is written; this is tried again",
+            error.path()
+        ),
+        false => format!("{doing}: {words}{}", advice(error)),
     }
 }
 

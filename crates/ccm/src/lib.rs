@@ -5,6 +5,7 @@
 //!   node         Nodes: initialised, refreshed, tainted and deleted depending on their servers
 //!   service      Services of type LoadBalancer
 //!   routes       routes to the pods of nodes on a router
+//!   revision     changes at the revision that was read
 //!   wake         changes in the cloud mapped to objects
 //!   metrics      counts under the names of the Go manager
 //!   run          starts the controllers
@@ -18,6 +19,7 @@ mod context;
 mod metrics;
 mod node;
 mod options;
+mod revision;
 mod routes;
 mod run;
 mod service;

@@ -9,6 +9,7 @@ use openstack::{Cloud, ErrorKind, Kind};
 use super::plan::{Change, Pairs, Plan};
 use super::route::Route;
 use crate::context::Error;
+use crate::revision;
 
 /// The most concurrent changes of ports.
 const CONCURRENCY: usize = 10;
@@ -75,7 +76,8 @@ async fn routes(
         attempts += 1;
         let add: Vec<ExtraRoute> = batch.iter().map(ExtraRoute::from).collect();
         let inventory = &cloud.inventory;
-        let result = inventory.set_routes(router, &add, &remove, is_atomic).await;
+        let set = || inventory.set_routes(router, &add, &remove, is_atomic);
+        let result = revision::change(set).await;
         let Err(error) = result else {
             remove.clear();
             continue;
@@ -109,8 +111,8 @@ async fn set_pairs(cloud: &Cloud, port: &str, pairs: &Pairs) -> openstack::Resul
     };
     let inventory = &cloud.inventory;
     let (add, remove) = (texts(&pairs.add), texts(&pairs.remove));
-    let result = inventory.set_port_pairs(port, &add, &remove).await;
-    match result {
+    let set = || inventory.set_port_pairs(port, &add, &remove);
+    match revision::change(set).await {
         // The port of a deleted node.
         Err(error) if error.is_absent() && pairs.add.is_empty() => {
             inventory.stale(Kind::Ports);

@@ -16,6 +16,7 @@ use super::sharing::transport;
 use super::{Rejection, Work, members};
 use crate::context::Error;
 use crate::node::is_new;
+use crate::revision;
 
 /// An ingress rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -222,7 +223,8 @@ pub(crate) async fn ensure(work: &Work<'_>, wanted: Option<&Group>) -> Result<bo
     }
     let without = difference.without.iter().map(|port| (port, true));
     for (port, has) in without.chain(difference.with.iter().map(|port| (port, false))) {
-        let set = inventory.set_port_group(port, &group.id, has).await;
+        let set = || inventory.set_port_group(port, &group.id, has);
+        let set = revision::change(set).await;
         set.map_err(failed("changing the security groups of a node's port"))?;
     }
     for rule in &difference.surplus {
@@ -256,7 +258,8 @@ pub(crate) async fn remove(work: &Work<'_>) -> Result<(), Error> {
         |doing: &str| Error::cloud(format!("{doing} of Service {}", work.identity.service));
     let has = |port: &&Arc<Port>| port.security_groups.contains(&group.id);
     for port in known.ports.iter().filter(has) {
-        match inventory.set_port_group(&port.id, &group.id, false).await {
+        let set = || inventory.set_port_group(&port.id, &group.id, false);
+        match revision::change(set).await {
             // The port went with its server.
             Err(error) if error.is_absent() => {}
             result => drop(result.map_err(failed("taking the security group off a node's port"))?),

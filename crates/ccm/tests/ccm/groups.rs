@@ -1,7 +1,8 @@
 //! The security group of a Service.
 
 use api::k8s_openapi::api::core::v1::Service;
-use kube::ResourceExt;
+use api::k8s_openapi::api::events::v1::Event;
+use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
 
 use crate::world::{World, eventually};
@@ -197,4 +198,42 @@ async fn of_two_clusters_of_one_range_each_has_its_own_subnet_members_and_ports(
         after["port"]["security_groups"]
     );
     world.delete_service("web").await;
+}
+
+#[tokio::test]
+async fn a_port_that_others_change_meanwhile_is_read_again_and_said_in_words_if_they_do_not_stop() {
+    let world = world(&["worker-1"]).await;
+    let stale = async |count: u32| {
+        let rule = json!({"service": "network", "method": "PUT", "route": "/v2.0/ports/{id}", "status": 412,
+            "message": "Constrained to 7, but current revision is 8", "count": count});
+        world.request("POST", "/_simulator/faults", rule).await;
+    };
+    stale(2).await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    settled(&world, "web", 1).await;
+    assert_eq!(world.count_events("web", "SyncLoadBalancerFailed").await, 0);
+    assert!(crate::faults::left(&world).await.is_empty());
+    stale(5).await;
+    world.worker("worker-2").await;
+    // Whether members are changed by the same reconcile depends on the age of the list of ports.
+    let note = eventually("the event", || async {
+        let events: Api<Event> = Api::all(world.cluster.client.clone());
+        let list = events.list(&Default::default()).await.unwrap().items;
+        let failed = |event: &&Event| {
+            let reason = event.reason.as_deref().unwrap_or_default();
+            ["SyncLoadBalancerFailed", "UpdateLoadBalancerFailed"].contains(&reason)
+        };
+        let found = list.iter().find(failed);
+        found
+            .and_then(|event| event.note.clone())
+            .ok_or_else(|| format!("{list:?}"))
+    })
+    .await;
+    assert!(
+        note.contains("was changed by others after it was read"),
+        "{note}"
+    );
+    assert!(!note.contains("Constrained"), "{note}");
+    settled(&world, "web", 2).await;
 }
