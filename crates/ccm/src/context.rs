@@ -77,6 +77,9 @@ pub(crate) enum Error {
         /// The error of the cloud.
         source: openstack::Error,
     },
+    /// The cloud refuses what a setting of an object asks for; names it, its value, and what to do.
+    #[error("{0}")]
+    Refused(String),
     /// The driver gives a load balancer one address, so that the second family gets one of its own.
     #[error("the driver {0} gives a load balancer one address")]
     OneAddress(String),
@@ -113,7 +116,7 @@ impl Retry for Error {
                 None => When::Backoff,
             },
             Self::OneAddress(_) => When::Now,
-            Self::Record(_) => When::After(Duration::from_secs(60)),
+            Self::Refused(_) | Self::Record(_) => When::After(Duration::from_secs(60)),
         }
     }
 }

@@ -21,6 +21,7 @@
 //!   round         what is to be done for all load balancers of a Service
 //!   apply         the application of the next steps
 //!   drift         what others change in the cloud
+//!   refused       what the cloud refuses because of a single setting
 //!   recovery      load balancers in ERROR
 //!   teardown      deletion
 //!   status        the published address
@@ -46,6 +47,7 @@ mod observed;
 mod plan;
 mod ports;
 pub(crate) mod recovery;
+mod refused;
 mod round;
 pub(crate) mod second;
 mod sharing;
@@ -304,7 +306,7 @@ async fn log_in(
 
 /// Reports a request to the cloud that failed.
 async fn report(work: &Work<'_>, operation: Operation, error: &Error) {
-    if !matches!(error, Error::Cloud { .. }) {
+    if !matches!(error, Error::Cloud { .. } | Error::Refused(_)) {
         return;
     }
     // The cloud may have executed a request without an answer. A list that is older would lead to a second one.

@@ -8,7 +8,7 @@ use super::desired::Desired;
 use super::floating::Floating;
 use super::observed::Observed;
 use super::plan::Step;
-use super::{Work, drift, recovery};
+use super::{Work, drift, recovery, refused};
 use crate::context::Error;
 
 /// Applies the next steps. Returns whether more steps or waits are left.
@@ -32,15 +32,26 @@ pub(crate) async fn next(
         work.recoveries.forget(&observed.balancer.id);
     }
     let (on_balancer, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(Step::needs_balancer);
-    for step in others {
-        perform(work, desired, observed, step).await?;
-    }
+    let beside = all(work, desired, observed, others).await;
     let is_ready = matches!(status, "ACTIVE" | "ERROR");
     let waits = !is_ready || !on_balancer.is_empty();
-    if let Some(step) = on_balancer.into_iter().next().filter(|_| is_ready) {
+    // A floating IP that is refused does not keep members from following the nodes.
+    let next = on_balancer.into_iter().take(usize::from(is_ready));
+    let on_balancer = all(work, desired, observed, next).await;
+    beside.and(on_balancer).map(|()| waits)
+}
+
+/// Takes steps until one fails.
+async fn all(
+    work: &Work<'_>,
+    desired: &Desired,
+    observed: Option<&Observed>,
+    steps: impl IntoIterator<Item = Step>,
+) -> Result<(), Error> {
+    for step in steps {
         perform(work, desired, observed, step).await?;
     }
-    Ok(waits)
+    Ok(())
 }
 
 /// Takes a step, and says what it changed if others did that, or if the Service was served before.
@@ -93,7 +104,8 @@ async fn take(
             {
                 return Err(Error::OneAddress(driver.clone()));
             }
-            created.map_err(failed("creating the load balancer"))?;
+            let service = &desired.identity.service;
+            created.map_err(|error| refused::load_balancer(&tree, service, error))?;
             let note = "Ensuring load balancer";
             work.ctx
                 .recorder
@@ -192,10 +204,10 @@ async fn take(
                 .map_err(failed("deleting a health monitor"))?;
         }
         Step::CreateFloatingIp { port, floating } => {
-            let description = desired.identity.floating_ip_description();
-            create_floating_ip(work, floating, port, description)
-                .await
-                .map_err(failed("creating the floating IP"))?;
+            let identity = &desired.identity;
+            let description = identity.floating_ip_description();
+            let created = create_floating_ip(work, &floating, port, description).await;
+            created.map_err(|error| refused::floating_ip(&floating, &identity.service, error))?;
         }
         Step::AttachFloatingIp { id, port } => attach(work, &id, Some(port))
             .await
@@ -228,20 +240,20 @@ async fn attach(work: &Work<'_>, id: &str, port: Option<String>) -> openstack::R
 /// Creates the floating IP in the first of the subnets that has an address left.
 async fn create_floating_ip(
     work: &Work<'_>,
-    floating: Floating,
+    floating: &Floating,
     port: String,
     description: String,
 ) -> openstack::Result<()> {
     let mut request = FloatingIpCreate {
-        floating_network_id: floating.network,
-        floating_ip_address: floating.address,
+        floating_network_id: floating.network.clone(),
+        floating_ip_address: floating.address.clone(),
         port_id: Some(port),
         description: Some(description),
         ..FloatingIpCreate::default()
     };
-    let mut subnets = floating.subnets.into_iter().peekable();
+    let mut subnets = floating.subnets.iter().peekable();
     loop {
-        request.subnet_id = subnets.next();
+        request.subnet_id = subnets.next().cloned();
         let created = work.cloud.inventory.create_floating_ip(&request).await;
         match created {
             // A subnet without free addresses; other errors would be the same in the next one.

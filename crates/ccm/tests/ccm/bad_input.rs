@@ -120,6 +120,34 @@ async fn a_floating_ip_that_another_service_has_is_rejected_with_its_port() {
 }
 
 #[tokio::test]
+async fn a_load_balancer_ip_that_is_no_floating_ip_of_the_project_is_an_event_that_says_so() {
+    let world = world(&["worker-1"]).await;
+    let asked = json!({"spec": {"loadBalancerIP": "127.176.9.9"}});
+    world.service("nx", &[("TCP", 9202)], asked).await;
+    let note = world.event("nx", "SyncLoadBalancerFailed").await;
+    let network = world.external_network().await;
+    let words = format!(
+        "spec.loadBalancerIP: the project has no floating IP 127.176.9.9: allocate one (`openstack floating ip create {}`) \
+         and write its address; only administrators may choose one",
+        network.as_str().unwrap()
+    );
+    assert_eq!(note.trim_end_matches('.'), words);
+    // What can be served is ready, and follows the nodes.
+    world.worker("worker-2").await;
+    world.members_are(&["worker-1", "worker-2"]).await;
+    let floating = json!({"floatingip": {"floating_network_id": network}});
+    let path = "/network/v2.0/floatingips";
+    let floating = world.request("POST", path, floating).await["floatingip"].clone();
+    let asked = json!({"spec": {"loadBalancerIP": floating["floating_ip_address"]}});
+    world.cluster.merge::<Service>("nx", asked).await;
+    let service = world.published("nx").await;
+    assert_eq!(
+        ip(&service),
+        floating["floating_ip_address"].as_str().unwrap()
+    );
+}
+
+#[tokio::test]
 async fn a_load_balancer_of_another_family_is_an_event_that_names_both() {
     let world = furnished(World::start("").await, &["worker-1"]).await;
     let created =

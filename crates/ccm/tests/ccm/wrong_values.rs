@@ -90,11 +90,16 @@ const WRONG: &[(&str, &str, &str)] = &[
 /// event (`what_the_cloud_rejects_is_an_event_with_its_words`).
 const ANY: &[&str] = &["load-balancer-id", "load-balancer-address", "hostname"];
 const JUDGED: &[(&str, &str, &str)] = &[
-    ("flavor-id", NOWHERE, "Invalid flavor_id"),
+    (
+        "flavor-id",
+        NOWHERE,
+        "flavor-id `8d1c1a94-0000-4000-8000-000000000000`: Octavia refuses it (Validation failure: Invalid flavor_id): \
+         correct the annotation loadbalancer.openstack.org/flavor-id, or flavor-id in cloud.conf",
+    ),
     (
         "availability-zone",
         "nowhere",
-        "POST /load-balancer/v2.0/lbaas/loadbalancers: 4",
+        "availability-zone `nowhere`: Octavia refuses it (",
     ),
     (
         "floating-subnet-id",
