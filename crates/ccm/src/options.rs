@@ -74,6 +74,8 @@ pub struct Options {
     pub service_concurrency: u16,
     /// The shortest interval between changes of member weights that follow the endpoints of a Service.
     pub weight_period: Duration,
+    /// How long a load balancer may be PENDING before its Service has an event.
+    pub pending_limit: Duration,
     /// How the cloud is accessed and observed.
     pub clouds: PoolOptions,
     /// The metrics of reconciles and of requests to the cloud.
@@ -97,6 +99,7 @@ impl Options {
             node_concurrency: 10,
             service_concurrency: 10,
             weight_period: Duration::from_secs(10),
+            pending_limit: Duration::from_secs(300),
             clouds: PoolOptions::default(),
             metrics: Metrics::default(),
         }

@@ -249,6 +249,7 @@ async fn services(
         ctx,
         nodes,
         recoveries: Default::default(),
+        pendings: Default::default(),
         settled: Default::default(),
         drivers: Default::default(),
         weights,

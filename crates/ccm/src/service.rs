@@ -21,6 +21,7 @@
 //!   round         what is to be done for all load balancers of a Service
 //!   apply         the application of the next steps
 //!   drift         what others change in the cloud
+//!   pending       load balancers that stay PENDING
 //!   refused       what the cloud refuses because of a single setting
 //!   recovery      load balancers in ERROR
 //!   teardown      deletion
@@ -44,6 +45,7 @@ mod members;
 #[cfg(test)]
 mod model;
 mod observed;
+mod pending;
 mod plan;
 mod ports;
 pub(crate) mod recovery;
@@ -70,6 +72,7 @@ use openstack::{Cloud, Kind, View};
 
 use self::drift::Settled;
 use self::identity::Identity;
+use self::pending::Pendings;
 use self::recovery::Recoveries;
 use self::round::{Round, Rounds};
 use self::second::Drivers;
@@ -147,6 +150,7 @@ pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
     pub(crate) recoveries: Recoveries,
+    pub(crate) pendings: Pendings,
     pub(crate) settled: Settled,
     pub(crate) drivers: Drivers,
     pub(crate) weights: Arc<Weights>,
@@ -160,9 +164,7 @@ pub(crate) struct Work<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) cloud: &'a Cloud,
     pub(crate) identity: &'a Identity,
-    pub(crate) recoveries: &'a Recoveries,
-    pub(crate) settled: &'a Settled,
-    pub(crate) drivers: &'a Drivers,
+    pub(crate) shared: &'a Shared,
     pub(crate) weights: &'a weights::Current,
     pub(crate) octavia: Octavia,
 }
@@ -262,9 +264,7 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
         settings: &settings,
         cloud: &cloud,
         identity: &identity,
-        recoveries: &shared.recoveries,
-        settled: &shared.settled,
-        drivers: &shared.drivers,
+        shared: &shared,
         weights: &shared
             .weights
             .of(&service, has_local_members, Instant::now()),
@@ -272,7 +272,7 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
     };
     let started = Instant::now();
     let (operation, result) = match wanted {
-        true => ensure(&work, &shared).await,
+        true => ensure(&work).await,
         false => (Operation::Delete, teardown::run(&work).await),
     };
     ctx.metrics
@@ -316,27 +316,23 @@ async fn report(work: &Work<'_>, operation: Operation, error: &Error) {
     work.warn(operation.failed(), &error.words()).await;
 }
 
-async fn ensure(work: &Work<'_>, shared: &Shared) -> (Operation, Result<Action, Error>) {
+async fn ensure(work: &Work<'_>) -> (Operation, Result<Action, Error>) {
     let mut operation = Operation::Ensure;
-    let result = converge(work, shared, &mut operation).await;
+    let result = converge(work, &mut operation).await;
     (operation, result)
 }
 
-async fn converge(
-    work: &Work<'_>,
-    shared: &Shared,
-    operation: &mut Operation,
-) -> Result<Action, Error> {
+async fn converge(work: &Work<'_>, operation: &mut Operation) -> Result<Action, Error> {
     if !operator::finalizer::has(work.service, FINALIZER) {
         let added = operator::finalizer::add(&work.api(), work.service, FINALIZER).await;
         added.map_err(Error::kubernetes("storing the finalizer of the Service"))?;
         return Ok(Action::await_change());
     }
     // Before the nodes are listed, all members would be removed.
-    if !operator::store::listed(&shared.nodes).await {
+    if !operator::store::listed(&work.shared.nodes).await {
         return Ok(Action::requeue(FALLBACK));
     }
-    let nodes = shared.nodes.state();
+    let nodes = work.shared.nodes.state();
     let (mut rounds, view) = match observe(work, &nodes).await? {
         Ok(found) => found,
         Err(rejection) => return rejected(work, rejection).await,
@@ -344,7 +340,7 @@ async fn converge(
     if rounds.changes_only_members() {
         *operation = Operation::Update;
     }
-    rounds.remember(work.settled);
+    rounds.remember(&work.shared.settled);
     for notice in rounds.notices() {
         work.warn(notice.reason, &notice.message).await;
     }
@@ -355,14 +351,14 @@ async fn converge(
     if let Some(rejection) = rounds.held() {
         let pause = rejected(work, rejection).await?;
         return Ok(if waits {
-            Action::requeue(FALLBACK)
+            Action::requeue(pending::next_look(work))
         } else {
             pause
         });
     }
     let published = status::publish(work, &rounds, &view).await?;
     let pause = if waits || !published {
-        FALLBACK
+        pending::next_look(work)
     } else {
         RESYNC
     };
@@ -418,6 +414,8 @@ async fn advance_all(
 
 /// Takes the next steps of a load balancer. Returns whether steps or waits are left.
 async fn advance(work: &Work<'_>, round: &mut Round) -> Result<Result<bool, Rejection>, Error> {
+    let balancer = round.observed.as_ref().map(|observed| &*observed.balancer);
+    pending::watch(work, Operation::Ensure, balancer).await;
     if round.is_ready()
         && let Some(rejection) = certificate::missing(work, &round.steps).await?
     {

@@ -88,3 +88,6 @@ mod wrong_values;
 
 #[path = "ccm/fresh.rs"]
 mod fresh;
+
+#[path = "ccm/pending.rs"]
+mod pending;

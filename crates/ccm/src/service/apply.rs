@@ -29,7 +29,7 @@ pub(crate) async fn next(
         return recovery::run(work, observed).await.map(|()| true);
     }
     if let Some(observed) = observed.filter(|_| status == "ACTIVE") {
-        work.recoveries.forget(&observed.balancer.id);
+        work.shared.recoveries.forget(&observed.balancer.id);
     }
     let (on_balancer, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(Step::needs_balancer);
     let beside = all(work, desired, observed, others).await;
@@ -61,7 +61,7 @@ async fn perform(
     observed: Option<&Observed>,
     step: Step,
 ) -> Result<(), Error> {
-    let is_drift = work.settled.knows(desired);
+    let is_drift = work.shared.settled.knows(desired);
     let is_served = observed.is_some_and(|observed| observed.is_published);
     let words = match is_drift || is_served {
         true => drift::words(&step, observed),
@@ -100,7 +100,7 @@ async fn take(
             let created = inventory.create_load_balancer(&tree).await;
             let driver = &work.settings.conf.load_balancer.provider;
             if let Err(error) = &created
-                && work.drivers.learn(driver, &tree, error)
+                && work.shared.drivers.learn(driver, &tree, error)
             {
                 return Err(Error::OneAddress(driver.clone()));
             }

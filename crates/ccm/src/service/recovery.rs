@@ -92,7 +92,7 @@ pub(crate) async fn run(work: &Work<'_>, observed: &Observed) -> Result<(), Erro
     let is_alone = others.is_empty();
     // The load balancer of another Service is its affair, and that of a user the user's.
     let remedy = match observed.role {
-        Role::Owner => work.recoveries.remedy(id, policy, Instant::now()),
+        Role::Owner => work.shared.recoveries.remedy(id, policy, Instant::now()),
         Role::Guest | Role::Applicant => Remedy::Report,
     };
     match remedy {
@@ -124,7 +124,9 @@ async fn failover(work: &Work<'_>, id: &str) -> Result<(), Error> {
             return result.map_err(Error::cloud(doing));
         }
     };
-    work.recoveries.record(id, result.is_ok(), Instant::now());
+    work.shared
+        .recoveries
+        .record(id, result.is_ok(), Instant::now());
     work.warn("LoadBalancerFailover", &note).await;
     Ok(())
 }
@@ -134,7 +136,7 @@ async fn recreate(work: &Work<'_>, id: &str) -> Result<(), Error> {
     let deleted = work.cloud.inventory.delete_load_balancer(id).await;
     deleted.map_err(Error::cloud("deleting the load balancer in ERROR"))?;
     // What follows is not the work of others.
-    work.settled.forget(work.identity);
+    work.shared.settled.forget(work.identity);
     let note = format!(
         "load balancer {id} stays in ERROR: it is deleted and created again, as error-recovery in cloud.conf says"
     );

@@ -14,14 +14,16 @@ use super::identity::Identity;
 use super::observed::{Observed, Role};
 use super::second::Second;
 use super::vip::Family;
-use super::{AT_REST, FALLBACK, FINALIZER, FRESH, Work, annotations, observed};
+use super::{AT_REST, FALLBACK, FINALIZER, FRESH, Work, annotations, observed, pending};
 use crate::context::Error;
+use crate::metrics::Operation;
 
 /// Deletes floating IPs and load balancers, and removes the finalizer after all are deleted.
 pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
     let known = work.view(AT_REST).await?;
-    if find(work, &known).is_some_and(|found| is_going(&found)) {
-        return Ok(Action::requeue(FALLBACK));
+    if let Some(found) = find(work, &known).filter(is_going) {
+        pending::watch(work, Operation::Delete, Some(&found.balancer)).await;
+        return Ok(Action::requeue(pending::next_look(work)));
     }
     let view = work.view(FRESH).await?;
     let mut is_gone = true;
@@ -34,14 +36,16 @@ pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
     is_gone &= remove(work, &view).await?;
     match is_gone {
         true => finish(work).await,
-        false => Ok(Action::requeue(FALLBACK)),
+        false => Ok(Action::requeue(pending::next_look(work))),
     }
 }
 
 /// Deletes floating IP, load balancer and security group. Returns whether they are gone.
 pub(crate) async fn remove(work: &Work<'_>, view: &View) -> Result<bool, Error> {
-    work.settled.forget(work.identity);
+    work.shared.settled.forget(work.identity);
     let found = find(work, view);
+    let balancer = found.as_ref().map(|found| &*found.balancer);
+    pending::watch(work, Operation::Delete, balancer).await;
     if found.as_ref().is_some_and(is_going) {
         return Ok(false);
     }
