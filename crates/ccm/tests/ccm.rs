@@ -91,3 +91,6 @@ mod fresh;
 
 #[path = "ccm/pending.rs"]
 mod pending;
+
+#[path = "ccm/logins.rs"]
+mod logins;

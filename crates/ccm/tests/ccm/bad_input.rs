@@ -257,3 +257,37 @@ async fn a_floating_ip_that_is_kept_stays_when_the_service_becomes_internal() {
     })
     .await;
 }
+
+/// The API server refuses what would be refused by Octavia for ever.
+#[tokio::test]
+async fn a_service_with_the_same_port_twice_is_refused_by_the_api_server_and_nothing_is_made() {
+    let world = world(&["worker-1"]).await;
+    let api = world.cluster.api::<Service>();
+    let service = |name: &str, ports: Value| -> Service {
+        let service =
+            json!({"metadata": {"name": name}, "spec": {"type": "LoadBalancer", "ports": ports}});
+        serde_json::from_value(service).unwrap()
+    };
+    let port = |name: &str| json!({"name": name, "port": 53, "protocol": "TCP"});
+    let refused = async |service: &Service, words: &str| {
+        let error = api.create(&Default::default(), service).await.unwrap_err();
+        let kube::Error::Api(status) = error else {
+            panic!("{error}");
+        };
+        assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
+        assert!(status.message.contains(words), "{}", status.message);
+    };
+    let twice = service("dup", json!([port("a"), port("b")]));
+    refused(&twice, "spec.ports[1]: Duplicate value").await;
+    let unnamed = json!([{"port": 80}, {"port": 443}]);
+    let unnamed = service("unnamed", unnamed);
+    refused(&unnamed, "spec.ports[0].name: Required value").await;
+    world.service("web", &[("TCP", 80)], json!({})).await;
+    world.published("web").await;
+    let change = json!({"spec": {"clusterIP": "10.96.77.77", "clusterIPs": ["10.96.77.77"]}});
+    let change = kube::api::Patch::Merge(change);
+    let error = api.patch("web", &Default::default(), &change).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("spec.clusterIP"), "{error}");
+    assert_eq!(world.octavia("loadbalancers").await.len(), 1);
+}
