@@ -11,6 +11,7 @@ pub(crate) mod prepare;
 pub mod request;
 pub mod rules;
 mod status;
+mod teardown;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +26,7 @@ use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind};
 use operator::decode::{self, Decoded, NotDecoded};
-use operator::retry::When;
-use operator::{finalizer, patch};
+use operator::patch;
 use tracing::instrument;
 
 use self::apply::{Outcome, Work};
@@ -63,7 +63,7 @@ pub(crate) async fn reconcile(
         return pause(&ctx, &object).await;
     }
     if is_deleting(object.as_ref()) {
-        return delete(&ctx, &object, cluster.as_ref()).await;
+        return teardown::delete(&ctx, &object, cluster.as_ref()).await;
     }
     let Some(cluster) = cluster else {
         return Ok(Action::await_change());
@@ -310,170 +310,6 @@ async fn announce(
             .warning(before, reason, "Reconcile", &problem.message)
             .await;
     }
-}
-
-/// Deletes all resources with the mark of the cluster, then removes the finalizer.
-async fn delete(
-    ctx: &Context,
-    object: &OpenStackCluster,
-    cluster: Option<&Cluster>,
-) -> Result<Action, Error> {
-    if !finalizer::has(object, FINALIZER) {
-        return Ok(Action::await_change());
-    }
-    let (object, waiting) = match prepare(ctx, object).await {
-        Ok(stored) => {
-            let waiting = left(ctx, &stored, cluster).await;
-            (stored, waiting)
-        }
-        Err(error) => (object.clone(), Err(error)),
-    };
-    if ctx.is_of_shutdown(&waiting) {
-        return waiting.map(|_| Action::await_change());
-    }
-    let (reason, message, action) = match waiting {
-        Ok(None) => {
-            let removed = finalizer::remove(&api(ctx, &object), &object, FINALIZER).await;
-            removed.map_err(Error::kubernetes("removing the finalizer"))?;
-            return Ok(Action::await_change());
-        }
-        Ok(Some(message)) => {
-            let again = Ok(Action::requeue(FALLBACK));
-            (Reason::WaitingForDeletion, message, again)
-        }
-        Err(Error::Problem(problem)) => {
-            let message = undeletable(&problem);
-            (problem.reason, message, Err(Error::Problem(problem)))
-        }
-        Err(Error::Behind) => return Ok(Action::requeue(SOON)),
-        Err(error) => return Err(error),
-    };
-    deleting(ctx, &object, (reason, &message), &action).await?;
-    action
-}
-
-/// Stores what a deletion waits for, and emits an event for a new problem.
-async fn deleting(
-    ctx: &Context,
-    object: &OpenStackCluster,
-    (reason, message): (Reason, &str),
-    action: &Result<Action, Error>,
-) -> Result<(), Error> {
-    let mut next = object.clone();
-    let generation = next.metadata.generation;
-    let status = next.status.get_or_insert_default();
-    let verdict = (Status::True, reason, message);
-    status::condition(status, generation, ctx.now(), Type::Deleting, verdict);
-    let ready = (Status::False, Reason::Deleting, message);
-    status::condition(status, generation, ctx.now(), Type::Ready, ready);
-    if let Err(Error::Problem(problem)) = action {
-        announce(ctx, object, &next, problem).await;
-    }
-    let stored = patch::status(&api(ctx, object), object, &next).await;
-    stored.map_err(Error::kubernetes("storing the status"))?;
-    Ok(())
-}
-
-/// Why a deletion cannot continue, and what to do.
-fn undeletable(problem: &Problem) -> String {
-    match problem.about {
-        Type::Authentication => format!(
-            "{}. Nothing in the cloud can be deleted until this is fixed (if nothing of the \
-             cluster is left there, remove the finalizer {FINALIZER})",
-            problem.message.trim_end_matches('.')
-        ),
-        _ => problem.message.clone(),
-    }
-}
-
-/// What a deletion waits for: first the machines, then the resources with the mark of the cluster.
-async fn left(
-    ctx: &Context,
-    object: &OpenStackCluster,
-    cluster: Option<&Cluster>,
-) -> Result<Option<String>, Error> {
-    match machines_left(ctx, object, cluster).await? {
-        Some(machines) => Ok(Some(machines)),
-        None => take_down(ctx, object).await,
-    }
-}
-
-/// Deletes the resources with the mark of the cluster, and returns what to wait for; `None` when none is left.
-async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<String>, Error> {
-    let Some(id) = Identity::of(object, CLUSTER_ID) else {
-        return Ok(None);
-    };
-    let identity_ref = &object.spec.identity_ref;
-    let cloud =
-        credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;
-    let kinds = apply::kinds(&cloud, false, true).await;
-    let recorder = &ctx.recorder;
-    let work = Work {
-        object,
-        recorder,
-        cloud: &cloud,
-        cluster: id,
-        kinds: &kinds,
-        age: age(object),
-    };
-    if kinds.contains(&Kind::LoadBalancers) {
-        // One of a Service, made or deleted just before, decides whether the router may go.
-        work.observe(&[Kind::LoadBalancers], Duration::ZERO).await?;
-    }
-    let router = object
-        .status
-        .as_ref()
-        .and_then(|status| status.router.as_ref());
-    let existing = router
-        .filter(|_| object.spec.router.is_some())
-        .map(|router| router.id.clone());
-    let plan = |observed: &Observed| plan::plan_deletion(observed, existing.as_deref());
-    let outcome = work.apply(plan, request::deletion).await?;
-    if let Some(problem) = outcome.problem {
-        return Err(problem.into());
-    }
-    if let Some(wait) = outcome.plan.waits.iter().find(|wait| wait.is_stuck) {
-        let (about, reason) = (Type::Deleting, Reason::WaitingForDeletion);
-        let mut problem = Problem::new(about, reason, wait.message.clone());
-        problem.when = When::After(FALLBACK);
-        return Err(problem.into());
-    }
-    if let Some(wait) = outcome.plan.waits.first() {
-        return Ok(Some(wait.message.clone()));
-    }
-    // The view can be out of date: before the finalizer is removed, the cloud is read again.
-    if work.observe(work.kinds, Duration::ZERO).await?.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(
-        "something that carries the cluster's mark appeared again".to_owned(),
-    ))
-}
-
-/// The machines that must be deleted first.
-async fn machines_left(
-    ctx: &Context,
-    object: &OpenStackCluster,
-    cluster: Option<&Cluster>,
-) -> Result<Option<String>, Error> {
-    let name = cluster.map(ResourceExt::name_any);
-    let Some(name) = name.or_else(|| context::of_cluster(object).map(str::to_owned)) else {
-        return Ok(None);
-    };
-    let machines = Api::<OpenStackMachine>::namespaced(ctx.client.clone(), &namespace(object));
-    let machines = machines.list_metadata(&labelled(&name)).await;
-    let machines = machines
-        .map_err(Error::kubernetes("listing machines"))?
-        .items;
-    if machines.is_empty() {
-        return Ok(None);
-    }
-    let names: Vec<_> = machines.iter().map(ResourceExt::name_any).collect();
-    let names = crate::resolve::names(names.iter().map(String::as_str));
-    Ok(Some(format!(
-        "waiting for {} machines to be deleted: {names}",
-        machines.len()
-    )))
 }
 
 async fn openstack_machines(

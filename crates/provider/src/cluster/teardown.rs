@@ -1,0 +1,228 @@
+//! Deletion of a cluster: first its machines go, then everything with its mark.
+
+use std::time::Duration;
+
+use api::conditions::Status;
+use api::core::v1beta2::Cluster;
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use kube::runtime::controller::Action;
+use kube::{Api, ResourceExt};
+use openstack::Kind;
+use operator::retry::When;
+use operator::{finalizer, patch};
+
+use super::apply::{Outcome, Work, kinds};
+use super::observed::Observed;
+use super::prepare::prepare;
+use super::{FINALIZER, age, announce, api, labelled, plan, request, status};
+use crate::claims::SOON;
+use crate::context::{self, Context, Error, FALLBACK, namespace};
+use crate::credentials;
+use crate::identity::{CLUSTER_ID, Identity};
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+
+/// What a deletion waits for, and when it looks again.
+struct Waiting {
+    reason: Reason,
+    message: String,
+    action: Result<Action, Error>,
+}
+
+/// Deletes all resources with the mark of the cluster, then removes the finalizer.
+pub(super) async fn delete(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    cluster: Option<&Cluster>,
+) -> Result<Action, Error> {
+    if !finalizer::has(object, FINALIZER) {
+        return Ok(Action::await_change());
+    }
+    let (object, left) = match prepare(ctx, object).await {
+        Ok(stored) => {
+            let left = left(ctx, &stored, cluster).await;
+            (stored, left)
+        }
+        Err(error) => (object.clone(), Err(error)),
+    };
+    if ctx.is_of_shutdown(&left) {
+        return left.map(|_| Action::await_change());
+    }
+    match waiting(left) {
+        Ok(Some(waiting)) => store(ctx, &object, waiting).await,
+        Ok(None) => release(ctx, &object).await,
+        Err(Error::Behind) => Ok(Action::requeue(SOON)),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is left, first the machines, then the resources with the mark of the cluster; `None` when nothing is.
+async fn left(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    cluster: Option<&Cluster>,
+) -> Result<Option<String>, Error> {
+    match machines_left(ctx, object, cluster).await? {
+        Some(machines) => Ok(Some(machines)),
+        None => take_down(ctx, object).await,
+    }
+}
+
+/// What the conditions say about `left`; `None` when nothing is left.
+///
+/// # Errors
+/// What the conditions of this object do not report.
+fn waiting(left: Result<Option<String>, Error>) -> Result<Option<Waiting>, Error> {
+    let (reason, message, action) = match left {
+        Ok(None) => return Ok(None),
+        Ok(Some(message)) => {
+            let again = Ok(Action::requeue(FALLBACK));
+            (Reason::WaitingForDeletion, message, again)
+        }
+        Err(Error::Problem(problem)) => {
+            let message = undeletable(&problem);
+            (problem.reason, message, Err(Error::Problem(problem)))
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(Some(Waiting {
+        reason,
+        message,
+        action,
+    }))
+}
+
+/// Stores what a deletion waits for, and emits an event for a new problem.
+async fn store(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    waiting: Waiting,
+) -> Result<Action, Error> {
+    let Waiting {
+        reason,
+        message,
+        action,
+    } = waiting;
+    let mut next = object.clone();
+    let generation = next.metadata.generation;
+    let status = next.status.get_or_insert_default();
+    let verdict = (Status::True, reason, message.as_str());
+    status::condition(status, generation, ctx.now(), Type::Deleting, verdict);
+    let ready = (Status::False, Reason::Deleting, message.as_str());
+    status::condition(status, generation, ctx.now(), Type::Ready, ready);
+    if let Err(Error::Problem(problem)) = &action {
+        announce(ctx, object, &next, problem).await;
+    }
+    let stored = patch::status(&api(ctx, object), object, &next).await;
+    stored.map_err(Error::kubernetes("storing the status"))?;
+    action
+}
+
+/// Removes the finalizer: nothing of the cluster is left.
+async fn release(ctx: &Context, object: &OpenStackCluster) -> Result<Action, Error> {
+    let removed = finalizer::remove(&api(ctx, object), object, FINALIZER).await;
+    removed.map_err(Error::kubernetes("removing the finalizer"))?;
+    Ok(Action::await_change())
+}
+
+/// Why a deletion cannot continue, and what to do.
+fn undeletable(problem: &Problem) -> String {
+    match problem.about {
+        Type::Authentication => format!(
+            "{}. Nothing in the cloud can be deleted until this is fixed (if nothing of the \
+             cluster is left there, remove the finalizer {FINALIZER})",
+            problem.message.trim_end_matches('.')
+        ),
+        _ => problem.message.clone(),
+    }
+}
+
+/// Deletes the resources with the mark of the cluster, and returns what to wait for; `None` when none is left.
+async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<String>, Error> {
+    let Some(id) = Identity::of(object, CLUSTER_ID) else {
+        return Ok(None);
+    };
+    let identity_ref = &object.spec.identity_ref;
+    let cloud =
+        credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;
+    let kinds = kinds(&cloud, false, true).await;
+    let work = Work {
+        object,
+        recorder: &ctx.recorder,
+        cloud: &cloud,
+        cluster: id,
+        kinds: &kinds,
+        age: age(object),
+    };
+    read_balancers(&work).await?;
+    let existing = existing_router(object);
+    let plan = |observed: &Observed| plan::plan_deletion(observed, existing);
+    let outcome = work.apply(plan, request::deletion).await?;
+    if let Some(wait) = wait(outcome)? {
+        return Ok(Some(wait));
+    }
+    // The view can be out of date: before the finalizer is removed, the cloud is read again.
+    let is_empty = work.observe(work.kinds, Duration::ZERO).await?.is_empty();
+    let again = "something that carries the cluster's mark appeared again";
+    Ok((!is_empty).then(|| again.to_owned()))
+}
+
+/// Reads the load balancers: one of a Service, made or deleted just before, decides whether the router may go.
+async fn read_balancers(work: &Work<'_>) -> Result<(), Problem> {
+    if work.kinds.contains(&Kind::LoadBalancers) {
+        work.observe(&[Kind::LoadBalancers], Duration::ZERO).await?;
+    }
+    Ok(())
+}
+
+/// The id of the router that the spec selects.
+fn existing_router(object: &OpenStackCluster) -> Option<&str> {
+    let status = object.status.as_ref()?;
+    let router = status.router.as_ref();
+    let router = router.filter(|_| object.spec.router.is_some());
+    router.map(|router| router.id.as_str())
+}
+
+/// What the cloud must finish first.
+///
+/// # Errors
+/// The problem that stopped the plan, or what needs intervention.
+fn wait(outcome: Outcome) -> Result<Option<String>, Problem> {
+    if let Some(problem) = outcome.problem {
+        return Err(problem);
+    }
+    let waits = outcome.plan.waits;
+    if let Some(wait) = waits.iter().find(|wait| wait.is_stuck) {
+        let (about, reason) = (Type::Deleting, Reason::WaitingForDeletion);
+        let mut problem = Problem::new(about, reason, wait.message.clone());
+        problem.when = When::After(FALLBACK);
+        return Err(problem);
+    }
+    Ok(waits.into_iter().next().map(|wait| wait.message))
+}
+
+/// The machines that must be deleted first.
+async fn machines_left(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    cluster: Option<&Cluster>,
+) -> Result<Option<String>, Error> {
+    let name = cluster.map(ResourceExt::name_any);
+    let Some(name) = name.or_else(|| context::of_cluster(object).map(str::to_owned)) else {
+        return Ok(None);
+    };
+    let machines = Api::<OpenStackMachine>::namespaced(ctx.client.clone(), &namespace(object));
+    let machines = machines.list_metadata(&labelled(&name)).await;
+    let machines = machines
+        .map_err(Error::kubernetes("listing machines"))?
+        .items;
+    if machines.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<_> = machines.iter().map(ResourceExt::name_any).collect();
+    let names = crate::resolve::names(names.iter().map(String::as_str));
+    Ok(Some(format!(
+        "waiting for {} machines to be deleted: {names}",
+        machines.len()
+    )))
+}
