@@ -9,6 +9,7 @@
 use std::fmt;
 
 use kube::ResourceExt;
+use openstack::inventory::Resource;
 use uuid::Uuid;
 
 /// Annotation with the identity of an OpenStackCluster.
@@ -73,6 +74,14 @@ pub struct Mark {
 
 const CLUSTER_TAG: &str = "ferrostack:cluster=";
 const MACHINE_TAG: &str = "ferrostack:machine=";
+/// How tags begin by which resources are found again: those of marks, and those of the cloud controller manager.
+const RESERVED: [&str; 5] = [
+    CLUSTER_TAG,
+    MACHINE_TAG,
+    "ferrostack-cluster=",
+    "ferrostack-service=",
+    "ferrostack-shared=",
+];
 
 impl Mark {
     /// The mark of the resources of a cluster.
@@ -114,6 +123,21 @@ impl Mark {
                 .map(|machine| format!("{MACHINE_TAG}{machine}")),
         );
         tags
+    }
+
+    /// The mark of a resource, if it has one: in the description, which the request that creates it sets, or else in the
+    /// tags.
+    pub fn of<T: Resource>(item: &T) -> Option<Self> {
+        Self::in_description(item.description()).or_else(|| Self::in_tags(item.tags()))
+    }
+
+    /// The first of these tags of a spec by which something would be taken for what belongs to another cluster or machine.
+    pub fn foreign_tag<'a>(&self, tags: impl IntoIterator<Item = &'a String>) -> Option<&'a str> {
+        let own = self.tags();
+        let is_reserved = |tag: &str| RESERVED.iter().any(|start| tag.starts_with(start));
+        let mut tags = tags.into_iter();
+        let found = tags.find(|tag| is_reserved(tag) && !own.contains(tag));
+        found.map(String::as_str)
     }
 
     /// The mark at the end of a description, if any.

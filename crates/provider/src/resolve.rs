@@ -200,6 +200,13 @@ pub(crate) fn server_group<'v>(
     )
 }
 
+/// Why a tag in `field` is rejected, see [`Mark::foreign_tag`](crate::identity::Mark::foreign_tag).
+pub(crate) fn foreign_tag(field: &str, tag: &str) -> String {
+    format!(
+        "{field}: {tag} is a tag by which what belongs to another cluster, machine or Service is found: remove it"
+    )
+}
+
 /// Up to [`NAMES`] names, sorted, without duplicates.
 pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<_> = names.filter(|name| !name.is_empty()).collect();

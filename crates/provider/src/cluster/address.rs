@@ -33,8 +33,7 @@ pub(super) fn of(address: &str, observed: &Observed, balanced: bool) -> Use {
 
 /// The same for a floating IP of the view.
 pub(super) fn of_ip(ip: &FloatingIp, observed: &Observed, balanced: bool) -> Use {
-    let mark = Mark::in_description(&ip.description).or_else(|| Mark::in_tags(&ip.tags));
-    match mark {
+    match Mark::of(ip) {
         Some(mark) if mark.cluster == observed.cluster => return Use::Ours,
         Some(mark) => {
             let other = mark.cluster;
@@ -65,10 +64,7 @@ pub(super) fn of_ip(ip: &FloatingIp, observed: &Observed, balanced: bool) -> Use
 
 /// Whether the port is an address that its user maintains: no device, and of no cluster.
 fn is_virtual(port: &Port) -> bool {
-    port.device_id.is_empty()
-        && port.device_owner.is_empty()
-        && Mark::in_description(&port.description).is_none()
-        && Mark::in_tags(&port.tags).is_none()
+    port.device_id.is_empty() && port.device_owner.is_empty() && Mark::of(port).is_none()
 }
 
 fn words(id: &str, port: Option<&Port>) -> String {

@@ -104,17 +104,10 @@ pub fn facts(
     inside: Inside,
 ) -> Result<Facts, Problem> {
     let view = &observed.view;
+    own_tags(spec, mark)?;
     let external_network = external_network(spec, view)?;
     let (network, subnets) = existing_network(spec, view)?;
-    let router = match &spec.router {
-        Some(param) => Some(
-            resolve::router(view, param)
-                .map_err(about(Type::Router))?
-                .id
-                .clone(),
-        ),
-        None => None,
-    };
+    let router = existing_router(spec, &names, observed)?;
     let router_addresses = router_addresses(spec, view, external_network.as_deref())?;
     let subnet_cidrs: Vec<_> = if spec.managed_subnets.is_empty() {
         subnets
@@ -156,6 +149,46 @@ pub fn facts(
     balancer(spec, observed, &mut facts)?;
     given_address(spec, observed, &mut facts)?;
     Ok(facts)
+}
+
+/// Rejects tags by which what is created for this cluster would be taken for what belongs to another one.
+fn own_tags(spec: &OpenStackClusterSpec, mark: Mark) -> Result<(), Problem> {
+    let Some(tag) = mark.foreign_tag(&spec.tags) else {
+        return Ok(());
+    };
+    let text = resolve::foreign_tag("tags", tag);
+    Err(Problem::new(Type::Ready, Reason::InvalidClusterSpec, text))
+}
+
+/// The existing router that the spec selects. One that was created for another cluster stays as it is: a subnet of this
+/// cluster is connected to it only if somebody has done that before.
+fn existing_router(
+    spec: &OpenStackClusterSpec,
+    names: &Names,
+    observed: &Observed,
+) -> Result<Option<String>, Problem> {
+    let Some(param) = &spec.router else {
+        return Ok(None);
+    };
+    let found = resolve::router(&observed.view, param)
+        .map_err(|why| about(Type::Router)(why.in_field("router")))?;
+    let subnet = observed.subnet().map(|subnet| subnet.id.as_str());
+    let mut interfaces = observed.interfaces(&found.id);
+    let is_connected = interfaces.any(|(_, connected)| Some(connected) == subnet);
+    let stays = spec.managed_subnets.is_empty() || is_connected;
+    match observed.other(&**found).filter(|_| !stays) {
+        None => Ok(Some(found.id.clone())),
+        Some(other) => {
+            let (name, id, subnet) = (&found.name, &found.id, names.network());
+            let text = format!(
+                "router: router {name} ({id}) was created for the cluster with identity {other}, and connecting subnet \
+                 {subnet} of this cluster would change it: leave router out and one is created, or give one that no \
+                 cluster has created; to share the network of the other cluster, give network and subnets in place of \
+                 managedSubnets"
+            );
+            Err(about(Type::Router)(NotFound::among(Kind::Ports, text)))
+        }
+    }
 }
 
 /// The problem with zones in `controlPlaneAvailabilityZones` that do not exist; none if the cloud lists no zones.

@@ -210,6 +210,12 @@ impl Observed {
             })
     }
 
+    /// The other cluster that a resource was created for, if any.
+    pub fn other<T: Resource>(&self, item: &T) -> Option<Identity> {
+        let mark = Mark::of(item)?;
+        (mark.cluster != self.cluster).then_some(mark.cluster)
+    }
+
     /// Whether no resource in the cloud has the mark of the cluster.
     pub fn is_empty(&self) -> bool {
         self.networks.is_empty()

@@ -4,6 +4,7 @@
 //! time, so that a step can depend on resources created by earlier steps. What must wait for the cloud is not among the
 //! steps but among the waits.
 
+mod deletion;
 mod held;
 mod surplus;
 
@@ -12,6 +13,7 @@ use std::fmt;
 
 use api::infra::v1beta2::ManagedGroup;
 
+pub use self::deletion::plan_deletion;
 use super::desired::{Desired, Network, Router};
 use super::observed::Observed;
 use super::request::{allowed_cidrs, wanted_members};
@@ -553,99 +555,6 @@ fn tag_created(desired: &Desired, created: Created, steps: &mut Vec<Step>) {
     if desired.tagging {
         steps.push(Step::TagCreated(created));
     }
-}
-
-/// The plan of a deletion: dependents first.
-pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan {
-    let mut plan = Plan::default();
-    let steps = &mut plan.steps;
-    let waiting = |message: String| Wait::new(Type::Deleting, message);
-    for server in &observed.servers {
-        if server.is_deleting() {
-            plan.waits
-                .push(waiting(format!("deleting server {}", server.name)));
-        } else {
-            steps.push(Step::DeleteServer(server.id.clone()));
-        }
-    }
-    for balancer in &observed.balancers {
-        match balancer.provisioning_status.as_str() {
-            "ACTIVE" | "ERROR" => steps.push(Step::DeleteBalancer(balancer.id.clone())),
-            status => {
-                let name = &balancer.name;
-                let message = under_way(name, status);
-                plan.waits.push(waiting(message));
-            }
-        }
-    }
-    for ip in &observed.floating_ips {
-        steps.push(Step::DeleteFloatingIp(ip.id.clone()));
-    }
-    let ours: BTreeSet<_> = observed
-        .subnets
-        .iter()
-        .map(|subnet| subnet.id.as_str())
-        .collect();
-    let held = held::by_load_balancers(observed);
-    let is_held = !held.is_empty();
-    plan.waits.extend(held);
-    let with_routes = observed
-        .routers
-        .iter()
-        .filter(|router| !router.routes.is_empty());
-    steps.extend(with_routes.map(|router| Step::RemoveRoutes(router.id.clone())));
-    let routers = observed.routers.iter().map(|router| router.id.as_str());
-    // The floating IPs of those load balancers need the router.
-    for router in routers.chain(existing_router).filter(|_| !is_held) {
-        for (_, subnet) in observed.interfaces(router) {
-            let made_by_us = observed.routers.iter().any(|known| known.id == router);
-            if made_by_us || ours.contains(subnet) {
-                steps.push(Step::RemoveInterface(router.to_owned(), subnet.to_owned()));
-            }
-        }
-    }
-    for router in observed.routers.iter().filter(|_| !is_held) {
-        steps.push(Step::DeleteRouter(router.id.clone()));
-    }
-    if !observed.servers.is_empty() {
-        // With a server, Nova deletes its volumes and unbinds its ports.
-        plan.waits.push(waiting(format!(
-            "deleting {} servers",
-            observed.servers.len()
-        )));
-        return plan;
-    }
-    for volume in &observed.volumes {
-        match volume.status.as_str() {
-            "deleting" => plan
-                .waits
-                .push(waiting(format!("deleting volume {}", volume.name))),
-            _ => steps.push(Step::DeleteVolume(volume.id.clone())),
-        }
-    }
-    for port in &observed.ports {
-        steps.push(Step::DeletePort(port.id.clone()));
-    }
-    for group in &observed.groups {
-        steps.push(Step::DeleteGroup(group.id.clone()));
-    }
-    if is_held {
-        return plan;
-    }
-    if observed.balancers.is_empty() {
-        // Not while a load balancer exists, since its address is in the subnet. Subnets before networks.
-        for subnet in &observed.subnets {
-            steps.push(Step::DeleteSubnet(subnet.id.clone()));
-        }
-        for network in &observed.networks {
-            steps.push(Step::DeleteNetwork(network.id.clone()));
-        }
-    } else if !observed.networks.is_empty() {
-        plan.waits.push(waiting(
-            "waiting for the load balancer to leave the network".to_owned(),
-        ));
-    }
-    plan
 }
 
 #[cfg(test)]

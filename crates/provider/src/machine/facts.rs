@@ -3,6 +3,7 @@
 use api::infra::v1beta2::{
     NetworkParam, OpenStackCluster, OpenStackMachine, PortOpts, SecurityGroupParam, SubnetParam,
 };
+use kube::ResourceExt;
 use openstack::network::FixedIp;
 use openstack::{Kind, View};
 
@@ -80,6 +81,7 @@ pub fn facts(
             text.to_owned(),
         ));
     }
+    own_tags(object, cluster, mark)?;
     zone(scope, view)?;
     let group = spec.server_group.as_ref();
     let server_group = group
@@ -103,6 +105,30 @@ pub fn facts(
         tagging: view.has_extension("standard-attr-tag"),
         trusted_attribute: view.has_extension("port-trusted-vif"),
     })
+}
+
+/// Rejects tags by which the server would be taken for that of another machine.
+fn own_tags(
+    object: &OpenStackMachine,
+    cluster: &OpenStackCluster,
+    mark: Mark,
+) -> Result<(), Problem> {
+    let of_machine = ("tags".to_owned(), &object.spec.tags);
+    let of_cluster = format!("tags of OpenStackCluster {}", cluster.name_any());
+    let of_ports = object.spec.ports.iter().enumerate();
+    let of_ports = of_ports.map(|(index, port)| (format!("ports[{index}].tags"), &port.tags));
+    let all = [of_machine, (of_cluster, &cluster.spec.tags)];
+    for (field, tags) in all.into_iter().chain(of_ports) {
+        if let Some(tag) = mark.foreign_tag(tags) {
+            let text = resolve::foreign_tag(&field, tag);
+            return Err(Problem::new(
+                Type::Instance,
+                Reason::InvalidMachineSpec,
+                text,
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Rejects a failure domain that is not an availability zone. Without a list of zones, Nova decides.

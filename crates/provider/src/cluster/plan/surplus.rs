@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Plan, Step, Wait};
+use super::{Plan, Step, Wait, held};
 use crate::cluster::desired::Desired;
 use crate::cluster::observed::Observed;
 use crate::reason::Type;
@@ -11,6 +11,10 @@ use crate::reason::Type;
 /// Surplus routers and their interfaces: only one router can have the gateway address of a subnet.
 pub(super) fn routers(observed: &Observed, steps: &mut Vec<Step>) {
     for router in observed.routers.iter().skip(1) {
+        let mut subnets = observed.interfaces(&router.id).map(|(_, subnet)| subnet);
+        if subnets.any(|subnet| held::other_subnet(observed, subnet).is_some()) {
+            continue;
+        }
         if !router.routes.is_empty() {
             steps.push(Step::RemoveRoutes(router.id.clone()));
         }
@@ -58,10 +62,14 @@ fn groups(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
 fn networks(observed: &Observed, steps: &mut Vec<Step>) {
     let kept = observed.network().map(|network| network.id.as_str());
     let subnet = observed.subnet().map(|subnet| subnet.id.as_str());
+    let surplus = observed.networks.iter().skip(1);
+    let surplus: BTreeSet<_> = surplus.map(|network| network.id.clone()).collect();
     // Networks that machines or a load balancer still use are deleted later.
-    let in_use: BTreeSet<_> = observed
-        .ports
-        .iter()
+    let of_others = observed.view.ports.iter();
+    let of_others = of_others
+        .filter(|port| surplus.contains(&port.network_id) && observed.other(&***port).is_some());
+    let in_use: BTreeSet<_> = of_others
+        .chain(&observed.ports)
         .map(|port| port.network_id.as_str())
         .chain(
             observed

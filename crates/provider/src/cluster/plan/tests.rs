@@ -2,6 +2,7 @@
 //! after an interruption at any request the result is the same, without duplicates or leftovers.
 
 mod model;
+mod others;
 
 use std::collections::BTreeSet;
 
@@ -19,6 +20,7 @@ use crate::cluster::observed::{Known, Observed};
 use crate::cluster::request::{Request, deletion, request};
 use crate::identity::{Identity, Mark};
 use crate::names::Names;
+use crate::problem::Problem;
 
 /// A cluster and its cloud.
 #[derive(Clone, Debug)]
@@ -26,6 +28,8 @@ struct Scene {
     model: Model,
     spec: OpenStackClusterSpec,
     cluster: Identity,
+    /// What the status names, and the endpoint.
+    known: Known,
     machines: Vec<ControlPlaneMachine>,
     /// The requests that are executed twice, since the response to the first one was lost.
     lost: BTreeSet<usize>,
@@ -34,18 +38,22 @@ struct Scene {
 
 impl Scene {
     fn observed(&self) -> Observed {
-        Observed::of(self.model.view(), self.cluster, &Known::default())
+        Observed::of(self.model.view(), self.cluster, &self.known)
     }
 
     fn desired(&self) -> Desired {
+        self.resolved().unwrap()
+    }
+
+    fn resolved(&self) -> Result<Desired, Problem> {
         let names = Names::new("ns", "demo");
         let mark = Mark::cluster(self.cluster);
         let inside = Inside {
             control_plane: self.machines.clone(),
             cidrs: Vec::new(),
         };
-        let facts = facts(&self.spec, mark, names, &self.observed(), inside).unwrap();
-        desired(&self.spec, &facts)
+        let facts = facts(&self.spec, mark, names, &self.observed(), inside)?;
+        Ok(desired(&self.spec, &facts))
     }
 
     fn plan(&self) -> Plan {
@@ -276,7 +284,7 @@ prop_compose! {
             model.ips.push(net::FloatingIp { id: "a-fip".into(), floating_ip_address: "127.30.0.9".into(), ..Default::default() });
         }
         let machines = self::machines(machines);
-        Scene { model, spec, cluster: Identity::new(), machines, lost: BTreeSet::new(), sent: 0 }
+        Scene { model, spec, cluster: Identity::new(), known: Known::default(), machines, lost: BTreeSet::new(), sent: 0 }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Two properties of plans for machines: they converge, also after an interruption at any request.
 
+mod others;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

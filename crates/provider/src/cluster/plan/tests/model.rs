@@ -397,11 +397,10 @@ impl Model {
                     return;
                 }
                 let id = self.id("fip");
+                let any = format!("127.30.0.{}", 100 + self.next % 100);
                 self.ips.push(net::FloatingIp {
                     id,
-                    floating_ip_address: create
-                        .floating_ip_address
-                        .unwrap_or_else(|| "127.30.0.77".into()),
+                    floating_ip_address: create.floating_ip_address.unwrap_or(any),
                     port_id: create.port_id,
                     description: create.description.unwrap(),
                     ..Default::default()
@@ -430,10 +429,16 @@ impl Model {
             }
             Request::DeleteFloatingIp(id) => self.ips.retain(|ip| ip.id != id),
             Request::RemoveInterface { router, subnet } => {
+                let needs = |ip: &net::FloatingIp| {
+                    let id = ip.port_id.as_ref().filter(|_| !ip.description.is_empty());
+                    id.is_some_and(|id| {
+                        let port = self.ports.iter().find(|port| port.id == *id);
+                        // The ports of machines are not in the model: they are in this subnet.
+                        port.is_none_or(|port| port.fixed_ips[0].subnet_id == subnet)
+                    })
+                };
                 assert!(
-                    self.ips
-                        .iter()
-                        .all(|ip| ip.port_id.is_none() || ip.description.is_empty()),
+                    !self.ips.iter().any(needs),
                     "floating IPs need the interface"
                 );
                 let router_of = self.routers.iter().find(|r| r.id == router);
@@ -466,7 +471,11 @@ impl Model {
                 );
                 self.networks.retain(|n| n.id != id);
             }
-            Request::DeleteGroup(id) => self.groups.retain(|g| g.id != id),
+            Request::DeleteGroup(id) => {
+                let used = |port: &net::Port| port.security_groups.contains(&id);
+                assert!(!self.ports.iter().any(used), "security group in use");
+                self.groups.retain(|g| g.id != id);
+            }
             Request::DeletePort(id) => self.ports.retain(|p| p.id != id),
             Request::DeleteServer(_) | Request::DeleteVolume(_) => unreachable!("none here"),
         }
