@@ -9,6 +9,9 @@ mod world;
 #[path = "provider/cluster.rs"]
 mod cluster;
 
+#[path = "provider/credential.rs"]
+mod credential;
+
 #[path = "provider/identity.rs"]
 mod identity;
 

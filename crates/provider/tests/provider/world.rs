@@ -93,8 +93,14 @@ impl World {
         openstack::Session::connect(config, &options).await.unwrap()
     }
 
-    /// A request of another user in the same project, without the provider.
-    pub(crate) async fn request(&self, service: Service, method: &str, path: &str, body: Value) {
+    /// A request of another user in the same project, without the provider; returns the answer, null if it is empty.
+    pub(crate) async fn request(
+        &self,
+        service: Service,
+        method: &str,
+        path: &str,
+        body: Value,
+    ) -> Value {
         let session = self.session().await;
         let login = json!({"auth": {"identity": {"methods": ["password"], "password": {"user":
             {"name": "demo", "password": "secret", "domain": {"id": "default"}}}},
@@ -115,6 +121,7 @@ impl World {
             .header("x-auth-token", token.headers()["x-subject-token"].clone());
         let answer = send(request, &body).await.unwrap();
         assert!(answer.status().is_success(), "{answer:?}");
+        serde_json::from_slice(answer.body()).unwrap_or_default()
     }
 
     /// Adds a fault to the cloud.
