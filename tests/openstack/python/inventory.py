@@ -1,10 +1,24 @@
-"""Every resource of a project, one a line, sorted: inventory.py CLOUD. For comparing before and after a test."""
+"""Every resource of a project, one a line, sorted: inventory.py CLOUD [whole]. For comparing before and after a test.
+
+With "whole", each line has every field that only a change of the resource changes.
+"""
+import json
 import sys
 
 import openstack
 
+# States, times and counters, which also change by themselves; and the servers in a server group.
+VOLATILE = {'location', 'updated_at', 'revision_number', 'status', 'operating_status', 'progress', 'member_ids'}
 
-def main(cloud):
+
+def line(kind, item, whole):
+    if not whole:
+        return f'{kind} {item.id} {item.name}'
+    fields = {key: value for key, value in item.to_dict().items() if key not in VOLATILE}
+    return f'{kind} {item.id} {json.dumps(fields, sort_keys=True, default=str)}'
+
+
+def main(cloud, whole=''):
     c = openstack.connect(cloud=cloud)
     project = c.current_project_id
     neutron = c.network
@@ -31,8 +45,8 @@ def main(cloud):
         found['listener'] = c.load_balancer.listeners(project_id=project)
         found['pool'] = c.load_balancer.pools(project_id=project)
         found['health monitor'] = c.load_balancer.health_monitors(project_id=project)
-    print('\n'.join(sorted(f'{kind} {item.id} {item.name}' for kind, items in found.items() for item in items)))
+    print('\n'.join(sorted(line(kind, item, whole) for kind, items in found.items() for item in items)))
 
 
 if __name__ == '__main__':
-    main(sys.argv[1])
+    main(*sys.argv[1:])
