@@ -15,6 +15,7 @@ use operator::controller::RESYNC;
 use operator::{finalizer, patch};
 
 use crate::error::{Doing, is_absent};
+use crate::pki::Purpose;
 use crate::remote::ClusterKey;
 use crate::{CLUSTER_FINALIZER, Context, Error, connections, news, pause, remote};
 
@@ -35,7 +36,8 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
-/// Triggers besides the Cluster: the objects it refers to, its machines, its kubeconfig and its connection.
+/// Triggers besides the Cluster: the objects it refers to, its machines, its kubeconfig and the CA that issues it, and its
+/// connection.
 fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + Send + use<> {
     let ctx = Arc::clone(context);
     let objects = context.external.changes().flat_map(move |change| {
@@ -86,7 +88,11 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + 
     let of_workers = stream::select(machines, stream::select(sets, deployments));
     let kubeconfigs = connections::kubeconfigs(context);
     let kubeconfigs = kubeconfigs.map(|key| reference(&key.namespace, &key.name));
-    let others = stream::select(connected, kubeconfigs);
+    let certificates = context.secrets.touched().filter_map(|secret| {
+        let cluster = secret.cluster_of(Purpose::Cluster);
+        std::future::ready(cluster.map(|key| reference(&key.namespace, &key.name)))
+    });
+    let others = stream::select(connected, stream::select(kubeconfigs, certificates));
     stream::select(objects, stream::select(of_workers, others))
 }
 
@@ -115,13 +121,12 @@ async fn reconcile(cluster: Arc<Cluster>, ctx: Arc<Context>) -> Result<Action, E
         ctx.remote.track(&key(&cluster));
     }
     store(&ctx, &cluster, &after).await?;
-    let awaited = kubeconfig::ensure(&ctx, &after).await?;
+    kubeconfig::ensure(&ctx, &after).await?;
     match facts.problem {
         Some(problem) => Err(problem),
         None => {
             let again = descendants::look_again(&facts.machines, now);
-            let first = awaited.into_iter().chain(again).min();
-            Ok(Action::requeue(first.unwrap_or(RESYNC)))
+            Ok(Action::requeue(again.unwrap_or(RESYNC)))
         }
     }
 }

@@ -48,7 +48,8 @@ pub(crate) fn follow(context: &Arc<Context>) -> BoxFuture<'static, ()> {
 }
 
 /// Clusters whose kubeconfig Secret is created or changed; its resourceVersion is passed to the connection, and those of
-/// the certificates, too, are kept for the control plane. Only the metadata of the Secrets is read.
+/// the certificates, too, are kept for the control plane. Only the metadata of the Secrets is read, of all of them: users
+/// create those that others wait for with any labels.
 pub(crate) fn kubeconfigs(
     context: &Arc<Context>,
 ) -> impl Stream<Item = ClusterKey> + Send + Unpin + use<> {
@@ -56,8 +57,7 @@ pub(crate) fn kubeconfigs(
         Some(namespace) => Api::namespaced(context.client.clone(), namespace),
         None => Api::all(context.client.clone()),
     };
-    let labelled = watcher::Config::default().labels(CLUSTER_NAME_LABEL);
-    let events = watcher(secrets, labelled).default_backoff();
+    let events = watcher(secrets, watcher::Config::default()).default_backoff();
     let (connections, versions) = (context.remote.clone(), context.secrets.clone());
     let clusters = events.filter_map(move |event| {
         let key = event.ok().and_then(|event| match event {

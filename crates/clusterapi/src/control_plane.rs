@@ -63,6 +63,7 @@ use crate::Context;
 use crate::feed::{Feed, Memory};
 use crate::machineset::set_owner_of_template;
 use crate::remote::{Change, ClusterKey};
+use crate::pki::Purpose;
 use crate::{news, owners, pause};
 
 use duties::Duties;
@@ -345,7 +346,7 @@ fn cluster_of(context: &Context, plane: &KubeadmControlPlane) -> Option<Arc<Clus
     context.clusters.get(&namespace, owner.or(label)?)
 }
 
-/// Triggers besides the control plane.
+/// Triggers besides the control plane, among them the template and the Secrets of users that it waits for.
 fn triggers(
     context: &Context,
     planes: &Feed<KubeadmControlPlane>,
@@ -367,12 +368,26 @@ fn triggers(
         }
         change.cluster().clone()
     });
-    let clusters_of = futures::stream::select(remote, context.secrets.changes());
+    // What this controller creates has the label, and is not waited for.
+    let supplied = context.secrets.touched().filter_map(|secret| {
+        let mut purposes = Purpose::ALL.into_iter().chain([Purpose::EtcdClient]);
+        let cluster = purposes.find_map(|purpose| secret.cluster_of(purpose));
+        std::future::ready(cluster.filter(|_| !secret.labelled))
+    });
+    let secrets = futures::stream::select(context.secrets.changes(), supplied);
+    let clusters_of = futures::stream::select(remote, secrets);
     let workload = futures::stream::select(clusters_of, pod_changes).filter_map(move |key| {
         let cluster = known.get(&key.namespace, &key.name);
         std::future::ready(cluster.and_then(|cluster| plane_of_cluster(&cluster)))
     });
-    futures::stream::select(machines, futures::stream::select(clusters, workload))
+    let planes = planes.clone();
+    let templates = context.external.changes().flat_map(move |change| {
+        let using = planes.referring_to(&change.namespace, &change.reference);
+        let using = using.into_iter();
+        futures::stream::iter(using.map(|plane| ObjectRef::from_obj(plane.as_ref())))
+    });
+    let objects = futures::stream::select(machines, templates);
+    futures::stream::select(objects, futures::stream::select(clusters, workload))
 }
 
 fn plane_of_cluster(cluster: &Cluster) -> Option<ObjectRef<KubeadmControlPlane>> {

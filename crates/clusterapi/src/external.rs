@@ -118,7 +118,7 @@ impl Retry for ExternalError {
     fn when(&self) -> When {
         match self {
             ExternalError::Api { source, .. } => source.when(),
-            // A CRD or a template may be created later; they are not watched.
+            // A CRD may be created later, which is not watched; a template triggers its users.
             ExternalError::UnknownKind { .. }
             | ExternalError::TemplateMissing { .. }
             | ExternalError::Taken { .. } => When::Backoff,

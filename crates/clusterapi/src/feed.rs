@@ -273,6 +273,11 @@ where
         self.find(namespace, Key::Reference(reference.clone()))
     }
 
+    /// The cached objects whose spec refers to the Secret `name`, sorted by name.
+    pub fn using_secret(&self, namespace: &str, name: &str) -> Vec<Arc<K>> {
+        self.find(namespace, Key::Secret(name.to_owned()))
+    }
+
     /// The cached objects, of any namespace, that use this ClusterClass, sorted by namespace and name.
     pub fn using_class(&self, namespace: &str, name: &str) -> Vec<Arc<K>> {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());

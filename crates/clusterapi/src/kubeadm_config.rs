@@ -32,7 +32,9 @@ use serde_json::Value;
 
 use crate::Context;
 use crate::feed::{Feed, Memory};
+use crate::pki::Purpose;
 use crate::pki::store::{self, Certificates};
+use crate::pki::versions::SecretName;
 use crate::remote::{Change, ClusterKey};
 
 pub use error::BootstrapError;
@@ -264,7 +266,8 @@ fn config_name(machine: &Machine) -> Option<&str> {
     ours.then_some(reference.name.as_str())
 }
 
-/// Triggers besides the KubeadmConfig: its Machine, its Cluster and the connection to the workload cluster.
+/// Triggers besides the KubeadmConfig: its Machine, its Cluster, the connection to the workload cluster, and the Secrets
+/// that it waits for.
 fn triggers(
     context: &Context,
     configs: &Feed<KubeadmConfig>,
@@ -302,7 +305,29 @@ fn triggers(
         };
         futures::stream::iter(refs)
     });
-    futures::stream::select(machines, futures::stream::select(clusters, remote))
+    let of_secrets = configs.clone();
+    let secrets = context
+        .secrets
+        .touched()
+        .flat_map(move |secret| futures::stream::iter(awaiting(&of_secrets, &secret)));
+    let others = futures::stream::select(remote, secrets);
+    futures::stream::select(machines, futures::stream::select(clusters, others))
+}
+
+/// The KubeadmConfigs without bootstrap data that wait for a Secret: their files and passwords come from it, or it has
+/// certificates of their cluster.
+fn awaiting(configs: &Feed<KubeadmConfig>, secret: &SecretName) -> Vec<ObjectRef<KubeadmConfig>> {
+    let users = configs.using_secret(&secret.namespace, &secret.name);
+    let users = users.iter().filter(|config| !status::has_data(config));
+    let mut found: Vec<_> = users
+        .map(|config| ObjectRef::from_obj(config.as_ref()))
+        .collect();
+    let purposes = Purpose::ALL.into_iter().chain([Purpose::EtcdClient]);
+    for key in purposes.filter_map(|purpose| secret.cluster_of(purpose)) {
+        let waits = |config: &KubeadmConfig| !status::has_data(config);
+        found.extend(matching(configs, &key.namespace, &key.name, waits));
+    }
+    found
 }
 
 /// The KubeadmConfigs of a cluster without bootstrap data, and those that report that they are paused.

@@ -38,7 +38,8 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
-/// Triggers besides the deployment: its sets, their machines, its Cluster.
+/// Triggers besides the deployment: its sets, their machines, its Cluster, and its templates, also those that did not exist
+/// before.
 fn triggers(
     context: &Arc<Context>,
 ) -> impl Stream<Item = ObjectRef<MachineDeployment>> + Send + use<> {
@@ -62,13 +63,24 @@ fn triggers(
         let ours = ctx
             .machinedeployments
             .in_cluster(&namespace, &name, |_| true);
-        let ours: Vec<_> = ours
-            .iter()
-            .map(|md| ObjectRef::from_obj(md.as_ref()))
-            .collect();
-        stream::iter(ours)
+        stream::iter(references(&ours))
     });
-    stream::select(stream::select(sets, machines), clusters)
+    let ctx = Arc::clone(context);
+    let templates = context.external.changes().flat_map(move |change| {
+        let using = ctx
+            .machinedeployments
+            .referring_to(&change.namespace, &change.reference);
+        stream::iter(references(&using))
+    });
+    let others = stream::select(clusters, templates);
+    stream::select(stream::select(sets, machines), others)
+}
+
+fn references(deployments: &[Arc<MachineDeployment>]) -> Vec<ObjectRef<MachineDeployment>> {
+    deployments
+        .iter()
+        .map(|deployment| ObjectRef::from_obj(deployment.as_ref()))
+        .collect()
 }
 
 async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Result<Action, Error> {

@@ -63,7 +63,8 @@ impl std::ops::Deref for Runner {
     }
 }
 
-/// Triggers besides the set: its machines, its deployment, its Cluster and the control plane.
+/// Triggers besides the set: its machines, its deployment, its Cluster, the control plane, and its templates, also those
+/// that did not exist before.
 fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<MachineSet>> + Send + use<> {
     let ctx = Arc::clone(context);
     let machines = context
@@ -88,7 +89,7 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<MachineSet>>
         stream::iter(of_cluster(&ctx, &namespace, &cluster.name_any()))
     });
     let ctx = Arc::clone(context);
-    let control_planes = context.external.changes().flat_map(move |change| {
+    let objects = context.external.changes().flat_map(move |change| {
         let owner = change.owners.iter().find(|owner| owner.kind == "Cluster");
         let is_control_plane = owner.filter(|owner| {
             let cluster = ctx.clusters.get(&change.namespace, &owner.name);
@@ -96,11 +97,14 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<MachineSet>>
             reference.as_ref() == Some(&change.reference)
         });
         let sets = is_control_plane.map(|owner| of_cluster(&ctx, &change.namespace, &owner.name));
-        stream::iter(sets.unwrap_or_default())
+        let using = ctx
+            .machinesets
+            .referring_to(&change.namespace, &change.reference);
+        stream::iter(sets.unwrap_or_else(|| references(&using)))
     });
     stream::select(
         stream::select(machines, deployments),
-        stream::select(clusters, control_planes),
+        stream::select(clusters, objects),
     )
 }
 

@@ -30,6 +30,9 @@ mod health;
 #[path = "core/draining.rs"]
 mod draining;
 
+#[path = "core/waiting.rs"]
+mod waiting;
+
 #[path = "core/resources.rs"]
 mod resources;
 

@@ -7,7 +7,7 @@ use api::bootstrap::v1beta2::KubeadmConfig;
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::{
     Cluster, ClusterClass, ContractReference, Machine, MachineDeployment, MachineHealthCheck,
-    MachineSet,
+    MachineSet, MachineSpec,
 };
 use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
@@ -25,6 +25,8 @@ pub enum Key {
     Cluster(String),
     /// Objects whose spec refers to this object.
     Reference(ContractReference),
+    /// Objects whose spec refers to the Secret with this name.
+    Secret(String),
     /// Objects, of any namespace, that use the ClusterClass with this name, which is in the namespace of the key.
     Class {
         /// The namespace of the class.
@@ -39,7 +41,7 @@ impl Key {
     fn place(self, namespace: &str) -> (String, Key) {
         let namespace = match &self {
             Key::Class { namespace, .. } => namespace.clone(),
-            Key::Any | Key::Cluster(_) | Key::Reference(_) => namespace.to_owned(),
+            Key::Any | Key::Cluster(_) | Key::Reference(_) | Key::Secret(_) => namespace.to_owned(),
         };
         (namespace, self)
     }
@@ -124,14 +126,23 @@ impl Indexed for Machine {
 
 impl Indexed for MachineSet {
     fn keys(&self) -> Vec<Key> {
-        vec![Key::Cluster(self.spec.cluster_name.clone())]
+        of_workers(&self.spec.cluster_name, &self.spec.template.spec)
     }
 }
 
 impl Indexed for MachineDeployment {
     fn keys(&self) -> Vec<Key> {
-        vec![Key::Cluster(self.spec.cluster_name.clone())]
+        of_workers(&self.spec.cluster_name, &self.spec.template.spec)
     }
+}
+
+/// The cluster of a set or deployment, and the templates that it refers to.
+fn of_workers(cluster: &str, template: &MachineSpec) -> Vec<Key> {
+    let config = template.bootstrap.config_ref.iter();
+    let templates = config.chain([&template.infrastructure_ref]);
+    let mut keys = vec![Key::Cluster(cluster.to_owned())];
+    keys.extend(templates.cloned().map(Key::Reference));
+    keys
 }
 
 impl Indexed for MachineHealthCheck {
@@ -154,15 +165,26 @@ impl Indexed for ClusterResourceSetBinding {
     }
 }
 
+/// The cluster, and the Secrets from which files and passwords come.
 impl Indexed for KubeadmConfig {
     fn keys(&self) -> Vec<Key> {
-        by_label(self)
+        let files = self.spec.files.iter();
+        let files = files.filter_map(|file| Some(&file.content_from.as_ref()?.secret.name));
+        let users = self.spec.users.iter();
+        let users = users.filter_map(|user| Some(&user.passwd_from.as_ref()?.secret.name));
+        let mut keys = by_label(self);
+        keys.extend(files.chain(users).cloned().map(Key::Secret));
+        keys
     }
 }
 
+/// The cluster, and the template of the machines.
 impl Indexed for KubeadmControlPlane {
     fn keys(&self) -> Vec<Key> {
-        by_label(self)
+        let template = &self.spec.machine_template.spec.infrastructure_ref;
+        let mut keys = by_label(self);
+        keys.push(Key::Reference(template.clone()));
+        keys
     }
 }
 

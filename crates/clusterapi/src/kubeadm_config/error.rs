@@ -157,9 +157,9 @@ impl Retry for BootstrapError {
             Self::ControlPlane(source) => source.when(),
             // The lock is released with a change of the Cluster or of a Machine.
             Self::LockHeld { .. } => When::OnChange,
-            // Secrets are not watched: a user may create one at any time.
+            // The Secret triggers the configs that wait for it.
             Self::NoCertificates { .. } | Self::MissingSecret { .. } | Self::NotText { .. } => {
-                When::Backoff
+                When::OnChange
             }
             Self::Pki(_) | Self::Taken { .. } => When::Backoff,
             Self::Version(_)

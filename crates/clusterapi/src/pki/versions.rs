@@ -1,5 +1,5 @@
-//! The resourceVersions of the Secrets of clusters, as a watch of their metadata has seen them: while they are the same,
-//! what was read of them still holds.
+//! What a watch of the metadata of Secrets has seen: the resourceVersions of those of clusters, since what was read of them
+//! holds while they are the same, and the names of all, for those who wait for one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,11 +21,43 @@ pub type Versions = BTreeMap<String, String>;
 pub struct SecretVersions {
     seen: Arc<Mutex<HashMap<ClusterKey, Versions>>>,
     listeners: Arc<Mutex<Vec<UnboundedSender<ClusterKey>>>>,
+    waiting: Arc<Mutex<Vec<UnboundedSender<SecretName>>>>,
+}
+
+/// A Secret that was created or changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Whether it has the label with the name of a cluster; those of users may have none.
+    pub labelled: bool,
+}
+
+impl SecretName {
+    /// The cluster whose certificate or key of `purpose` has this name.
+    pub(crate) fn cluster_of(&self, purpose: Purpose) -> Option<ClusterKey> {
+        let cluster = self
+            .name
+            .strip_suffix(purpose.suffix())?
+            .strip_suffix('-')?;
+        (!cluster.is_empty()).then(|| ClusterKey::new(self.namespace.clone(), cluster))
+    }
 }
 
 impl SecretVersions {
     /// A Secret is there.
     pub fn is(&self, secret: &ObjectMeta) {
+        let labels = secret.labels.as_ref();
+        let touched = SecretName {
+            namespace: secret.namespace.clone().unwrap_or_default(),
+            name: secret.name.clone().unwrap_or_default(),
+            labelled: labels.is_some_and(|labels| labels.contains_key(CLUSTER_NAME_LABEL)),
+        };
+        let mut waiting = self.waiting.lock();
+        waiting.retain(|to| to.unbounded_send(touched.clone()).is_ok());
+        drop(waiting);
         if let Some((key, name)) = named(secret) {
             let version = secret.resource_version.clone().unwrap_or_default();
             let mut seen = self.seen.lock();
@@ -58,6 +90,13 @@ impl SecretVersions {
     pub fn changes(&self) -> impl Stream<Item = ClusterKey> + Send + Unpin + 'static + use<> {
         let (sender, receiver) = unbounded();
         self.listeners.lock().push(sender);
+        receiver
+    }
+
+    /// All Secrets that are created, changed, or listed again from now on.
+    pub fn touched(&self) -> impl Stream<Item = SecretName> + Send + Unpin + 'static + use<> {
+        let (sender, receiver) = unbounded();
+        self.waiting.lock().push(sender);
         receiver
     }
 
@@ -141,5 +180,24 @@ mod tests {
         // A change and two deletions; not what is new.
         let reported: Vec<_> = changes.collect().now_or_never().unwrap();
         assert_eq!(reported, [key.clone(), key.clone(), key]);
+    }
+
+    #[test]
+    fn who_waits_for_a_secret_hears_of_it_with_or_without_a_label() {
+        let versions = SecretVersions::default();
+        let touched = versions.touched();
+        versions.is(&secret("a-ca", None, "1"));
+        versions.is(&secret("notes", Some("a"), "2"));
+        drop(versions);
+        let touched: Vec<_> = touched.collect().now_or_never().unwrap();
+        let names: Vec<_> = touched
+            .iter()
+            .map(|it| (it.name.as_str(), it.labelled))
+            .collect();
+        assert_eq!(names, [("a-ca", false), ("notes", true)]);
+        let key = ClusterKey::new("ns", "a");
+        assert_eq!(touched[0].cluster_of(Purpose::Cluster), Some(key));
+        assert_eq!(touched[0].cluster_of(Purpose::Etcd), None);
+        assert_eq!(touched[1].cluster_of(Purpose::Cluster), None);
     }
 }

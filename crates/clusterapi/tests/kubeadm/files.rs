@@ -1,6 +1,7 @@
 //! Files of a KubeadmConfig that are Go templates.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use api::bootstrap::v1beta2::KubeadmConfig;
 use api::conditions;
@@ -10,7 +11,7 @@ use api::k8s_openapi::api::core::v1::Secret;
 use api::kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::world::{World, cluster, eventually};
+use crate::world::{NS, World, cluster, eventually};
 
 const PATH: &str = "/etc/kubernetes-version";
 
@@ -97,4 +98,47 @@ async fn a_template_that_is_wrong_is_told_with_file_and_line_and_boots_nothing_u
     world.merge::<KubeadmConfig>(&name, mended).await;
     world.settled(1).await;
     assert_eq!(files(&world).await[&name][PATH], "version: v1.34.1\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_that_comes_after_its_config_is_noticed_at_once() {
+    let world = World::start().await;
+    let from = json!({"secret": {"name": "late", "key": "text"}});
+    let config = json!({
+        "clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"},
+        "files": [{"path": "/etc/late", "contentFrom": from}],
+    });
+    world.apply(cluster(1, config)).await;
+    eventually("the config to wait", || async {
+        let configs = world.list::<KubeadmConfig>().await;
+        let reasons: Vec<_> = configs.iter().flat_map(|it| it.status.clone()).collect();
+        match format!("{reasons:?}") {
+            text if text.contains("secret late") => Ok(()),
+            text => Err(text),
+        }
+    })
+    .await;
+    // After this, retries of an error are a minute apart.
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let begun = tokio::time::Instant::now();
+    world
+        .create(json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late", "namespace": NS},
+            "stringData": {"text": "words"},
+        }))
+        .await;
+    eventually("the data", || async {
+        let machines = world.list::<Machine>().await;
+        match machines[0].spec.bootstrap.data_secret_name {
+            Some(_) => Ok(()),
+            None => Err(format!("{:?}", machines[0].status)),
+        }
+    })
+    .await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(files(&world).await.len(), 1);
 }
