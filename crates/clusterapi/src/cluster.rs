@@ -14,6 +14,7 @@ use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
 use operator::{finalizer, patch};
 
+use crate::duties::Duties;
 use crate::error::{Doing, is_absent};
 use crate::pki::Purpose;
 use crate::remote::ClusterKey;
@@ -114,21 +115,19 @@ async fn reconcile(cluster: Arc<Cluster>, ctx: Arc<Context>) -> Result<Action, E
             .doing(|| of("changing", &cluster))?;
         return Ok(Action::await_change());
     }
-    let facts = facts::gather(&ctx, &cluster).await;
+    let mut duties = Duties::default();
+    let facts = facts::gather(&ctx, &cluster, &mut duties).await;
+    duties.note(kubeconfig::ensure(&ctx, &cluster).await);
     let now = ctx.now();
-    let after = state::desired(&cluster, &facts, now);
+    let mut after = state::desired(&cluster, &facts, now);
+    state::report(&mut after, &duties, now);
     if connections::is_reachable(&after) && !facts.health.connected {
         ctx.remote.track(&key(&cluster));
     }
-    store(&ctx, &cluster, &after).await?;
-    kubeconfig::ensure(&ctx, &after).await?;
-    match facts.problem {
-        Some(problem) => Err(problem),
-        None => {
-            let again = descendants::look_again(&facts.machines, now);
-            Ok(Action::requeue(again.unwrap_or(RESYNC)))
-        }
-    }
+    let stored = store(&ctx, &cluster, &after).await;
+    duties.done().and(stored)?;
+    let again = descendants::look_again(&facts.machines, now);
+    Ok(Action::requeue(again.unwrap_or(RESYNC)))
 }
 
 /// Writes the spec and then the status of `after` where they differ from `before`.

@@ -14,11 +14,10 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
 use operator::patch;
-use operator::words::chain;
 
 use crate::error::{Doing, is_absent};
 use crate::feed::Feed;
-use crate::{Context, Error, owners, pause};
+use crate::{Context, Error, duties, news, owners, pause};
 
 mod status;
 
@@ -97,7 +96,8 @@ async fn add_ownership(ctx: &Context, class: &ClusterClass) -> Templates {
             continue;
         }
         if let Err(error) = add_owner(ctx, class, reference, &mut seen).await {
-            seen.problems.push(chain(&error));
+            // A write conflict is repeated at once.
+            seen.problems.extend(duties::reported(&error));
             seen.problem.get_or_insert(error);
         }
     }
@@ -132,9 +132,12 @@ async fn add_owner(
 async fn store(ctx: &Context, class: &ClusterClass, after: &ClusterClass) -> Result<(), Error> {
     let api = ctx.api::<ClusterClass>(&class.namespace().unwrap_or_default());
     match patch::status(&api, class, after).await {
-        Err(error) if is_absent(&error) => Ok(()),
-        other => other.map(drop).doing(|| of("writing the status of", class)),
-    }
+        Err(error) if is_absent(&error) => return Ok(()),
+        other => other.doing(|| of("writing the status of", class))?,
+    };
+    let list = |it: &ClusterClass| it.status.clone().unwrap_or_default().conditions;
+    news::publish(ctx, class, news::pause(&list(class), &list(after))).await;
+    Ok(())
 }
 
 /// `action ClusterClass namespace/name`, for errors.

@@ -25,11 +25,12 @@ use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
 use operator::{finalizer, patch};
 
+use crate::duties::Duties;
 use crate::error::{Doing, Error, is_absent};
 use crate::feed::{Feed, Memory};
 use crate::remote::{Change, ClusterKey};
 use crate::summary::FIRST_NODE;
-use crate::{Context, pause, selector};
+use crate::{Context, news, pause, selector};
 
 mod apply;
 mod binding;
@@ -142,16 +143,19 @@ async fn reconcile(set: Arc<ClusterResourceSet>, runner: Arc<Runner>) -> Result<
         return Ok(Action::await_change());
     }
     let targets = targets(&runner, &set);
-    let sources = source::fetch(&runner, &set, &targets).await?;
-    let outcomes = apply_to_all(&runner, &set, &targets, &sources).await?;
-    if outcomes
-        .iter()
-        .any(|(_, outcome)| *outcome == Outcome::Connecting)
-    {
+    let mut duties = Duties::default();
+    let sources = source::fetch(&runner, &set, &targets, &mut duties).await;
+    let Some(sources) = duties.note(sources) else {
+        return undecided(&runner, &set, duties).await;
+    };
+    let outcomes = apply_to_all(&runner, &set, &targets, &sources, &mut duties).await;
+    let is_connecting = |(_, outcome): &(_, Outcome)| *outcome == Outcome::Connecting;
+    if outcomes.len() < targets.len() || outcomes.iter().any(is_connecting) {
         // After a restart: the reported condition stays until the first attempt to connect ends.
-        return Ok(Action::requeue(RESYNC));
+        return undecided(&runner, &set, duties).await;
     }
-    write(&runner, &set, &outcomes).await?;
+    let stored = write(&runner, &set, &outcomes, &duties).await;
+    duties.done().and(stored)?;
     match plan::to_retry(&outcomes) {
         Some(problem) => Err(Error::NotApplied {
             action: of("applying", &set),
@@ -159,6 +163,20 @@ async fn reconcile(set: Arc<ClusterResourceSet>, runner: Arc<Runner>) -> Result<
         }),
         None => Ok(Action::requeue(RESYNC)),
     }
+}
+
+/// Reports what failed; what was reported of the resources stays.
+async fn undecided(
+    runner: &Runner,
+    set: &ClusterResourceSet,
+    duties: Duties<Error>,
+) -> Result<Action, Error> {
+    let mut after = set.clone();
+    let list = &mut after.status.get_or_insert_default().conditions;
+    duties.report(list, set.metadata.generation, runner.now());
+    let stored = store(runner, set, &after).await;
+    duties.done().and(stored)?;
+    Ok(Action::requeue(RESYNC))
 }
 
 /// A selected Cluster, with what was applied to it.
@@ -192,23 +210,26 @@ fn targets(runner: &Runner, set: &ClusterResourceSet) -> Vec<Target> {
         .collect()
 }
 
-/// Applies what is due to each Cluster; returns the outcomes with the names of the Clusters.
+/// Applies what is due to each Cluster; returns the outcomes with the names of the Clusters, without those where it is not
+/// known what is applied.
 async fn apply_to_all(
     runner: &Runner,
     set: &ClusterResourceSet,
     targets: &[Target],
     sources: &[Source],
-) -> Result<Vec<(String, Outcome)>, Error> {
+    duties: &mut Duties<Error>,
+) -> Vec<(String, Outcome)> {
     let mut outcomes = Vec::new();
     for some in targets.chunks(AT_A_TIME) {
         let tasks = some
             .iter()
             .map(|target| apply_to(runner, set, target, sources));
         for (target, outcome) in some.iter().zip(join_all(tasks).await) {
-            outcomes.push((target.cluster.name_any(), outcome?));
+            let outcome = duties.note(outcome);
+            outcomes.extend(outcome.map(|it| (target.cluster.name_any(), it)));
         }
     }
-    Ok(outcomes)
+    outcomes
 }
 
 /// Applies what is due to one Cluster, and records it in the binding.
@@ -277,6 +298,7 @@ async fn write(
     runner: &Runner,
     set: &ClusterResourceSet,
     outcomes: &[(String, Outcome)],
+    duties: &Duties<Error>,
 ) -> Result<(), Error> {
     let (now, generation) = (runner.now(), set.metadata.generation);
     let mut after = set.clone();
@@ -291,6 +313,7 @@ async fn write(
             .retain(|condition| condition.type_ != plan::APPLIED),
     }
     pause::record(&mut status.conditions, None, generation, now);
+    duties.report(&mut status.conditions, generation, now);
     store(runner, set, &after).await
 }
 
@@ -310,9 +333,12 @@ async fn store(
 ) -> Result<(), Error> {
     let api = runner.api::<ClusterResourceSet>(&set.namespace().unwrap_or_default());
     match patch::status(&api, set, after).await {
-        Err(error) if is_absent(&error) => Ok(()),
-        other => other.map(drop).doing(|| of("writing the status of", set)),
-    }
+        Err(error) if is_absent(&error) => return Ok(()),
+        other => other.doing(|| of("writing the status of", set))?,
+    };
+    let list = |it: &ClusterResourceSet| it.status.clone().unwrap_or_default().conditions;
+    news::publish(runner, set, news::pause(&list(set), &list(after))).await;
+    Ok(())
 }
 
 /// `action ClusterResourceSet namespace/name`, for errors.

@@ -22,7 +22,6 @@ mod certificates;
 mod conditions;
 mod coredns;
 mod deletion;
-mod duties;
 mod error;
 pub mod etcd;
 mod health;
@@ -62,11 +61,10 @@ use operator::retry::is_conflict;
 use crate::Context;
 use crate::feed::{Feed, Memory};
 use crate::machineset::set_owner_of_template;
-use crate::remote::{Change, ClusterKey};
 use crate::pki::Purpose;
+use crate::remote::{Change, ClusterKey};
 use crate::{news, owners, pause};
 
-use duties::Duties;
 pub use error::ControlPlaneError;
 use observe::Observation;
 use plan::Step;
@@ -80,6 +78,9 @@ const POLL: Duration = Duration::from_secs(1);
 /// Interval at which etcd is polled while it is not healthy and no machine is created or deleted, and while a machine
 /// joins that is not a member yet: it cannot be watched.
 const ETCD_POLL: Duration = Duration::from_secs(5);
+
+/// The duties of the reconcile of a control plane.
+type Duties = crate::duties::Duties<ControlPlaneError>;
 
 /// The context of the reconciler.
 struct Scope {
@@ -181,7 +182,7 @@ async fn reconcile(
     let mut duties = Duties::default();
     let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
     let owned = set_owner_of_template(&scope.context, template, &subject.cluster).await;
-    duties.note(owned.map_err(ControlPlaneError::from));
+    duties.note(owned);
     let foundation = secrets::ensure(&scope, &subject).await;
     let observed = observe::observe(&scope, &subject, &foundation, &mut duties).await;
     let Some(mut seen) = duties.note(observed) else {
@@ -254,8 +255,7 @@ async fn report_paused(
     reason: &str,
 ) -> Result<Action, ControlPlaneError> {
     let after = status::paused(&subject.plane, reason, scope.context.now());
-    let stored = operator::patch::status(planes, &subject.plane, &after).await;
-    stored.map_err(status::failed)?;
+    store(scope, planes, subject, &after).await?;
     Ok(Action::await_change())
 }
 

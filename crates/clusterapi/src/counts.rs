@@ -81,22 +81,23 @@ pub(crate) fn machines_up_to_date(machines: &[Arc<Machine>]) -> Verdict {
     joined("MachinesUpToDate", "UpToDate", machines, reasons)
 }
 
-/// `ScalingUp` and `ScalingDown`, from the existing and desired numbers of machines.
-pub(crate) fn scaling(there: i32, wanted: i32, hindrance: &str) -> [Verdict; 2] {
-    let text = |up: bool| {
-        let direction = if up { "up" } else { "down" };
-        let mut text = format!("Scaling {direction} from {there} to {wanted} replicas");
-        if !hindrance.is_empty() && up {
-            text = format!("{text} {BLOCKED}\n{hindrance}");
+/// `ScalingUp` and `ScalingDown`, from the existing and desired numbers of machines; `hindrances` are what keeps machines
+/// from being created, and from being deleted, as lists.
+pub(crate) fn scaling(there: i32, wanted: i32, hindrances: [&str; 2]) -> [Verdict; 2] {
+    let text = |direction: &str, hindrance: &str| {
+        let text = format!("Scaling {direction} from {there} to {wanted} replicas");
+        match hindrance {
+            "" => text,
+            list => format!("{text} {BLOCKED}\n{list}"),
         }
-        text
     };
+    let [of_creation, of_deletion] = hindrances;
     let up = match there < wanted {
-        true => Verdict::new("ScalingUp", true, "ScalingUp").because(text(true)),
+        true => Verdict::new("ScalingUp", true, "ScalingUp").because(text("up", of_creation)),
         false => Verdict::new("ScalingUp", false, "NotScalingUp"),
     };
     let down = match there > wanted {
-        true => Verdict::new("ScalingDown", true, "ScalingDown").because(text(false)),
+        true => Verdict::new("ScalingDown", true, "ScalingDown").because(text("down", of_deletion)),
         false => Verdict::new("ScalingDown", false, "NotScalingDown"),
     };
     [up, down]

@@ -27,15 +27,16 @@ use api::kube::runtime::controller::{Action, Controller};
 use api::kube::runtime::reflector::ObjectRef;
 use api::kube::{Resource, ResourceExt};
 use futures::{Stream, StreamExt};
+use operator::retry::is_conflict;
 use secrecy::SecretString;
 use serde_json::Value;
 
-use crate::Context;
 use crate::feed::{Feed, Memory};
 use crate::pki::Purpose;
 use crate::pki::store::{self, Certificates};
 use crate::pki::versions::SecretName;
 use crate::remote::{Change, ClusterKey};
+use crate::{Context, news, pause};
 
 pub use error::BootstrapError;
 use plan::{Facts, Plan};
@@ -85,16 +86,11 @@ async fn reconcile(
         return Ok(Action::await_change());
     };
     let namespace = config.namespace().unwrap_or_default();
-    let Some(cluster) = scope
-        .context
-        .clusters
-        .get(&namespace, &machine.spec.cluster_name)
-    else {
+    let clusters = &scope.context.clusters;
+    let cluster = clusters.get(&namespace, &machine.spec.cluster_name);
+    let Some(cluster) = cluster.filter(|_| config.metadata.deletion_timestamp.is_none()) else {
         return Ok(Action::await_change());
     };
-    if config.metadata.deletion_timestamp.is_some() {
-        return Ok(Action::await_change());
-    }
     let key = ClusterKey::new(namespace, cluster.name_any());
     let mut subject = Subject {
         config,
@@ -104,18 +100,38 @@ async fn reconcile(
     };
     let plan = plan::decide(&Facts::of(&subject));
     let outcome = act(&scope, &mut subject, plan).await;
-    let config = subject.config;
-    if status::is_reported(&config) && outcome.as_ref().is_err_and(BootstrapError::is_connecting) {
+    match &outcome {
         // After a restart: the reported status stays until the first attempt to connect ends, which triggers a
         // reconcile.
-        return Ok(Action::requeue(TOKEN_CHECK));
+        Err(error) if error.is_connecting() && status::is_reported(&subject.config) => {
+            Ok(Action::requeue(TOKEN_CHECK))
+        }
+        // It is repeated at once, and not reported.
+        Err(error) if is_conflict(error) => outcome,
+        _ => {
+            report(&scope, &subject, plan, outcome.as_ref()).await?;
+            outcome
+        }
     }
-    let after = status::after(&config, plan, outcome.as_ref(), scope.context.now());
+}
+
+/// Writes the status, with an event when a pause begins or ends.
+async fn report(
+    scope: &Scope,
+    subject: &Subject,
+    plan: Plan,
+    outcome: Result<&Action, &BootstrapError>,
+) -> Result<(), BootstrapError> {
+    let (config, now) = (subject.config.as_ref(), scope.context.now());
+    let paused = pause::reason(Some(&subject.cluster), config);
+    let after = status::after(config, plan, paused.as_deref(), outcome, now);
     let configs: Api<KubeadmConfig> = scope.context.api(&subject.key.namespace);
-    operator::patch::status(&configs, &config, &after)
-        .await
-        .map_err(BootstrapError::status)?;
-    outcome
+    let stored = operator::patch::status(&configs, config, &after).await;
+    stored.map_err(BootstrapError::status)?;
+    let list = |it: &KubeadmConfig| it.status.clone().unwrap_or_default().conditions;
+    let news = news::pause(&list(config), &list(&after));
+    news::publish(&scope.context, config, news).await;
+    Ok(())
 }
 
 /// Performs the plan.
@@ -127,8 +143,10 @@ async fn act(scope: &Scope, subject: &mut Subject, plan: Plan) -> Result<Action,
         }
         Plan::Restore => Ok(Action::await_change()),
         Plan::Refresh => {
-            release_lock(scope, subject).await?;
-            refresh(scope, subject).await
+            // A lock that stays must not let the token expire.
+            let released = release_lock(scope, subject).await;
+            let refreshed = refresh(scope, subject).await;
+            released.and(refreshed)
         }
         Plan::Init => init(scope, subject).await,
         Plan::Join { control_plane } => join(scope, subject, control_plane).await,

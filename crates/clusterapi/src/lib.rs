@@ -11,6 +11,7 @@
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes
 //!   inplace    labels and annotations that follow a template
+//!   duties     what each reconcile does whatever becomes of the rest
 //!   connections  which workload clusters are connected
 //!   feed       a watch and a cache per kind, shared by all controllers
 //! ```
@@ -30,6 +31,7 @@ mod clusterclass;
 mod clusterresourceset;
 mod connections;
 mod counts;
+mod duties;
 mod machine;
 mod machinedeployment;
 mod machinehealthcheck;

@@ -15,6 +15,7 @@ use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
 use operator::patch;
 
+use crate::duties::Duties;
 use crate::error::{Doing, is_absent};
 use crate::remote::{Change, ClusterKey};
 use crate::{Context, Error, MACHINE_FINALIZER, news, owners, pause};
@@ -116,15 +117,14 @@ async fn reconcile(machine: Arc<Machine>, ctx: Arc<Context>) -> Result<Action, E
     if ensure_metadata(&ctx, &machine, &cluster).await? {
         return Ok(Action::await_change());
     }
-    let facts = facts::gather(&ctx, &machine, &cluster).await;
+    let mut duties = Duties::default();
+    let facts = facts::gather(&ctx, &machine, &cluster, &mut duties).await;
     let now = ctx.now();
-    let after = state::desired(&machine, &facts, now);
-    let handed_on = node::sync(&ctx, &after, &facts).await;
-    store(&ctx, &machine, &after, None).await?;
-    if let Some(problem) = facts.problem {
-        return Err(problem);
-    }
-    handed_on?;
+    let mut after = state::desired(&machine, &facts, now);
+    duties.note(node::sync(&ctx, &after, &facts).await);
+    state::report(&mut after, &duties, now);
+    let stored = store(&ctx, &machine, &after, None).await;
+    duties.done().and(stored)?;
     Ok(Action::requeue(
         state::look_again(&after, now).map_or(RESYNC, |pause| pause.min(RESYNC)),
     ))

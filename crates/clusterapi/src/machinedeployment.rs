@@ -2,7 +2,7 @@
 //!
 //! Reconcile: metadata → find or create the MachineSet of the current template → one step of the rolling update →
 //! delete old MachineSets → status. Each step is a function of the observed state, so that an interrupted reconcile can be
-//! repeated.
+//! repeated. What fails for one set or template keeps nothing from the others.
 
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use api::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL};
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
-use operator::retry::is_conflict;
 use operator::{finalizer, patch};
 
 use crate::error::Doing;
@@ -26,6 +25,9 @@ pub(crate) mod revision;
 pub(crate) mod rollout;
 mod status;
 mod write;
+
+/// The duties of the reconcile of a deployment.
+type Duties = crate::duties::Duties<Error>;
 
 /// Runs the controller until shutdown.
 pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
@@ -99,15 +101,19 @@ async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Res
     if ensure_metadata(&ctx, &deployment, &cluster).await? {
         return Ok(Action::await_change());
     }
-    machineset::templates(&ctx, &deployment.spec.template.spec, &cluster).await?;
+    let mut duties = Duties::default();
+    let template = &deployment.spec.template.spec;
+    machineset::own_templates_of(&ctx, template, &cluster, &mut duties).await;
     // A set that cannot be decoded must not be created again.
-    ctx.machinesets
-        .decoded(|set| owners::is_controlled_by(set, deployment.as_ref()))?;
+    let decoded = ctx
+        .machinesets
+        .decoded(|set| owners::is_controlled_by(set, deployment.as_ref()));
     let sets = members(&ctx, &deployment);
-    let applied = apply::run(&ctx, &deployment, sets.clone()).await;
-    let failure = applied.as_ref().err().filter(|it| !is_conflict(*it));
-    status::write(&ctx, &deployment, &sets, failure).await?;
-    applied?;
+    let applied = match decoded {
+        Ok(()) => apply::run(&ctx, &deployment, sets.clone()).await,
+        Err(undecoded) => Err(undecoded.into()),
+    };
+    status::write(&ctx, &deployment, &sets, (applied, duties)).await?;
     let due = revision::due_in(&deployment, ctx.now());
     Ok(Action::requeue(due.map_or(RESYNC, |due| due.min(RESYNC))))
 }
@@ -122,10 +128,11 @@ async fn delete(ctx: &Context, deployment: &MachineDeployment) -> Result<Action,
             .doing(|| of("letting go of", deployment))?;
         return Ok(Action::await_change());
     }
+    let mut duties = Duties::default();
     for set in sets.iter().filter(|set| !set.is_deleting()) {
-        apply::delete_set(ctx, deployment, set).await?;
+        duties.note(apply::delete_set(ctx, deployment, set).await);
     }
-    status::write(ctx, deployment, &sets, None).await?;
+    status::write(ctx, deployment, &sets, (Ok(()), duties)).await?;
     Ok(Action::requeue(RESYNC))
 }
 

@@ -20,10 +20,11 @@ use futures::{FutureExt, Stream, StreamExt, stream};
 use operator::controller::RESYNC;
 use operator::patch;
 
+use crate::duties::Duties;
 use crate::error::{Doing, Error, is_absent};
 use crate::feed::Feed;
 use crate::remote::ClusterKey;
-use crate::{Context, owners, pause, selector};
+use crate::{Context, news, owners, pause, selector};
 
 mod plan;
 mod remediate;
@@ -88,15 +89,37 @@ async fn reconcile(check: Arc<MachineHealthCheck>, runner: Arc<Context>) -> Resu
     if ensure_metadata(&runner, &check, &cluster).await? {
         return Ok(Action::await_change());
     }
+    let mut duties = Duties::default();
     // Without a connection nothing is known about Nodes, and nothing is decided.
-    let targets = targets(&runner, &check, &cluster).await?;
+    let targets = match targets(&runner, &check, &cluster).await {
+        Ok(targets) => targets,
+        // The end of the first attempt to connect triggers a reconcile; what is reported stays until then.
+        Err(Error::NotConnected(missing)) if missing.connecting => return Err(missing.into()),
+        Err(error) => return undecided(&runner, &check, error).await,
+    };
     let now = runner.now();
     let plan = plan::plan(&check, &cluster, &targets, now);
-    let marked = remediate::run(&runner, &check, &plan).await;
-    write(&runner, &check, &plan).await?;
-    marked?;
+    remediate::run(&runner, &check, &plan, &mut duties).await;
+    let written = write(&runner, &check, &plan, &duties).await;
+    duties.done().and(written)?;
     let next = plan.next.map_or(RESYNC, |next| (next + MARGIN).min(RESYNC));
     Ok(Action::requeue(next))
+}
+
+/// Reports why no machine can be judged; what was reported of them stays.
+async fn undecided(
+    runner: &Context,
+    check: &MachineHealthCheck,
+    error: Error,
+) -> Result<Action, Error> {
+    let mut duties = Duties::default();
+    duties.note(Err::<(), _>(error));
+    let mut after = check.clone();
+    let list = &mut after.status.get_or_insert_default().conditions;
+    duties.report(list, check.metadata.generation, runner.now());
+    let stored = store(runner, check, &after).await;
+    duties.done().and(stored)?;
+    Ok(Action::await_change())
 }
 
 /// Sets the label and the owner; returns whether anything was missing.
@@ -164,7 +187,12 @@ async fn live(runner: &Context, key: &ClusterKey, name: &str) -> Result<Seen, Er
 }
 
 /// Writes the counts and conditions of `plan`.
-async fn write(runner: &Context, check: &MachineHealthCheck, plan: &Plan) -> Result<(), Error> {
+async fn write(
+    runner: &Context,
+    check: &MachineHealthCheck,
+    plan: &Plan,
+    duties: &Duties<Error>,
+) -> Result<(), Error> {
     let (now, generation) = (runner.now(), check.metadata.generation);
     let mut after = check.clone();
     let status = after.status.get_or_insert_default();
@@ -183,6 +211,7 @@ async fn write(runner: &Context, check: &MachineHealthCheck, plan: &Plan) -> Res
     let note = verdict.message.clone();
     conditions::set(&mut status.conditions, verdict, generation, now);
     pause::record(&mut status.conditions, None, generation, now);
+    duties.report(&mut status.conditions, generation, now);
     store(runner, check, &after).await?;
     if restricted {
         runner
@@ -213,9 +242,12 @@ async fn store(
 ) -> Result<(), Error> {
     let api = runner.api::<MachineHealthCheck>(&check.namespace().unwrap_or_default());
     match patch::status(&api, check, after).await {
-        Err(error) if is_absent(&error) => Ok(()),
-        other => other.map(drop).doing(|| of("writing the status of", check)),
-    }
+        Err(error) if is_absent(&error) => return Ok(()),
+        other => other.doing(|| of("writing the status of", check))?,
+    };
+    let list = |it: &MachineHealthCheck| it.status.clone().unwrap_or_default().conditions;
+    news::publish(runner, check, news::pause(&list(check), &list(after))).await;
+    Ok(())
 }
 
 /// `action MachineHealthCheck namespace/name`, for errors.

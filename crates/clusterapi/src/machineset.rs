@@ -1,21 +1,20 @@
 //! MachineSet: a number of machines with one template.
 //!
 //! Reconcile: adopt → synchronize in-place changes of the template → remediate unhealthy machines → create or delete
-//! machines → status. The creation of a machine requires three writes (bootstrap config, infrastructure, Machine); if it
-//! is interrupted, the next reconcile finds the leftovers and continues with them.
+//! machines → status. Each is done whatever becomes of the others; only the number of machines waits for the adoption, by
+//! which machines count. The creation of a machine requires three writes (bootstrap config, infrastructure, Machine); if
+//! it is interrupted, the next reconcile finds the leftovers and continues with them.
 
 use std::sync::Arc;
 
 use api::conditions;
-use api::core::v1beta2::{Cluster, Machine, MachineSet};
+use api::core::v1beta2::{Machine, MachineSet};
 use api::kube::ResourceExt;
-use api::kube::api::{DynamicObject, ObjectMeta};
+use api::kube::api::ObjectMeta;
 use api::kube::runtime::controller::Action;
 use api::kube::runtime::reflector::ObjectRef;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, stream};
-use operator::controller::RESYNC;
-use operator::retry::is_conflict;
 use operator::{finalizer, patch};
 
 use crate::error::Doing;
@@ -32,7 +31,10 @@ mod sync;
 
 pub(crate) use apply::DISABLE_CREATE;
 pub(crate) use preflight::WAITING;
-pub(crate) use sync::{set_owner_of_template, templates};
+pub(crate) use sync::{own_templates_of, set_owner_of_template};
+
+/// The duties of the reconcile of a set.
+type Duties = crate::duties::Duties<Error>;
 
 /// Runs the controller until shutdown.
 pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
@@ -157,17 +159,21 @@ async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, 
     if sync::ensure_metadata(&runner, &set, &cluster).await? {
         return Ok(Action::await_change());
     }
-    apply::adopt(&runner, &set).await?;
-    let machines = members(&runner, &set)?;
-    inplace::machines(&runner, &set, &machines).await?;
-    let control_plane = control_plane(&runner, &cluster).await?;
-    let problems = preflight::problems(&set, control_plane.as_deref());
-    let remediated = remediate::run(&runner, &set, &machines, &problems).await;
-    let scaled = apply::scale(&runner, &set, &machines, &problems).await;
-    let failure = scaled.as_ref().err().filter(|it| !is_conflict(*it));
-    status::write(&runner, &set, &machines, &problems, failure).await?;
-    remediated.and(scaled)?;
-    Ok(Action::requeue(RESYNC))
+    let mut duties = Duties::default();
+    sync::own_templates(&runner, &set, &cluster, &mut duties).await;
+    let adopted = apply::adopt(&runner, &set).await;
+    let Some(machines) = duties.note(members(&runner, &set)) else {
+        return status::unseen(&runner, &set, duties).await;
+    };
+    inplace::machines(&runner, &set, &machines, &mut duties).await;
+    status::freshen(&runner, &set, &machines, &mut duties).await;
+    let problems = preflight::run(&runner, &set, &cluster, &mut duties).await;
+    remediate::run(&runner, &set, &machines, &problems, &mut duties).await;
+    let scaled = match adopted {
+        Ok(()) => apply::scale(&runner, &set, &machines, &problems, &mut duties).await,
+        Err(error) => Err(error),
+    };
+    status::write(&runner, &set, &machines, &problems, (scaled, duties)).await
 }
 
 /// Deletes the machines, and removes the finalizer when they are gone.
@@ -181,11 +187,11 @@ async fn delete(runner: &Runner, set: &MachineSet) -> Result<Action, Error> {
             .doing(|| of("letting go of", set))?;
         return Ok(Action::await_change());
     }
+    let mut duties = Duties::default();
     for machine in machines.iter().filter(|machine| !machine.is_deleting()) {
-        apply::delete_machine(runner, set, machine).await?;
+        duties.note(apply::delete_machine(runner, set, machine).await);
     }
-    status::write(runner, set, &machines, &[], None).await?;
-    Ok(Action::requeue(RESYNC))
+    status::write(runner, set, &machines, &[], (Ok(()), duties)).await
 }
 
 /// The machines that `set` controls, from the cache. An error if one of them cannot be decoded: it would be replaced.
@@ -198,19 +204,6 @@ fn members(ctx: &Context, set: &MachineSet) -> Result<Vec<Arc<Machine>>, Error> 
         .in_cluster(&namespace, &set.spec.cluster_name, |machine| {
             ours(&machine.metadata)
         }))
-}
-
-async fn control_plane(
-    ctx: &Context,
-    cluster: &Cluster,
-) -> Result<Option<Arc<DynamicObject>>, Error> {
-    let Some(reference) = &cluster.spec.control_plane_ref else {
-        return Ok(None);
-    };
-    Ok(ctx
-        .external
-        .get(reference, &cluster.namespace().unwrap_or_default())
-        .await?)
 }
 
 /// `action MachineSet namespace/name`, for errors.

@@ -10,10 +10,9 @@ use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::kube::{Resource, ResourceExt};
 use operator::events::Type;
-use operator::words::chain;
 
-use crate::Context;
 use crate::machineset::WAITING;
+use crate::{Context, duties, pause};
 
 /// An event to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,42 +33,42 @@ impl News {
         }
     }
 
-    /// The creation of the `kind` `name`, or its failure.
+    /// The creation of the `kind` `name`, or its failure. A write conflict is none: it is repeated at once.
     pub(crate) fn of_creation<E: Error + 'static>(
         kind: &str,
         name: &str,
         result: Result<(), &E>,
-    ) -> Self {
-        match result {
-            Ok(()) => Self::normal(
-                "SuccessfulCreate",
-                "Create",
+    ) -> Option<Self> {
+        let (reason, action) = ("SuccessfulCreate", "Create");
+        let Err(error) = result else {
+            return Some(Self::normal(
+                reason,
+                action,
                 format!("Created {kind} {name}"),
-            ),
-            Err(error) => {
-                let note = format!("{kind} cannot be created: {}", chain(error));
-                Self::warning("FailedCreate", "Create", note)
-            }
-        }
+            ));
+        };
+        let why = duties::reported(error)?;
+        let note = format!("{kind} cannot be created: {why}");
+        Some(Self::warning("FailedCreate", action, note))
     }
 
-    /// The deletion of the `kind` `name`, or its failure.
+    /// The deletion of the `kind` `name`, or its failure. A write conflict is none: it is repeated at once.
     pub(crate) fn of_deletion<E: Error + 'static>(
         kind: &str,
         name: &str,
         result: Result<(), &E>,
-    ) -> Self {
-        match result {
-            Ok(()) => Self::normal(
-                "SuccessfulDelete",
-                "Delete",
+    ) -> Option<Self> {
+        let (reason, action) = ("SuccessfulDelete", "Delete");
+        let Err(error) = result else {
+            return Some(Self::normal(
+                reason,
+                action,
                 format!("Deleted {kind} {name}"),
-            ),
-            Err(error) => {
-                let note = format!("{kind} {name} cannot be deleted: {}", chain(error));
-                Self::warning("FailedDelete", "Delete", note)
-            }
-        }
+            ));
+        };
+        let why = duties::reported(error)?;
+        let note = format!("{kind} {name} cannot be deleted: {why}");
+        Some(Self::warning("FailedDelete", action, note))
     }
 
     /// The new number of replicas of a MachineSet, if it changes.
@@ -106,10 +105,36 @@ pub(crate) async fn publish<K>(
     }
 }
 
+/// The begin and the end of the pause of an object that has the annotation. The objects of a paused Cluster have the
+/// condition alone: the Cluster has the events.
+pub(crate) fn pause(before: &[Condition], after: &[Condition]) -> Option<News> {
+    let reasons = [before, after].into_iter();
+    let mut reasons = reasons.filter_map(|list| conditions::find(list, pause::PAUSED));
+    match reasons.any(|it| !["", pause::OF_CLUSTER].contains(&it.message.as_str())) {
+        true => pause_of_any(before, after),
+        false => None,
+    }
+}
+
+fn pause_of_any(before: &[Condition], after: &[Condition]) -> Option<News> {
+    let paused = |list| conditions::is_true(list, pause::PAUSED);
+    match (paused(before), paused(after)) {
+        (false, true) => {
+            let why = &conditions::find(after, pause::PAUSED)?.message;
+            let note = format!("Nothing is done until the pause ends: {why}");
+            Some(News::normal("Paused", "Pause", note))
+        }
+        (true, false) => Some(News::normal("Resumed", "Pause", "The pause has ended")),
+        _ => None,
+    }
+}
+
 /// The events of a Cluster.
 pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<News> {
     let name = after.name_any();
-    let mut news = Vec::new();
+    let mut news: Vec<_> = pause_of_any(before.conditions(), after.conditions())
+        .into_iter()
+        .collect();
     if !before.infrastructure_provisioned() && after.infrastructure_provisioned() {
         let note = format!("The infrastructure of Cluster {name} is ready for machines");
         news.push(News::normal("InfrastructureReady", "Provision", note));
@@ -119,28 +144,37 @@ pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<News> {
         news.push(News::normal("ControlPlaneReady", "Initialize", note));
     }
     let (before, after) = (before.conditions(), after.conditions());
-    news.extend(failure(before, after, "InfrastructureReady", "Provision"));
-    news.extend(failure(
+    news.extend(failures(
         before,
         after,
-        "ControlPlaneAvailable",
-        "Initialize",
+        &[
+            ("InfrastructureReady", "Provision"),
+            ("ControlPlaneAvailable", "Initialize"),
+        ],
     ));
     news
 }
 
 /// The events of a Machine; `given_up` is why its drain has ended with Pods that are left, if it has.
 pub(crate) fn of_machine(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<News> {
-    let mut news = Vec::new();
+    let mut news: Vec<_> = pause(before.conditions(), after.conditions())
+        .into_iter()
+        .collect();
     if let (None, Some(node)) = (before.node_name(), after.node_name()) {
         let note = format!("Node {node} has joined the cluster");
         news.push(News::normal("SuccessfulSetNodeRef", "SetNodeRef", note));
     }
     news.extend(deletion(before, after, given_up));
     let (before, after) = (before.conditions(), after.conditions());
-    news.extend(failure(before, after, "BootstrapConfigReady", "Bootstrap"));
-    news.extend(failure(before, after, "InfrastructureReady", "Provision"));
-    news.extend(failure(before, after, "NodeHealthy", "Watch"));
+    news.extend(failures(
+        before,
+        after,
+        &[
+            ("BootstrapConfigReady", "Bootstrap"),
+            ("InfrastructureReady", "Provision"),
+            ("NodeHealthy", "Watch"),
+        ],
+    ));
     news
 }
 
@@ -209,7 +243,10 @@ pub(crate) fn of_deployment(before: &MachineDeployment, after: &MachineDeploymen
         false => "ScaleUpBlocked",
     };
     let news = rollout(before, after).into_iter();
-    news.chain(blocked(before, after, reason)).collect()
+    // What blocks a roll-out is in both conditions.
+    let obstacle = blocked(before, after, reason).or_else(|| of_duties(before, after));
+    let paused = pause(before, after);
+    news.chain(obstacle).chain(paused).collect()
 }
 
 /// The begin and the end of a roll-out.
@@ -282,6 +319,28 @@ pub(crate) fn failure(
         message => one_line(without_types(message)),
     };
     Some(News::warning(&is.reason, action, note))
+}
+
+/// The warnings about conditions, given with their actions; without any, the one about the duties of the reconcile, which
+/// repeats their errors.
+fn failures(
+    before: &[Condition],
+    after: &[Condition],
+    conditions: &[(&str, &'static str)],
+) -> Vec<News> {
+    let news = conditions
+        .iter()
+        .filter_map(|(type_, action)| failure(before, after, type_, action));
+    let mut news: Vec<_> = news.collect();
+    if news.is_empty() {
+        news.extend(of_duties(before, after));
+    }
+    news
+}
+
+/// A warning about the duties of a reconcile that failed, when it is new.
+pub(crate) fn of_duties(before: &[Condition], after: &[Condition]) -> Option<News> {
+    failure(before, after, duties::TYPE, "Reconcile")
 }
 
 /// Whether a reason requires intervention.

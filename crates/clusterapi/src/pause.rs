@@ -10,6 +10,9 @@ use api::names::PAUSED_ANNOTATION;
 /// The condition type `Paused`.
 pub(crate) const PAUSED: &str = "Paused";
 
+/// Why an object of a paused Cluster is paused.
+pub(crate) const OF_CLUSTER: &str = "Cluster spec.paused is set to true";
+
 /// Why `object` is paused: its Cluster is paused, or it has the annotation. `None` if it is not.
 pub(crate) fn reason<K: Resource<DynamicType = ()>>(
     cluster: Option<&Cluster>,
@@ -17,7 +20,7 @@ pub(crate) fn reason<K: Resource<DynamicType = ()>>(
 ) -> Option<String> {
     let mut reasons = Vec::new();
     if cluster.is_some_and(Cluster::is_paused) {
-        reasons.push("Cluster spec.paused is set to true".to_owned());
+        reasons.push(OF_CLUSTER.to_owned());
     }
     if object.annotations().contains_key(PAUSED_ANNOTATION) {
         reasons.push(format!(

@@ -30,6 +30,9 @@ mod health;
 #[path = "core/draining.rs"]
 mod draining;
 
+#[path = "core/duties.rs"]
+mod duties;
+
 #[path = "core/waiting.rs"]
 mod waiting;
 

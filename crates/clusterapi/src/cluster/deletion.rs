@@ -13,11 +13,13 @@ use api::kube::runtime::controller::Action;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use operator::controller::RESYNC;
 use operator::finalizer;
+use operator::retry::is_conflict;
 use operator::words::chain;
 use serde::de::DeserializeOwned;
 
 use super::descendants::{self, Descendants};
 use super::{key, of, state, store};
+use crate::duties::Duties;
 use crate::error::{Doing, is_absent};
 use crate::summary::some_of;
 use crate::{CLUSTER_FINALIZER, Context, Error, owners, pause};
@@ -31,6 +33,10 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Erro
         return Ok(Action::await_change());
     }
     let waiting = descend(ctx, cluster).await;
+    if waiting.as_ref().is_err_and(|it| is_conflict(it)) {
+        // The step is repeated at once, and not reported.
+        return waiting.map(|_| Action::await_change());
+    }
     let (reason, message) = match &waiting {
         Ok(Some((reason, message))) => (*reason, message.clone()),
         Ok(None) => ("DeletionCompleted", String::new()),
@@ -85,9 +91,11 @@ async fn descend(
         .into_iter()
         .partition(|machine| machine.labels().contains_key(CONTROL_PLANE_LABEL));
     // Objects with another owner are deleted with that owner.
-    delete_all(ctx, cluster, &deployments).await?;
-    delete_all(ctx, cluster, &sets).await?;
-    delete_all(ctx, cluster, &workers).await?;
+    let mut duties = Duties::default();
+    delete_all(ctx, cluster, &deployments, &mut duties).await;
+    delete_all(ctx, cluster, &sets, &mut duties).await;
+    delete_all(ctx, cluster, &workers, &mut duties).await;
+    duties.done()?;
     let left = [names(&deployments), names(&sets), names(&workers)];
     if let Some(message) = listed(&left) {
         return Ok(Some(("WaitingForWorkersDeletion", message)));
@@ -98,7 +106,9 @@ async fn descend(
         return Ok(Some(("WaitingForControlPlaneDeletion", message)));
     }
     if !has_control_plane {
-        delete_all(ctx, cluster, &control_plane).await?;
+        let mut duties = Duties::default();
+        delete_all(ctx, cluster, &control_plane, &mut duties).await;
+        duties.done()?;
     }
     if let Some(message) = listed(&[names(&control_plane)]) {
         return Ok(Some(("WaitingForControlPlaneDeletion", message)));
@@ -137,8 +147,8 @@ async fn delete_all<K>(
     ctx: &Context,
     cluster: &Cluster,
     objects: &[PartialObjectMeta<K>],
-) -> Result<(), Error>
-where
+    duties: &mut Duties<Error>,
+) where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone
         + DeserializeOwned
@@ -161,11 +171,10 @@ where
             Err(error) if is_absent(&error) => {}
             other => {
                 let name = object.name_any();
-                other.doing(|| format!("deleting {} {name}", K::kind(&())))?;
+                duties.note(other.doing(|| format!("deleting {} {name}", K::kind(&()))));
             }
         }
     }
-    Ok(())
 }
 
 /// Deletes the object that `reference` names. Returns a message while it exists, `None` when it is gone.

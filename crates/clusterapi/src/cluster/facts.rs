@@ -6,6 +6,7 @@ use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 use api::kube::ResourceExt;
 
 use super::key;
+use crate::duties::Duties;
 use crate::external::Referenced;
 use crate::remote::Health;
 use crate::{Context, Error};
@@ -19,23 +20,20 @@ pub(super) struct Facts {
     pub(super) sets: Vec<Arc<MachineSet>>,
     pub(super) deployments: Vec<Arc<MachineDeployment>>,
     pub(super) health: Health,
-    /// The first error; the remaining facts were gathered nevertheless.
-    pub(super) problem: Option<Error>,
 }
 
 /// Gathers the facts, and adds the Cluster as owner of the objects it refers to.
-pub(super) async fn gather(ctx: &Context, cluster: &Cluster) -> Facts {
-    let mut problem = None;
+pub(super) async fn gather(ctx: &Context, cluster: &Cluster, duties: &mut Duties<Error>) -> Facts {
     let spec = &cluster.spec;
     let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
-    let (external, problem_of) = (&ctx.external, &mut problem);
+    let (external, duties) = (&ctx.external, duties);
     let infrastructure = spec.infrastructure_ref.as_ref();
     let infrastructure = external
-        .read_and_own(cluster, &name, infrastructure, problem_of)
+        .read_and_own(cluster, &name, infrastructure, duties)
         .await;
     let control_plane = spec.control_plane_ref.as_ref();
     let control_plane = external
-        .read_and_own(cluster, &name, control_plane, problem_of)
+        .read_and_own(cluster, &name, control_plane, duties)
         .await;
     Facts {
         infrastructure,
@@ -46,6 +44,5 @@ pub(super) async fn gather(ctx: &Context, cluster: &Cluster) -> Facts {
             .machinedeployments
             .in_cluster(&namespace, &name, |_| true),
         health: ctx.remote.health(&key(cluster)),
-        problem,
     }
 }

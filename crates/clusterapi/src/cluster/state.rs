@@ -15,10 +15,11 @@ use serde::Deserialize;
 
 use super::descendants::{self, Descendants};
 use super::facts::Facts;
+use crate::duties::Duties;
 use crate::external::{Referenced, absent, contract, deleted, mirrored};
 use crate::remote::Health;
 use crate::summary::{FIRST_NODE, INFRASTRUCTURE, Part, Reasons, aggregate, summarize};
-use crate::{counts, owners, pause};
+use crate::{Error, counts, owners, pause};
 
 /// Why infrastructure and control plane of a Cluster with a topology do not exist yet, in the words of upstream.
 const TOPOLOGY: &str = "Waiting for cluster topology to be reconciled";
@@ -34,9 +35,6 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
     control_plane(&mut after, &mut status, facts);
     status.control_plane = control_plane_counts(facts);
     status.workers = Some(worker_counts(facts));
-    if facts.problem.is_none() {
-        status.observed_generation = cluster.metadata.generation;
-    }
     after.status = Some(status);
     let mut verdicts = vec![
         infrastructure_ready(&after, &facts.infrastructure),
@@ -50,6 +48,15 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
     verdicts.extend(descendants::verdicts(&after, &Descendants::of(facts), now));
     conclude(&mut after, verdicts, now);
     after
+}
+
+/// Reports the duties of the reconcile; the generation is observed when none failed.
+pub(super) fn report(cluster: &mut Cluster, duties: &Duties<Error>, now: Timestamp) {
+    let generation = cluster.metadata.generation;
+    let status = cluster.status.get_or_insert_default();
+    if duties.report(&mut status.conditions, generation, now) {
+        status.observed_generation = generation;
+    }
 }
 
 /// Sets `verdicts`, and derives `Available` and the phase from the conditions.

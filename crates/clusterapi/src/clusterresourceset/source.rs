@@ -20,6 +20,7 @@ use serde_json::json;
 use super::manifest::{self, Data, Manifest};
 use super::plan::{self, Cause, Problem};
 use super::{Runner, Target, of};
+use crate::duties::Duties;
 use crate::error::{Doing, is_absent};
 use crate::feed::Feed;
 use crate::{Context, Error, owners};
@@ -134,11 +135,12 @@ where
     found.map(|object| object.metadata.clone())
 }
 
-/// The resources of `set` in their order; those that are due for one of `targets` are read.
+/// The resources of `set` in their order; those that are due for one of `targets` are read. Each gets the set as an owner.
 pub(super) async fn fetch(
     runner: &Runner,
     set: &ClusterResourceSet,
     targets: &[Target],
+    duties: &mut Duties<Error>,
 ) -> Result<Vec<Source>, Error> {
     runner.sources.ready().await;
     let namespace = set.namespace().unwrap_or_default();
@@ -152,7 +154,7 @@ pub(super) async fn fetch(
         };
         let known = runner.sources.metadata(&namespace, resource);
         if let Some(metadata) = &known {
-            set_owner(runner, set, resource, metadata).await?;
+            duties.note(set_owner(runner, set, resource, metadata).await);
         }
         let version = known.and_then(|metadata| metadata.resource_version);
         let hash = hashes

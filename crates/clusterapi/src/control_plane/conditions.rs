@@ -5,9 +5,8 @@ use api::core::v1beta2::{Machine, MachineStatus};
 use api::kube::ResourceExt;
 use api::kube::api::Api;
 
-use super::duties::Duties;
 use super::observe::Observation;
-use super::{Scope, Subject, error};
+use super::{Duties, Scope, Subject, error};
 
 /// Writes the conditions of this controller; the others belong to the Machine controller.
 pub(super) async fn write(
@@ -36,7 +35,7 @@ pub(super) async fn write(
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(source) => {
                 let action = format!("writing the conditions of Machine {}", before.name_any());
-                duties.note::<()>(Err(error::doing(action)(source)));
+                duties.note(Err::<(), _>(error::doing(action)(source)));
             }
         }
     }

@@ -9,7 +9,7 @@ use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 
 use crate::news::{self, News};
 
-use super::{ControlPlaneError, FINALIZER, Scope, Subject, error, hooks, observe, status};
+use super::{ControlPlaneError, Duties, FINALIZER, Scope, Subject, error, hooks, observe, status};
 
 /// Reconciles a control plane that is being deleted. The deletion of a Machine triggers the next reconcile.
 pub(super) async fn reconcile(
@@ -32,13 +32,15 @@ pub(super) async fn reconcile(
         return Ok(Action::await_change());
     }
     let api: Api<Machine> = scope.context.api(&subject.key.namespace);
+    let mut duties = Duties::default();
     for machine in &machines {
         // No member is removed, because all of etcd is deleted.
-        hooks::remove(&api, machine).await?;
+        duties.note(hooks::remove(&api, machine).await);
         if !machine.is_deleting() {
-            delete(scope, subject, &api, machine).await?;
+            duties.note(delete(scope, subject, &api, machine).await);
         }
     }
+    duties.done()?;
     Ok(Action::await_change())
 }
 
@@ -56,7 +58,7 @@ async fn delete(
         _ => Ok(()),
     };
     let news = News::of_deletion("Machine", &name, deleted.as_ref().copied());
-    news::publish(&scope.context, subject.plane.as_ref(), [news]).await;
+    news::publish(&scope.context, subject.plane.as_ref(), news).await;
     deleted
 }
 

@@ -6,9 +6,8 @@ use api::kube::ResourceExt;
 use api::kube::api::{Api, Patch, PatchParams};
 use operator::patch;
 
-use super::duties::Duties;
 use super::observe::Observation;
-use super::{ControlPlaneError, Scope, Subject, error, machines, remediation};
+use super::{ControlPlaneError, Duties, Scope, Subject, error, machines, remediation};
 use crate::inplace::{self, CONTROL_PLANE, CONTROL_PLANE_METADATA, Wanted};
 
 /// Updates the fields of existing machines that can be changed in place (labels, annotations, timeouts, gates and

@@ -10,12 +10,12 @@ use api::kube::ResourceExt;
 use api::kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL};
 use operator::decode::{self, Decoded, NotDecoded};
-use operator::words::chain;
 
 use super::observe::{Observation, has_external_etcd};
 use super::{
     ControlPlaneError, Scope, Subject, error, health, hooks, inplace, outdated, remediation,
 };
+use crate::duties::reported;
 use crate::external::CloneRequest;
 use crate::inplace::{CONTROL_PLANE_METADATA, Wanted};
 use crate::news::{self, News};
@@ -36,11 +36,12 @@ pub(super) async fn create(
                 true => ("FailedInitialization", "The first Machine"),
                 false => ("FailedScaleUp", "A further Machine"),
             };
-            let note = format!("{which} cannot be created: {}", chain(error));
-            News::warning(reason, "Create", note)
+            // A write conflict is repeated at once.
+            let note = reported(error).map(|why| format!("{which} cannot be created: {why}"));
+            note.map(|note| News::warning(reason, "Create", note))
         }
     };
-    news::publish(&scope.context, subject.plane.as_ref(), [news]).await;
+    news::publish(&scope.context, subject.plane.as_ref(), news).await;
     created.map(drop)
 }
 
@@ -121,7 +122,7 @@ pub(super) async fn delete(
         Ok(_) => Ok(()),
     };
     let news = News::of_deletion("Machine", name, deleted.as_ref().copied());
-    news::publish(&scope.context, subject.plane.as_ref(), [news]).await;
+    news::publish(&scope.context, subject.plane.as_ref(), news).await;
     deleted
 }
 

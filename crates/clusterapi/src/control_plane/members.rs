@@ -5,12 +5,11 @@ use api::k8s_openapi::api::core::v1::{Node, Secret};
 use api::kube::ResourceExt;
 use api::kube::api::Api;
 
-use super::duties::Duties;
 use super::etcd::{self, Member, Nodes, Target, View};
 use super::membership::{self, Standing};
 use super::observe::{Observation, Reached, has_external_etcd};
 use super::plan::Step;
-use super::{ControlPlaneError, Scope, Subject, error, hooks};
+use super::{ControlPlaneError, Duties, Scope, Subject, error, hooks};
 use crate::pki::{Purpose, store};
 
 /// The observed state of etcd. The members are queried once the control plane is initialized.

@@ -16,13 +16,13 @@ use operator::decode::{self, Decoded, NotDecoded};
 
 use super::adoption::Orphan;
 use super::coredns::{self, CoreDns};
-use super::duties::Duties;
 use super::etcd::{self, View};
 use super::health::Component;
 use super::plan::{Etcd, Facts, MachineFacts};
 use super::recovery::{self, Recovery};
 use super::{
-    ControlPlaneError, Scope, Subject, certificates, error, health, members, membership, outdated,
+    ControlPlaneError, Duties, Scope, Subject, certificates, error, health, members, membership,
+    outdated,
 };
 use crate::owners;
 
@@ -263,7 +263,7 @@ async fn observe_machine(
         Ok(verdict) => verdict,
         Err(error) => {
             let why = operator::words::chain(&error);
-            duties.note::<()>(Err(error));
+            duties.note(Err::<(), _>(error));
             Verdict::new("UpToDate", conditions::Status::Unknown, "InternalError").because(why)
         }
     }];

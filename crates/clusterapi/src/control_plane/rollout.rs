@@ -13,9 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::duties::Duties;
 use super::observe::{Observation, Reached};
-use super::{ControlPlaneError, Scope, Subject, coredns, error};
+use super::{ControlPlaneError, Duties, Scope, Subject, coredns, error};
 use crate::cloudinit::yaml;
 use crate::kubeadm::{self, ApiVersion};
 

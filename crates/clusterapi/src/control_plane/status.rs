@@ -14,12 +14,11 @@ use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use api::version::Version;
 
 use super::coredns::CoreDns;
-use super::duties::{self, Duties};
 use super::etcd::View;
 use super::health::{self, Component};
 use super::observe::Observation;
 use super::plan::{Etcd, Facts, Step, is_progress};
-use super::{ControlPlaneError, error, etcd, pause, quorum, recovery, remediation};
+use super::{ControlPlaneError, Duties, error, etcd, pause, quorum, recovery, remediation};
 use crate::news::{self, BLOCKED, News};
 use crate::summary::{self, Reasons};
 
@@ -185,10 +184,12 @@ pub(super) fn news(before: &KubeadmControlPlane, after: &KubeadmControlPlane) ->
     let news = news::rollout(&before, &after).into_iter();
     let blocked = news::blocked(&before, &after, "ControlPlaneUnhealthy");
     let of_recovery = recovery::news(&before, &after);
-    let of_duties = news::failure(&before, &after, duties::TYPE, "Reconcile");
+    let of_duties = news::of_duties(&before, &after);
+    let paused = news::pause(&before, &after);
     news.chain(blocked)
         .chain(of_recovery)
         .chain(of_duties)
+        .chain(paused)
         .collect()
 }
 

@@ -11,6 +11,7 @@ use api::names::CLUSTER_NAME_LABEL;
 use operator::words::chain;
 
 use super::{Contract, External, ExternalError, contract};
+use crate::duties::Duties;
 use crate::owners;
 
 /// The observed state of a referenced object.
@@ -28,42 +29,41 @@ pub(crate) enum Referenced {
 
 impl External {
     /// Reads the object that `reference` of `subject`, in the cluster `cluster_name`, names, and adds `subject` as its
-    /// owner. The first error is stored in `problem`.
+    /// owner.
     pub(crate) async fn read_and_own<K: Resource<DynamicType = ()>>(
         &self,
         subject: &K,
         cluster_name: &str,
         reference: Option<&ContractReference>,
-        problem: &mut Option<crate::Error>,
+        duties: &mut Duties<crate::Error>,
     ) -> Referenced {
         let Some(reference) = reference else {
             return Referenced::Nothing;
         };
-        let found = self
-            .try_read_and_own(subject, cluster_name, reference)
-            .await;
-        found.unwrap_or_else(|error| {
-            let text = chain(&error);
-            problem.get_or_insert(error.into());
-            Referenced::Unreadable(text)
-        })
-    }
-
-    async fn try_read_and_own<K: Resource<DynamicType = ()>>(
-        &self,
-        subject: &K,
-        cluster_name: &str,
-        reference: &ContractReference,
-    ) -> Result<Referenced, ExternalError> {
-        let kind = self.kind(&reference.api_group, &reference.kind).await?;
         let namespace = subject.namespace().unwrap_or_default();
-        let Some(object) = self.get(reference, &namespace).await? else {
-            return Ok(Referenced::Missing);
+        let (object, contract) = match self.read(reference, &namespace).await {
+            Ok((Some(object), contract)) => (object, contract),
+            Ok((None, _)) => return Referenced::Missing,
+            Err(error) => {
+                let text = chain(&error);
+                duties.note(Err::<(), _>(error));
+                return Referenced::Unreadable(text);
+            }
         };
         let labels = BTreeMap::from([(CLUSTER_NAME_LABEL.to_owned(), cluster_name.to_owned())]);
-        self.ensure_owner(&object, &owners::controller(subject), &labels)
-            .await?;
-        Ok(Referenced::There(object, kind.contract))
+        let owner = owners::controller(subject);
+        duties.note(self.ensure_owner(&object, &owner, &labels).await);
+        Referenced::There(object, contract)
+    }
+
+    async fn read(
+        &self,
+        reference: &ContractReference,
+        namespace: &str,
+    ) -> Result<(Option<Arc<DynamicObject>>, Contract), ExternalError> {
+        let kind = self.kind(&reference.api_group, &reference.kind).await?;
+        let object = self.get(reference, namespace).await?;
+        Ok((object, kind.contract))
     }
 }
 

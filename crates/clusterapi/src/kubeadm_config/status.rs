@@ -8,6 +8,7 @@ use api::kube::runtime::controller::Action;
 
 use super::plan::{Plan, Wait};
 use super::{BootstrapError, data};
+use crate::pause;
 use crate::summary::FIRST_NODE;
 
 /// Whether the status reports that the bootstrap data exists.
@@ -30,13 +31,14 @@ pub(super) fn was_paused(config: &KubeadmConfig) -> bool {
     config
         .status
         .as_ref()
-        .is_some_and(|s| conditions::is_true(&s.conditions, "Paused"))
+        .is_some_and(|s| conditions::is_true(&s.conditions, pause::PAUSED))
 }
 
-/// The object with its status after `plan`.
+/// The object with its status after `plan`; `paused` is why it is paused.
 pub(super) fn after(
     config: &KubeadmConfig,
     plan: Plan,
+    paused: Option<&str>,
     outcome: Result<&Action, &BootstrapError>,
     now: Timestamp,
 ) -> KubeadmConfig {
@@ -48,11 +50,10 @@ pub(super) fn after(
     let mut set = |verdict| {
         conditions::set(&mut status.conditions, verdict, generation, now);
     };
+    set(pause::verdict(paused));
     if plan == Plan::Paused {
-        set(Verdict::new("Paused", true, "Paused"));
         return after;
     }
-    set(Verdict::new("Paused", false, "NotPaused"));
     if let Some(verdict) = certificates(plan, outcome) {
         set(verdict);
     }

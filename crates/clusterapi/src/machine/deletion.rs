@@ -14,6 +14,7 @@ use api::kube::runtime::controller::Action;
 use api::kube::{Client, ResourceExt};
 use operator::controller::RESYNC;
 use operator::finalizer;
+use operator::retry::is_conflict;
 use operator::words::chain;
 
 use self::silence::{Silence, is_over};
@@ -65,6 +66,10 @@ pub(super) async fn run(
         // After a restart: the reported conditions stay until the first attempt to connect ends, which triggers a
         // reconcile.
         return Ok(Action::requeue(RESYNC));
+    }
+    if rung.as_ref().is_err_and(|it| is_conflict(it)) {
+        // The step is repeated at once, and not reported.
+        return rung.map(|_| Action::await_change());
     }
     let (reason, message, pause_for) = match &rung {
         Ok(Rung::Wait(reason, message, pause_for)) => (*reason, message.clone(), *pause_for),

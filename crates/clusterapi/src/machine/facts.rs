@@ -6,6 +6,7 @@ use api::core::v1beta2::{Cluster, Machine};
 use api::k8s_openapi::api::core::v1::Node;
 use api::kube::ResourceExt;
 
+use crate::duties::Duties;
 use crate::external::{Referenced, contract};
 use crate::remote::{ClusterKey, Health};
 use crate::{Context, Error};
@@ -32,21 +33,23 @@ pub(super) struct Facts {
     pub(super) bootstrap: Referenced,
     pub(super) infrastructure: Referenced,
     pub(super) node: Seen,
-    /// The first error; the remaining facts were gathered nevertheless.
-    pub(super) problem: Option<Error>,
 }
 
 /// Gathers the facts, and adds the machine as owner of the objects it refers to.
-pub(super) async fn gather(ctx: &Context, machine: &Machine, cluster: &Arc<Cluster>) -> Facts {
-    let mut problem = None;
+pub(super) async fn gather(
+    ctx: &Context,
+    machine: &Machine,
+    cluster: &Arc<Cluster>,
+    duties: &mut Duties<Error>,
+) -> Facts {
     let (external, cluster_name) = (&ctx.external, &machine.spec.cluster_name);
     let bootstrap = machine.spec.bootstrap.config_ref.as_ref();
     let bootstrap = external
-        .read_and_own(machine, cluster_name, bootstrap, &mut problem)
+        .read_and_own(machine, cluster_name, bootstrap, duties)
         .await;
     let infrastructure = Some(&machine.spec.infrastructure_ref);
     let infrastructure = external
-        .read_and_own(machine, cluster_name, infrastructure, &mut problem)
+        .read_and_own(machine, cluster_name, infrastructure, duties)
         .await;
     let provider_id = match &infrastructure {
         Referenced::There(object, _) => {
@@ -61,7 +64,6 @@ pub(super) async fn gather(ctx: &Context, machine: &Machine, cluster: &Arc<Clust
         bootstrap,
         infrastructure,
         node,
-        problem,
     }
 }
 

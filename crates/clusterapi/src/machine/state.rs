@@ -13,10 +13,11 @@ use api::kube::ResourceExt;
 use api::names::CERTIFICATES_EXPIRY_ANNOTATION;
 
 use super::facts::{Facts, Seen};
+use crate::duties::Duties;
 use crate::external::{Referenced, absent, contract, deleted, mirrored};
-use crate::pause;
 use crate::remote::Health;
 use crate::summary::{FIRST_NODE, INFRASTRUCTURE, Part, Reasons, summarize};
+use crate::{Error, pause};
 
 /// How long the conditions stay unchanged after the last response of a workload cluster.
 const REMOTE_GRACE: Duration = Duration::from_secs(300);
@@ -51,12 +52,16 @@ pub(super) fn desired(machine: &Machine, facts: &Facts, now: Timestamp) -> Machi
         ],
     ];
     conclude(&mut after, verdicts.concat(), now);
-    if facts.problem.is_none()
-        && let Some(status) = after.status.as_mut()
-    {
-        status.observed_generation = machine.metadata.generation;
-    }
     after
+}
+
+/// Reports the duties of the reconcile; the generation is observed when none failed.
+pub(super) fn report(machine: &mut Machine, duties: &Duties<Error>, now: Timestamp) {
+    let generation = machine.metadata.generation;
+    let status = machine.status.get_or_insert_default();
+    if duties.report(&mut status.conditions, generation, now) {
+        status.observed_generation = generation;
+    }
 }
 
 /// Sets `verdicts`, and derives `Ready`, `Available` and the phase from the conditions.

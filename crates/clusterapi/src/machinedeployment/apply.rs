@@ -12,7 +12,7 @@ use operator::patch;
 
 use super::proportion::{self, Share};
 use super::rollout::{self, Bounds};
-use super::{of, oldest_first, revision, write};
+use super::{Duties, of, oldest_first, revision, write};
 use crate::error::{Doing, Error, is_absent};
 use crate::news::{self, News};
 use crate::{Context, naming, owners};
@@ -68,6 +68,7 @@ pub(super) async fn run(
             &old.iter().map(view).collect::<Vec<_>>(),
         )
     };
+    let mut duties = Duties::default();
     for set in old
         .iter()
         .chain([&current])
@@ -75,9 +76,10 @@ pub(super) async fn run(
     {
         let wanted = steps.get(&set.name_any()).copied();
         let highest = (set.uid() == current.uid()).then(|| highest_revision(&old));
-        store(ctx, deployment, set, wanted, highest, bounds).await?;
+        duties.note(store(ctx, deployment, set, wanted, highest, bounds).await);
     }
-    clean_up(ctx, deployment, &current, &old).await
+    clean_up(ctx, deployment, &current, &old, &mut duties).await;
+    duties.done()
 }
 
 /// Scales a paused deployment: no MachineSet is created, the rollout stops, and the replicas are distributed over the
@@ -102,12 +104,13 @@ async fn scale_paused(
         .filter(|set| !is_current(set))
         .cloned()
         .collect();
+    let mut duties = Duties::default();
     for set in newest_first {
         let wanted = steps.get(&set.name_any()).copied();
         let highest = is_current(set).then(|| highest_revision(&old));
-        store(ctx, deployment, set, wanted, highest, bounds).await?;
+        duties.note(store(ctx, deployment, set, wanted, highest, bounds).await);
     }
-    Ok(())
+    duties.done()
 }
 
 fn share(set: &MachineSet) -> Share {
@@ -158,7 +161,7 @@ pub(super) async fn delete_set(
             .doing(|| format!("deleting MachineSet {namespace}/{name}")),
     };
     let news = News::of_deletion("MachineSet", &name, deleted.as_ref().copied());
-    news::publish(ctx, deployment, [news]).await;
+    news::publish(ctx, deployment, news).await;
     deleted
 }
 
@@ -187,7 +190,7 @@ async fn create(
         Err(error) => (String::new(), Err(error)),
     };
     let news = News::of_creation("MachineSet", &name, result);
-    news::publish(ctx, deployment, [news]).await;
+    news::publish(ctx, deployment, news).await;
     created
 }
 
@@ -268,7 +271,8 @@ async fn clean_up(
     deployment: &MachineDeployment,
     current: &MachineSet,
     old: &[Arc<MachineSet>],
-) -> Result<(), Error> {
+    duties: &mut Duties,
+) {
     let available = current
         .status
         .as_ref()
@@ -277,9 +281,8 @@ async fn clean_up(
         && available.unwrap_or(0) >= deployment.replicas()
         && old.iter().all(|set| set.replicas() == 0);
     for set in old.iter().filter(|set| through && is_spent(set)) {
-        delete_set(ctx, deployment, set).await?;
+        duties.note(delete_set(ctx, deployment, set).await);
     }
-    Ok(())
 }
 
 fn is_spent(set: &MachineSet) -> bool {

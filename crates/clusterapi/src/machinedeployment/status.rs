@@ -10,9 +10,9 @@ use api::kube::runtime::controller::Action;
 use api::selector;
 use operator::controller::RESYNC;
 use operator::patch;
-use operator::words::chain;
 
-use super::{machines_of, of, rollout};
+use super::{Duties, machines_of, of, rollout};
+use crate::duties::reported;
 use crate::error::{Doing, Error, is_absent};
 use crate::news::{self, BLOCKED};
 use crate::{Context, counts, pause};
@@ -28,33 +28,40 @@ pub(super) async fn paused(
     let generation = deployment.metadata.generation;
     pause::record(&mut status.conditions, Some(why), generation, ctx.now());
     store(ctx, deployment, &after).await?;
+    let news = news::pause(deployment.conditions(), after.conditions());
+    news::publish(ctx, deployment, news).await;
     Ok(Action::requeue(RESYNC))
 }
 
-/// Writes the status of the deployment.
+/// Writes the status of the deployment; `applied` is whether its sets could be created, changed and deleted. Returns the
+/// error for which the reconcile is repeated.
 pub(super) async fn write(
     ctx: &Context,
     deployment: &MachineDeployment,
     sets: &[Arc<MachineSet>],
-    error: Option<&Error>,
+    (applied, mut duties): (Result<(), Error>, Duties),
 ) -> Result<(), Error> {
     let machines = machines_of(ctx, sets);
-    let hindrance = error
-        .map(|error| format!("* {}", chain(error)))
-        .unwrap_or_default();
-    let after = observed(deployment, sets, &machines, &hindrance, ctx.now());
-    store(ctx, deployment, &after).await?;
-    let news = news::of_deployment(deployment, &after);
-    news::publish(ctx, deployment, news).await;
-    Ok(())
+    let hindrance = applied.as_ref().err().and_then(reported);
+    let hindrance = hindrance.map(|line| format!("* {line}"));
+    let hindrance = hindrance.unwrap_or_default();
+    duties.note(applied);
+    let seen = (sets, machines.as_slice());
+    let after = observed(deployment, seen, &hindrance, &duties, ctx.now());
+    let stored = store(ctx, deployment, &after).await;
+    if stored.is_ok() {
+        let news = news::of_deployment(deployment, &after);
+        news::publish(ctx, deployment, news).await;
+    }
+    duties.done().and(stored)
 }
 
 /// The deployment with the status derived from its sets and machines.
 pub(super) fn observed(
     deployment: &MachineDeployment,
-    sets: &[Arc<MachineSet>],
-    machines: &[Arc<Machine>],
+    (sets, machines): (&[Arc<MachineSet>], &[Arc<Machine>]),
     hindrance: &str,
+    duties: &Duties,
     now: Timestamp,
 ) -> MachineDeployment {
     let mut after = deployment.clone();
@@ -73,7 +80,7 @@ pub(super) fn observed(
     let text = selector::to_query(&deployment.spec.selector);
     status.selector = Some(text).filter(|text| !text.is_empty());
     status.phase = Some(phase(numbers.replicas, wanted));
-    if hindrance.is_empty() {
+    if duties.report(&mut status.conditions, deployment.metadata.generation, now) {
         status.observed_generation = deployment.metadata.generation;
     }
     let blocked = [hindrance.to_owned(), obstacles(sets)];
@@ -82,7 +89,7 @@ pub(super) fn observed(
         .filter(|text| !text.is_empty())
         .collect();
     let blocked = blocked.join("\n");
-    let [up, down] = counts::scaling(numbers.replicas, wanted, &blocked);
+    let [up, down] = counts::scaling(numbers.replicas, wanted, [&blocked, hindrance]);
     let left = format!("{} MachineSets are left", sets.len());
     let verdicts = [
         available(deployment, numbers.available),

@@ -11,6 +11,7 @@ use operator::patch;
 use super::plan::{Allowed, Plan};
 use super::verdict::Cause;
 use crate::Context;
+use crate::duties::Duties;
 use crate::error::{Doing, Error};
 use crate::external::{CloneRequest, ExternalError};
 use crate::inplace::{MACHINE_SET_METADATA, Wanted};
@@ -26,33 +27,38 @@ pub(super) async fn run(
     runner: &Context,
     check: &MachineHealthCheck,
     plan: &Plan,
-) -> Result<(), Error> {
+    duties: &mut Duties<Error>,
+) {
     for target in &plan.healthy {
-        recovered(runner, check, &target.machine).await?;
+        duties.note(recovered(runner, check, &target.machine).await);
     }
     let allowed = matches!(plan.allowed, Allowed::Yes(_));
     for (target, cause) in &plan.unhealthy {
-        let machine = &target.machine;
-        let request = if allowed {
-            Some(request(runner, check, machine).await?)
-        } else {
-            None
-        };
-        let written = write(runner, machine, |list| {
-            unhealthy(list, cause, request.as_ref())
-        });
-        if written.await? {
-            let note = format!(
-                "Machine {} was marked as unhealthy: {}",
-                machine.name_any(),
-                cause.message
-            );
-            let machine = machine.as_ref();
-            runner
-                .events
-                .normal(machine, "MachineMarkedUnhealthy", "Check", note)
-                .await;
-        }
+        duties.note(mark(runner, check, (&target.machine, cause), allowed).await);
+    }
+}
+
+/// Marks an unhealthy machine, with an event when it has become so.
+async fn mark(
+    runner: &Context,
+    check: &MachineHealthCheck,
+    (machine, cause): (&Arc<Machine>, &Cause),
+    allowed: bool,
+) -> Result<(), Error> {
+    let request = match allowed {
+        true => Some(request(runner, check, machine).await?),
+        false => None,
+    };
+    let written = write(runner, machine, |list| {
+        unhealthy(list, cause, request.as_ref())
+    });
+    if written.await? {
+        let (name, why) = (machine.name_any(), &cause.message);
+        let note = format!("Machine {name} was marked as unhealthy: {why}");
+        let (events, machine) = (&runner.events, machine.as_ref());
+        events
+            .normal(machine, "MachineMarkedUnhealthy", "Check", note)
+            .await;
     }
     Ok(())
 }

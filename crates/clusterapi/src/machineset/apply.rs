@@ -17,7 +17,7 @@ use tracing::info;
 
 use super::inplace;
 use super::scale::{self, Scale};
-use super::{Runner, of};
+use super::{Duties, Runner, of};
 use crate::error::{Doing, Error, is_absent};
 use crate::external::CloneRequest;
 use crate::inplace::MACHINE_SET_METADATA;
@@ -30,7 +30,7 @@ const AT_A_TIME: usize = 8;
 /// where machines may be created.
 pub(crate) const DISABLE_CREATE: &str = "cluster.x-k8s.io/disable-machine-create";
 
-/// Adopts machines that the selector matches and that have no controller.
+/// Adopts machines that the selector matches and that have no controller. Each is tried.
 pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> {
     let namespace = set.namespace().unwrap_or_default();
     let orphans = ctx
@@ -40,37 +40,42 @@ pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> 
                 && !machine.is_deleting()
                 && selector::matches(&set.spec.selector, machine.labels())
         });
-    let machines = ctx.api::<Machine>(&namespace);
+    let mut duties = Duties::default();
     for orphan in orphans {
-        let mut metadata = orphan.metadata.clone();
-        // Without a controller the machine is owned by the Cluster; the set replaces that owner.
-        if let Some(known) = metadata.owner_references.as_mut() {
-            known.retain(|owner| owner.kind != "Cluster");
-        }
-        owners::ensure(&mut metadata, owners::controller(set));
-        let patch = json!({"metadata": {
-            "ownerReferences": metadata.owner_references,
-            "resourceVersion": orphan.resource_version(),
-            "labels": { SET_NAME_LABEL: naming::shortened(&set.name_any()) },
-        }});
-        machines
-            .patch(
-                &orphan.name_any(),
-                &PatchParams::default(),
-                &Patch::Merge(&patch),
-            )
-            .await
-            .doing(|| format!("adopting Machine {namespace}/{}", orphan.name_any()))?;
+        duties.note(adopt_one(ctx, set, &orphan).await);
     }
-    Ok(())
+    duties.done()
 }
 
-/// Creates or deletes machines until their number matches the replicas.
+async fn adopt_one(ctx: &Context, set: &MachineSet, orphan: &Machine) -> Result<(), Error> {
+    let namespace = set.namespace().unwrap_or_default();
+    let mut metadata = orphan.metadata.clone();
+    // Without a controller the machine is owned by the Cluster; the set replaces that owner.
+    if let Some(known) = metadata.owner_references.as_mut() {
+        known.retain(|owner| owner.kind != "Cluster");
+    }
+    owners::ensure(&mut metadata, owners::controller(set));
+    let patch = json!({"metadata": {
+        "ownerReferences": metadata.owner_references,
+        "resourceVersion": orphan.resource_version(),
+        "labels": { SET_NAME_LABEL: naming::shortened(&set.name_any()) },
+    }});
+    let (machines, params) = (ctx.api::<Machine>(&namespace), PatchParams::default());
+    machines
+        .patch(&orphan.name_any(), &params, &Patch::Merge(&patch))
+        .await
+        .map(drop)
+        .doing(|| format!("adopting Machine {namespace}/{}", orphan.name_any()))
+}
+
+/// Creates or deletes machines until their number matches the replicas. What no machine refers to is deleted whatever
+/// becomes of that.
 pub(super) async fn scale(
     runner: &Runner,
     set: &MachineSet,
     machines: &[Arc<Machine>],
     problems: &[String],
+    duties: &mut Duties,
 ) -> Result<(), Error> {
     let order = |set: &MachineSet| {
         set.spec
@@ -108,15 +113,22 @@ pub(super) async fn scale(
         }
         Scale::Up(_) => {}
         Scale::Down(names) => {
-            sweep(runner, &fresh, &there).await?;
-            for machine in there
-                .iter()
-                .filter(|machine| names.contains(&machine.name_any()))
-            {
-                delete_machine(runner, &fresh, machine).await?;
+            let swept = duties.note(sweep(runner, &fresh, &there).await);
+            let surplus = |machine: &&Arc<Machine>| names.contains(&machine.name_any());
+            let mut deleted = Duties::default();
+            for machine in there.iter().filter(surplus) {
+                deleted.note(delete_machine(runner, &fresh, machine).await);
+            }
+            deleted.done()?;
+            if swept.is_none() {
+                return Ok(());
             }
         }
-        Scale::Keep => sweep(runner, &fresh, &there).await?,
+        Scale::Keep => {
+            if duties.note(sweep(runner, &fresh, &there).await).is_none() {
+                return Ok(());
+            }
+        }
     }
     runner.swept.insert(set, ());
     Ok(())
@@ -159,16 +171,8 @@ pub(super) async fn delete_machine(
             .map(|_| ())
             .doing(|| format!("deleting Machine {namespace}/{name}")),
     };
-    news::publish(
-        ctx,
-        set,
-        [News::of_deletion(
-            "Machine",
-            &name,
-            deleted.as_ref().copied(),
-        )],
-    )
-    .await;
+    let news = News::of_deletion("Machine", &name, deleted.as_ref().copied());
+    news::publish(ctx, set, news).await;
     deleted
 }
 
@@ -271,16 +275,8 @@ fn is_leftover(object: &DynamicObject, set: &MachineSet, machines: &[Arc<Machine
 /// Creates the machine `name`, with an event about it.
 async fn create(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error> {
     let created = make(ctx, set, name.clone()).await;
-    news::publish(
-        ctx,
-        set,
-        [News::of_creation(
-            "Machine",
-            &name,
-            created.as_ref().copied(),
-        )],
-    )
-    .await;
+    let news = News::of_creation("Machine", &name, created.as_ref().copied());
+    news::publish(ctx, set, news).await;
     created
 }
 

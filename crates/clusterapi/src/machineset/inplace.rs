@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use api::core::v1beta2::{Bootstrap, Machine, MachineSet};
+use api::core::v1beta2::{Bootstrap, ContractReference, Machine, MachineSet};
 use api::kube;
 use api::kube::ResourceExt;
 use api::kube::api::{Api, Patch, PatchParams};
 use operator::patch;
 
-use super::scale;
+use super::{Duties, scale};
 use crate::Context;
 use crate::error::{Doing, Error};
-use crate::inplace::{self, MACHINE_SET, MACHINE_SET_METADATA};
+use crate::external::ExternalError;
+use crate::inplace::{self, MACHINE_SET, MACHINE_SET_METADATA, Wanted};
 
 /// Updates the fields of machines that can be changed in place (labels, annotations, timeouts, gates, taints), and the
 /// labels and annotations of the objects that the machines refer to.
@@ -19,26 +20,32 @@ pub(super) async fn machines(
     ctx: &Context,
     set: &MachineSet,
     machines: &[Arc<Machine>],
-) -> Result<(), Error> {
-    let namespace = set.namespace().unwrap_or_default();
+    duties: &mut Duties,
+) {
     let wanted = scale::metadata(set);
     for machine in machines.iter().filter(|machine| !machine.is_deleting()) {
-        update(ctx, set, machine).await?;
+        duties.note(update(ctx, set, machine).await);
         let spec = &machine.spec;
-        for reference in spec
-            .bootstrap
-            .config_ref
-            .iter()
-            .chain([&spec.infrastructure_ref])
-        {
-            if let Some(object) = ctx.external.get(reference, &namespace).await? {
-                ctx.external
-                    .apply_metadata(&object, &wanted, &MACHINE_SET_METADATA)
-                    .await?;
-            }
+        let config = spec.bootstrap.config_ref.iter();
+        for reference in config.chain([&spec.infrastructure_ref]) {
+            duties.note(label(ctx, set, reference, &wanted).await);
         }
     }
-    Ok(())
+}
+
+/// Sets the labels and annotations of an object that a machine refers to, if it exists.
+async fn label(
+    ctx: &Context,
+    set: &MachineSet,
+    reference: &ContractReference,
+    wanted: &Wanted,
+) -> Result<(), ExternalError> {
+    let (external, manager) = (&ctx.external, &MACHINE_SET_METADATA);
+    let namespace = set.namespace().unwrap_or_default();
+    match external.get(reference, &namespace).await? {
+        Some(object) => external.apply_metadata(&object, wanted, manager).await,
+        None => Ok(()),
+    }
 }
 
 /// Applies `machine`, which may not exist yet.
@@ -71,11 +78,7 @@ async fn update(ctx: &Context, set: &MachineSet, machine: &Machine) -> Result<()
 }
 
 /// Releases the wanted labels and annotations from the managers of former versions.
-async fn release(
-    api: &Api<Machine>,
-    machine: &Machine,
-    wanted: &inplace::Wanted,
-) -> kube::Result<()> {
+async fn release(api: &Api<Machine>, machine: &Machine, wanted: &Wanted) -> kube::Result<()> {
     // The cache has only a part of managedFields.
     let name = machine.name_any();
     let Some(live) = api.get_opt(&name).await? else {

@@ -1,10 +1,13 @@
-//! Preflight checks of Cluster API before a set creates a machine.
+//! Preflight checks of Cluster API before a set creates a machine or replaces an unhealthy one.
 
-use api::core::v1beta2::MachineSet;
+use api::core::v1beta2::{Cluster, MachineSet};
 use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
 use api::version::Version;
+use operator::words::chain;
 
+use super::Duties;
+use crate::Context;
 use crate::external::contract;
 
 /// Annotation: names of checks to skip, separated by commas; `All` skips all.
@@ -13,8 +16,36 @@ pub(crate) const SKIP: &str = "machineset.cluster.x-k8s.io/skip-preflight-checks
 /// The start of the sentence for a check that passes without intervention.
 pub(crate) const WAITING: &str = "Waiting for ";
 
+/// The check of the versions of kubelets.
+const SKEW: &str = "KubernetesVersionSkew";
+
 /// The maximum number of minor versions that a kubelet may be older than the API server (version skew policy).
 const OLDEST: u64 = 3;
+
+/// The failed checks of `set`, one sentence each. None passes while the control plane cannot be read.
+pub(super) async fn run(
+    ctx: &Context,
+    set: &MachineSet,
+    cluster: &Cluster,
+    duties: &mut Duties,
+) -> Vec<String> {
+    let Some(reference) = &cluster.spec.control_plane_ref else {
+        return problems(set, None);
+    };
+    let namespace = cluster.namespace().unwrap_or_default();
+    match ctx.external.get(reference, &namespace).await {
+        Ok(control_plane) => problems(set, control_plane.as_deref()),
+        Err(error) => {
+            let (kind, name) = (&reference.kind, &reference.name);
+            let why = format!(
+                "The version of {kind} {name} is not known: {}",
+                chain(&error)
+            );
+            duties.note(Err::<(), _>(error));
+            vec![why]
+        }
+    }
+}
 
 /// The failed checks of `set`, one sentence each. `control_plane` is the object that the Cluster refers to.
 pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) -> Vec<String> {
@@ -43,8 +74,9 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
         && is_on("ControlPlaneIsStable")
         && differ(wanted, runs)
     {
+        let failed = failed("ControlPlaneIsStable");
         problems.push(format!(
-            "{WAITING}{control_plane}, which is being upgraded from {runs} to {wanted}"
+            "{WAITING}{control_plane}, which is being upgraded from {runs} to {wanted} {failed}"
         ));
     }
     // Once it is upgraded, it runs the version that it is being upgraded to.
@@ -59,22 +91,24 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
     let (ours, theirs) = match (version.parse::<Version>(), leads.parse::<Version>()) {
         (Ok(ours), Ok(theirs)) => (ours.major_minor(), theirs.major_minor()),
         (Err(invalid), _) | (_, Err(invalid)) => {
-            problems.push(invalid.to_string());
+            problems.push(format!("{invalid} {}", failed(SKEW)));
             return problems;
         }
     };
     let oldest = (theirs.0, theirs.1.saturating_sub(OLDEST));
-    if is_on("KubernetesVersionSkew") && ours > theirs {
+    if is_on(SKEW) && ours > theirs {
         problems.push(format!(
             "Version {version} is newer than that of {control_plane}, {leads}: upgrade {control_plane} \
-             first"
+             first {}",
+            failed(SKEW)
         ));
         return problems;
     }
-    if is_on("KubernetesVersionSkew") && ours < oldest {
+    if is_on(SKEW) && ours < oldest {
         problems.push(format!(
             "Version {version} is too old for {control_plane}, {leads}: at most three minor versions \
-             may lie between them"
+             may lie between them {}",
+            failed(SKEW)
         ));
         return problems;
     }
@@ -83,10 +117,16 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
     if is_on("KubeadmVersionSkew") && kubeadm && ours != theirs {
         problems.push(format!(
             "kubeadm of version {version} joins only a control plane of the same minor version, and \
-             {control_plane} has {leads}"
+             {control_plane} has {leads} {}",
+            failed("KubeadmVersionSkew")
         ));
     }
     problems
+}
+
+/// The name of a check, with which [`SKIP`] skips it, in the words of upstream.
+fn failed(check: &str) -> String {
+    format!("(\"{check}\" preflight check failed)")
 }
 
 /// Whether two versions differ, regardless of notation.

@@ -5,52 +5,66 @@ use std::sync::Arc;
 
 use api::conditions::{self, Verdict};
 use api::core::v1beta2::{Machine, MachineSet};
+use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use api::kube::ResourceExt;
-use operator::patch;
 
-use super::{apply, is_current, waits_for_remediation};
-use crate::error::{Doing, Error};
+use super::preflight::WAITING;
+use super::{Duties, apply, is_current, status, waits_for_remediation};
+use crate::error::Error;
 use crate::machinedeployment::rollout;
+use crate::news::{self, News};
 use crate::{Context, owners};
 
-/// Deletes machines that wait for remediation, newest first, up to `maxInFlight`; the set creates their replacements. A
-/// set with an outdated template does nothing, because its machines are replaced anyway.
+/// The condition by which a machine waits for its replacement, and reads why it waits.
+const TYPE: &str = "OwnerRemediated";
+
+/// What becomes of a machine that failed its health check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It is deleted, and the set creates another.
+    Replaced,
+    /// It stays, for a reason of upstream and these sentences.
+    Stays(&'static str, Vec<String>),
+}
+
+/// `maxInFlight`: the number, and the value of the field.
+type Limit = (usize, String);
+
+/// Deletes machines that wait for remediation, newest first, up to `maxInFlight`; the set creates their replacements.
+/// The others read why they stay. `problems` are the preflight checks that failed.
 pub(super) async fn run(
     ctx: &Context,
     set: &MachineSet,
     machines: &[Arc<Machine>],
     problems: &[String],
-) -> Result<(), Error> {
-    if !problems.is_empty() || is_current(ctx, set).is_none_or(|lines| !lines.is_empty()) {
-        return Ok(());
+    duties: &mut Duties,
+) {
+    // The deployment triggers the set when it is known.
+    let Some(differences) = is_current(ctx, set) else {
+        return;
+    };
+    let limit = limit(ctx, set);
+    let fates = decide(machines, differences.is_empty(), limit.as_ref(), problems);
+    for (machine, fate) in fates {
+        let done = match fate {
+            Fate::Replaced => replace(ctx, set, machine).await,
+            Fate::Stays(reason, why) => defer(ctx, machine, reason, &why).await,
+        };
+        duties.note(done);
     }
-    for machine in chosen(machines, limit(ctx, set)) {
-        let verdict = Verdict::new("OwnerRemediated", true, "MachineDeleting")
-            .because("The Machine failed its health check and is being replaced");
-        let mut after = machine.as_ref().clone();
-        let now = ctx.now();
-        let status = after.status.get_or_insert_default();
-        conditions::set(
-            &mut status.conditions,
-            verdict,
-            machine.metadata.generation,
-            now,
-        );
-        let api = ctx.api::<Machine>(&machine.namespace().unwrap_or_default());
-        patch::status(&api, machine, &after)
-            .await
-            .doing(|| format!("marking Machine {} as remediated", machine.name_any()))?;
-        apply::delete_machine(ctx, set, machine).await?;
-    }
-    Ok(())
 }
 
-/// The machines to delete now.
-fn chosen(machines: &[Arc<Machine>], limit: usize) -> Vec<&Arc<Machine>> {
+/// The machines that wait for their replacement, with what becomes of them now.
+fn decide<'a>(
+    machines: &'a [Arc<Machine>],
+    is_current: bool,
+    limit: Option<&Limit>,
+    problems: &[String],
+) -> Vec<(&'a Arc<Machine>, Fate)> {
     let under_way = machines
         .iter()
         .filter(|machine| machine.is_deleting())
-        .filter(|machine| conditions::is_true(machine.conditions(), "OwnerRemediated"))
+        .filter(|machine| conditions::is_true(machine.conditions(), TYPE))
         .count();
     let mut waiting: Vec<_> = machines
         .iter()
@@ -58,30 +72,87 @@ fn chosen(machines: &[Arc<Machine>], limit: usize) -> Vec<&Arc<Machine>> {
         .filter(|machine| waits_for_remediation(machine) || is_interrupted(machine))
         .collect();
     waiting.sort_by_key(|machine| Reverse(machine.creation_timestamp().map(|time| time.0)));
-    waiting.truncate(limit.saturating_sub(under_way));
-    waiting
+    let room = limit.map_or(usize::MAX, |(most, _)| most.saturating_sub(under_way));
+    let fate = |at: usize| {
+        if !is_current {
+            let why = "Machine won't be remediated because it is pending removal due to rollout";
+            Fate::Stays("CannotBeRemediated", vec![why.to_owned()])
+        } else if let Some((_, value)) = limit.filter(|_| at >= room) {
+            let why = format!(
+                "{WAITING}other machines: too many remediations are in progress \
+                 (spec.remediation.maxInFlight is {value})"
+            );
+            Fate::Stays("RemediationDeferred", vec![why])
+        } else if !problems.is_empty() {
+            Fate::Stays("RemediationDeferred", problems.to_vec())
+        } else {
+            Fate::Replaced
+        }
+    };
+    let fates = waiting.into_iter().enumerate();
+    fates.map(|(at, machine)| (machine, fate(at))).collect()
+}
+
+/// Marks and deletes a machine.
+async fn replace(ctx: &Context, set: &MachineSet, machine: &Machine) -> Result<(), Error> {
+    let verdict = Verdict::new(TYPE, true, "MachineDeleting")
+        .because("The Machine failed its health check and is being replaced");
+    status::conclude(ctx, machine, verdict).await?;
+    apply::delete_machine(ctx, set, machine).await
+}
+
+/// Reports on a machine why it is not replaced, with an event when that is new.
+async fn defer(
+    ctx: &Context,
+    machine: &Machine,
+    reason: &'static str,
+    why: &[String],
+) -> Result<(), Error> {
+    let lines: Vec<_> = why.iter().map(|line| format!("* {line}")).collect();
+    let verdict = Verdict::new(TYPE, false, reason).because(match why {
+        [one] if reason != "RemediationDeferred" => one.clone(),
+        _ => lines.join("\n"),
+    });
+    let known = conditions::find(machine.conditions(), TYPE);
+    if known.is_some_and(|it| it.reason == verdict.reason && it.message == verdict.message) {
+        return Ok(());
+    }
+    status::conclude(ctx, machine, verdict).await?;
+    let note = format!("Not replaced: {}", why.join("; "));
+    // A warning, unless it passes without intervention.
+    let passes = reason != "RemediationDeferred" || why.iter().all(|it| it.starts_with(WAITING));
+    let news = match passes {
+        true => News::normal(reason, "Remediate", note),
+        false => News::warning(reason, "Remediate", note),
+    };
+    news::publish(ctx, machine, [news]).await;
+    Ok(())
 }
 
 /// Whether the machine was marked as remediated, but not deleted: the controller was stopped in between.
 fn is_interrupted(machine: &Machine) -> bool {
     conditions::find(machine.conditions(), "HealthCheckSucceeded")
         .is_some_and(|found| found.status == "False")
-        && conditions::is_true(machine.conditions(), "OwnerRemediated")
+        && conditions::is_true(machine.conditions(), TYPE)
 }
 
 /// `maxInFlight` of the set's deployment; unlimited if unset.
-fn limit(ctx: &Context, set: &MachineSet) -> usize {
-    let owner = owners::controller_of(&set.metadata);
-    let deployment = owner.and_then(|owner| {
-        ctx.machinedeployments
-            .get(&set.namespace().unwrap_or_default(), &owner.name)
-    });
-    let value = deployment.as_ref().and_then(|deployment| {
-        let remediation = deployment.spec.remediation.as_ref()?;
-        let limit = remediation.max_in_flight.as_ref()?;
-        Some(rollout::scaled(limit, deployment.replicas(), true))
-    });
-    value.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(0))
+fn limit(ctx: &Context, set: &MachineSet) -> Option<Limit> {
+    let owner = owners::controller_of(&set.metadata)?;
+    let namespace = set.namespace().unwrap_or_default();
+    let deployment = ctx.machinedeployments.get(&namespace, &owner.name)?;
+    let limit = deployment
+        .spec
+        .remediation
+        .as_ref()?
+        .max_in_flight
+        .as_ref()?;
+    let most = rollout::scaled(limit, deployment.replicas(), true);
+    let value = match limit {
+        IntOrString::Int(number) => number.to_string(),
+        IntOrString::String(text) => text.clone(),
+    };
+    Some((usize::try_from(most).unwrap_or(0), value))
 }
 
 #[cfg(test)]

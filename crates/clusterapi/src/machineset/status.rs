@@ -11,9 +11,9 @@ use api::kube::runtime::controller::Action;
 use api::selector;
 use operator::controller::RESYNC;
 use operator::patch;
-use operator::words::chain;
 
-use super::{is_current, patch_status};
+use super::{Duties, is_current, patch_status};
+use crate::duties::reported;
 use crate::error::{Doing, Error};
 use crate::{Context, counts, news, pause};
 
@@ -28,61 +28,104 @@ pub(super) async fn paused(ctx: &Context, set: &MachineSet, why: &str) -> Result
         ctx.now(),
     );
     patch_status(ctx, set, &after).await?;
+    let news = news::pause(set.conditions(), after.conditions());
+    news::publish(ctx, set, news).await;
     Ok(Action::requeue(RESYNC))
 }
 
-/// Writes the status of the set and the condition `UpToDate` of its machines.
+/// Writes the condition `UpToDate` of the machines.
+pub(super) async fn freshen(
+    ctx: &Context,
+    set: &MachineSet,
+    machines: &[Arc<Machine>],
+    duties: &mut Duties,
+) {
+    let freshness = freshness(ctx, set);
+    for machine in machines {
+        duties.note(conclude(ctx, machine, freshness.clone()).await);
+    }
+}
+
+/// Writes a condition of a machine, if it differs.
+pub(super) async fn conclude(
+    ctx: &Context,
+    machine: &Machine,
+    verdict: Verdict,
+) -> Result<(), Error> {
+    let (type_, generation) = (verdict.type_, machine.metadata.generation);
+    let mut after = machine.clone();
+    let status = after.status.get_or_insert_default();
+    conditions::set(&mut status.conditions, verdict, generation, ctx.now());
+    if conditions::find(machine.conditions(), type_).map(brief)
+        == conditions::find(&status.conditions, type_).map(brief)
+    {
+        return Ok(());
+    }
+    let api = ctx.api::<Machine>(&machine.namespace().unwrap_or_default());
+    match patch::status(&api, machine, &after).await {
+        Err(gone) if crate::error::is_absent(&gone) => Ok(()),
+        other => {
+            let name = machine.name_any();
+            let written = other.doing(|| format!("writing the status of Machine {name}"));
+            written.map(drop)
+        }
+    }
+}
+
+/// Writes the status of the set, and ends its reconcile: `scaled` is whether machines could be created or deleted.
 pub(super) async fn write(
     ctx: &Context,
     set: &MachineSet,
     machines: &[Arc<Machine>],
     problems: &[String],
-    error: Option<&Error>,
-) -> Result<(), Error> {
-    let now = ctx.now();
-    let freshness = freshness(ctx, set);
-    for machine in machines {
-        let mut after = machine.as_ref().clone();
-        let status = after.status.get_or_insert_default();
-        let verdict = freshness.clone();
-        conditions::set(
-            &mut status.conditions,
-            verdict,
-            machine.metadata.generation,
-            now,
-        );
-        if conditions::find(machine.conditions(), "UpToDate").map(brief)
-            == conditions::find(&status.conditions, "UpToDate").map(brief)
-        {
-            continue;
-        }
-        let api = ctx.api::<Machine>(&machine.namespace().unwrap_or_default());
-        match patch::status(&api, machine, &after).await {
-            Err(gone) if crate::error::is_absent(&gone) => {}
-            other => {
-                let name = machine.name_any();
-                other.doing(|| format!("writing the status of Machine {name}"))?;
-            }
-        }
+    (scaled, mut duties): (Result<(), Error>, Duties),
+) -> Result<Action, Error> {
+    let failure = scaled.as_ref().err().and_then(reported);
+    let list = |line: &String| format!("* {line}");
+    let of_deletion: Vec<_> = failure.iter().map(list).collect();
+    let of_creation: Vec<_> = problems.iter().chain(&failure).map(list).collect();
+    let hindrances = [of_creation.join("\n"), of_deletion.join("\n")];
+    duties.note(scaled);
+    let after = observed(set, machines, &hindrances, &duties, ctx.now());
+    let stored = patch_status(ctx, set, &after).await;
+    let (before, after) = (set.conditions(), after.conditions());
+    if stored.is_ok() {
+        news::publish(ctx, set, news::pause(before, after)).await;
     }
-    let mut hindrances: Vec<_> = problems.iter().map(|line| format!("* {line}")).collect();
-    hindrances.extend(error.map(|error| format!("* {}", chain(error))));
-    let after = observed(set, machines, &hindrances.join("\n"), error.is_none(), now);
-    patch_status(ctx, set, &after).await?;
-    // A failed creation has an event of its own.
-    if error.is_none() {
-        let blocked = news::blocked(set.conditions(), after.conditions(), "PreflightCheckFailed");
-        news::publish(ctx, set, blocked).await;
+    // A failed creation or deletion has an event of its own.
+    if stored.is_ok() && failure.is_none() {
+        let blocked = news::blocked(before, after, "PreflightCheckFailed");
+        let failed = news::of_duties(before, after);
+        news::publish(ctx, set, blocked.into_iter().chain(failed)).await;
     }
-    Ok(())
+    duties.done().and(stored)?;
+    Ok(Action::requeue(RESYNC))
+}
+
+/// Reports why the machines are not known, and ends the reconcile; what was reported of them stays.
+pub(super) async fn unseen(
+    ctx: &Context,
+    set: &MachineSet,
+    duties: Duties,
+) -> Result<Action, Error> {
+    let mut after = set.clone();
+    let list = &mut after.status.get_or_insert_default().conditions;
+    duties.report(list, set.metadata.generation, ctx.now());
+    let stored = patch_status(ctx, set, &after).await;
+    if stored.is_ok() {
+        let failed = news::of_duties(set.conditions(), after.conditions());
+        news::publish(ctx, set, failed).await;
+    }
+    duties.done().and(stored)?;
+    Ok(Action::requeue(RESYNC))
 }
 
 /// The set with the status derived from its machines.
 pub(super) fn observed(
     set: &MachineSet,
     machines: &[Arc<Machine>],
-    hindrance: &str,
-    succeeded: bool,
+    hindrances: &[String; 2],
+    duties: &Duties,
     now: Timestamp,
 ) -> MachineSet {
     let mut after = set.clone();
@@ -94,12 +137,13 @@ pub(super) fn observed(
     status.up_to_date_replicas = Some(numbers.up_to_date);
     status.versions = counts::versions(machines);
     status.selector = Some(selector::to_query(&set.spec.selector)).filter(|text| !text.is_empty());
-    if succeeded {
+    if duties.report(&mut status.conditions, set.metadata.generation, now) {
         status.observed_generation = set.metadata.generation;
     }
     let wanted = if set.is_deleting() { 0 } else { set.replicas() };
     let left = format!("{} Machines are left", machines.len());
-    let [up, down] = counts::scaling(numbers.replicas, wanted, hindrance);
+    let hindrances = hindrances.each_ref().map(String::as_str);
+    let [up, down] = counts::scaling(numbers.replicas, wanted, hindrances);
     let verdicts = [
         up,
         down,

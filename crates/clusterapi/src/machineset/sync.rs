@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use api::core::v1beta2::{Cluster, ContractReference, MachineSet};
+use api::core::v1beta2::{Cluster, ContractReference, MachineSet, MachineSpec};
 use api::kube::ResourceExt;
 use api::names::CLUSTER_NAME_LABEL;
 use operator::patch;
 
-use super::of;
+use super::{Duties, of};
 use crate::error::{Doing, Error};
 use crate::{Context, owners};
 
-/// Sets the label of the Cluster and, without a deployment, the Cluster as owner of the set and its templates. Returns
-/// whether the set was changed.
+/// Sets the label of the Cluster and, without a deployment, the Cluster as owner of the set. Returns whether the set was
+/// changed.
 pub(super) async fn ensure_metadata(
     ctx: &Context,
     set: &MachineSet,
@@ -25,35 +25,34 @@ pub(super) async fn ensure_metadata(
         owners::ensure(&mut after.metadata, owners::owner(cluster));
     }
     let sets = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
-    if patch::object(&sets, set, &after)
-        .await
-        .doing(|| of("changing", set))?
-        .is_some()
-    {
-        return Ok(true);
-    }
+    let stored = patch::object(&sets, set, &after).await;
+    Ok(stored.doing(|| of("changing", set))?.is_some())
+}
+
+/// Adds `cluster` as owner of the templates of a set without a deployment.
+pub(super) async fn own_templates(
+    ctx: &Context,
+    set: &MachineSet,
+    cluster: &Cluster,
+    duties: &mut Duties,
+) {
     if owners::controller_of(&set.metadata).is_none() {
-        templates(ctx, &set.spec.template.spec, cluster).await?;
+        own_templates_of(ctx, &set.spec.template.spec, cluster, duties).await;
     }
-    Ok(false)
 }
 
 /// Adds `cluster` as owner of the templates that `spec` refers to, so that `clusterctl move` includes them and they are
 /// deleted with the Cluster.
-pub(crate) async fn templates(
+pub(crate) async fn own_templates_of(
     ctx: &Context,
-    spec: &api::core::v1beta2::MachineSpec,
+    spec: &MachineSpec,
     cluster: &Cluster,
-) -> Result<(), Error> {
-    for template in spec
-        .bootstrap
-        .config_ref
-        .iter()
-        .chain([&spec.infrastructure_ref])
-    {
-        set_owner_of_template(ctx, template, cluster).await?;
+    duties: &mut Duties,
+) {
+    let config = spec.bootstrap.config_ref.iter();
+    for template in config.chain([&spec.infrastructure_ref]) {
+        duties.note(set_owner_of_template(ctx, template, cluster).await);
     }
-    Ok(())
 }
 
 /// Adds `cluster` as owner of the template that `reference` names. A missing one is reported when it is cloned.

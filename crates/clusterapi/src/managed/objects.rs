@@ -112,7 +112,7 @@ impl<'a> Objects<'a> {
             other => other.map(drop).doing(|| self.of("deleting", object)),
         };
         let news = News::of_deletion(&object.kind, &object.name, deleted.as_ref().copied());
-        news::publish(self.runner, self.cluster, [news]).await;
+        news::publish(self.runner, self.cluster, news).await;
         Ok(deleted?)
     }
 
@@ -155,7 +155,7 @@ impl<'a> Objects<'a> {
             Err(_) => return created.map(drop),
         };
         let news = News::of_creation(&object.kind, &object.name, result);
-        news::publish(self.runner, self.cluster, [news]).await;
+        news::publish(self.runner, self.cluster, news).await;
         created.map(drop)
     }
 

@@ -10,7 +10,8 @@ use api::kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use testbed::{Fuse, fake_definition};
 
-use crate::world::{NS, World, eventually, uids};
+use crate::events::reported_events;
+use crate::world::{NO_UPGRADE, NS, World, eventually, uids};
 
 /// The controllers are killed at every nth write, for each of these n.
 const WRITES: [usize; 4] = [1, 2, 3, 5];
@@ -207,6 +208,42 @@ async fn nothing_is_replaced_while_too_many_machines_are_unhealthy() {
         "True",
     )
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_machine_that_is_not_replaced_reads_which_preflight_check_failed() {
+    let (world, machines) = two_workers(any()).await;
+    let plane = world.fake("FakeControlPlane");
+    let params = PatchParams::default();
+    let upgrade = json!({
+        "metadata": { "annotations": { NO_UPGRADE: "" } }, "spec": { "version": "v1.34.2" },
+    });
+    plane
+        .patch("demo", &params, &Patch::Merge(upgrade))
+        .await
+        .unwrap();
+    silence(&world, &machines[0]).await;
+    let victim = machines[0].name_any();
+    let why = "* Waiting for FakeControlPlane demo, which is being upgraded from v1.34.1 to v1.34.2 \
+               (\"ControlPlaneIsStable\" preflight check failed)";
+    eventually("the reason", || async {
+        let machine = world.api::<Machine>().get(&victim).await.unwrap();
+        match conditions::find(machine.conditions(), "OwnerRemediated") {
+            Some(it) if it.reason == "RemediationDeferred" && it.message == why => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    let found = reported_events(&world, &[("Machine RemediationDeferred", 1)]).await;
+    let note = &found["Machine RemediationDeferred"][0];
+    assert!(note.contains("ControlPlaneIsStable"), "{note}");
+    assert_eq!(world.list::<Machine>().await.len(), 2);
+    let upgraded = json!({ "metadata": { "annotations": { NO_UPGRADE: null } } });
+    plane
+        .patch("demo", &params, &Patch::Merge(upgraded))
+        .await
+        .unwrap();
+    replaced(&world, &victim).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

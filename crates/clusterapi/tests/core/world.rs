@@ -139,6 +139,32 @@ impl World {
         (Self::start_controllers(client, workload), reads)
     }
 
+    /// Starts the controllers; `refuse` is the code and the reason by which the management cluster refuses a request.
+    pub(crate) fn run_refused(
+        &self,
+        refuse: impl Fn(&http::Method, &str) -> Option<(u16, &'static str)> + Send + Sync + 'static,
+    ) {
+        let (inner, refuse) = (self.client.clone(), Arc::new(refuse));
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let refused = refuse(request.method(), request.uri().path());
+            let client = inner.clone();
+            async move {
+                let Some((code, reason)) = refused else {
+                    return client.send(request).await;
+                };
+                let status = json!({
+                    "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code,
+                    "reason": reason, "message": "refused by the test",
+                });
+                let body = kube::client::Body::from(status.to_string().into_bytes());
+                let response = http::Response::builder().status(code).body(body);
+                Ok::<_, kube::Error>(response.unwrap())
+            }
+        });
+        let running = Self::start_controllers(Client::new(service, NS), self.workload.clone());
+        *self.controllers.lock() = Some(running);
+    }
+
     /// Starts controllers behind a fuse.
     pub(crate) fn run_with(&self, fuse: &Fuse) -> Running {
         let client = fuse.protect(&self.client);

@@ -41,7 +41,6 @@ fn facts(infrastructure: Referenced, control_plane: Referenced) -> Facts {
             connected: true,
             ..Health::default()
         },
-        problem: None,
     }
 }
 

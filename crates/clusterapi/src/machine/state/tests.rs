@@ -42,7 +42,6 @@ fn facts(bootstrap: Referenced, infrastructure: Referenced, node: Seen) -> Facts
         bootstrap,
         infrastructure,
         node,
-        problem: None,
     }
 }
 

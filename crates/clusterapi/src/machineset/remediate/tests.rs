@@ -21,23 +21,58 @@ fn machine(name: &str, created: i64, sick: bool, remediated: bool, deleting: boo
     Arc::new(machine)
 }
 
+/// The names of the machines that are replaced, and of those that stay with the reason.
+fn fates(machines: &[Arc<Machine>], limit: Option<usize>, problems: &[&str]) -> Vec<String> {
+    let limit = limit.map(|most| (most, most.to_string()));
+    let problems: Vec<_> = problems.iter().map(|it| (*it).to_owned()).collect();
+    let fates = decide(machines, true, limit.as_ref(), &problems).into_iter();
+    let words = fates.map(|(machine, fate)| match fate {
+        Fate::Replaced => machine.name_any(),
+        Fate::Stays(reason, why) => format!("{}: {reason}: {}", machine.name_any(), why.join("; ")),
+    });
+    words.collect()
+}
+
 #[test]
-fn the_newest_sick_machines_go_first_and_not_too_many_at_a_time() {
+fn the_newest_sick_machines_go_first_and_the_others_read_why_they_stay() {
     let machines = [
         machine("old", 1, true, false, false),
         machine("new", 3, true, false, false),
         machine("well", 4, false, false, false),
         machine("going", 2, true, true, true),
     ];
-    let names = |limit| {
-        chosen(&machines, limit)
-            .iter()
-            .map(|machine| machine.name_any())
-            .collect::<Vec<_>>()
+    assert_eq!(fates(&machines, None, &[]), ["new", "old"]);
+    let waits = |name: &str, most: usize| {
+        format!(
+            "{name}: RemediationDeferred: Waiting for other machines: too many remediations are in \
+             progress (spec.remediation.maxInFlight is {most})"
+        )
     };
-    assert_eq!(names(usize::MAX), ["new", "old"]);
-    assert_eq!(names(2), ["new"]);
-    assert!(names(1).is_empty());
+    assert_eq!(
+        fates(&machines, Some(2), &[]),
+        ["new".to_owned(), waits("old", 2)]
+    );
+    assert_eq!(
+        fates(&machines, Some(1), &[]),
+        [waits("new", 1), waits("old", 1)]
+    );
+    let outdated = decide(&machines, false, None, &[]);
+    assert!(
+        outdated
+            .iter()
+            .all(|(_, fate)| matches!(fate, Fate::Stays("CannotBeRemediated", _))),
+        "{outdated:?}"
+    );
+}
+
+#[test]
+fn a_failed_preflight_check_is_the_reason_of_each_machine_that_stays() {
+    let machines = [
+        machine("sick", 1, true, false, false),
+        machine("well", 2, false, false, false),
+    ];
+    let fates = fates(&machines, None, &["Version v2 is newer"]);
+    assert_eq!(fates, ["sick: RemediationDeferred: Version v2 is newer"]);
 }
 
 #[test]
@@ -46,9 +81,5 @@ fn a_machine_that_was_marked_and_not_deleted_is_deleted() {
         machine("marked", 1, true, true, false),
         machine("recovered", 2, false, true, false),
     ];
-    let names: Vec<_> = chosen(&machines, 1)
-        .iter()
-        .map(|it| it.name_any())
-        .collect();
-    assert_eq!(names, ["marked"]);
+    assert_eq!(fates(&machines, Some(1), &[]), ["marked"]);
 }

@@ -1,22 +1,31 @@
 use api::conditions::Status;
 use api::k8s_openapi::jiff::Timestamp;
 
-use super::{ControlPlaneError, Duties, TYPE};
-use crate::control_plane::error::doing;
+use super::TYPE;
+use crate::control_plane::ControlPlaneError;
+use crate::error::Doing;
+
+type Duties = super::Duties<ControlPlaneError>;
 
 fn conflict() -> ControlPlaneError {
     let status = kube::core::Status::failure("changed", "Conflict").with_code(409);
-    doing("changing Machine a")(kube::Error::Api(Box::new(status)))
+    let answer: kube::Result<()> = Err(kube::Error::Api(Box::new(status)));
+    let error = answer.doing(|| "changing Machine a".to_owned());
+    error.unwrap_err().into()
+}
+
+fn good<T>(value: T) -> Result<T, ControlPlaneError> {
+    Ok(value)
 }
 
 #[test]
 fn all_that_failed_and_waits_is_in_one_condition() {
     let mut duties = Duties::default();
     assert!(duties.verdict(&[]).is_none(), "nothing was ever wrong");
-    assert_eq!(duties.note(Ok(1)), Some(1));
+    assert_eq!(duties.note(good(1)), Some(1));
     let failed = ControlPlaneError::Etcd("no member adds it".to_owned());
-    assert_eq!(duties.note::<()>(Err(failed)), None);
-    duties.note::<()>(Err(ControlPlaneError::KubeadmConfigMap));
+    assert_eq!(duties.note(Err::<(), _>(failed)), None);
+    duties.note(Err::<(), _>(ControlPlaneError::KubeadmConfigMap));
     duties.wait(["Machine b waits".to_owned()]);
     let verdict = duties.verdict(&[]).unwrap();
     assert_eq!(
@@ -46,14 +55,14 @@ fn the_condition_is_true_after_the_last_problem() {
 #[test]
 fn a_write_conflict_is_repeated_and_not_reported() {
     let mut duties = Duties::default();
-    duties.note::<()>(Err(conflict()));
+    duties.note(Err::<(), _>(conflict()));
     assert!(duties.verdict(&[]).is_none());
     let error = duties.done().unwrap_err();
     assert!(operator::retry::is_conflict(&error));
     // Another error decides when the reconcile is repeated.
     let mut both = Duties::default();
-    both.note::<()>(Err(conflict()));
-    both.note::<()>(Err(ControlPlaneError::KubeadmConfigMap));
+    both.note(Err::<(), _>(conflict()));
+    both.note(Err::<(), _>(ControlPlaneError::KubeadmConfigMap));
     assert!(matches!(
         both.done(),
         Err(ControlPlaneError::KubeadmConfigMap)
