@@ -41,6 +41,8 @@ mod remediation;
 mod rollout;
 mod secrets;
 mod status;
+#[cfg(test)]
+mod whole;
 
 use std::sync::Arc;
 use std::time::Duration;

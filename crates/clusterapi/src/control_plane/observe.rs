@@ -347,6 +347,7 @@ fn facts_of(seen: &Seen, external_etcd: bool) -> MachineFacts {
             .map(|verdict| verdict.message.clone())
             .into_iter()
             .collect(),
+        server: machine.spec.provider_id.is_some(),
         node: machine.node_name().map(str::to_owned),
         problems: problems.collect(),
         ..MachineFacts::default()

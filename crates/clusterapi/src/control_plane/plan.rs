@@ -74,6 +74,8 @@ pub(super) struct MachineFacts {
     pub(super) failure_domain: Option<String>,
     /// Why it is not up to date; empty if it is.
     pub(super) outdated: Vec<String>,
+    /// Whether its server is known: without one, it can hold no state.
+    pub(super) server: bool,
     /// The Node's name.
     pub(super) node: Option<String>,
     /// The types of its readiness gates that are not true.
@@ -91,6 +93,17 @@ impl MachineFacts {
 
     fn is_healthy(&self) -> bool {
         self.node.is_some() && self.problems.is_empty()
+    }
+
+    /// Whether it has never been a part of the control plane, so that nothing is lost with it: it has no server, or no Node
+    /// and no member that votes. With an external etcd the latter does not tell, as Nodes are found a while after a move.
+    fn is_outside(&self, etcd: &Etcd) -> bool {
+        let votes = match (&self.membership, etcd) {
+            (_, Etcd::External | Etcd::Unknown(_)) | (Membership::Unclear(_), _) => true,
+            (Membership::Member(standing), Etcd::Known(_)) => !standing.learner,
+            (Membership::Outside, Etcd::Known(_)) => false,
+        };
+        self.node.is_none() && (!self.server || !votes)
     }
 }
 
@@ -150,6 +163,14 @@ pub(super) fn decide(facts: &Facts) -> Step {
             init: true,
         };
     }
+    if let Some(machine) = never_began(facts) {
+        return Step::Delete {
+            machine: machine.name.clone(),
+        };
+    }
+    if facts.initialized && former_outside(facts).is_some() {
+        return scale_down(facts);
+    }
     let outdated = facts
         .machines
         .iter()
@@ -194,7 +215,7 @@ fn scale_down(facts: &Facts) -> Step {
         return Step::Nothing;
     };
     let mut problems = preflight(facts, Some(&machine.name));
-    if facts.machines.len() <= 1 {
+    if facts.machines.iter().filter(|it| !it.deleting).count() <= 1 {
         problems.push("The last control plane machine is never deleted".to_owned());
     }
     if problems.is_empty() {
@@ -210,21 +231,50 @@ fn scale_down(facts: &Facts) -> Step {
     }
 }
 
-/// Why no machine may be created or deleted now. The machine `going`, which is to be deleted, may be unhealthy.
+/// The first machine, if it has never had a server and the template was changed since: nothing is lost with it, and
+/// nothing else would correct a template from which no server can be created. After a move or a restore, machines have
+/// their servers before the control plane is known to be initialized.
+fn never_began(facts: &Facts) -> Option<&MachineFacts> {
+    let began = |machine: &MachineFacts| machine.server || machine.node.is_some();
+    if facts.initialized || facts.machines.iter().any(began) {
+        return None;
+    }
+    let mut machines = facts.machines.iter();
+    machines.find(|machine| machine.is_outdated() && !machine.deleting)
+}
+
+/// A machine of a former template that has never been a part of the control plane: while it is there, it keeps others from
+/// coming, and those from the next template would join.
+fn former_outside(facts: &Facts) -> Option<&MachineFacts> {
+    let mut machines = facts.machines.iter();
+    machines.find(|it| it.is_outdated() && !it.deleting && it.is_outside(&facts.etcd))
+}
+
+/// Why no machine may be created or deleted now. The machine `going`, which is to be deleted, may be unhealthy, and so may
+/// be the others if it is no part of the control plane.
 fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
     let mut problems = Vec::new();
     if !facts.initialized {
         problems.push(FIRST_NODE.to_owned());
+        let former = facts.machines.iter();
+        let former = former.filter(|it| it.is_outdated() && !it.deleting);
+        problems.extend(former.map(|machine| {
+            let name = &machine.name;
+            format!("The first machine, {name}, has a former spec: delete it if it cannot join")
+        }));
         return problems;
     }
     if !facts.reachable {
         problems.push("The workload cluster cannot be reached".to_owned());
         return problems;
     }
+    let mut machines = facts.machines.iter();
+    let outside = machines.any(|it| going == Some(it.name.as_str()) && it.is_outside(&facts.etcd));
     for machine in &facts.machines {
         if machine.deleting {
-            problems.push(deleting(machine));
-        } else if going != Some(machine.name.as_str()) {
+            // One that is held waits for others, which this one keeps from coming.
+            problems.extend((!outside || !machine.held).then(|| deleting(machine)));
+        } else if !outside && going != Some(machine.name.as_str()) {
             if machine.node.is_none() {
                 problems.push(format!("Machine {} has no Node yet", machine.name));
             } else if !machine.problems.is_empty() {
@@ -247,9 +297,12 @@ pub(super) fn deleting(machine: &MachineFacts) -> String {
     }
 }
 
-/// The machine to delete: marked and outdated, marked, unhealthy and outdated, outdated, any; among equals the oldest
+/// The machine to delete: one of a former template that is no part of the control plane, marked and outdated, marked, unhealthy and outdated, outdated, any; among equals the oldest
 /// in the failure domain with the most of them.
 fn victim(facts: &Facts) -> Option<&MachineFacts> {
+    if let Some(machine) = former_outside(facts) {
+        return Some(machine);
+    }
     let staying = || facts.machines.iter().filter(|machine| !machine.deleting);
     let classes: [fn(&MachineFacts) -> bool; 5] = [
         |m| m.marked && m.is_outdated(),

@@ -42,7 +42,7 @@ pub(super) struct Record {
 
 /// The decision about unhealthy machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Decision {
+pub(super) enum Decision {
     /// No machine is unhealthy.
     Nothing,
     /// Machines are unhealthy, but none can be replaced now: the most urgent one first, each with the reason.
@@ -123,11 +123,11 @@ pub(super) fn status(record: Record) -> LastRemediation {
 
 /// A machine that waits for remediation.
 #[derive(Clone, Debug, Default)]
-struct Candidate {
-    name: String,
+pub(super) struct Candidate {
+    pub(super) name: String,
     /// Whether the replacement was requested with the annotation.
-    asked: bool,
-    created: Timestamp,
+    pub(super) asked: bool,
+    pub(super) created: Timestamp,
 }
 
 fn candidates(seen: &Observation) -> Vec<Candidate> {
@@ -155,7 +155,7 @@ fn candidates(seen: &Observation) -> Vec<Candidate> {
     .collect()
 }
 
-fn decide(
+pub(super) fn decide(
     candidates: &[Candidate],
     facts: &Facts,
     settings: &Remediation,
@@ -218,6 +218,10 @@ fn obstacle(facts: &Facts, name: &str, ill: &[&str]) -> Option<String> {
     }
     if others.is_empty() {
         return Some("it is the only control plane machine: nothing would be left".to_owned());
+    }
+    // With the last one that stays, those that are held would go, and etcd with them.
+    if others.iter().all(|it| it.deleting) {
+        return Some("all other machines are being deleted: nothing would be left".to_owned());
     }
     // One whose member etcd cannot do without waits for the replacement of others.
     if let Some(going) = others.iter().find(|it| it.deleting && !it.held) {

@@ -1,12 +1,15 @@
 //! Machines that never became members of etcd.
 
+use std::time::Duration;
+
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::Node;
 use api::kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
+use tokio::time::Instant;
 
-use crate::world::{NEVER_JOINS, NO_SERVER, World, eventually, template};
+use crate::world::{NEVER_JOINS, NO_SERVER, World, cluster, eventually, template};
 
 /// Lets the control plane roll out to the template `name`.
 async fn roll_out(world: &World, name: &str) {
@@ -69,6 +72,54 @@ async fn a_typo_in_the_template_of_a_single_machine_is_mended_by_its_correction(
     .await;
     world.settled(1).await;
     assert_eq!(world.members.names(), world.machine_names().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_typo_in_the_template_of_the_first_machine_is_mended_by_its_correction() {
+    let world = World::start().await;
+    let config = json!({"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}});
+    let mut objects = cluster(1, config);
+    objects[3]["spec"]["machineTemplate"]["spec"]["infrastructureRef"]["name"] = json!(NO_SERVER);
+    objects.push(template(NO_SERVER));
+    world.apply(objects).await;
+    let stuck = another(&world, &[], false).await;
+    roll_out(&world, "good").await;
+    world.gone::<Machine>(&stuck).await;
+    world.settled(1).await;
+    assert_eq!(world.members.names(), world.machine_names().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_template_that_comes_after_its_control_plane_gives_a_machine_at_once() {
+    let world = World::start().await;
+    let config = json!({"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}});
+    let mut objects = cluster(1, config);
+    let late = objects.remove(2);
+    world.apply(objects).await;
+    world
+        .condition(
+            "Reconciled",
+            "False",
+            "FakeMachineTemplate default/demo does not exist",
+        )
+        .await;
+    // After this, retries of an error are a minute apart.
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let begun = Instant::now();
+    world.apply([late]).await;
+    eventually("a machine", || async {
+        match world.machine_names().await.len() {
+            1 => Ok(()),
+            other => Err(format!("{other}")),
+        }
+    })
+    .await;
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+    world.settled(1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

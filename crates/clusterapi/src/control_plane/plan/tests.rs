@@ -86,6 +86,56 @@ fn a_control_plane_that_was_initialized_and_lost_all_machines_is_not_initialized
 }
 
 #[test]
+fn a_first_machine_without_a_server_follows_a_corrected_template() {
+    let typo = MachineFacts {
+        node: None,
+        membership: Membership::Outside,
+        ..outdated("a", 9)
+    };
+    let mut first = facts(3, vec![typo]);
+    (first.initialized, first.reachable) = (false, false);
+    assert_eq!(decide(&first), delete("a"));
+    // Its server may be initializing the cluster, or have done so before a move.
+    first.machines[0].server = true;
+    assert!(blocked(&decide(&first), "delete it if it cannot join"));
+    first.machines[0].server = false;
+    first.machines[0].outdated.clear();
+    assert!(blocked(&decide(&first), "Waiting for the first"));
+    first.machines[0] = MachineFacts {
+        deleting: true,
+        ..first.machines[0].clone()
+    };
+    assert!(blocked(&decide(&first), "Waiting for the first"));
+}
+
+#[test]
+fn machines_of_a_former_template_that_never_joined_do_not_keep_each_other() {
+    let stuck = |name: &str| MachineFacts {
+        node: None,
+        server: true,
+        membership: Membership::Outside,
+        ..outdated(name, 1)
+    };
+    let mut three = facts(3, vec![machine("a", 9), stuck("b"), stuck("c")]);
+    three.etcd = Etcd::Known(Members {
+        voters: 1,
+        unhealthy: 0,
+        learners: 0,
+    });
+    assert_eq!(decide(&three), delete("b"));
+    // One at a time, and never the last one.
+    three.machines[1].deleting = true;
+    assert!(blocked(&decide(&three), "Machine b is being deleted"));
+    three.machines[0].deleting = true;
+    three.machines.remove(1);
+    assert!(blocked(&decide(&three), "never deleted"));
+    // Nodes are found a while after a move, and an external etcd has no list of machines.
+    let mut external = facts(3, vec![machine("a", 9), stuck("b"), stuck("c")]);
+    external.etcd = Etcd::External;
+    assert!(blocked(&decide(&external), "has no Node yet"));
+}
+
+#[test]
 fn machines_come_one_at_a_time() {
     let one = facts(3, vec![machine("a", 9)]);
     assert_eq!(decide(&one), create(false));

@@ -75,6 +75,20 @@ fn blocked(decision: &Decision, by: &str) -> bool {
 }
 
 #[test]
+fn the_last_machine_that_stays_is_not_replaced_while_etcd_holds_the_others() {
+    let held = MachineFacts {
+        deleting: true,
+        held: true,
+        ..machine("a")
+    };
+    let two = facts(vec![held, never_joined("b")]);
+    assert!(blocked(
+        &decided(&[ill("b")], &two),
+        "nothing would be left"
+    ));
+}
+
+#[test]
 fn a_machine_goes_when_the_others_can_do_without_it() {
     let three = facts(vec![machine("a"), machine("b"), machine("c")]);
     assert_eq!(decided(&[], &three), Decision::Nothing);
