@@ -143,7 +143,7 @@ async fn a_group_is_deleted_when_cloud_conf_no_longer_asks_for_it() {
 
 /// Networks with the range of the nodes' network, and ports there with all addresses that a node has: one of a VM of
 /// somebody else, and others that nothing uses. Returns the id of the VM's port.
-async fn strangers(world: &World, address: &str) -> String {
+pub(crate) async fn strangers(world: &World, address: &str) -> String {
     let mut used = String::new();
     for index in 0..4 {
         let network = json!({"network": {"name": format!("other-{index}")}});

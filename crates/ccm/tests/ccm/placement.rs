@@ -284,3 +284,20 @@ async fn what_octavia_does_not_change_is_an_event_that_names_annotation_and_valu
     })
     .await;
 }
+
+/// Two clusters of one range in one project, with one worker that can be a member.
+#[tokio::test]
+async fn load_balancer_and_members_are_in_the_subnet_of_a_node_whose_address_others_have_too() {
+    let world = world(&["worker-1", "worker-2"]).await;
+    world.exclude("worker-2").await;
+    let node = world.nodes().get("worker-1").await.unwrap();
+    let address = crate::world::addresses(&node)[0].replace("InternalIP ", "");
+    crate::groups::strangers(&world, &address).await;
+    world.service("wrong", &[("TCP", 8091)], json!({})).await;
+    world.published("wrong").await;
+    world.members_are(&["worker-1"]).await;
+    let balancers = world.octavia("loadbalancers").await;
+    assert_eq!(balancers[0]["vip_subnet_id"], world.subnet.as_str());
+    let members = world.all_members().await;
+    assert_eq!(members[0]["subnet_id"], world.subnet.as_str());
+}
