@@ -134,11 +134,32 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     let wanted = doc.remove("fixed_ips");
     let fixed = allocate(call.state, network.text("id"), wanted.as_ref(), &[])?;
     doc.set("fixed_ips", fixed);
-    if !doc.given("mac_address") {
+    if doc.given("mac_address") {
+        check_mac(call.state, &doc)?;
+    } else {
         let mac = call.state.new_mac();
         doc.set("mac_address", mac);
     }
     Ok(finish(call.state, doc))
+}
+
+/// Rejects a hardware address that another port of the network has.
+fn check_mac(state: &State, doc: &Doc) -> Result<(), Fault> {
+    let (network, mac) = (doc.text("network_id"), doc.text("mac_address"));
+    let ports = state.by(Kind::Port, "network_id", network);
+    let mut others = ports
+        .iter()
+        .filter(|port| port.text("id") != doc.text("id"));
+    if others.any(|port| port.text("mac_address").eq_ignore_ascii_case(mac)) {
+        return Err(Fault::new(
+            409,
+            "MacAddressInUse",
+            format!(
+                "Unable to complete operation for network {network}. The mac address {mac} is in use."
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// Creates a port of the cloud itself, without checks of quota or policy. Takes `network_id` and further fields.
@@ -359,6 +380,9 @@ fn update(call: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Resul
         return Err(in_service(old));
     }
     merge(new, changes);
+    if changes.contains_key("mac_address") {
+        check_mac(call.state, new)?;
+    }
     if changes.contains_key("fixed_ips") {
         let keep = old.list("fixed_ips").to_vec();
         let fixed = allocate(

@@ -395,6 +395,35 @@ async fn addresses_of_automatic_subnets_follow_from_hardware_addresses() {
 }
 
 #[tokio::test]
+async fn a_hardware_address_is_on_one_port_of_a_network() {
+    let (_cloud, client) = demo().await;
+    let net = net(&client, "10.6.0.0/24").await;
+    let elsewhere = json!({"network": {"name": "elsewhere"}});
+    let elsewhere = client.make("/network/v2.0/networks", elsewhere).await;
+    let port =
+        |network: &str, mac: &str| json!({"port": {"network_id": network, "mac_address": mac}});
+    let ports = "/network/v2.0/ports";
+    let first = client
+        .make(ports, port(&net.network, "fa:16:3e:00:00:0a"))
+        .await;
+    let second = client
+        .make(ports, port(&net.network, "fa:16:3e:00:00:0b"))
+        .await;
+    client
+        .make(ports, port(&id(&elsewhere), "fa:16:3e:00:00:0a"))
+        .await;
+    let again = client
+        .post(ports, port(&net.network, "FA:16:3E:00:00:0A"))
+        .await;
+    assert_eq!(again.status, 409, "{}", again.text);
+    assert_eq!(again.body["NeutronError"]["type"], "MacAddressInUse");
+    let change = json!({"port": {"mac_address": "fa:16:3e:00:00:0a"}});
+    let path = |port: &Value| format!("{ports}/{}", id(port));
+    assert_eq!(client.put(&path(&first), change.clone()).await.status, 200);
+    assert_eq!(client.put(&path(&second), change).await.status, 409);
+}
+
+#[tokio::test]
 async fn a_bulk_creation_that_fails_leaves_nothing() {
     let (cloud, client) = demo().await;
     let net = net(&client, "10.6.0.0/29").await;
