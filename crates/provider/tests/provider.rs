@@ -38,3 +38,6 @@ mod trouble;
 
 #[path = "provider/warnings.rs"]
 mod warnings;
+
+#[path = "provider/whose.rs"]
+mod whose;

@@ -17,7 +17,7 @@ use testbed::Kind;
 use crate::world::{World, eventually, listed};
 
 /// A second tenant with credentials of the same project.
-const OTHER: &str = "other";
+pub(crate) const OTHER: &str = "other";
 
 /// Cluster `demo` with machine `md-0`, both ready, and a namespace of another tenant.
 async fn two_tenants() -> (World, OpenStackCluster, OpenStackMachine) {
@@ -27,19 +27,24 @@ async fn two_tenants() -> (World, OpenStackCluster, OpenStackMachine) {
     world.machine("md-0", false, json!({})).await;
     let machine = world.machine_ready("md-0").await;
     let cluster = world.cluster_ready().await;
+    second_tenant(&world).await;
+    (world, cluster, machine)
+}
+
+/// The namespace of another tenant, with a Secret `stolen`: credentials of the same project.
+pub(crate) async fn second_tenant(world: &World) {
     let namespace: Namespace =
         serde_json::from_value(json!({"metadata": {"name": OTHER}})).unwrap();
     let namespaces = Api::<Namespace>::all(world.client.clone());
     let created = namespaces.create(&PostParams::default(), &namespace).await;
     created.unwrap();
     let clouds = world.cloud.clouds_yaml("http://cloud");
-    make(&world, json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "stolen", "namespace": OTHER},
+    make(world, json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "stolen", "namespace": OTHER},
         "stringData": {"clouds.yaml": clouds}})).await;
-    (world, cluster, machine)
 }
 
 /// Creates an object in any namespace, with its status.
-async fn make(world: &World, object: Value) {
+pub(crate) async fn make(world: &World, object: Value) {
     let typed: DynamicObject = serde_json::from_value(object.clone()).unwrap();
     let types = typed.types.clone().unwrap();
     let gvk = kube::core::GroupVersionKind::try_from(&types).unwrap();
@@ -73,7 +78,7 @@ async fn says<K: Kind>(world: &World, namespace: &str, name: &str, words: &str) 
 }
 
 /// An object as JSON.
-async fn raw<K: Kind>(world: &World, namespace: &str, name: &str) -> Value {
+pub(crate) async fn raw<K: Kind>(world: &World, namespace: &str, name: &str) -> Value {
     let gvk = kube::core::GroupVersionKind::gvk(&K::group(&()), &K::version(&()), &K::kind(&()));
     let resource = ApiResource::from_gvk_with_plural(&gvk, &K::plural(&()));
     let api = Api::<DynamicObject>::namespaced_with(world.client.clone(), namespace, &resource);
@@ -97,13 +102,13 @@ async fn copy<K: Kind>(
     make(world, object).await;
 }
 
-async fn delete<K: Kind>(world: &World, namespace: &str, name: &str) {
+pub(crate) async fn delete<K: Kind>(world: &World, namespace: &str, name: &str) {
     let api = Api::<K>::namespaced(world.client.clone(), namespace);
     api.delete(name, &Default::default()).await.unwrap();
 }
 
 /// Removes the finalizers of an object, and waits until it is gone.
-async fn release<K: Kind>(world: &World, namespace: &str, name: &str) {
+pub(crate) async fn release<K: Kind>(world: &World, namespace: &str, name: &str) {
     let api = Api::<K>::namespaced(world.client.clone(), namespace);
     let patch = json!({"metadata": {"finalizers": null}});
     let patched = api
