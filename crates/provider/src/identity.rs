@@ -133,10 +133,10 @@ impl Mark {
 
     /// The first of these tags of a spec by which something would be taken for what belongs to another cluster or machine.
     pub fn foreign_tag<'a>(&self, tags: impl IntoIterator<Item = &'a String>) -> Option<&'a str> {
-        let own = self.tags();
+        let marks = self.tags();
         let is_reserved = |tag: &str| RESERVED.iter().any(|start| tag.starts_with(start));
         let mut tags = tags.into_iter();
-        let found = tags.find(|tag| is_reserved(tag) && !own.contains(tag));
+        let found = tags.find(|tag| is_reserved(tag) && !marks.contains(tag));
         found.map(String::as_str)
     }
 

@@ -104,7 +104,7 @@ pub fn facts(
     inside: Inside,
 ) -> Result<Facts, Problem> {
     let view = &observed.view;
-    own_tags(spec, mark)?;
+    reject_foreign_tags(spec, mark)?;
     let external_network = external_network(spec, view)?;
     let (network, subnets) = existing_network(spec, view)?;
     let router = existing_router(spec, &names, observed)?;
@@ -152,7 +152,7 @@ pub fn facts(
 }
 
 /// Rejects tags by which what is created for this cluster would be taken for what belongs to another one.
-fn own_tags(spec: &OpenStackClusterSpec, mark: Mark) -> Result<(), Problem> {
+fn reject_foreign_tags(spec: &OpenStackClusterSpec, mark: Mark) -> Result<(), Problem> {
     let Some(tag) = mark.foreign_tag(&spec.tags) else {
         return Ok(());
     };

@@ -80,9 +80,9 @@ proptest! {
 #[test]
 fn a_tag_that_marks_something_of_another_is_foreign_and_every_other_is_not() {
     let (cluster, other) = (Identity::new(), Identity::new());
-    let own = Mark::machine(cluster, Identity::new());
+    let mark = Mark::machine(cluster, Identity::new());
     let plain = ["team-a", "ferrostack", "ferrostack-demo", "kubernetes"].map(str::to_owned);
-    assert_eq!(own.foreign_tag(plain.iter().chain(&own.tags())), None);
+    assert_eq!(mark.foreign_tag(plain.iter().chain(&mark.tags())), None);
     for tag in [
         format!("ferrostack:cluster={other}"),
         format!("ferrostack:machine={other}"),
@@ -91,8 +91,8 @@ fn a_tag_that_marks_something_of_another_is_foreign_and_every_other_is_not() {
         format!("ferrostack-shared={other}"),
     ] {
         let tags = [plain[0].clone(), tag.clone()];
-        assert_eq!(own.foreign_tag(&tags), Some(tag.as_str()));
+        assert_eq!(mark.foreign_tag(&tags), Some(tag.as_str()));
     }
     // That of its machine is not that of the cluster.
-    assert!(Mark::cluster(cluster).foreign_tag(&own.tags()).is_some());
+    assert!(Mark::cluster(cluster).foreign_tag(&mark.tags()).is_some());
 }

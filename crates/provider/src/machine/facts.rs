@@ -81,7 +81,7 @@ pub fn facts(
             text.to_owned(),
         ));
     }
-    own_tags(object, cluster, mark)?;
+    reject_foreign_tags(object, cluster, mark)?;
     zone(scope, view)?;
     let group = spec.server_group.as_ref();
     let server_group = group
@@ -108,7 +108,7 @@ pub fn facts(
 }
 
 /// Rejects tags by which the server would be taken for that of another machine.
-fn own_tags(
+fn reject_foreign_tags(
     object: &OpenStackMachine,
     cluster: &OpenStackCluster,
     mark: Mark,

@@ -16,9 +16,9 @@ async fn credential(world: &World, name: &str) -> (String, String) {
     let path = format!("/users/{user}/application_credentials");
     let body =
         json!({"application_credential": {"name": name, "roles": [], "unrestricted": false}});
-    let made = world.request(Service::Identity, "POST", &path, body).await;
-    let made = &made["application_credential"];
-    let text = |field: &str| made[field].as_str().unwrap();
+    let created = world.request(Service::Identity, "POST", &path, body).await;
+    let created = &created["application_credential"];
+    let text = |field: &str| created[field].as_str().unwrap();
     let clouds = json!({"clouds": {"simulated": {"auth_type": "v3applicationcredential", "auth": {
         "auth_url": "http://cloud/identity/v3", "application_credential_id": text("id"),
         "application_credential_secret": text("secret")}, "region_name": "RegionOne"}}});

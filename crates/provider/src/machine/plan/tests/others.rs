@@ -82,9 +82,9 @@ proptest! {
         tagging in any::<bool>(),
     ) {
         let cluster = Identity::new();
-        let own = Mark::machine(cluster, Identity::new());
+        let mark = Mark::machine(cluster, Identity::new());
         let neighbour = Mark::machine(cluster, Identity::new());
-        let marks = [own, neighbour, Mark::machine(Identity::new(), Identity::new())];
+        let marks = [mark, neighbour, Mark::machine(Identity::new(), Identity::new())];
         let view = Arc::new(cloud(&marks, &servers, &ports, &volumes));
         let of_server = |index: usize| format!("server-{index}");
         let known = Known {
@@ -92,31 +92,31 @@ proptest! {
             instance_id: instance_id.map(of_server),
             ports: known_ports.iter().map(|index| format!("port-{index}")).collect(),
         };
-        let observed = Observed::of(Arc::clone(&view), own, known);
-        let wanted = with_pairs(desired(own, 2, 2, tagging), &[8]);
+        let observed = Observed::of(Arc::clone(&view), mark, known);
+        let wanted = with_pairs(desired(mark, 2, 2, tagging), &[8]);
         let plans = [
             plan(&wanted, &observed),
             existing(&recorded(&wanted, &[7]), &observed),
             plan_deletion(&observed, false),
         ];
-        let is_own = |id: &str| {
+        let has_mark = |id: &str| {
             let of_port = view.ports.get(id).map(|port| port.description.as_str());
             let of_volume = view.volumes.get(id).map(|volume| volume.description.as_str());
             let of_server = view.servers.get(id).is_some_and(|server| {
                 let mut at_it = view.ports.of_parent(id).iter();
-                let proven = at_it.any(|port| Mark::in_description(&port.description) == Some(own));
+                let proven = at_it.any(|port| Mark::in_description(&port.description) == Some(mark));
                 match Mark::in_tags(&server.tags) {
-                    Some(mark) => mark == own,
+                    Some(tagged) => tagged == mark,
                     None => proven,
                 }
             });
             let description = of_port.or(of_volume);
-            of_server || description.is_some_and(|text| Mark::in_description(text) == Some(own))
+            of_server || description.is_some_and(|text| Mark::in_description(text) == Some(mark))
         };
         for step in plans.iter().flat_map(|plan| &plan.steps) {
             let requests = [request(step, &wanted, &observed), change(step), deletion(step)];
             for id in requests.iter().flatten().flat_map(written) {
-                prop_assert!(is_own(&id), "{step}: {id} in {view:?}");
+                prop_assert!(has_mark(&id), "{step}: {id} in {view:?}");
             }
         }
     }
