@@ -55,7 +55,7 @@ pub use body::Body;
 pub use follow::Followed;
 pub use hooks::{Beside, FieldError, Hooks, NoHooks, Referrers};
 pub use in_process::InProcess;
-pub use options::{Backend, NotRun, Options, Store, Synchronous};
+pub use options::{Backend, Kept, NotRun, Options, Store, Synchronous};
 pub use pods::{Connection, Kubelet, KubeletClient, KubeletClientError, Line, Log};
 pub use server::{ApiServer, OpenError, Stats};
 pub use user::UserInfo;

@@ -48,6 +48,9 @@ pub trait Backend: Send + Sync {
 /// Why nothing will run a Pod or workload.
 pub type NotRun = Arc<dyn Fn(&Value) -> Option<String> + Send + Sync>;
 
+/// Why nobody but the process itself may change an object: what it would be, `None` for its deletion, and what it is now.
+pub type Kept = Arc<dyn Fn(Option<&Value>, &Value) -> Option<String> + Send + Sync>;
+
 /// Options of an API server. By default, objects are in memory, there are no hooks, and only in-process clients are
 /// accepted.
 #[derive(Clone)]
@@ -85,6 +88,9 @@ pub struct Options {
     /// run it: an Event on the object carries that, unless a scheduler or a controller manager runs beside the server.
     /// `None` from it, or no function: no Event.
     pub not_run: Option<NotRun>,
+    /// Says of an object that clients outside of the process change or delete why they may not: a 403 with these words.
+    /// `None` from it, or no function: they may.
+    pub kept: Option<Kept>,
     /// Further metrics of the process that `/metrics` appends, in the same text format.
     pub more_metrics: Option<Arc<dyn Fn() -> String + Send + Sync>>,
     /// The number of past events of each resource from which watches can resume; older ones get 410 Gone.
@@ -115,6 +121,7 @@ impl Default for Options {
             backend: None,
             kubernetes_version: "v1.34.1".to_owned(),
             not_run: None,
+            kept: None,
             more_metrics: None,
             history: 1000,
             recent: 2 << 20,

@@ -3,6 +3,7 @@
 pub(crate) mod admit;
 mod delete;
 mod hooked;
+mod kept;
 mod meta;
 mod patch;
 mod read;

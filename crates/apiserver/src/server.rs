@@ -222,6 +222,12 @@ impl ApiServer {
         &self.core
     }
 
+    /// Why the latest write to the disk failed, such as that there is no room; `None` while writes succeed. Objects may say less:
+    /// what their controllers want to say of it cannot be stored either.
+    pub fn write_problem(&self) -> Option<String> {
+        self.core.store.problem()
+    }
+
     /// The size of the server.
     pub fn stats(&self) -> Stats {
         self.core.stats()

@@ -114,6 +114,8 @@ pub(crate) enum WriteError {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) state: RwLock<State>,
+    /// Why the latest write failed, in the words of its answer; `None` once one has succeeded.
+    pub(crate) problem: RwLock<Option<String>>,
     pub(crate) registry: ArcSwap<Registry>,
 }
 
@@ -144,7 +146,13 @@ impl Store {
             options::Store::Memory => {
                 let registry = ArcSwap::new(Registry::built_in());
                 let state = RwLock::new(state);
-                Ok(Self::new(Arc::new(Shared { state, registry }), None))
+                let problem = RwLock::default();
+                let shared = Shared {
+                    state,
+                    problem,
+                    registry,
+                };
+                Ok(Self::new(Arc::new(shared), None))
             }
             options::Store::Sqlite { path, synchronous } => {
                 let state = state.packing_above(PACK_ABOVE).with_file(options.recent);
@@ -249,6 +257,11 @@ impl Store {
         answered
             .await
             .unwrap_or_else(|_| Err(WriteError::Failed("the store is closed".to_owned())))
+    }
+
+    /// Why the disk does not take writes.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.shared.problem.read().clone()
     }
 
     /// Bytes on disk.

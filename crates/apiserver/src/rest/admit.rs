@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::view::Kind;
-use super::{Call, Warnings, hooked, meta, scale, strategy};
+use super::{Call, Warnings, hooked, kept, meta, scale, strategy};
 use crate::admission::{self, Admission, Attributes, Operation};
 use crate::auth::restriction;
 use crate::conversion;
@@ -127,6 +127,7 @@ pub(crate) async fn admit(
         Operation::Create
     };
     restriction::admit(call, operation, Some(&new), live)?;
+    kept::admit(call, Some(&new), live)?;
     let mut attributes = Attributes::of(call, operation, incoming.dry_run);
     if live.is_none() {
         attributes = attributes.named(as_sent["metadata"]["name"].as_str().unwrap_or_default());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::read::{Selection, object_answer};
 use super::view::Kind;
 use super::write::{commit, failed_write, is_finished};
-use super::{Answer, Call, Warnings, meta};
+use super::{Answer, Call, Warnings, kept, meta};
 use crate::admission::{self, Operation};
 use crate::auth::restriction;
 use crate::conversion;
@@ -277,6 +277,7 @@ async fn delete_asked(
             let api_version = &call.version().api_version;
             let requested = kind.converted(current.value(), api_version).await?;
             restriction::admit(call, Operation::Delete, None, Some(&requested))?;
+            kept::admit(call, None, Some(&requested))?;
             let (given, dry_run) = (&options.given, options.dry_run);
             admission::of_deletion(call, given, dry_run, &requested, warnings).await?;
             hooked(core, resource, name, &current)?;

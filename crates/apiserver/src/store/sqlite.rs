@@ -62,6 +62,7 @@ pub(crate) async fn open(
             let registry = ArcSwap::new(Registry::stored(&state));
             let shared = Arc::new(Shared {
                 state: RwLock::new(state),
+                problem: RwLock::default(),
                 registry,
             });
             Database {
@@ -181,6 +182,9 @@ impl Database {
         let mut rejected = Vec::new();
         match self.insert(batch, &mut accepted, &mut rejected) {
             Ok(()) => {
+                if !accepted.is_empty() {
+                    self.report(None);
+                }
                 let mut answers = Vec::with_capacity(accepted.len());
                 let mut state = self.shared.state.write();
                 for (publish, answer) in accepted {
@@ -206,6 +210,7 @@ impl Database {
             Err(error) => {
                 let words = self.words(&error);
                 tracing::error!(%error, "{words}");
+                self.report(Some(&words));
                 for (_, answer) in accepted {
                     let _ = answer.send(Err(WriteError::Failed(words.clone())));
                 }
@@ -213,6 +218,14 @@ impl Database {
         }
         for (answer, why) in rejected {
             let _ = answer.send(Err(why));
+        }
+    }
+
+    /// Keeps why writes fail, or that they succeed.
+    fn report(&self, problem: Option<&str>) {
+        let known = self.shared.problem.read().as_deref() == problem;
+        if !known {
+            *self.shared.problem.write() = problem.map(str::to_owned);
         }
     }
 

@@ -13,6 +13,7 @@ mod client;
 mod collection;
 mod crds;
 mod durable;
+mod guarded;
 mod hooks;
 mod kept;
 mod kinds;
