@@ -111,6 +111,7 @@ pub fn from_legacy(text: &str) -> Result<Generated, Rejected> {
         findings: vec![super::Finding::syntax(&error)],
     })?;
     let (mut file, mut notes) = (File::default(), Vec::new());
+    let mut lacks_domain = lacks_domain(&document);
     for entry in &document.entries {
         let dropped = DROPPED
             .iter()
@@ -140,9 +141,42 @@ pub fn from_legacy(text: &str) -> Result<Generated, Rejected> {
             true => file.key(key.name, &format!("{value}s")),
             false => file.key(key.name, value),
         }
+        if lacks_domain && key.section == Section::Global && NAMES.contains(&key.name) {
+            file.key("domain-id", DEFAULT_DOMAIN);
+            notes.push(format!(
+                "domain-id = {DEFAULT_DOMAIN} is added: the file names no domain, and before there were any, all users and projects \
+                 were in this one; name another if they are there"
+            ));
+            lacks_domain = false;
+        }
     }
     notes.extend(ELSEWHERE.iter().map(|note| (*note).to_owned()));
     Ok(file.done(notes))
+}
+
+/// The domain of users and projects that are older than domains, by its id.
+const DEFAULT_DOMAIN: &str = "default";
+/// Keys of names that are unique only within a domain.
+const NAMES: [&str; 2] = ["username", "tenant-name"];
+
+/// Whether the file has a name without the domain that it is unique in: Keystone's v2 API had none.
+fn lacks_domain(document: &gcfg::Document) -> bool {
+    let has = |names: &[&str]| {
+        let mut global = document.entries.iter().filter(|it| it.section == "global");
+        global.any(|entry| {
+            let renamed = RENAMED.iter().find(|(_, former, _)| *former == entry.key);
+            names.contains(&renamed.map_or(entry.key.as_str(), |(_, _, new)| new))
+        })
+    };
+    let has_domain = |prefix: &str| {
+        let names = ["id", "name"].map(|what| format!("{prefix}-{what}"));
+        has(&[&names[0], &names[1]])
+    };
+    let of_user = has_domain("domain") || has_domain("user-domain");
+    match has(&["username"]) {
+        true => !of_user,
+        false => has(&["tenant-name"]) && !of_user && !has_domain("tenant-domain"),
+    }
 }
 
 /// Changes outside of the file.

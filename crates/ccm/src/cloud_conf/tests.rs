@@ -490,6 +490,40 @@ fn a_file_of_the_in_tree_provider_becomes_one_of_today() {
     assert!(from_legacy("nonsense").is_err());
 }
 
+#[test]
+fn names_of_a_file_without_a_domain_are_in_the_default_one() {
+    let global = |keys: &str| {
+        format!(
+            "[Global]\nauth-url=http://k:5000/v2.0\npassword=p\n{keys}[LoadBalancer]\nsubnet-id=s\n"
+        )
+    };
+    for (keys, added) in [
+        ("username=u\ntenant-name=t\n", true),
+        ("username=u\nproject-name=t\n", true),
+        ("username=u\ntenant-id=t\n", true),
+        ("username=u\ntenant-name=t\ntenant-domain-name=d\n", true),
+        ("user-id=u\ntenant-name=t\n", true),
+        ("username=u\ntenant-name=t\ndomain-name=d\n", false),
+        ("username=u\ntenant-name=t\nuser-domain-id=d\n", false),
+        ("user-id=u\ntenant-name=t\ntenant-domain-id=d\n", false),
+        ("user-id=u\ntenant-id=t\n", false),
+    ] {
+        let generated = from_legacy(&global(keys)).unwrap();
+        let text = generated.text.expose_secret();
+        assert_eq!(
+            text.matches("domain-id = \"default\"").count(),
+            usize::from(added),
+            "{keys}: {text}"
+        );
+        let noted = generated
+            .notes
+            .iter()
+            .any(|note| note.starts_with("domain-id = default is added"));
+        assert_eq!(noted, added, "{keys}");
+        CloudConf::parse(text).unwrap_or_else(|rejected| panic!("{keys}: {:?}", rejected.findings));
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_reading_panic(text in "\\PC*|([\\[\\]\"\\\\;#= \\n]|Global|LoadBalancer|monitor-delay|5s|enabled|node-selector|,)*") {
