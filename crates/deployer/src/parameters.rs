@@ -244,6 +244,19 @@ impl Parameters {
         }
     }
 
+    /// The path of the spec in a document: `spec` in an object, also in one that has nothing but its spec, or else empty.
+    pub fn prefix(document: &Json) -> &'static str {
+        let has = |field: &str| document.get(field).is_some();
+        let is_wrapped = || {
+            let fields = document.as_object();
+            fields.is_some_and(|it| it.len() == 1) && has("spec")
+        };
+        match has("apiVersion") || has("kind") || is_wrapped() {
+            true => "spec",
+            false => "",
+        }
+    }
+
     /// Reads an object, or its spec alone. Also returns the path of the spec in the document: `spec`, or empty.
     ///
     /// # Errors
@@ -253,18 +266,19 @@ impl Parameters {
             path: path.to_owned(),
             problem: problem.to_owned(),
         };
-        let (spec, prefix) =
-            if document.get("apiVersion").is_some() || document.get("kind").is_some() {
-                for (field, wanted) in [("apiVersion", API.0), ("kind", API.1)] {
-                    if document.get(field).and_then(Json::as_str) != Some(wanted) {
-                        return Err(reject(field, &format!("it has to be {wanted}")));
-                    }
+        if document.get("apiVersion").is_some() || document.get("kind").is_some() {
+            for (field, wanted) in [("apiVersion", API.0), ("kind", API.1)] {
+                if document.get(field).and_then(Json::as_str) != Some(wanted) {
+                    return Err(reject(field, &format!("it has to be {wanted}")));
                 }
-                let spec = document.get("spec");
-                (spec.ok_or_else(|| reject("", "it has no spec"))?, "spec")
-            } else {
-                (document, "")
-            };
+            }
+        }
+        let prefix = Self::prefix(document);
+        let spec = match prefix {
+            "" => Some(document),
+            prefix => document.get(prefix),
+        };
+        let spec = spec.ok_or_else(|| reject("", "it has no spec"))?;
         let at = |path: &str| match (prefix, path) {
             ("", ".") => String::new(),
             ("", path) => path.to_owned(),

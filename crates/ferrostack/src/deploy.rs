@@ -7,6 +7,7 @@ mod login;
 mod machine;
 mod place;
 mod plan;
+mod purge;
 mod status;
 mod up;
 mod why;

@@ -12,6 +12,13 @@ fn the_spec_alone_and_the_object_are_the_same_file() {
     let (whole, prefix) = Parameters::read(&object).unwrap();
     assert_eq!(prefix, "spec");
     assert_eq!(alone, whole);
+    let (wrapped, prefix) = Parameters::read(&json!({"spec": spec})).unwrap();
+    assert_eq!(prefix, "spec");
+    assert_eq!(alone, wrapped);
+    // Beside other fields it is none of a spec.
+    let beside = json!({"spec": spec, "release": "zed"});
+    let error = Parameters::read(&beside).unwrap_err().to_string();
+    assert!(error.starts_with("spec: unknown field `spec`"), "{error}");
     assert_eq!(alone.region, "RegionOne");
     let smallest = Parameters::read(&json!({"release": "zed"})).unwrap().0;
     assert_eq!(smallest, Parameters::of(Release::Zed));

@@ -82,7 +82,8 @@ fn unwritten(situation: &Situation<'_>, step: &Step, count: usize) -> Cause {
     match &situation.reported.rejection {
         Some(why) => cause.detail = Some(why.clone()),
         None => {
-            cause.advice = Some("if that lasts: does a controller run? `openstack up`".to_owned());
+            cause.advice =
+                Some("if that lasts: does a controller run? `ferrostack openstack up`, or `ferrostack manager`".to_owned());
         }
     }
     cause

@@ -136,7 +136,7 @@ pub(crate) struct OpenStackCloudsYaml {
 pub(crate) struct OpenStackDelete {
     #[command(flatten)]
     pub(crate) cloud: CloudArgs,
-    /// Also delete volumes, passwords and keys, which cannot be restored.
+    /// Also delete volumes, passwords and keys, which cannot be restored; those of a cloud that was deleted before, too.
     #[arg(long)]
     pub(crate) purge_data: bool,
     /// How long to wait until everything is deleted, such as `90s` or `10m`.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::login::{self, Login};
 use super::place::{self, Place};
+use super::purge::Deleted;
 use crate::cli::OpenStackDelete;
 use crate::data_dir;
 use crate::environment::Environment;
@@ -80,7 +81,23 @@ async fn ended(
         .with_context(|| format!("cannot read {title}"))?
         .is_none()
     {
-        bail!("there is no cloud {name} in namespace {namespace}");
+        if !args.purge_data {
+            bail!("there is no cloud {name} in namespace {namespace}");
+        }
+        let deleted = Deleted {
+            client,
+            namespace,
+            name,
+        };
+        let left = deleted.purge(args.timeout, shutdown).await?;
+        if left.is_empty() {
+            bail!("there is no cloud {name} in namespace {namespace}, and no data of one");
+        }
+        say(&format!(
+            "the cloud {name} was deleted before; its data is deleted now: {}",
+            left.join(", ")
+        ));
+        return Ok(());
     }
     if args.purge_data {
         let patch = json!({"metadata": {"annotations": {PURGE_DATA: "true"}}});

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::up::{self, parameters};
 use super::{place, read, warnings};
 use crate::cli::{DataDirArg, OpenStackApply, OpenStackPlan, Output, PlanServer, ServerArgs};
-use crate::connect::{self, quoted};
+use crate::connect::{self, quoted, quoted_text};
 use crate::environment::Environment;
 use crate::output;
 
@@ -59,7 +59,10 @@ pub(crate) async fn plan(
     };
     let outcome = outcome(&cloud, client.as_ref()).await?;
     match args.output.output {
-        Output::Text => print(&text::of(&cloud, &outcome.plan, &outcome.digest))?,
+        Output::Text => {
+            let apply = to_apply(args, environment, &outcome.digest);
+            print(&text::of(&cloud, &outcome.plan, &outcome.digest, &apply))?;
+        }
         Output::Json => print(&document(&cloud, &outcome)?)?,
     }
     rejected(&cloud, &outcome)?;
@@ -67,6 +70,26 @@ pub(crate) async fn plan(
         true => ExitCode::SUCCESS,
         false => ExitCode::from(CHANGES),
     })
+}
+
+/// The command that does what is planned, where it is planned.
+fn to_apply(args: &OpenStackPlan, environment: &Environment, digest: &str) -> String {
+    let server = &args.server;
+    let paths = [
+        ("--kubeconfig", &server.kubeconfig),
+        ("--data-dir", &server.data_dir),
+    ];
+    let mut flags = String::new();
+    for (flag, path) in paths {
+        flags.extend(path.iter().map(|path| format!(" {flag} {}", quoted(path))));
+    }
+    let context = server.context.iter();
+    flags.extend(context.map(|name| format!(" --context {}", quoted_text(name))));
+    format!(
+        "{} openstack apply -f {}{flags} --plan {digest}",
+        environment.program,
+        quoted(&args.file)
+    )
 }
 
 /// The cloud of a file.

@@ -16,7 +16,12 @@ use super::Refusal;
 /// Objects in one answer to a list.
 const PAGE: u32 = 500;
 
-fn api(client: &Client, namespace: &str, kind: ObjectKind) -> Api<DynamicObject> {
+/// The objects of a kind.
+pub(in crate::deploy) fn api(
+    client: &Client,
+    namespace: &str,
+    kind: ObjectKind,
+) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk(kind.group(), "v1", kind.name());
     Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
 }

@@ -171,7 +171,7 @@ async fn life(client: &Client, namespace: &str, release: &str) {
         .map(|it| it.workload.name.as_str())
         .collect();
     assert_eq!(restarts, ["nova-scheduler"]);
-    let printed = text::of(&after, &change.plan, &change.digest);
+    let printed = text::of(&after, &change.plan, &change.digest, "apply");
     assert!(
         printed.contains(
             "\nrestarts\n  Deployment nova-scheduler\n      [scheduler] workers: not set → 2\n"
@@ -233,8 +233,8 @@ async fn life(client: &Client, namespace: &str, release: &str) {
         .await
         .unwrap();
     let rotated = outcome(&after, Some(client)).await.unwrap();
-    let json =
-        document(&after, &rotated).unwrap() + &text::of(&after, &rotated.plan, &rotated.digest);
+    let json = document(&after, &rotated).unwrap()
+        + &text::of(&after, &rotated.plan, &rotated.digest, "apply");
     assert!(
         !json.contains("canary") && !json.contains("Y2FuYXJ5"),
         "{json}"
@@ -306,7 +306,8 @@ async fn command(arguments: &[&str], file: &str) -> Result<(String, String), Str
     };
     let code = plan(&args, &Environment::of_process(), print, |_| ()).await;
     let code = code.map_err(|error| format!("{error:#}").replace(path, "cloud.yaml"))?;
-    Ok((printed.into_inner(), format!("{code:?}")))
+    let printed = printed.into_inner().replace(path, "cloud.yaml");
+    Ok((printed, format!("{code:?}")))
 }
 
 #[tokio::test]
@@ -324,6 +325,10 @@ async fn without_a_cluster_all_is_created_in_order() {
     );
     let unknown = "\nWhat identities would write is not compared with what is there: it was not asked\ndigest ";
     assert!(text.contains(unknown), "{text}");
+    let last = text.lines().last().unwrap();
+    let digest = last.split([' ', ':']).nth(1).unwrap();
+    let applies = format!(" openstack apply -f cloud.yaml --plan {digest}` does this");
+    assert!(last.contains(&applies), "{last}");
     // Two plans are the same, though no password exists.
     assert_eq!(
         command(&["--empty"], "release: zed\n").await.unwrap().0,

@@ -8,15 +8,20 @@ use serde_json::Value;
 /// The longest value that is printed whole.
 const LONGEST: usize = 60;
 
-/// The plan: steps in order, what is deleted, what restarts, and the sum.
-pub(super) fn of(cloud: &Cloud, plan: &Plan, digest: &str) -> String {
+/// The plan: steps in order, what is deleted, what restarts, and the sum. `apply` is the command that does it.
+pub(super) fn of(cloud: &Cloud, plan: &Plan, digest: &str, apply: &str) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = write(&mut text, cloud, plan, digest);
+    let _ = write(&mut text, cloud, plan, (digest, apply));
     text
 }
 
-fn write(text: &mut String, cloud: &Cloud, plan: &Plan, digest: &str) -> std::fmt::Result {
+fn write(
+    text: &mut String,
+    cloud: &Cloud,
+    plan: &Plan,
+    (digest, apply): (&str, &str),
+) -> std::fmt::Result {
     let (name, namespace) = (&cloud.name, &cloud.namespace);
     let release = cloud.parameters.release;
     writeln!(
@@ -80,7 +85,7 @@ fn write(text: &mut String, cloud: &Cloud, plan: &Plan, digest: &str) -> std::fm
     unknown.iter().try_for_each(|it| not_known(text, it))?;
     writeln!(
         text,
-        "digest {digest}: `ferrostack openstack apply --plan {digest}` does this, unless something has changed"
+        "digest {digest}: `{apply}` does this, unless something has changed"
     )
 }
 

@@ -41,7 +41,7 @@ pub(in crate::deploy) fn read(
         None => (json!({"release": "2025.1"}), None),
     };
     let file_is_given = file.is_some();
-    let is_object = document.get("kind").is_some() || document.get("apiVersion").is_some();
+    let is_object = !Parameters::prefix(&document).is_empty();
     for field in fields {
         let (path, value) = field.split_once('=').with_context(|| {
             format!("--set {field}: write it as FIELD=VALUE, such as network.mtu=9000")
@@ -161,6 +161,17 @@ mod tests {
         assert_eq!(asked.object["spec"]["compute"], json!({"driver": "Fake"}));
         assert_eq!(asked.object["spec"]["network"], defaults["network"]);
         assert_eq!(asked.name, "mine");
+        // As is an object without its head.
+        std::fs::write(file.path(), "spec: {release: zed, region: here}\n").unwrap();
+        let asked = read(
+            Some(file.path()),
+            &["network.mtu=9000".to_owned()],
+            &Value::Null,
+        )
+        .unwrap();
+        let spec = json!({"release": "zed", "region": "here", "network": {"mtu": 9000}});
+        assert_eq!(asked.object["spec"], spec);
+        assert_eq!(asked.name, "cloud");
         // Other places have no defaults.
         let asked = read(None, &[], &Value::Null).unwrap();
         assert!(asked.is_default && asked.filled.is_empty());
