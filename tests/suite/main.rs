@@ -55,6 +55,7 @@ mod forms;
 mod generate;
 mod guests;
 mod health;
+mod kept;
 mod kill;
 mod machines;
 mod main_job;

@@ -133,7 +133,19 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         out.contains("deleted; volumes, passwords and keys stay"),
         "{out}"
     );
-    up.child.kill().await.unwrap();
+    // The cloud is gone, and the directory is still one of this command.
+    let (code, out, err) = ended(home.path(), &["status", "--data-dir", data]).await;
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("`openstack up` runs (process "), "{out}");
+    let (code, out, err) = ended(home.path(), &["down", "--data-dir", data]).await;
+    assert_eq!(code, Some(0), "{err}");
+    let resume = format!("stopped; the cloud stays in {data}. Go on with: ");
+    assert!(out.starts_with(&resume), "{out}");
+    assert!(
+        out.ends_with(&format!(" openstack up --data-dir {data}\n")),
+        "{out}"
+    );
+    up.child.wait().await.unwrap();
     assert!(!path.join("openstack/clouds.yaml").exists());
 
     let (code, out, err) = ended(home.path(), &on(data, &["up", "--exit-when-ready"])).await;
@@ -147,6 +159,25 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         err.contains("there is no cloud cloud in namespace openstack"),
         "{err}"
     );
+    the_data_of_a_cloud_that_was_deleted_before_is_purged(home.path(), data).await;
+}
+
+async fn the_data_of_a_cloud_that_was_deleted_before_is_purged(home: &Path, data: &str) {
+    let (code, out, err) = ended(home, &on(data, &["up", "--exit-when-ready"])).await;
+    assert_eq!(code, Some(0), "{out}{err}");
+    let (code, _, err) = ended(home, &on(data, &["delete"])).await;
+    assert_eq!(code, Some(0), "{err}");
+    let (code, out, err) = ended(home, &on(data, &["delete", "--purge-data"])).await;
+    assert_eq!(code, Some(0), "{err}");
+    let start = "the cloud cloud was deleted before; its data is deleted now: ";
+    assert!(
+        out.starts_with(start) && out.contains("PersistentVolumeClaim") && out.contains("Secret"),
+        "{out}"
+    );
+    assert!(!Path::new(data).join("openstack").exists());
+    let (code, _, err) = ended(home, &on(data, &["delete", "--purge-data"])).await;
+    assert_eq!(code, Some(1));
+    assert!(err.contains("and no data of one"), "{err}");
 }
 
 /// Our own client logs in with the clouds.yaml that `up` has written, and finds each service by the catalogue.

@@ -14,8 +14,8 @@ use crate::environment::Environment;
 use crate::output;
 use crate::readiness;
 use crate::snapshot::{Kind, Snapshot};
-use crate::up::resume;
 use crate::up::welcome::Welcome;
+use crate::up::{is_of_openstack, resume};
 
 /// Reports whether `up` runs on the data directory, what its clusters wait for, and how to connect to them.
 pub(crate) async fn status(args: &Status, environment: &Environment) -> anyhow::Result<String> {
@@ -47,6 +47,14 @@ pub(crate) async fn status(args: &Status, environment: &Environment) -> anyhow::
             .collect();
         let status = json!({"running": true, "process": pid, "dataDir": data, "clusters": names, "pending": pending});
         return Ok(output::json(&status)?);
+    }
+    if is_of_openstack(&data) {
+        return Ok(format!(
+            "`openstack up` runs (process {pid}) on {}\nits cloud: {} openstack status --data-dir {}\n",
+            data.display(),
+            environment.program,
+            connect::quoted(&data)
+        ));
     }
     let mut lines = vec![format!("`up` runs (process {pid}) on {}", data.display())];
     lines.push(match (clusters.is_empty(), pending.is_empty()) {
@@ -122,8 +130,12 @@ pub(crate) async fn down(
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+    let what = match is_of_openstack(&data) {
+        true => "the cloud stays",
+        false => "the clusters stay",
+    };
     say(&format!(
-        "stopped; the clusters stay in {}. Go on with: {}",
+        "stopped; {what} in {}. Go on with: {}",
         data.display(),
         resume(&environment.program, &data)
     ));

@@ -7,6 +7,7 @@ mod floating;
 mod hints;
 mod input;
 mod install_ccm;
+mod kept;
 mod management;
 mod managers;
 mod observer;
@@ -33,7 +34,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::endpoints::Endpoints;
-pub(crate) use self::endpoints::{openstack, resume};
+pub(crate) use self::endpoints::{is_of_openstack, openstack, resume};
 use self::input::Input;
 pub(crate) use self::management::{Management, Nodes, install_definitions};
 use self::managers::Managers;
@@ -151,13 +152,15 @@ pub(crate) async fn run(
         has_begun.set(true);
         // Only after the changes are applied: before that, clusters can be ready in their previous state.
         let snapshots = observe(client, observer::ours(), stop.clone());
-        follow(args, &mut progress, &welcome, snapshots, stop).await
+        let disk = Disk::new(|| management.write_problem());
+        follow(args, &mut progress, &welcome, (snapshots, disk), stop).await
     };
     let outcome = tokio::select! {
         biased;
         () = shutdown.cancelled() => Ok(Outcome::Interrupted),
         outcome = work => outcome,
     };
+    let unwritten = management.write_problem();
     let patience = match has_begun.get() {
         true => PATIENCE,
         false => PATIENCE_AT_FIRST,
@@ -173,7 +176,12 @@ pub(crate) async fn run(
             progress.say(&format!("stopped; go on with: {command}"))?;
             Ok(())
         }
-        Outcome::TimedOut(pending) => bail!("{}", not_ready(args.timeout, &pending)),
+        Outcome::TimedOut(pending) => {
+            bail!(
+                "{}",
+                not_ready(args.timeout, unwritten.as_deref(), &pending)
+            )
+        }
     }
 }
 
@@ -201,6 +209,7 @@ pub(crate) async fn listen_for_openstack(data: &DataDir) -> anyhow::Result<(TcpL
     let what = "the simulated OpenStack";
     let (listener, address) = endpoints::listen(what, "--listen", None, remembered).await?;
     endpoints.cloud = Some(address);
+    endpoints.behind_pods = true;
     endpoints.write(data)?;
     Ok((listener, openstack_url(address)))
 }
@@ -338,7 +347,10 @@ async fn follow(
     args: &Up,
     progress: &mut Progress,
     welcome: &Welcome<'_>,
-    mut snapshots: watch::Receiver<Arc<Snapshot>>,
+    (mut snapshots, mut disk): (
+        watch::Receiver<Arc<Snapshot>>,
+        Disk<impl Fn() -> Option<String>>,
+    ),
     stop: &CancellationToken,
 ) -> anyhow::Result<Outcome> {
     let deadline =
@@ -369,6 +381,9 @@ async fn follow(
                     Err(source) => return Err(source).context("the watch of the clusters ended"),
                 },
                 _ = tick.tick() => {
+                    if let Some(news) = disk.news() {
+                        progress.say(&news)?;
+                    }
                     if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
                         return Ok(Outcome::TimedOut(pending));
                     }
@@ -381,8 +396,42 @@ async fn follow(
     }
 }
 
-fn not_ready(timeout: Duration, pending: &[Pending]) -> String {
+/// What becomes of writes to the disk. The objects do not say it: their conditions cannot be written either.
+struct Disk<F> {
+    problem: F,
+    reported: Option<String>,
+}
+
+impl<F: Fn() -> Option<String>> Disk<F> {
+    fn new(problem: F) -> Self {
+        Self {
+            problem,
+            reported: None,
+        }
+    }
+
+    /// What is to be said, when it has changed.
+    fn news(&mut self) -> Option<String> {
+        let problem = (self.problem)();
+        if problem == self.reported {
+            return None;
+        }
+        self.reported = problem;
+        Some(match &self.reported {
+            Some(problem) => format!("nothing can be stored: {problem}"),
+            None => "objects are stored again".to_owned(),
+        })
+    }
+}
+
+fn not_ready(timeout: Duration, unwritten: Option<&str>, pending: &[Pending]) -> String {
     let mut text = format!("not ready after {} s:", timeout.as_secs());
+    if let Some(problem) = unwritten {
+        text.push_str(&format!(
+            "\n  nothing can be stored: {}",
+            printable::line(problem)
+        ));
+    }
     for Pending { object, why } in pending {
         let line = format!("{object}: {why}");
         text.push_str(&format!("\n  {}", printable::line(&line)));
@@ -427,5 +476,47 @@ impl Stops {
                 patience.as_secs()
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_said_once_and_so_is_its_end() {
+        let problem = Cell::new(None);
+        let read = || {
+            let now: Option<&str> = problem.get();
+            now.map(str::to_owned)
+        };
+        let mut disk = Disk::new(read);
+        assert_eq!(disk.news(), None);
+        problem.set(Some("there is no room"));
+        let news = disk.news();
+        assert_eq!(
+            news.as_deref(),
+            Some("nothing can be stored: there is no room")
+        );
+        assert_eq!(disk.news(), None);
+        problem.set(None);
+        assert_eq!(disk.news().as_deref(), Some("objects are stored again"));
+    }
+
+    #[test]
+    fn what_is_not_ready_begins_with_a_disk_that_takes_nothing() {
+        let pending = [Pending {
+            object: "Cluster/demo".to_owned(),
+            why: "the object has been modified".to_owned(),
+        }];
+        let limit = Duration::from_secs(5);
+        assert_eq!(
+            not_ready(limit, Some("there is no room"), &pending),
+            "not ready after 5 s:\n  nothing can be stored: there is no room\n  Cluster/demo: the object has been modified"
+        );
+        assert_eq!(
+            not_ready(limit, None, &pending),
+            "not ready after 5 s:\n  Cluster/demo: the object has been modified"
+        );
     }
 }

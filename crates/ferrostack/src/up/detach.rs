@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::progress::Progress;
 use super::welcome::Welcome;
-use super::{Outcome, follow, not_ready, observer};
+use super::{Disk, Outcome, follow, not_ready, observer};
 use crate::cli::{DataDirArg, ServerArgs, Up};
 use crate::connect::{self, quoted};
 use crate::data_dir::{DataDir, holder};
@@ -48,8 +48,10 @@ pub(super) async fn run(
         simulator: simulator.filter(|_| args.cloud.is_none()),
         exits: false,
     };
+    // What becomes of the disk is in the log of the other process.
+    let disk = Disk::new(|| None);
     let outcome = tokio::select! {
-        outcome = follow(args, &mut progress, &welcome, snapshots, &stop) => outcome?,
+        outcome = follow(args, &mut progress, &welcome, (snapshots, disk), &stop) => outcome?,
         () = shutdown.cancelled() => Outcome::Interrupted,
         problem = ended(&mut child, &data) => return Err(problem),
     };
@@ -64,7 +66,7 @@ pub(super) async fn run(
             Ok(())
         }
         Outcome::Interrupted => interrupted(environment, &data),
-        Outcome::TimedOut(pending) => bail!("{}", not_ready(args.timeout, &pending)),
+        Outcome::TimedOut(pending) => bail!("{}", not_ready(args.timeout, None, &pending)),
     }
 }
 

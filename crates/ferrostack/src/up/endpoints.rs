@@ -31,6 +31,9 @@ pub(super) struct Endpoints {
     /// The program that runs the servers of the simulated cloud; without one they are simulated guests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) guest_runner: Option<PathBuf>,
+    /// Whether the simulated cloud is that of `openstack up`, behind simulated Pods.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) behind_pods: bool,
 }
 
 impl Endpoints {
@@ -129,10 +132,14 @@ fn stored(data: &Path) -> anyhow::Result<Endpoints> {
     serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))
 }
 
+/// Whether a data directory is one of `openstack up`.
+pub(crate) fn is_of_openstack(data: &Path) -> bool {
+    data.join(OPENSTACK).is_dir() || stored(data).is_ok_and(|known| known.behind_pods)
+}
+
 /// The command that starts `up` on a data directory again, with the cloud and the guest runner that it was used with.
 pub(crate) fn resume(program: &str, data: &Path) -> String {
-    // That of a cloud on simulated nodes.
-    if data.join(OPENSTACK).is_dir() {
+    if is_of_openstack(data) {
         return format!("{program} openstack up --data-dir {}", quoted(data));
     }
     // A directory without the file has not been used with a cloud.
@@ -210,6 +217,13 @@ mod tests {
             std::fs::write(data.join("endpoints.json"), content).unwrap();
             assert_eq!(resume("ferrostack", data), expected);
         }
+        // A cloud behind Pods is of another command, also when its files are gone.
+        let expected = format!("ferrostack openstack up {end}");
+        std::fs::write(data.join("endpoints.json"), r#"{"behindPods": true}"#).unwrap();
+        assert_eq!(resume("ferrostack", data), expected);
+        std::fs::write(data.join("endpoints.json"), "{}").unwrap();
+        std::fs::create_dir(data.join(OPENSTACK)).unwrap();
+        assert_eq!(resume("ferrostack", data), expected);
     }
 
     fn up(args: &[&str]) -> Box<Up> {

@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::kept;
 use super::pki::Authority;
 use crate::data_dir::DataDir;
 use crate::kubeconfig;
@@ -68,6 +69,7 @@ impl Management {
             hooks: Arc::new(::management::Rules),
             client_ca: Some(authority.certificate.clone()),
             not_run,
+            kept: Some(kept::kept()),
             kubelet,
             more_metrics: Some(Arc::new(move || controllers.prometheus_text())),
             history: HISTORY,
@@ -94,6 +96,11 @@ impl Management {
             server,
             serving,
         })
+    }
+
+    /// Why nothing can be written, if the latest write failed.
+    pub(super) fn write_problem(&self) -> Option<String> {
+        self.server.write_problem()
     }
 
     /// Waits for the end of all tasks after the shutdown given to [`start`](Self::start), when all data is on disk.
