@@ -1,8 +1,9 @@
 //! Whether a cluster is ready, and what it waits for.
 
 pub(crate) mod cause;
+pub(crate) mod reach;
 
-pub(crate) use cause::cause;
+pub(crate) use cause::{Cause, cause};
 
 use crate::snapshot::{Item, Kind, Snapshot};
 

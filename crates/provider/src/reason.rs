@@ -54,6 +54,9 @@ macro_rules! reasons {
         pub enum Reason { $($(#[$doc])* $name),* }
 
         impl Reason {
+            /// All reasons.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
             /// The value of `conditions[].reason`.
             pub fn as_str(self) -> &'static str {
                 match self { $(Reason::$name => stringify!($name)),* }

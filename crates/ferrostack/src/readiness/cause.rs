@@ -1,6 +1,6 @@
 //! Why an object is not ready, in simple terms and from the object that is the cause.
 
-use crate::readiness::{summary, waits_for};
+use crate::readiness::{reach, summary, waits_for};
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 use crate::tree::without_conditions;
 
@@ -22,12 +22,17 @@ impl Cause {
     }
 }
 
-/// Why `item` is not ready; `None` when it is.
+/// Annotation that pauses one object.
+pub(crate) const PAUSED: &str = "cluster.x-k8s.io/paused";
+
+/// Why `item` is not ready; `None` when it is. A paused object is not ready whatever its conditions say: they are those of
+/// before.
 pub(crate) fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
-    if item.is_deleting() {
-        return deleting(item);
+    if let Some(paused) = paused(item) {
+        return Some(paused);
     }
-    match item.kind {
+    let found = match item.kind {
+        _ if item.is_deleting() => deleting(item),
         Kind::Cluster => of_cluster(snapshot, item),
         Kind::OpenStackCluster | Kind::OpenStackMachine => of_infrastructure(item),
         Kind::Other => of_provider(item),
@@ -35,7 +40,29 @@ pub(crate) fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
         Kind::MachineDeployment => of_deployment(snapshot, item),
         Kind::MachineSet => blocked(item).or_else(|| of_conditions(item)),
         Kind::Machine => of_machine(snapshot, item),
+    }?;
+    let waits_in_vain = !found.failing && snapshot.cluster_of(item).is_some_and(is_paused);
+    match waits_in_vain {
+        true => Cause::waiting("its Cluster is paused"),
+        false => Some(found),
     }
+}
+
+/// Whether nothing is done for an object until somebody resumes it.
+pub(crate) fn is_paused(item: &Item) -> bool {
+    paused(item).is_some()
+}
+
+/// What pauses an object, and how it is resumed.
+fn paused(item: &Item) -> Option<Cause> {
+    if item.kind == Kind::Cluster && item.field("/spec/paused") == true {
+        return Cause::waiting("paused by spec.paused: set it to false to resume");
+    }
+    let annotations = item.object.metadata.annotations.as_ref();
+    annotations.filter(|it| it.contains_key(PAUSED))?;
+    Cause::waiting(format!(
+        "paused by the annotation {PAUSED}: remove it to resume"
+    ))
 }
 
 fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
@@ -54,6 +81,9 @@ fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
             Kind::MachineDeployment,
             Kind::Machine,
         ]);
+    }
+    if let Some(unreached) = reach::cause(snapshot, cluster) {
+        return Some(unreached);
     }
     if !is_true(cluster, "InfrastructureReady")
         && let Some(infra) = snapshot.infrastructure(cluster)
@@ -78,7 +108,13 @@ fn of_infrastructure(item: &Item) -> Option<Cause> {
             _ => "not reconciled yet",
         });
     };
-    (ready.status != "True").then(|| of_condition(&ready))
+    if ready.status != "True" {
+        return Some(of_condition(&ready));
+    }
+    // What the spec asks for and does not get.
+    let mut others = item.conditions();
+    let missing = others.find(|it| it.status == "False" && it.reason == "NotImplemented")?;
+    Some(of_condition(&missing))
 }
 
 /// An object of another provider: what the contract of Cluster API says of all of them.
@@ -144,6 +180,9 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
     if is_true(machine, "Ready") && machine.field("/status/phase") == "Running" {
         return None;
     }
+    if unremediated(machine).is_some() {
+        return unreplaced(snapshot, machine);
+    }
     if let Some(infra) = machine.condition("InfrastructureReady")
         && infra.status != "True"
         && is_failure(infra.reason)
@@ -180,6 +219,83 @@ pub(crate) fn recovery(item: &Item) -> Option<Cause> {
         text: summary(found.message),
         failing: !["DeletingLostMachines", "WaitingForEtcd"].contains(&found.reason),
     })
+}
+
+/// The condition that requests the replacement of a machine that has failed its health check, until it is replaced.
+pub(crate) fn unremediated(machine: &Item) -> Option<Condition<'_>> {
+    if machine.kind != Kind::Machine || machine.is_deleting() {
+        return None;
+    }
+    let is_false = |type_: &str| machine.condition(type_).filter(|it| it.status == "False");
+    is_false("HealthCheckSucceeded")?;
+    is_false("OwnerRemediated").or_else(|| is_false("ExternallyRemediated"))
+}
+
+/// Why a machine that has failed its health check is still there: also for a preflight check of its MachineSet.
+fn unreplaced(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
+    let of_machine = remediation(machine)?;
+    let blocked = blocked_set(snapshot, machine).and_then(blocked);
+    match blocked.filter(|_| !of_machine.failing) {
+        Some(blocked) => Some(held_back(machine, &blocked.text)),
+        None => Some(of_machine),
+    }
+}
+
+/// The MachineSet of a Machine, if it needs somebody before it creates or replaces machines.
+pub(crate) fn blocked_set<'a>(snapshot: &'a Snapshot, machine: &Item) -> Option<&'a Item> {
+    let mut sets = snapshot.of_kind(Kind::MachineSet);
+    let set = sets.find(|set| machine.is_owned_by(set))?;
+    blocked(set).is_some_and(|it| it.failing).then_some(set)
+}
+
+/// What holds the replacement of a machine back that has failed its health check. It needs somebody unless it passes.
+pub(crate) fn remediation(machine: &Item) -> Option<Cause> {
+    let found = unremediated(machine)?;
+    if found.reason == "WaitingForRemediation" {
+        return Cause::waiting("failed its health check, and is being replaced");
+    }
+    let held = held_back(machine, &summary(found.message));
+    Some(Cause {
+        failing: !passes(found.message),
+        ..held
+    })
+}
+
+fn held_back(machine: &Item, why: &str) -> Cause {
+    let health = machine.condition("HealthCheckSucceeded");
+    let health = health.map(|it| summary(it.message)).unwrap_or_default();
+    let health = match health.as_str() {
+        "" => String::new(),
+        health => format!(" ({})", lower_case_start(health)),
+    };
+    Cause {
+        text: format!(
+            "failed its health check{health}, and is not replaced: {}",
+            lower_case_start(why)
+        ),
+        failing: true,
+    }
+}
+
+/// Whether a message is about what ends by itself.
+pub(crate) fn passes(message: &str) -> bool {
+    const STARTS: [&str; 5] = [
+        "changing ",
+        "creating ",
+        "deleting ",
+        "preparing ",
+        "waiting",
+    ];
+    const PARTS: [&str; 5] = [
+        "are being ",
+        "is being ",
+        "not reported yet",
+        "not yet reported",
+        "the last try was",
+    ];
+    let lower = message.to_lowercase();
+    let starts = |words: &&str| lower.starts_with(words);
+    STARTS.iter().any(starts) || PARTS.iter().any(|words| lower.contains(words))
 }
 
 /// The reasons of an object that may not create or delete machines. They fail, unless they pass by themselves.
@@ -239,7 +355,7 @@ fn has_all(item: &Item) -> bool {
     counted(item).is_none()
 }
 
-fn is_true(item: &Item, type_: &str) -> bool {
+pub(super) fn is_true(item: &Item, type_: &str) -> bool {
     item.condition(type_).is_some_and(|c| c.status == "True")
 }
 
@@ -263,6 +379,7 @@ pub(crate) fn is_failure(reason: &str) -> bool {
         "NotFound",
         "Unknown",
         "IdentityShared",
+        "NotImplemented",
     ];
     reason.starts_with("Invalid") || words.iter().any(|word| reason.ends_with(word))
 }

@@ -1,9 +1,12 @@
 //! The next thing to do about a cause.
 
+mod reasons;
+mod words;
+
 use kube::ResourceExt;
 
 use super::chain::{Chain, End, Finding};
-use crate::readiness::cause::lost_quorum;
+use crate::readiness::cause::passes;
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// How commands are written that reach the same API server.
@@ -50,10 +53,7 @@ pub(super) fn next(
             program = commands.program
         ),
         End::Itself if last.is_deleting() => case.of_deletion(),
-        End::Itself => case
-            .of_words()
-            .or_else(|| case.of_reason())
-            .unwrap_or_else(|| case.otherwise()),
+        End::Itself => case.of_condition(),
     }
 }
 
@@ -84,8 +84,15 @@ impl Case<'_> {
         )
     }
 
+    /// What a condition asks for. One of another provider has a reason that is not known here.
+    fn of_condition(&self) -> String {
+        self.of_words()
+            .or_else(|| self.of_reason())
+            .unwrap_or_else(|| self.otherwise())
+    }
+
     fn of_deletion(&self) -> String {
-        let detail = self.finding.detail.as_deref().unwrap_or_default();
+        let detail = self.detail();
         if detail.contains("disruption budget") || detail.contains("evict") {
             return "see which PodDisruptionBudget of the workload cluster keeps the Pods; a timeout is set by \
                     spec.deletion.nodeDrainTimeoutSeconds of the Machine"
@@ -100,7 +107,13 @@ impl Case<'_> {
         if self.finding.reason == "IdentityShared" || detail.contains("several objects have it") {
             return self.of_copies();
         }
-        self.waiting()
+        if detail.starts_with("its finalizers are") {
+            return format!(
+                "each finalizer is removed by its program; see whether these run: `{program} status`, or the log of `{program} manager`",
+                program = self.commands.program
+            );
+        }
+        self.of_reason().unwrap_or_else(|| self.waiting())
     }
 
     /// Of two objects with one identity neither acts, and a person says which one is the copy.
@@ -118,126 +131,48 @@ impl Case<'_> {
         )
     }
 
-    /// What the words of the cloud ask for.
-    fn of_words(&self) -> Option<String> {
-        let detail = self.finding.detail.as_deref().unwrap_or_default();
-        let lower = detail.to_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        if has(&["quota"]) {
-            return Some(
-                "raise the quota of the project (`openstack quota set`), or free some of it; it is then tried again by itself"
-                    .to_owned(),
-            );
-        }
-        if has(&["no valid host", "not enough hosts"]) {
-            return Some(format!(
-                "choose a smaller flavor or another availability zone, or make room on the hypervisors; then replace the machine: {}",
-                self.delete_machine()?
-            ));
-        }
-        if has(&["cni", "network plugin"]) {
-            return Some(
-                "install a network plugin (CNI) in the workload cluster; a ClusterResourceSet does it for every cluster"
-                    .to_owned(),
-            );
-        }
-        if has(&["uninitialized", "cloud provider", "providerid"]) {
-            return Some(format!(
-                "see whether a cloud controller manager runs in the workload cluster: {} generate cloud-controller-manager prints one, and up --cloud NAME --install-ccm installs it",
-                self.commands.program
-            ));
-        }
-        None
-    }
-
-    /// What the reason of the condition asks for.
-    fn of_reason(&self) -> Option<String> {
-        let label = self.last.label();
-        match self.finding.reason.as_str() {
-            "OpenStackAuthenticationFailed" => Some(format!(
-                "correct the credentials in the Secret that spec.identityRef of {label} names, or see whether the cloud answers"
-            )),
-            "InvalidMachineSpec" | "NotImplemented" => Some(format!(
-                "make a template without the mistake, and name it in {}",
-                self.creator()
-            )),
-            "InvalidClusterSpec" => Some(format!("correct the spec of {label}")),
-            "DependencyFailed" => Some(format!(
-                "create in the cloud what is missing, or name another in a new template for {}",
-                self.creator()
-            )),
-            "IdentityShared" => Some(self.of_copies()),
-            "OpenStackError" => Some(
-                "see whether the service of the cloud that it names answers: openstack catalog list; it is then tried again by itself"
-                    .to_owned(),
-            ),
-            "IdentityUnknown" => Some(format!(
-                "see the annotations of {label}: without its identity nothing of it is touched"
-            )),
-            "InstanceStateError" | "InstanceDeleted" | "InstanceNotFound" | "NodeDeleted" => {
-                Some(format!("replace the machine: {}", self.delete_machine()?))
-            }
-            "QuorumLost" | "SurvivorNotNamed" | "SurvivorRefused" => self.of_recovery(),
-            "BootstrapFailed" | "NodeDoesNotExist" => {
-                let server = self.server();
-                Some(format!(
-                    "see the console of the server: openstack console log show {server}"
-                ))
-            }
-            "ConnectionDown" | "NodeInspectionFailed" => Some(format!(
-                "see whether the API server of the workload cluster answers: {} get kubeconfig{} -n {} {}",
-                self.commands.program,
-                self.commands.flags,
-                self.namespace,
-                self.cluster()
-            )),
-            reason if reason.starts_with("Node") && self.finding.failing => Some(format!(
-                "see the kubelet of the Node, or replace the machine: {}",
-                self.delete_machine()?
-            )),
-            _ => None,
-        }
-    }
-
-    /// The steps in the condition of a control plane whose etcd has lost its quorum.
-    fn of_recovery(&self) -> Option<String> {
-        let found = lost_quorum(self.last)?;
-        let step = |line: &str| {
-            let (number, step) = line.split_once(". ")?;
-            number.parse::<u8>().ok()?;
-            Some(step.replace(
-                "kubectl annotate",
-                &self.commands.kubectl(self.namespace, "annotate"),
-            ))
-        };
-        let steps: Vec<String> = found.message.lines().filter_map(step).collect();
-        let when = match self.finding.reason.as_str() {
-            "QuorumLost" => "if the lost machines are gone for good, ",
-            _ => "",
-        };
-        Some(format!("{when}{}", steps.join("; then ")))
-    }
-
     fn otherwise(&self) -> String {
-        match self.finding.failing {
-            true => format!(
+        match !self.finding.failing && passes(self.detail()) {
+            true => self.waiting(),
+            false => format!(
                 "see its events: {}",
-                self.commands.kubectl(
-                    self.namespace,
-                    &format!(
-                        "describe {} {}",
-                        self.last.kind_name().to_lowercase(),
-                        self.last.name()
-                    )
-                )
+                self.kubectl(&format!(
+                    "describe {} {}",
+                    self.last.kind_name().to_lowercase(),
+                    self.last.name()
+                ))
             ),
-            false => self.waiting(),
         }
     }
 
     fn waiting(&self) -> String {
         format!(
             "nothing, it goes on by itself; to look on: {} describe cluster{} -n {} {} --watch",
+            self.commands.program,
+            self.commands.flags,
+            self.namespace,
+            self.cluster()
+        )
+    }
+
+    /// The message of the condition, in one line.
+    fn detail(&self) -> &str {
+        self.finding.detail.as_deref().unwrap_or_default()
+    }
+
+    fn kubectl(&self, rest: &str) -> String {
+        self.commands.kubectl(self.namespace, rest)
+    }
+
+    /// The command that shows all conditions of the last object.
+    fn show_conditions(&self) -> String {
+        self.show_conditions_of(&self.last.label())
+    }
+
+    /// The command that shows the conditions of a kind, or of one object of it.
+    fn show_conditions_of(&self, selected: &str) -> String {
+        format!(
+            "{} describe cluster{} -n {} {} --show-conditions {selected}",
             self.commands.program,
             self.commands.flags,
             self.namespace,
@@ -278,12 +213,34 @@ impl Case<'_> {
         creator().unwrap_or_else(|| "whatever creates the Machine".to_owned())
     }
 
-    /// The command that replaces the Machine, if something creates another one.
-    fn delete_machine(&self) -> Option<String> {
-        let machine = self.machine()?;
-        let rest = format!("delete machine {}", machine.name());
-        (!machine.object.owner_references().is_empty())
-            .then(|| self.commands.kubectl(self.namespace, &rest))
+    /// How a spec is changed that names something else.
+    fn in_spec(&self) -> String {
+        match self.last.kind {
+            Kind::OpenStackCluster | Kind::Cluster => {
+                format!("in the spec of {}", self.last.label())
+            }
+            _ => format!("in a new template for {}", self.creator()),
+        }
+    }
+
+    /// How the Machine is replaced: something creates another one, or somebody has to.
+    fn replacement(&self) -> String {
+        let Some(machine) = self.machine() else {
+            return format!("delete {} and create it again", self.last.label());
+        };
+        let delete = self.kubectl(&format!("delete machine {}", machine.name()));
+        // A Machine that nothing creates belongs to its Cluster.
+        let owners = machine.object.owner_references();
+        match owners.iter().any(|owner| owner.kind != "Cluster") {
+            true => format!("replace the machine: {delete}"),
+            false => {
+                format!("delete the machine ({delete}), and create it again: nothing else does")
+            }
+        }
+    }
+
+    fn machine_name(&self) -> &str {
+        self.machine().map_or("NAME", Item::name)
     }
 
     /// The server of the Machine, as OpenStack knows it.
@@ -298,87 +255,4 @@ impl Case<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::readiness::cause::tests::{condition, of_demo};
-
-    fn next_for(reason: &str, message: &str) -> String {
-        let status = |conditions: serde_json::Value| json!({"status": {"conditions": conditions}});
-        let mut machine = json!({"spec": {"infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io",
-            "kind": "OpenStackMachine", "name": "m"}, "providerID": "openstack:///4f1e"}});
-        machine["status"] = status(json!([condition(
-            "InfrastructureReady",
-            "False",
-            reason,
-            message
-        )]))["status"]
-            .clone();
-        let snapshot = Snapshot::from(vec![
-            of_demo(Kind::Cluster, "demo", "", json!({})),
-            of_demo(Kind::MachineSet, "set", "md", json!({})),
-            of_demo(Kind::Machine, "m", "set", machine),
-            of_demo(
-                Kind::OpenStackMachine,
-                "m",
-                "m",
-                status(json!([
-                    condition("InstanceReady", "False", reason, message),
-                    condition("Ready", "False", reason, message)
-                ])),
-            ),
-        ]);
-        let chain = Chain::of(&snapshot, &snapshot.items[3]).unwrap();
-        let commands = Commands {
-            program: "ferrostack",
-            flags: " --data-dir d",
-            kubectl: " --kubeconfig d/kubeconfig",
-        };
-        next(&snapshot, &chain, &chain.finding(), &commands)
-    }
-
-    #[test]
-    fn the_next_step_follows_from_the_words_of_the_cloud_and_the_reason() {
-        let delete = "kubectl --kubeconfig d/kubeconfig -n default delete machine m";
-        for (reason, message, expected) in [
-            (
-                "InstanceCreateFailed",
-                "Quota exceeded for instances",
-                "raise the quota",
-            ),
-            ("InstanceStateError", "No valid host was found.", delete),
-            (
-                "InstanceDeleted",
-                "server x was deleted by somebody else",
-                delete,
-            ),
-            (
-                "BootstrapFailed",
-                "kubeadm: x",
-                "openstack console log show 4f1e",
-            ),
-            ("InvalidMachineSpec", "spec.ports: x", "name it in X/set"),
-            (
-                "OpenStackAuthenticationFailed",
-                "401",
-                "correct the credentials",
-            ),
-            ("OpenStackError", "503", "openstack catalog list"),
-            (
-                "IdentityShared",
-                "OpenStackMachine a/m and OpenStackMachine b/m have the same identity",
-                "patch openstackmachine m --type merge -p '{\"metadata\":{\"finalizers\":null}}'",
-            ),
-            ("SomethingFailed", "x", "describe openstackmachine m"),
-            (
-                "Creating",
-                "creating server x",
-                "describe cluster --data-dir d -n default demo --watch",
-            ),
-        ] {
-            let advice = next_for(reason, message);
-            assert!(advice.contains(expected), "{reason}: {advice}");
-        }
-    }
-}
+mod tests;

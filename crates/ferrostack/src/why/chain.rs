@@ -2,19 +2,24 @@
 
 use kube::ResourceExt;
 
-use crate::readiness::cause::{blocked, cause, is_failure, lost_quorum, recovery};
+use crate::readiness::cause::{
+    blocked, blocked_set, cause, is_failure, is_paused, lost_quorum, recovery, remediation,
+    unremediated,
+};
+use crate::readiness::reach::{self, unreached};
 use crate::readiness::summary;
 use crate::snapshot::reference::{Reference, Role};
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 use crate::tree::conditions::good;
 use crate::tree::without_conditions;
 
-/// Annotation that pauses one object.
-const PAUSED: &str = "cluster.x-k8s.io/paused";
+/// The reason of a finding that is no condition's: the API server has an address that is not reached.
+pub(super) const UNREACHED: &str = "UnreachedAddress";
 
 /// From an object to the last cause.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
+    snapshot: &'a Snapshot,
     /// The object that was asked about, and what it waits for; never empty.
     pub(super) links: Vec<&'a Item>,
     pub(super) end: End,
@@ -59,6 +64,7 @@ impl<'a> Chain<'a> {
         };
         let end = walk.follow_to_end();
         Some(Self {
+            snapshot,
             links: walk.links,
             end,
         })
@@ -75,6 +81,7 @@ impl<'a> Chain<'a> {
         };
         match &self.end {
             End::Paused => Finding {
+                detail: Some("nothing is done for it until it is resumed".to_owned()),
                 failing: true,
                 ..Finding::of(last.label(), "is paused")
             },
@@ -84,8 +91,21 @@ impl<'a> Chain<'a> {
                 ..Finding::of(reference.label(), "does not exist")
             },
             End::Itself if last.is_deleting() => deleting(last),
-            End::Itself => by_condition(last),
+            End::Itself => self.of_reach(last).unwrap_or_else(|| by_condition(last)),
         }
+    }
+
+    /// That the API server of a Cluster is not reached, as no condition of it says.
+    fn of_reach(&self, last: &Item) -> Option<Finding> {
+        let cause = reach::cause(self.snapshot, last)?;
+        let probe = unreached(self.snapshot, last)?;
+        Some(Finding {
+            since: Some(probe.since.to_owned()).filter(|it| !it.is_empty()),
+            detail: Some(cause.text),
+            reason: UNREACHED.to_owned(),
+            failing: true,
+            ..Finding::of(last.label(), "waits in vain")
+        })
     }
 
     /// How many other Machines of the cluster are not ready for the same reason as the last one.
@@ -205,6 +225,9 @@ impl<'a> Walk<'a> {
                 .find(|item| item.is_deleting() && self.is_new(item))
                 .map(Step::To);
         }
+        if unreached(snapshot, cluster).is_some() {
+            return None;
+        }
         // The first of these has to be there for all that follows.
         for (done, role) in [
             ("InfrastructureReady", Role::Infrastructure),
@@ -252,7 +275,7 @@ impl<'a> Walk<'a> {
         let machine = self.pick(self.snapshot.owned(creator, Kind::Machine));
         let fails = |item: &&Item| cause(self.snapshot, item).is_some_and(|it| it.failing);
         if blocked(creator).is_some_and(|it| it.failing) {
-            return machine.filter(fails);
+            return machine.filter(|it| fails(it) && unremediated(it).is_none());
         }
         machine.or_else(|| self.gate(creator))
     }
@@ -264,6 +287,7 @@ impl<'a> Walk<'a> {
         let of_plane = item.is_control_plane_machine()
             || plane.is_some_and(|plane| plane.label() == item.label() || item.is_owned_by(plane));
         let closed = !is_true(cluster, "InfrastructureReady")
+            || unreached(self.snapshot, cluster).is_some()
             || (!of_plane && !is_true(cluster, "ControlPlaneInitialized"));
         (closed && self.is_new(cluster)).then_some(cluster)
     }
@@ -274,6 +298,12 @@ impl<'a> Walk<'a> {
             let part = infrastructure.filter(|it| it.is_deleting() && self.is_new(it));
             return part.map(Step::To);
         }
+        // It is replaced, so that what is wrong with its parts is nobody's task.
+        if unremediated(machine).is_some() {
+            let set = blocked_set(self.snapshot, machine);
+            let set = set.filter(|it| self.is_new(it) && !Self::is_held_back(machine));
+            return set.map(Step::To);
+        }
         let fails = |item: &&Item| cause(self.snapshot, item).is_some_and(|it| it.failing);
         if let Some(failing) = infrastructure.filter(fails).filter(|it| self.is_new(it)) {
             return Some(Step::To(failing));
@@ -283,7 +313,20 @@ impl<'a> Walk<'a> {
             ("InfrastructureReady", Role::Infrastructure),
         ];
         let mut waiting = parts.iter().filter(|(done, _)| !is_true(machine, done));
-        waiting.find_map(|(_, role)| self.referred(machine, *role))
+        let part = waiting.find_map(|(_, role)| self.referred(machine, *role));
+        part.or_else(|| self.unreached(machine).map(Step::To))
+    }
+
+    /// The Cluster of a Machine, if that is not reached.
+    fn unreached(&self, machine: &Item) -> Option<&'a Item> {
+        let cluster = self.snapshot.cluster_of(machine)?;
+        unreached(self.snapshot, cluster)?;
+        self.is_new(cluster).then_some(cluster)
+    }
+
+    /// Whether the Machine itself says what holds its replacement back.
+    fn is_held_back(machine: &Item) -> bool {
+        remediation(machine).is_some_and(|it| it.failing)
     }
 
     /// What the infrastructure or the bootstrap configuration of a Machine waits for.
@@ -309,11 +352,6 @@ fn stands_alone(item: &Item) -> bool {
     })
 }
 
-fn is_paused(item: &Item) -> bool {
-    item.object.annotations().contains_key(PAUSED)
-        || (item.kind == Kind::Cluster && item.field("/spec/paused") == true)
-}
-
 fn is_true(item: &Item, type_: &str) -> bool {
     item.condition(type_).is_some_and(|it| it.status == "True")
 }
@@ -325,10 +363,12 @@ fn deleting(item: &Item) -> Finding {
     let finalizers = item.object.finalizers();
     let held = || format!("its finalizers are {}", finalizers.join(", "));
     let detail = message.filter(|it| !it.is_empty());
+    let reason = condition.map(|it| it.reason);
+    let reason = reason.filter(|it| !["", "NotDeleting"].contains(it));
     Finding {
         since: since.map(|it| it.0.to_string()),
         detail: detail.or_else(|| (!finalizers.is_empty()).then(held)),
-        reason: "Deleting".to_owned(),
+        reason: reason.unwrap_or("Deleting").to_owned(),
         ..Finding::of(item.label(), "is being deleted")
     }
 }
@@ -341,7 +381,9 @@ fn by_condition(item: &Item) -> Finding {
             ..Finding::of(item.label(), "has no status")
         };
     };
-    let obstacle = recovery(item).or_else(|| blocked(item));
+    let obstacle = recovery(item)
+        .or_else(|| remediation(item))
+        .or_else(|| blocked(item));
     let failing = is_failure(found.reason) || obstacle.as_ref().is_some_and(|it| it.failing);
     let detail = match found.message {
         "" => found.reason.to_owned(),
@@ -364,8 +406,8 @@ fn by_condition(item: &Item) -> Finding {
 
 /// The condition that says most about why an object is not ready: no summary, and rather one that fails.
 pub(super) fn condition(item: &Item) -> Option<Condition<'_>> {
-    if let Some(lost) = lost_quorum(item) {
-        return Some(lost);
+    if let Some(found) = lost_quorum(item).or_else(|| unremediated(item)) {
+        return Some(found);
     }
     let order: &[&str] = match item.kind {
         Kind::Cluster => &["InfrastructureReady", "ControlPlaneInitialized"],

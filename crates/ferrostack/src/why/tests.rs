@@ -404,3 +404,235 @@ fn a_lost_quorum_is_the_cause_for_the_machines_that_are_lost_with_the_steps_that
     );
     assert!(labels(&answer).contains(&"Machine/cp-b"), "{answer:?}");
 }
+
+const SKEW: &str = "Version v1.35.0 is newer than that of KubeadmControlPlane demo-cp, v1.34.0: upgrade KubeadmControlPlane demo-cp first";
+
+/// A worker that has failed its health check, whose MachineSet may not create another one.
+fn unreplaced(remediation: &str, message: &str) -> Snapshot {
+    let mut snapshot = refused();
+    let mut items: Vec<Item> = snapshot.items.iter().cloned().collect();
+    for item in &mut items {
+        let object = std::sync::Arc::make_mut(&mut item.object);
+        match item.kind {
+            Kind::MachineSet => {
+                let blocked =
+                    format!("Scaling up from 1 to 2 replicas is blocked because:\n* {SKEW}");
+                object.data["status"]["conditions"] = json!([
+                    condition("MachinesReady", "False", "NotReady", "* Machine w-a"),
+                    condition("ScalingUp", "True", "ScalingUp", &blocked),
+                ]);
+            }
+            Kind::Machine => {
+                object.data["status"]["conditions"] = json!([
+                    condition(
+                        "HealthCheckSucceeded",
+                        "False",
+                        "UnhealthyNode",
+                        "Condition Ready on Node is reporting status False"
+                    ),
+                    condition(
+                        "InfrastructureReady",
+                        "False",
+                        "InstanceDeleted",
+                        "InstanceReady: server was deleted"
+                    ),
+                    condition("OwnerRemediated", "False", remediation, message),
+                    condition("Ready", "False", "NotReady", ""),
+                ]);
+            }
+            _ => {}
+        }
+    }
+    snapshot.items = items.into();
+    snapshot
+}
+
+#[test]
+fn the_preflight_check_that_holds_a_health_check_back_is_the_cause() {
+    let snapshot = unreplaced("WaitingForRemediation", "Waiting for remediation");
+    for asked_about in ["Machine/w-a", "Cluster/demo", "MachineDeployment/md"] {
+        let answer = asked(&snapshot, asked_about);
+        assert_eq!(
+            labels(&answer).last(),
+            Some(&"MachineSet/set"),
+            "{answer:?}"
+        );
+        let cause = answer.cause.unwrap();
+        assert!(cause.failing);
+        let detail = cause.detail.unwrap();
+        assert!(
+            detail.contains("v1.35.0 is newer than that of KubeadmControlPlane demo-cp"),
+            "{detail}"
+        );
+        let next = answer.next.unwrap();
+        assert!(
+            next.starts_with("the preflight check KubernetesVersionSkew of the MachineSet fails"),
+            "{next}"
+        );
+        let skip = "annotate machineset set machineset.cluster.x-k8s.io/skip-preflight-checks=KubernetesVersionSkew";
+        assert!(
+            next.ends_with(skip) && !next.contains("delete machine"),
+            "{next}"
+        );
+    }
+    let row = crate::tree::of_cluster(
+        &snapshot,
+        &snapshot.items[0],
+        crate::tree::Selection::default(),
+    );
+    let text = serde_json::to_string(&row).unwrap();
+    let expected = "failed its health check (condition Ready on Node is reporting status False), and is not replaced: blocked: version v1.35.0 is newer";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn a_machine_that_says_why_it_is_not_replaced_is_the_cause_itself() {
+    let snapshot = unreplaced("RemediationDeferred", SKEW);
+    let answer = asked(&snapshot, "Machine/w-a");
+    assert_eq!(labels(&answer), ["Machine/w-a"]);
+    assert_eq!(answer.chain[0].condition, "OwnerRemediated");
+    let next = answer.next.unwrap();
+    assert!(
+        next.contains("annotate machineset set ") && next.contains("=KubernetesVersionSkew"),
+        "{next}"
+    );
+}
+
+#[test]
+fn a_machine_that_is_being_replaced_needs_nobody() {
+    let mut snapshot = unreplaced("WaitingForRemediation", "Waiting for remediation");
+    snapshot.items = snapshot
+        .items
+        .iter()
+        .filter(|it| it.kind != Kind::MachineSet)
+        .cloned()
+        .collect::<Vec<_>>()
+        .into();
+    let answer = asked(&snapshot, "Machine/w-a");
+    let cause = answer.cause.unwrap();
+    assert!(!cause.failing, "{cause:?}");
+    assert_eq!(
+        cause.detail.as_deref(),
+        Some("failed its health check, and is being replaced")
+    );
+    assert!(
+        answer
+            .next
+            .unwrap()
+            .starts_with("nothing, it goes on by itself")
+    );
+}
+
+#[test]
+fn a_pause_shows_on_a_cluster_that_is_ready_with_what_ends_it() {
+    for (pause, words, resume) in [
+        (
+            json!({"spec": {"paused": true}}),
+            "paused by spec.paused: set it to false to resume",
+            "kubectl -n default patch cluster demo --type merge -p",
+        ),
+        (
+            json!({"metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}}),
+            "paused by the annotation cluster.x-k8s.io/paused: remove it to resume",
+            "kubectl -n default annotate cluster demo cluster.x-k8s.io/paused-",
+        ),
+    ] {
+        let mut cluster = json!({
+            "metadata": {"name": "demo", "namespace": "default", "uid": "demo"},
+            "status": {"conditions": [condition("Available", "True", "Available", "")]},
+        });
+        let mut ready = cluster.clone();
+        for (field, value) in pause.as_object().unwrap() {
+            for (name, value) in value.as_object().unwrap() {
+                cluster[field][name] = value.clone();
+            }
+        }
+        let snapshot = Snapshot::from(vec![item(Kind::Cluster, cluster)]);
+        let answer = asked(&snapshot, "Cluster/demo");
+        assert!(!answer.ready);
+        assert_eq!(answer.cause.unwrap().problem, "is paused");
+        let next = answer.next.unwrap();
+        assert!(next.contains(resume), "{next}");
+        let tree = crate::tree::of_cluster(
+            &snapshot,
+            &snapshot.items[0],
+            crate::tree::Selection::default(),
+        );
+        assert_eq!(tree.message, words);
+        assert!(!tree.is_ready());
+        // The control: without the pause it is ready.
+        ready["spec"] = json!({});
+        let snapshot = Snapshot::from(vec![item(Kind::Cluster, ready)]);
+        assert!(asked(&snapshot, "Cluster/demo").ready);
+    }
+}
+
+#[test]
+fn an_api_server_inside_of_the_cloud_is_the_cause_for_all_that_waits_for_it() {
+    let snapshot = crate::readiness::reach::tests::silent();
+    for (label, chain) in [
+        ("Cluster/demo", &["Cluster/demo"][..]),
+        (
+            "KubeadmControlPlane/cp",
+            &["KubeadmControlPlane/cp", "Machine/cp-a", "Cluster/demo"],
+        ),
+        ("Machine/cp-a", &["Machine/cp-a", "Cluster/demo"]),
+    ] {
+        let answer = asked(&snapshot, label);
+        assert_eq!(labels(&answer), chain);
+        let cause = answer.cause.unwrap();
+        assert!(cause.failing && cause.detail.unwrap().contains("10.6.0.4"));
+        let next = answer.next.unwrap();
+        assert!(next.starts_with("have a floating IP"), "{next}");
+    }
+}
+
+#[test]
+fn a_bastion_that_is_not_created_shows_although_all_else_is_ready() {
+    let mut snapshot = refused();
+    let mut items: Vec<Item> = snapshot
+        .items
+        .iter()
+        .filter(|it| [Kind::Cluster, Kind::OpenStackCluster].contains(&it.kind))
+        .cloned()
+        .collect();
+    for item in &mut items {
+        let object = std::sync::Arc::make_mut(&mut item.object);
+        object.data["status"]["conditions"] = match item.kind {
+            Kind::Cluster => json!([
+                condition("InfrastructureReady", "True", "Ready", ""),
+                condition("ControlPlaneInitialized", "True", "Initialized", ""),
+                condition("Available", "True", "Available", "")
+            ]),
+            _ => json!([
+                condition(
+                    "BastionReady",
+                    "False",
+                    "NotImplemented",
+                    "Bastions are not built yet: the cluster is created without one"
+                ),
+                condition("Ready", "True", "Ready", "")
+            ]),
+        };
+    }
+    snapshot.items = items.into();
+    let answer = asked(&snapshot, "Cluster/demo");
+    assert_eq!(labels(&answer), ["Cluster/demo", "OpenStackCluster/demo"]);
+    assert!(
+        answer
+            .next
+            .unwrap()
+            .starts_with("remove from its spec what its message names")
+    );
+    let tree = crate::tree::of_cluster(
+        &snapshot,
+        &snapshot.items[0],
+        crate::tree::Selection::default(),
+    );
+    assert!(
+        tree.children[0]
+            .message
+            .starts_with("bastions are not built yet"),
+        "{tree:?}"
+    );
+}

@@ -3,6 +3,7 @@
 use kube::api::{ApiResource, DynamicObject};
 use serde_json::Value;
 
+use crate::readiness::cause::PAUSED;
 use crate::snapshot::Kind;
 
 /// The fields of infrastructure objects that are displayed, or that say what others refer to.
@@ -10,14 +11,16 @@ const OF_INFRASTRUCTURE: [(&str, &[&str]); 2] = [
     ("spec", &["providerID", "identityRef"]),
     (
         "status",
-        &["conditions", "initialization", "ready", "phase"],
+        &["conditions", "initialization", "network", "ready", "phase"],
     ),
 ];
 
 /// Removes what is never displayed: more than half of most objects.
 pub(super) fn lighten(resource: &ApiResource, object: &mut DynamicObject) {
     object.metadata.managed_fields = None;
-    object.metadata.annotations = None;
+    if let Some(annotations) = &mut object.metadata.annotations {
+        annotations.retain(|name, _| name == PAUSED);
+    }
     let data = &mut object.data;
     // The conditions of the older contract.
     remove(data, "status", "deprecated");

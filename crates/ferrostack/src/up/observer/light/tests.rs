@@ -101,3 +101,25 @@ fn what_is_displayed_is_that_of_the_whole_objects() {
     assert!(bytes(&light) < bytes(&objects()) * 3 / 4);
     assert_eq!(displayed(light), displayed(objects()));
 }
+
+#[test]
+fn a_pause_and_an_address_inside_of_the_cloud_are_displayed() {
+    let lightened = |items: &[Item]| {
+        let light = items.iter().map(|item| {
+            let mut object = DynamicObject::clone(&item.object);
+            lighten(&item.kind.resource(), &mut object);
+            Item::of(&item.kind.resource(), object)
+        });
+        displayed(light.collect())
+    };
+    let mut paused = objects();
+    let cluster = std::sync::Arc::make_mut(&mut paused[0].object);
+    let annotations = cluster.metadata.annotations.get_or_insert_default();
+    annotations.insert(PAUSED.to_owned(), String::new());
+    let text = lightened(&paused);
+    assert!(text.contains("paused by the annotation"), "{text}");
+    let silent = readiness::reach::tests::silent();
+    let silent: Vec<Item> = silent.items.iter().cloned().collect();
+    let text = lightened(&silent);
+    assert!(text.contains("which is inside of the cloud"), "{text}");
+}

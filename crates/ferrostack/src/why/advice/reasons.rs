@@ -1,0 +1,389 @@
+//! What the reason of a condition asks for. Every reason that a controller of this program gives has its answer.
+
+use super::Case;
+use super::words::list;
+use crate::readiness::cause::{blocked_set, lost_quorum, passes};
+use crate::snapshot::{Item, Kind};
+use crate::why::chain::UNREACHED;
+
+/// The reasons of what ends by itself.
+pub(super) const PASSING: [&str; 25] = [
+    "ClusterUpgrading",
+    "Creating",
+    "Deleting",
+    "DeletingLostMachines",
+    "DeletingNode",
+    "DeletionCompleted",
+    "InstanceNotReady",
+    "MachineDeleting",
+    "MachineDeploymentsCreatePending",
+    "Provisioning",
+    "Remediating",
+    "RollingOut",
+    "ScalingDown",
+    "ScalingUp",
+    "WaitingForBootstrapData",
+    "WaitingForBootstrapDeletion",
+    "WaitingForCloud",
+    "WaitingForClusterInfrastructure",
+    "WaitingForControlPlaneDeletion",
+    "WaitingForDeletion",
+    "WaitingForEtcd",
+    "WaitingForInfrastructureDeletion",
+    "WaitingForMachineDeletion",
+    "WaitingForMinReadySeconds",
+    "WaitingForWorkersDeletion",
+];
+
+/// The reasons that only say of other conditions, or of other objects, that they are not as they should be.
+pub(super) const SUMS: [&str; 14] = [
+    "AvailableUnknown",
+    "HealthUnknown",
+    "NotAvailable",
+    "NotHealthy",
+    "NotInitialized",
+    "NotReady",
+    "NotSet",
+    "NotUpToDate",
+    "ReadyUnknown",
+    "RefVersionsNotUpToDate",
+    "RollingOutUnknown",
+    "ScalingDownUnknown",
+    "ScalingUpUnknown",
+    "UpToDateUnknown",
+];
+
+/// The preflight checks of MachineSets, and the words by which a message of one is known that does not name it.
+const CHECKS: [(&str, &str); 4] = [
+    ("ControlPlaneIsStable", "which is being upgraded"),
+    ("KubernetesVersionSkew", "is newer than that of"),
+    ("KubernetesVersionSkew", "is too old for"),
+    ("KubeadmVersionSkew", "joins only a control plane"),
+];
+
+/// The preflight check that a message is about.
+fn preflight_check(message: &str) -> Option<&'static str> {
+    let named = CHECKS.iter().find(|(name, _)| message.contains(name));
+    let known = named.or_else(|| CHECKS.iter().find(|(_, words)| message.contains(words)));
+    known.map(|(name, _)| *name)
+}
+
+impl Case<'_> {
+    /// What the reason asks for; `None` if it is one of another provider.
+    pub(super) fn of_reason(&self) -> Option<String> {
+        let reason = self.finding.reason.as_str();
+        self.of_preflight_check()
+            .or_else(|| PASSING.contains(&reason).then(|| self.passing()))
+            .or_else(|| self.of_spec(reason))
+            .or_else(|| self.of_cloud(reason))
+            .or_else(|| self.of_server(reason))
+            .or_else(|| self.of_node(reason))
+            .or_else(|| self.of_health_check(reason))
+            .or_else(|| self.of_deletion_step(reason))
+            .or_else(|| self.of_control_plane(reason))
+            .or_else(|| self.of_topology(reason))
+            .or_else(|| SUMS.contains(&reason).then(|| self.of_sum()))
+    }
+
+    /// What would end by itself, if nothing held it back.
+    fn passing(&self) -> String {
+        match self.finding.failing {
+            true => format!(
+                "it goes on when what its message names is mended; all of its conditions: {}",
+                self.show_conditions()
+            ),
+            false => self.waiting(),
+        }
+    }
+
+    /// A MachineSet creates no machines, and replaces none, while one of its checks fails.
+    fn of_preflight_check(&self) -> Option<String> {
+        if ![Kind::MachineDeployment, Kind::MachineSet, Kind::Machine].contains(&self.last.kind) {
+            return None;
+        }
+        let name = preflight_check(self.detail()).filter(|_| self.finding.failing)?;
+        let set = match self.last.kind {
+            Kind::MachineSet => self.last.name(),
+            _ => blocked_set(self.snapshot, self.last).map_or("NAME", Item::name),
+        };
+        let rest = format!(
+            "annotate machineset {set} machineset.cluster.x-k8s.io/skip-preflight-checks={name}"
+        );
+        Some(format!(
+            "the preflight check {name} of the MachineSet fails: change the version, or upgrade the control plane first. To go on without the check: {}",
+            self.kubectl(&rest)
+        ))
+    }
+
+    fn of_spec(&self, reason: &str) -> Option<String> {
+        let label = self.last.label();
+        Some(match reason {
+            "InvalidMachineSpec" => format!(
+                "make a template without the mistake, and name it in {}",
+                self.creator()
+            ),
+            "InvalidClusterSpec" => format!("correct the spec of {label}"),
+            "NotImplemented" if self.last.kind == Kind::OpenStackCluster => {
+                "remove from its spec what its message names; a bastion is a server of yours meanwhile: openstack server create in the network of the cluster"
+                    .to_owned()
+            }
+            "NotImplemented" => format!(
+                "make a template without what its message names, and name it in {}",
+                self.creator()
+            ),
+            "DependencyFailed" => {
+                let see = list(self.detail()).map(|command| format!(" (what there is: {command})"));
+                format!(
+                    "create in the cloud what is missing{}, or name another {}",
+                    see.unwrap_or_default(),
+                    self.in_spec()
+                )
+            }
+            "IdentityShared" => self.of_copies(),
+            "IdentityUnknown" => format!(
+                "see the annotations of {label}: without its identity nothing of it is touched"
+            ),
+            "WaitingForOwner" => format!(
+                "nothing is done for {label} before a Cluster or Machine that refers to it is its owner: create that object, or correct its reference"
+            ),
+            "DoesNotExist" => "create what does not exist, or correct the reference to it".to_owned(),
+            "Deleted" => format!(
+                "it was deleted while {label} needs it, and is not created again: {}",
+                self.replacement()
+            ),
+            "InternalError" => format!(
+                "a request of a controller failed, and is repeated by itself; if that lasts, see the log of `{program} up` or `{program} manager`",
+                program = self.commands.program
+            ),
+            _ => return None,
+        })
+    }
+
+    fn of_cloud(&self, reason: &str) -> Option<String> {
+        let label = self.last.label();
+        let again = "it is then tried again by itself";
+        let of_network = |command: &str| {
+            format!(
+                "see what the cloud says to it (openstack {command}), and correct that or the spec of {label}; {again}"
+            )
+        };
+        Some(match reason {
+            "OpenStackAuthenticationFailed" => format!(
+                "correct the credentials in the Secret that spec.identityRef of {label} names, or see whether the cloud answers"
+            ),
+            "OpenStackError" => format!(
+                "see whether the service of the cloud that it names answers: openstack catalog list; {again}"
+            ),
+            "NetworkCreateFailed" => of_network("network list"),
+            "SubnetCreateFailed" => of_network("subnet list"),
+            "RouterCreateFailed" => of_network("router list"),
+            "SecurityGroupCreateFailed" => of_network("security group list"),
+            "APIEndpointConfigFailed" => {
+                of_network("loadbalancer list; openstack floating ip list")
+            }
+            "FloatingIPError" => format!(
+                "name a floating IP of the project that nothing uses in spec.apiServerFloatingIP of {label}, or none (openstack floating ip list); {again}"
+            ),
+            "LoadBalancerMemberError" => format!(
+                "see the load balancer of the API server (openstack loadbalancer status show ID); {again} once it is ACTIVE"
+            ),
+            "PortCreateFailed" | "PortUpdateFailed" => format!(
+                "see what Neutron refuses, and correct that in the cloud or {}; {again}",
+                self.in_spec()
+            ),
+            "VolumeCreateFailed" => format!(
+                "see what Cinder refuses (openstack volume list), and correct that in the cloud or {}; {again}",
+                self.in_spec()
+            ),
+            _ => return None,
+        })
+    }
+
+    fn of_server(&self, reason: &str) -> Option<String> {
+        Some(match reason {
+            "InstanceCreateFailed" => format!(
+                "see what Nova refuses, and correct that in the cloud, after which it is tried again by itself, or {}",
+                self.in_spec()
+            ),
+            "InstanceDeleteFailed" => format!(
+                "see what Nova says to it: openstack server show {}; the deletion is repeated by itself",
+                self.server()
+            ),
+            "InstanceStateError" | "InstanceDeleted" | "InstanceNotFound" | "NodeDeleted" => {
+                self.replacement()
+            }
+            "BootstrapFailed" => format!(
+                "see the console of the server: openstack console log show {}",
+                self.server()
+            ),
+            _ => return None,
+        })
+    }
+
+    fn of_node(&self, reason: &str) -> Option<String> {
+        let kubeconfig = || {
+            format!(
+                "{} get kubeconfig{} -n {} {}",
+                self.commands.program,
+                self.commands.flags,
+                self.namespace,
+                self.cluster()
+            )
+        };
+        Some(match reason {
+            UNREACHED => {
+                "have a floating IP (spec.apiServer.enableFloatingIP and spec.enableExternalNetwork of the OpenStackCluster; in v1beta1 disableAPIServerFloatingIP \
+                 and disableExternalNetwork), or run the manager where it reaches that network; a cluster on the simulated cloud is reached by floating IPs alone"
+                    .to_owned()
+            }
+            "NodeDoesNotExist" if passes(self.detail()) && !self.waits_for_its_node() => {
+                self.waiting()
+            }
+            "NodeDoesNotExist" => format!(
+                "a machine joins some minutes after its server has started. If it does not, see the console of the server: openstack console log show {}; and whether {}",
+                self.server(),
+                self.cloud_controller_manager()
+            ),
+            "ConnectionDown" | "InspectionFailed" | "NodeInspectionFailed" | "ProbeFailed" => {
+                format!(
+                    "see whether the API server of the workload cluster answers: {}",
+                    kubeconfig()
+                )
+            }
+            "NodeNotReady" | "NodeNotHealthy" | "NodeHealthUnknown" | "NodeReadyUnknown" => {
+                format!(
+                    "see the kubelet of the Node: kubectl describe node, with the kubeconfig of {}; if it does not come back, {}",
+                    kubeconfig(),
+                    self.replacement()
+                )
+            }
+            "Failed" => format!(
+                "see the log of the Pod in the namespace kube-system, with the kubeconfig of {}",
+                kubeconfig()
+            ),
+            _ => return None,
+        })
+    }
+
+    /// Whether the message is about the Machine's own Node, not about what comes before it.
+    fn waits_for_its_node(&self) -> bool {
+        self.detail().to_lowercase().contains("node to join")
+    }
+
+    /// What a health check found, and why the machine is not replaced.
+    fn of_health_check(&self, reason: &str) -> Option<String> {
+        let detail = self.detail();
+        Some(match reason {
+            "HasRemediateAnnotation" | "NodeStartupTimeout" | "UnhealthyMachine"
+            | "UnhealthyNode" => format!(
+                "its MachineHealthCheck decides when it is replaced, and says in its condition RemediationAllowed why it is not: {}",
+                self.kubectl("get machinehealthcheck -o yaml")
+            ),
+            "TooManyUnhealthy" | "RemediationRestricted" => {
+                "mend machines until as few are unhealthy as spec.remediation.triggerIf of the MachineHealthCheck allows, or change that"
+                    .to_owned()
+            }
+            "WaitingForRemediation" => self.waiting(),
+            "RemediationDeferred" if passes(detail) => self.waiting(),
+            "RemediationDeferred" if detail.contains("only control plane machine") => format!(
+                "repair its server (openstack console log show {}), or have more control plane machines first: {}",
+                self.server(),
+                self.kubectl(&format!("scale {} --replicas 3", self.creator().to_lowercase()))
+            ),
+            "RemediationDeferred" if detail.contains("maxRetry") => format!(
+                "find out why its replacements fail, too; then delete it: {}",
+                self.kubectl(&format!("delete machine {}", self.machine_name()))
+            ),
+            "RemediationDeferred" => format!(
+                "mend what its message names, after which it is replaced by itself; the state of the others: {}",
+                self.show_conditions_of("Machine")
+            ),
+            "RemediationTemplateNotFound" | "RemediationRequestCreationFailed" => {
+                "create what spec.remediation.templateRef of the MachineHealthCheck names, or remove the field: the owner of the machine then replaces it"
+                    .to_owned()
+            }
+            _ => return None,
+        })
+    }
+
+    fn of_deletion_step(&self, reason: &str) -> Option<String> {
+        let of_hook = |prefix: &str| {
+            format!(
+                "whoever has set the hook has to remove its annotation. If that program is gone: {} {prefix}.delete.hook.machine.cluster.x-k8s.io/NAME-",
+                self.kubectl(&format!("annotate machine {}", self.machine_name()))
+            )
+        };
+        Some(match reason {
+            "WaitingForPreDrainHook" => of_hook("pre-drain"),
+            "WaitingForPreTerminateHook" => of_hook("pre-terminate"),
+            "DrainingNode" => "see which Pods do not leave the Node; a timeout is set by spec.deletion.nodeDrainTimeoutSeconds of the Machine, and \
+                 a MachineDrainRule leaves Pods out"
+                .to_owned(),
+            "WaitingForVolumeDetach" => "see the VolumeAttachments of the workload cluster and the log of its CSI driver; a timeout is set by \
+                 spec.deletion.nodeVolumeDetachTimeoutSeconds of the Machine"
+                .to_owned(),
+            _ => return None,
+        })
+    }
+
+    fn of_control_plane(&self, reason: &str) -> Option<String> {
+        match reason {
+            "QuorumLost" | "SurvivorNotNamed" | "SurvivorRefused" => self.of_recovery(),
+            "Blocked" => Some(format!(
+                "mend what its message names: until then no control plane machine is created or deleted. The state of all: {}",
+                self.show_conditions_of("Machine")
+            )),
+            _ => None,
+        }
+    }
+
+    fn of_topology(&self, reason: &str) -> Option<String> {
+        let cluster = self.cluster();
+        Some(match reason {
+            "ReconcileFailed" => format!(
+                "correct spec.topology of Cluster/{cluster}, its ClusterClass or the template that the message names; what a change would do: {} topology plan",
+                self.commands.program
+            ),
+            "ClusterClassNotReconciled" | "VariableDiscoveryFailed" => format!(
+                "see the conditions of the ClusterClass that spec.topology.classRef names: {}",
+                self.kubectl("get clusterclass -o yaml")
+            ),
+            "MachineDeploymentsUpgradeDeferred" => format!(
+                "the upgrade is deferred by the annotation topology.cluster.x-k8s.io/defer-upgrade in spec.topology.workers: remove it there: {}",
+                self.kubectl(&format!("edit cluster {cluster}"))
+            ),
+            "NotApplied" | "WrongSecretType" => {
+                "correct the ConfigMap or Secret that the ClusterResourceSet names; it is then applied by itself"
+                    .to_owned()
+            }
+            _ => return None,
+        })
+    }
+
+    /// The end of a chain whose condition only sums up others.
+    fn of_sum(&self) -> String {
+        match passes(self.detail()) {
+            true => self.waiting(),
+            false => format!(
+                "mend what its message names; all of its conditions: {}",
+                self.show_conditions()
+            ),
+        }
+    }
+
+    /// The steps in the condition of a control plane whose etcd has lost its quorum.
+    fn of_recovery(&self) -> Option<String> {
+        let found = lost_quorum(self.last)?;
+        let step = |line: &str| {
+            let (number, step) = line.split_once(". ")?;
+            number.parse::<u8>().ok()?;
+            Some(step.replace("kubectl annotate", &self.kubectl("annotate")))
+        };
+        let steps: Vec<String> = found.message.lines().filter_map(step).collect();
+        let when = match self.finding.reason.as_str() {
+            "QuorumLost" => "if the lost machines are gone for good, ",
+            _ => "",
+        };
+        Some(format!("{when}{}", steps.join("; then ")))
+    }
+}
