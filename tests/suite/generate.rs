@@ -28,7 +28,7 @@ async fn generate(home: &Path, args: &[&str]) -> (bool, String, String) {
 }
 
 /// Runs a command of a shell; `input` is typed into its terminal.
-async fn shell(home: &Path, command: &str, input: Option<&str>) -> String {
+pub(crate) async fn shell(home: &Path, command: &str, input: Option<&str>) -> String {
     let mut process = match input {
         None => Command::new("/bin/sh"),
         Some(_) => Command::new("script"),
@@ -107,7 +107,7 @@ async fn what_the_cloud_has_is_filled_in_and_can_be_repeated() {
             "m1.small  (cloud simulated)",
         ),
         ("OPENSTACK_DNS_NAMESERVERS", "9.9.9.9  (environment)"),
-        ("KUBERNETES_VERSION", "not set"),
+        ("KUBERNETES_VERSION", "v1.34.2  (cloud simulated)"),
     ] {
         let line = list.lines().find(|line| line.contains(name)).unwrap();
         assert!(line.ends_with(text), "{line}");
@@ -119,15 +119,26 @@ async fn what_is_left_open_is_an_error_with_the_choices_or_a_question() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();
     let _cloud = TestCloud::start(home).await;
-    let (success, out, errors) = generate(home, &[]).await;
-    assert!(!success && out.is_empty(), "{out}");
+    let output = ferrostack(home)
+        .args(ARGS)
+        .env("OS_CLIENT_CONFIG_FILE", home.join("clouds.yaml"))
+        .output()
+        .await;
+    let (out, errors) = texts(&output);
+    assert!(!output.status.success() && out.is_empty(), "{out}");
     assert!(
         errors.starts_with("error: cloud `simulated` leaves a choice: "),
         "{errors}"
     );
-    let line = "KUBERNETES_VERSION (or --kubernetes-version): Kubernetes version; there are 5";
+    let line = "OPENSTACK_DNS_NAMESERVERS: name server of the machines; no subnet has one";
     assert!(errors.contains(line), "{errors}");
-    assert!(errors.contains("\n  v1.34.2\n  v1.34.0\n"), "{errors}");
+    // Of versions the newest is taken, where nobody answers.
+    assert!(!errors.contains("KUBERNETES_VERSION"), "{errors}");
+    let (success, manifests, notes) = generate(home, &[]).await;
+    assert!(success, "{notes}");
+    assert!(manifests.contains("version: v1.34.2"), "{manifests}");
+    let line = "  KUBERNETES_VERSION=v1.34.2  (the newest of 5 that images have; another one with --kubernetes-version)";
+    assert!(notes.contains(line), "{notes}");
 
     if !Path::new("/usr/bin/script").exists() {
         skipped::because("no script (util-linux), which gives the command a terminal");

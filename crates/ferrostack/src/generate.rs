@@ -4,6 +4,7 @@ mod configuration;
 mod fill;
 mod namespace;
 mod offer;
+mod outdated;
 mod question;
 mod source;
 mod text;
@@ -25,6 +26,7 @@ use crate::simulated;
 use crate::up::{self, cloud};
 
 pub(crate) use self::fill::{from_cloud, to_repeat};
+pub(crate) use self::outdated::notes as outdated;
 pub(crate) use self::source::{CLASS, Origin, Source, TOPOLOGY, check};
 pub(crate) use self::text::{Text, read};
 pub(crate) use self::yaml::yaml;
@@ -45,13 +47,18 @@ pub(crate) async fn cluster(
     }
     let text = template(args, environment).await?;
     let mut source = Source::new(&args.name, &args.options, text, environment, COUNTS)?;
-    for sentence in &source.without_effect {
-        note(&format!("note: {sentence}"));
+    for sentence in source.notes() {
+        note(&sentence);
     }
     if let Some(known) = known_cloud(args, &source, environment)? {
-        known.fill(&mut source, args, environment, note).await?;
+        known.fill(&mut source, args, environment, &note).await?;
     }
     let text = finish(args, &source)?;
+    if !args.list_variables {
+        for sentence in outdated::notes(&source.name, &text) {
+            note(&sentence);
+        }
+    }
     match &args.write_to {
         Some(file) => output::file::write(environment, file, &text),
         None => print(&text),

@@ -158,7 +158,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             print_document(text.expose_secret())
         }
         Command::Generate(Generate::Yaml(args)) => {
-            print_document(&generate::yaml(&args, &environment).await?)
+            print_document(&generate::yaml(&args, &environment, remark).await?)
         }
         Command::Generate(Generate::Cluster(args)) => {
             generate::cluster(&args, &environment, print_document, remark).await

@@ -86,12 +86,32 @@ pub(crate) async fn from_cloud(
                         filled.report.push(line);
                         source.set(variable, &value, Origin::Answer);
                     }
-                    None => filled.open.push((variable, choices)),
+                    None => match newest(variable, &choices) {
+                        Some((value, why)) => {
+                            let line = format!("  {variable}={}  ({why})", quoted_text(&value));
+                            filled.report.push(line);
+                            source.set(variable, &value, Origin::Cloud(config.name.clone()));
+                        }
+                        None => filled.open.push((variable, choices)),
+                    },
                 }
             }
         }
     }
     Ok(filled)
+}
+
+/// The newest Kubernetes version of which there is an image, where nobody says which one: no other choice has an order.
+fn newest(variable: &str, choices: &Choices) -> Option<(String, String)> {
+    let (version, _) = choices
+        .values
+        .first()
+        .filter(|_| variable == "KUBERNETES_VERSION")?;
+    let why = format!(
+        "the newest of {} that images have; another one with --kubernetes-version",
+        choices.values.len()
+    );
+    Some((version.clone(), why))
 }
 
 /// Whether the default in the template is what the cloud has, so that nobody is asked. A name server need not be one of the

@@ -116,7 +116,7 @@ pub(crate) struct Source {
     template: Template,
     values: BTreeMap<String, Value>,
     /// Sentences about what the configuration file says without an effect.
-    pub(crate) without_effect: Vec<String>,
+    without_effect: Vec<String>,
 }
 
 /// The replicas that the documents of a kind in a template state as numbers.
@@ -230,6 +230,12 @@ impl Source {
             }
         }
         Ok(source)
+    }
+
+    /// What is to be said before anything that comes from the values.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let sentences = self.without_effect.iter();
+        sentences.map(|sentence| format!("note: {sentence}"))
     }
 
     /// Renders the manifests.

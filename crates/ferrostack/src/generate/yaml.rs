@@ -9,8 +9,13 @@ use super::{text, variables};
 use crate::cli::GenerateYaml;
 use crate::environment::Environment;
 
-/// The text with the values of environment and configuration file, or the list of its variables.
-pub(crate) async fn yaml(args: &GenerateYaml, environment: &Environment) -> anyhow::Result<String> {
+/// The text with the values of environment and configuration file, or the list of its variables. `note` prints what of the
+/// file has no effect.
+pub(crate) async fn yaml(
+    args: &GenerateYaml,
+    environment: &Environment,
+    note: impl Fn(&str),
+) -> anyhow::Result<String> {
     if args.from == Path::new("-") && environment.interactive {
         bail!(
             "standard input is a terminal: name a file or a URL with --from, or pipe a template into it"
@@ -18,6 +23,9 @@ pub(crate) async fn yaml(args: &GenerateYaml, environment: &Environment) -> anyh
     }
     let text = text::read(&args.from).await?;
     let source = Source::plain(text, args.config.as_deref(), environment)?;
+    for sentence in source.notes() {
+        note(&sentence);
+    }
     if args.list_variables {
         return variables(&source, args.output);
     }
@@ -55,9 +63,11 @@ mod tests {
     async fn any_text_is_rendered_with_the_values_of_the_environment() {
         let (_dir, args) = args("a: ${A}\nb: ${B:=two}\nnot yaml: [\n");
         let environment = Environment::with(&[("A", "one")]);
-        let text = yaml(&args, &environment).await.unwrap();
+        let text = yaml(&args, &environment, |_| ()).await.unwrap();
         assert_eq!(text, "a: one\nb: two\nnot yaml: [\n");
-        let error = yaml(&args, &Environment::with(&[])).await.unwrap_err();
+        let error = yaml(&args, &Environment::with(&[]), |_| ())
+            .await
+            .unwrap_err();
         let error = error.to_string();
         assert!(
             error.contains("these variables are not set: A; set them in the environment"),
@@ -70,18 +80,44 @@ mod tests {
         let (_dir, mut args) = args("${A} ${B:=two} ${C_B64}");
         args.list_variables = true;
         let environment = Environment::with(&[("C_B64", "c2VjcmV0IHRoaW5n")]);
-        let text = yaml(&args, &environment).await.unwrap();
+        let text = yaml(&args, &environment, |_| ()).await.unwrap();
         assert!(
             text.starts_with("Required Variables:\n  - A      not set\n"),
             "{text}"
         );
         args.output = Output::Json;
         let listed: serde_json::Value =
-            serde_json::from_str(&yaml(&args, &environment).await.unwrap()).unwrap();
+            serde_json::from_str(&yaml(&args, &environment, |_| ()).await.unwrap()).unwrap();
         let b = serde_json::json!({"name": "B", "required": false, "value": "two", "origin": "default", "default": "two"});
         assert_eq!(listed[1], b);
         assert_eq!(listed[0]["value"], serde_json::Value::Null);
         assert_eq!(listed[2]["value"], "(16 bytes)");
+    }
+
+    #[tokio::test]
+    async fn what_is_for_clusterctl_alone_is_noted() {
+        let (dir, mut args) = args("a: ${A}\n");
+        let config = dir.path().join("clusterctl.yaml");
+        std::fs::write(
+            &config,
+            "A: one\noverridesFolder: /x\nproviders: [{name: p}]\n",
+        )
+        .unwrap();
+        args.config = Some(config);
+        let notes = std::cell::RefCell::new(Vec::new());
+        let note = |text: &str| notes.borrow_mut().push(text.to_owned());
+        let text = yaml(&args, &Environment::with(&[]), note).await.unwrap();
+        assert_eq!(text, "a: one\n");
+        let notes = notes.into_inner();
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(
+            notes[0].contains("clusterctl.yaml: `overridesFolder` has no effect here"),
+            "{notes:?}"
+        );
+        assert!(
+            notes[1].contains("`providers` has no effect here"),
+            "{notes:?}"
+        );
     }
 
     #[tokio::test]
@@ -90,7 +126,10 @@ mod tests {
         args.from = "-".into();
         let mut environment = Environment::with(&[]);
         environment.interactive = true;
-        let error = yaml(&args, &environment).await.unwrap_err().to_string();
+        let error = yaml(&args, &environment, |_| ())
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(
             error.starts_with("standard input is a terminal: "),
             "{error}"

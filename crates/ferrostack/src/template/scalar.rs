@@ -4,6 +4,7 @@
 //! A value that YAML reads as this string wherever it stands is inserted as it is. Another one is quoted, which requires
 //! that the variable is a whole scalar, or stands between double quotes.
 
+use api::printable::is_hidden;
 use clusterapi::cloudinit::yaml;
 
 /// How `value` is written between the texts `before` and `after` it.
@@ -17,7 +18,7 @@ pub(super) fn written(value: &str, before: &str, after: &str) -> Result<String, 
     if value.is_empty() || (inside || is_string(value)) && is_plain(value) {
         return Ok(value.to_owned());
     }
-    let quoted = yaml::quoted(value);
+    let quoted = visible(&yaml::quoted(value));
     if inside {
         let within = quoted.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
         return Ok(within.unwrap_or_default().to_owned());
@@ -34,6 +35,19 @@ pub(super) fn written(value: &str, before: &str, after: &str) -> Result<String, 
         false if is_plain(value) => Ok(value.to_owned()),
         false => Err("it can be quoted only as a whole value, or between double quotes"),
     }
+}
+
+/// A quoted scalar, in which a reader sees each character: none changes the order of others.
+fn visible(quoted: &str) -> String {
+    let mut text = String::with_capacity(quoted.len());
+    for letter in quoted.chars() {
+        match u32::from(letter) {
+            _ if !is_hidden(letter) => text.push(letter),
+            code @ 0..=0xffff => text.push_str(&format!("\\u{code:04x}")),
+            code => text.push_str(&format!("\\U{code:08x}")),
+        }
+    }
+    text
 }
 
 /// Whether a position after `line` is between double quotes.
@@ -102,6 +116,12 @@ mod tests {
         assert_eq!(written("1e3", "name: \"", "\"\n").unwrap(), "1e3");
         assert!(written("a: b", "name: x-", "-y\n").is_err());
         assert!(written("a\nb: c", "name: ", "-y\n").is_err());
+    }
+
+    #[test]
+    fn characters_that_are_not_seen_are_escaped() {
+        let text = written("a\u{202e}b\u{e0001}c", "x: ", "\n").unwrap();
+        assert_eq!(text, "\"a\\u202eb\\U000e0001c\"");
     }
 
     proptest! {

@@ -350,7 +350,15 @@ async fn manifests(
     mut say: impl FnMut(&str) -> std::io::Result<()>,
 ) -> anyhow::Result<Vec<Document>> {
     let template = input.template.clone();
+    if let Some(template) = &template {
+        for sentence in generate::outdated(&template.name, &template.text) {
+            say(&sentence)?;
+        }
+    }
     let mut source = Source::new(name, &args.cluster, template, environment, COUNTS)?;
+    for sentence in source.notes() {
+        say(&sentence)?;
+    }
     let Some(cloud) = &args.cloud else {
         for (variable, value) in cloud::simulated_defaults() {
             source.set_missing(&variable, &value, Origin::Default);
