@@ -42,25 +42,30 @@ impl TestCloud {
         quotas: BTreeMap<String, i64>,
         guests: guest::Options,
     ) -> Self {
-        Self::serve(home, quotas, Some(guests), IMAGE).await
+        Self::serve(home, quotas, Some(guests), &[IMAGE]).await
+    }
+
+    /// A cloud with these images, whose servers run nothing.
+    pub(crate) async fn of_images(home: &Path, images: &[&str]) -> Self {
+        Self::serve(home, BTreeMap::new(), None, images).await
     }
 
     /// A cloud whose servers run nothing.
     pub(crate) async fn without_guests(home: &Path) -> Self {
-        Self::serve(home, BTreeMap::new(), None, IMAGE).await
+        Self::of_images(home, &[IMAGE]).await
     }
 
     /// A cloud whose only image is one of Flatcar.
     pub(crate) async fn of_flatcar(home: &Path) -> Self {
         let guests = Some(guest::Options::default());
-        Self::serve(home, BTreeMap::new(), guests, FLATCAR).await
+        Self::serve(home, BTreeMap::new(), guests, &[FLATCAR]).await
     }
 
     async fn serve(
         home: &Path,
         quotas: BTreeMap<String, i64>,
         guests: Option<guest::Options>,
-        image: &str,
+        images: &[&str],
     ) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         // The process id keeps test processes apart, the counter the clouds of this one.
@@ -69,7 +74,7 @@ impl TestCloud {
         let first = Ipv4Addr::new(127, 1 + process, range, 0);
         let options = cloud::Options {
             external_cidr: Ipv4Net::new(first, 24).unwrap(),
-            images: vec![image.to_owned()],
+            images: images.iter().map(|name| (*name).to_owned()).collect(),
             quotas,
             ..cloud::Options::default()
         };
