@@ -13,7 +13,7 @@ use std::fmt;
 
 use api::infra::v1beta2::ManagedGroup;
 
-pub use self::deletion::plan_deletion;
+pub use self::deletion::{holds_load_balancers, plan_deletion};
 use super::desired::{Desired, Network, Router};
 use super::observed::Observed;
 use super::request::{allowed_cidrs, wanted_members};

@@ -154,7 +154,7 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
         kinds: &kinds,
         age: age(object),
     };
-    read_balancers(&work).await?;
+    read_of_others(&work).await?;
     let existing = existing_router(object);
     let plan = |observed: &Observed| plan::plan_deletion(observed, existing);
     let outcome = work.apply(plan, request::deletion).await?;
@@ -167,10 +167,15 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
     Ok((!is_empty).then(|| again.to_owned()))
 }
 
-/// Reads the load balancers: one of a Service, made or deleted just before, decides whether the router may go.
-async fn read_balancers(work: &Work<'_>) -> Result<(), Problem> {
-    if work.kinds.contains(&Kind::LoadBalancers) {
-        work.observe(&[Kind::LoadBalancers], Duration::ZERO).await?;
+/// Reads the load balancers: one of a Service, made or deleted just before, decides whether the router may go. With it
+/// goes its floating IP, which the condition names.
+async fn read_of_others(work: &Work<'_>) -> Result<(), Problem> {
+    if !work.kinds.contains(&Kind::LoadBalancers) {
+        return Ok(());
+    }
+    let known = work.observe(&[Kind::LoadBalancers], Duration::ZERO).await?;
+    if plan::holds_load_balancers(&known) {
+        work.observe(&[Kind::FloatingIps], Duration::ZERO).await?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use openstack::Service;
 use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
 
-use crate::world::World;
+use crate::world::{World, eventually};
 
 /// A world in which the lists of the cloud are at rest: nothing is read again unless something asks for it.
 async fn at_rest() -> World {
@@ -250,34 +250,59 @@ async fn a_quota_that_blocks_a_cluster_is_a_condition_and_an_event() {
     );
 }
 
+/// Creates the load balancer of a Service with a floating IP as the cloud controller manager leaves them, and returns the
+/// id of the one, and id and address of the other.
+async fn of_service(
+    world: &World,
+    name: &str,
+    subnet: &str,
+    description: &str,
+) -> (String, String, String) {
+    let body = json!({"loadbalancer": {"name": format!("kube_service_demo_shop_{name}"), "vip_subnet_id": subnet,
+        "tags": [format!("ferrostack-service={name}")]}});
+    let balancer = world
+        .request(Service::LoadBalancer, "POST", "/lbaas/loadbalancers", body)
+        .await;
+    let balancer = &balancer["loadbalancer"];
+    let session = world.session().await;
+    let networks = session.network().networks(&[]).await.unwrap();
+    let external = networks.iter().find(|network| network.external).unwrap();
+    let body = json!({"floatingip": {"floating_network_id": external.id, "port_id": balancer["vip_port_id"],
+        "description": description}});
+    let ip = world
+        .request(Service::Network, "POST", "/floatingips", body)
+        .await;
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let ip = &ip["floatingip"];
+    (
+        text(&balancer["id"]),
+        text(&ip["id"]),
+        text(&ip["floating_ip_address"]),
+    )
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deletion_names_the_service_whose_load_balancer_holds_the_network() {
+async fn a_deletion_names_what_is_left_of_a_service_and_the_commands_that_delete_it() {
     let world = World::start().await;
     world.cluster(json!({})).await;
     let cluster = world.cluster_ready().await;
     let subnet = cluster.status.unwrap().network.unwrap().subnets[0]
         .id
         .clone();
-    let body =
-        json!({"loadbalancer": {"name": "kube_service_demo_shop_web", "vip_subnet_id": subnet}});
-    world
-        .request(Service::LoadBalancer, "POST", "/lbaas/loadbalancers", body)
-        .await;
+    let description = "Floating IP for Kubernetes external service shop/web from cluster demo (ferrostack-service=web)";
+    let (balancer, ip, address) = of_service(&world, "web", &subnet, description).await;
     world.delete::<OpenStackCluster>("demo").await;
     let condition = world.cluster_says("Deleting", "of Service shop/web").await;
-    assert!(
-        condition.message.contains("delete the Service"),
-        "{}",
-        condition.message
+    let expected = format!(
+        "Load balancer kube_service_demo_shop_web ({balancer}) of Service shop/web, with floating IP {address}, is in \
+         the network of the cluster, which cannot be deleted before it. The API server of the cluster goes before its \
+         network, so that the Service cannot be deleted there any more; delete in the cloud (the floating IP only if \
+         not to be kept): openstack floating ip delete {address} && openstack loadbalancer delete --cascade {balancer}"
     );
-    assert!(
-        condition
-            .message
-            .contains("openstack loadbalancer delete --cascade")
-    );
+    assert_eq!(condition.message, expected);
     let warnings = world.notes("demo", "Warning").await;
     assert!(
-        warnings.iter().any(|note| note.contains("shop/web")),
+        warnings.iter().any(|note| note.contains(&address)),
         "{warnings:?}"
     );
     assert_eq!(
@@ -285,18 +310,46 @@ async fn a_deletion_names_the_service_whose_load_balancer_holds_the_network() {
         1,
         "the floating IP of the Service needs it"
     );
-    let session = world.session().await;
-    let project = session.project_id().await.unwrap();
-    let balancing = session.load_balancer();
-    let all = balancing.load_balancers(&project).await.unwrap();
-    let theirs = all.iter().find(|one| one.name.starts_with("kube_service"));
-    let path = format!("/lbaas/loadbalancers/{}?cascade=true", theirs.unwrap().id);
-    world
-        .request(Service::LoadBalancer, "DELETE", &path, json!({}))
-        .await;
+    // One that a user created, of another Service.
+    let (second, of_user, address) = of_service(&world, "api", &subnet, "of the shop").await;
+    delete(&world, Service::Network, "floatingips", &ip).await;
+    delete(
+        &world,
+        Service::LoadBalancer,
+        "lbaas/loadbalancers",
+        &balancer,
+    )
+    .await;
+    let condition = eventually("the other load balancer", || async {
+        world.poke::<OpenStackCluster>("demo").await;
+        let condition = world.cluster_says("Deleting", "of Service").await;
+        let message = condition.message;
+        message
+            .contains("shop/api")
+            .then_some(message.clone())
+            .ok_or(message)
+    })
+    .await;
+    assert!(!condition.contains(&address), "{condition}");
+    let command = format!("delete in the cloud: openstack loadbalancer delete --cascade {second}");
+    assert!(condition.ends_with(&command), "{condition}");
+    delete(
+        &world,
+        Service::LoadBalancer,
+        "lbaas/loadbalancers",
+        &second,
+    )
+    .await;
     world.poke::<OpenStackCluster>("demo").await;
     world.gone::<OpenStackCluster>("demo").await;
+    delete(&world, Service::Network, "floatingips", &of_user).await;
     assert_eq!(world.left_over(), Default::default());
+}
+
+/// Deletes what a command that the condition names deletes.
+async fn delete(world: &World, service: Service, kind: &str, id: &str) {
+    let path = format!("/{kind}/{id}?cascade=true");
+    world.request(service, "DELETE", &path, json!({})).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

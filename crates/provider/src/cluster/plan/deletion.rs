@@ -39,6 +39,11 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
     plan
 }
 
+/// Whether load balancers of others are in the networks of the cluster.
+pub fn holds_load_balancers(observed: &Observed) -> bool {
+    held::balancers(observed).next().is_some()
+}
+
 fn waiting(message: impl Into<String>) -> Wait {
     Wait::new(Type::Deleting, message)
 }

@@ -2,9 +2,10 @@
 //! balancer or a port of others is in it; their ports also need the router, which Neutron would remove from them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use openstack::loadbalancer::LoadBalancer;
-use openstack::network::{Port, SecurityGroup};
+use openstack::network::{FloatingIp, Port, SecurityGroup};
 
 use super::Wait;
 use crate::cluster::observed::Observed;
@@ -14,6 +15,11 @@ use crate::reason::Type;
 /// How the cloud controller manager names the load balancer of a Service, and tags it for each Service that shares it:
 /// `kube_service_<cluster>_<namespace>_<name>`.
 const OF_SERVICE: &str = "kube_service_";
+/// What the description of a floating IP that the cloud controller manager created begins with: this one or the Go one.
+/// One that a user created is not for us to name for deletion.
+const IP_OF_SERVICE: &str = "Floating IP for Kubernetes external service ";
+/// The tag with the uid of a Service, with which the description of its floating IP ends.
+const SERVICE_TAG: &str = "ferrostack-service=";
 
 /// What to wait for while others need the networks and routers of the cluster.
 pub(super) fn network(observed: &Observed) -> Vec<Wait> {
@@ -37,18 +43,22 @@ pub(super) fn group(observed: &Observed, group: &SecurityGroup) -> Option<Wait> 
 
 /// One wait for each load balancer of others in the networks of the cluster.
 fn by_load_balancers(observed: &Observed) -> Vec<Wait> {
-    let is_inside = |balancer: &LoadBalancer| {
+    let all = balancers(observed);
+    all.map(|balancer| stuck(words(observed, balancer)))
+        .collect()
+}
+
+/// The load balancers of others in the networks of the cluster.
+pub(super) fn balancers(observed: &Observed) -> impl Iterator<Item = &Arc<LoadBalancer>> {
+    let is_inside = move |balancer: &LoadBalancer| {
         let mut networks = observed.networks.iter();
         let mut subnets = observed.subnets.iter();
         networks.any(|network| network.id == balancer.vip_network_id)
             || subnets.any(|subnet| subnet.id == balancer.vip_subnet_id)
     };
-    let is_ours = |id: &str| observed.balancers.iter().any(|known| known.id == id);
+    let is_ours = move |id: &str| observed.balancers.iter().any(|known| known.id == id);
     let all = observed.view.load_balancers.iter();
-    let others = all.filter(|balancer| is_inside(balancer) && !is_ours(&balancer.id));
-    others
-        .map(|balancer| stuck(words(balancer, observed.other(&**balancer))))
-        .collect()
+    all.filter(move |balancer| is_inside(balancer) && !is_ours(&balancer.id))
 }
 
 /// One wait for each other cluster with ports in the networks of this one.
@@ -114,31 +124,66 @@ fn stuck(message: String) -> Wait {
     }
 }
 
-/// What a load balancer holds up; `other` is the cluster that it was created for, if it is one of an API server.
-fn words(balancer: &LoadBalancer, other: Option<Identity>) -> String {
+/// What a load balancer holds up, and what to do. Nobody is sent to the workload cluster: this plan deletes what is left
+/// of its servers and of its API server's load balancer, and the machines went before it.
+fn words(observed: &Observed, balancer: &LoadBalancer) -> String {
     let LoadBalancer { name, id, .. } = balancer;
     let services = services(balancer);
     let by_hand = format!("openstack loadbalancer delete --cascade {id}");
-    let (of, cure) = match (other, services.len()) {
+    let (of, cure) = match (observed.other(balancer), services.is_empty()) {
         (Some(other), _) => (
             format!(" of the cluster with identity {other}"),
-            "delete that cluster".to_owned(),
+            ": delete that cluster".to_owned(),
         ),
-        (None, 0) => (String::new(), format!("delete it ({by_hand})")),
-        (None, count) => {
-            let list = crate::resolve::names(services.iter().map(String::as_str));
-            let noun = if count == 1 { "Service" } else { "Services" };
-            (
-                format!(" of {noun} {list}"),
-                format!(
-                    "delete the {noun} in the workload cluster, or, if that is gone, the load balancer ({by_hand})"
-                ),
-            )
-        }
+        (None, true) => (String::new(), format!(": delete it ({by_hand})")),
+        (None, false) => of_services(&services, &floating_ips(observed, balancer), &by_hand),
     };
     format!(
-        "load balancer {name} ({id}){of} is in the network of the cluster, which cannot be deleted before it: {cure}"
+        "load balancer {name} ({id}){of} is in the network of the cluster, which cannot be deleted before it{cure}"
     )
+}
+
+/// Whose a load balancer of Services is, and what to do about it. Whether its Service keeps the floating IP is an
+/// annotation of the Service: the cloud does not know it.
+fn of_services(services: &[String], ips: &[&str], by_hand: &str) -> (String, String) {
+    let noun = |what, count| if count == 1 { what } else { format!("{what}s") };
+    let service = noun("Service".to_owned(), services.len());
+    let address = noun("floating IP".to_owned(), ips.len());
+    let list = crate::resolve::names(services.iter().map(String::as_str));
+    let (with, kept) = match ips.is_empty() {
+        true => (String::new(), String::new()),
+        false => (
+            format!(", with {address} {},", ips.join(", ")),
+            format!(" (the {address} only if not to be kept)"),
+        ),
+    };
+    let commands = ips
+        .iter()
+        .map(|ip| format!("openstack floating ip delete {ip}"));
+    let commands: Vec<_> = commands.chain([by_hand.to_owned()]).collect();
+    (
+        format!(" of {service} {list}{with}"),
+        format!(
+            ". The API server of the cluster goes before its network, so that the {service} cannot be deleted there any \
+             more; delete in the cloud{kept}: {}",
+            commands.join(" && ")
+        ),
+    )
+}
+
+/// The addresses of the floating IPs that were created for the Services of a load balancer.
+fn floating_ips<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Vec<&'a str> {
+    let is_of = |ip: &FloatingIp| match &ip.port_id {
+        Some(port) => *port == balancer.vip_port_id,
+        None => {
+            let tags = balancer.tags.iter();
+            let mut tags = tags.filter(|tag| tag.starts_with(SERVICE_TAG));
+            tags.any(|tag| ip.description.ends_with(&format!("({tag})")))
+        }
+    };
+    let all = observed.view.floating_ips.iter();
+    let all = all.filter(|ip| ip.description.starts_with(IP_OF_SERVICE) && is_of(ip));
+    all.map(|ip| ip.floating_ip_address.as_str()).collect()
 }
 
 /// The Services of a load balancer, as `namespace/name`.
@@ -160,7 +205,50 @@ fn service(name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use openstack::View;
+    use openstack::inventory::Table;
+
     use super::*;
+    use crate::cluster::observed::Known;
+
+    #[test]
+    fn the_floating_ips_of_a_load_balancer_are_those_that_a_manager_created_for_it() {
+        let web = format!("{IP_OF_SERVICE}default/web from cluster demo");
+        let ip = |address: &str, port: Option<&str>, description: &str| FloatingIp {
+            id: address.into(),
+            floating_ip_address: address.into(),
+            port_id: port.map(str::to_owned),
+            description: description.into(),
+            ..Default::default()
+        };
+        let lost = |uid: &str| format!("{web} ({SERVICE_TAG}{uid})");
+        let ips = vec![
+            ip("of the Go manager", Some("vip"), &web),
+            ip("without a port", None, &lost("uid")),
+            ip("of a user", Some("vip"), "kept"),
+            ip(
+                "of a user, without a port",
+                None,
+                "(ferrostack-service=uid)",
+            ),
+            ip("at another port", Some("other"), &lost("uid")),
+            ip("of another uid", None, &lost("other-uid")),
+            ip("of no uid", None, &web),
+        ];
+        let view = View {
+            floating_ips: Arc::new(Table::of(ips)),
+            ..View::default()
+        };
+        let observed = Observed::of(Arc::new(view), Identity::new(), &Known::default());
+        let balancer = LoadBalancer {
+            vip_port_id: "vip".into(),
+            tags: vec![format!("{SERVICE_TAG}uid")],
+            ..Default::default()
+        };
+        let mut found = floating_ips(&observed, &balancer);
+        found.sort_unstable();
+        assert_eq!(found, ["of the Go manager", "without a port"]);
+    }
 
     #[test]
     fn the_services_of_a_load_balancer_are_read_from_its_name_and_tags() {
