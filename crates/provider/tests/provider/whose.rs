@@ -4,6 +4,9 @@
 #[path = "whose/cells.rs"]
 mod cells;
 
+#[path = "whose/fields.rs"]
+mod fields;
+
 use std::collections::BTreeMap;
 
 use api::core::v1beta2::Machine;

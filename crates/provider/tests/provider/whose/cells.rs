@@ -63,6 +63,12 @@ impl Owner {
                 Says("is found: remove it"),
             ),
             cell(
+                "port",
+                "ports.tags",
+                port(json!({"tags": marks})),
+                Says("is found: remove it"),
+            ),
+            cell(
                 "server",
                 "schedulerHint different_host",
                 hint("different_host", &self.server),
