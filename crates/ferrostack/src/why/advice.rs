@@ -99,9 +99,8 @@ impl Case<'_> {
                 .to_owned();
         }
         if detail.to_lowercase().contains("load balancer") && detail.contains("Service") {
-            return "delete that Service in the workload cluster, whose cloud controller manager deletes its load balancer; if the \
-                    workload cluster is gone, delete it in the cloud: openstack loadbalancer delete --cascade NAME. The network \
-                    is deleted after it"
+            return "delete what the Service left in the cloud by the commands that the condition names: the cluster's API server, \
+                    where the Service could be deleted, is gone. The network is deleted after it"
                 .to_owned();
         }
         if self.finding.reason == "IdentityShared" || detail.contains("several objects have it") {
