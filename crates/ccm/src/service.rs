@@ -10,6 +10,7 @@
 //!   groups        the security group of the nodes
 //!   floating      the floating IP
 //!   vip           where the virtual address is
+//!   requested     the address that spec.loadBalancerIP asks for
 //!   second        a load balancer for the second address family
 //!   immutable     what Octavia does not change
 //!   members       the nodes that receive the traffic
@@ -50,6 +51,7 @@ mod plan;
 mod ports;
 pub(crate) mod recovery;
 mod refused;
+mod requested;
 mod round;
 pub(crate) mod second;
 mod sharing;

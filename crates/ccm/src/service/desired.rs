@@ -18,7 +18,7 @@ use super::identity::Identity;
 use super::local::{self, Local, Serving};
 use super::vip::{self, Family};
 use super::weights::{self, Weighting};
-use super::{Notice, Octavia, Rejection, members};
+use super::{Notice, Octavia, Rejection, members, requested};
 use crate::cloud_conf::CloudConf;
 
 /// The desired state for a Service.
@@ -97,6 +97,7 @@ pub(crate) fn of(
     let spec = service.spec.clone().unwrap_or_default();
     check(&spec)?;
     wishes.traffic.check(&spec)?;
+    let asked = requested::of(service)?;
     vip::check(&wishes.placement, facts)?;
     let (first, second) = Family::of(&spec);
     let ip6 = first.is_6();
@@ -111,7 +112,6 @@ pub(crate) fn of(
     if identity.is_second() {
         wishes.placement = vip::beside(&wishes.placement, first, &nodes, facts.view);
     }
-    let asked = spec.load_balancer_ip.as_deref().filter(|ip| !ip.is_empty());
     let has_floating_ip = !wishes.internal && (!ip6 || second == Some(Family::V4));
     // An address of IPv4 is that of the floating IP.
     let fixed = asked.filter(|ip| !(has_floating_ip && Family::V4.has(ip)));

@@ -17,6 +17,12 @@ pub(super) fn floating_ip(floating: &Floating, service: &str, error: openstack::
              {}`) and write its address; only administrators may choose one",
             floating.network
         )),
+        ErrorKind::Invalid => Error::Refused(format!(
+            "spec.loadBalancerIP `{address}`: Neutron refuses it ({}): choose an address of the external network {}, or \
+             remove it",
+            error.message().trim_end_matches('.'),
+            floating.network
+        )),
         _ => Error::cloud(format!(
             "creating the floating IP {address}, which spec.loadBalancerIP of Service {service} asks for"
         ))(error),
@@ -29,6 +35,12 @@ pub(super) fn load_balancer(
     service: &str,
     error: openstack::Error,
 ) -> Error {
+    if let Some(address) = address(tree, &error) {
+        return Error::Refused(format!(
+            "spec.loadBalancerIP `{address}`: Octavia refuses it ({}): choose a free address of the subnet, or remove it",
+            error.message().trim_end_matches('.')
+        ));
+    }
     let words = error.message().to_lowercase().replace('_', " ");
     let is_about = |value: &Option<String>, what: &str| value.is_some() && words.contains(what);
     let is_refused = matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Absent);
@@ -51,4 +63,23 @@ pub(super) fn load_balancer(
         )),
         _ => Error::cloud(format!("creating the load balancer of Service {service}"))(error),
     }
+}
+
+/// The requested address that the answer names.
+fn address<'a>(tree: &'a LoadBalancerCreate, error: &openstack::Error) -> Option<&'a str> {
+    let is_refused = matches!(
+        error.kind(),
+        ErrorKind::Invalid | ErrorKind::Absent | ErrorKind::Conflict | ErrorKind::Busy
+    );
+    let further = tree
+        .additional_vips
+        .iter()
+        .map(|vip| vip.ip_address.as_str());
+    let mut all = tree.vip_address.as_deref().into_iter().chain(further);
+    let is_named = |address: &str| {
+        let part = |c: char| !(c.is_ascii_hexdigit() || matches!(c, '.' | ':'));
+        let mut words = error.message().split(part);
+        words.any(|word| word.trim_end_matches(['.', ':']) == address)
+    };
+    all.find(|address| is_refused && !address.is_empty() && is_named(address))
 }

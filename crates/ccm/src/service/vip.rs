@@ -9,7 +9,7 @@ use openstack::{Kind, View};
 
 use super::annotations::Wishes;
 use super::desired::Facts;
-use super::{Rejection, members};
+use super::{Rejection, members, requested};
 use crate::cloud_conf::Placement;
 
 /// An address family.
@@ -99,7 +99,11 @@ pub(super) fn of(
     let mut vip = match facts.existing {
         Some(balancer) => existing(balancer),
         None if !wishes.port_id.is_empty() => on_port(wishes, first, asked, facts.view)?,
-        None => fresh(wishes, first, nodes, facts.view)?,
+        None => {
+            let vip = fresh(wishes, first, nodes, facts.view)?;
+            requested::check_place(asked, first, &vip, facts.view)?;
+            vip
+        }
     };
     let Some(second) = second else {
         return Ok(vip);

@@ -147,6 +147,80 @@ async fn a_load_balancer_ip_that_is_no_floating_ip_of_the_project_is_an_event_th
     );
 }
 
+/// Values that no load balancer of the Service could have: nothing is made for them.
+#[tokio::test]
+async fn a_load_balancer_ip_that_cannot_be_is_rejected_with_field_value_and_what_to_do() {
+    let world = furnished(World::start("").await, &["worker-1"]).await;
+    let internal = |address: &str| {
+        let internal = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+        json!({"metadata": {"annotations": {internal: "true"}}, "spec": {"loadBalancerIP": address}})
+    };
+    let external = |address: &str| json!({"spec": {"loadBalancerIP": address}});
+    let mut only_6 = families(&["IPv6"], "SingleStack");
+    only_6["spec"]["loadBalancerIP"] = json!("10.0.0.77");
+    let outside = format!("`203.0.113.9` is outside of the subnet {}", world.subnet);
+    for (name, fields, words) in [
+        (
+            "word",
+            external("not-an-address"),
+            "`not-an-address` is no IP address: correct or remove it",
+        ),
+        (
+            "inner-word",
+            internal("10.0.0.300"),
+            "`10.0.0.300` is no IP address: correct or remove it",
+        ),
+        (
+            "six",
+            external("2001:db8::9"),
+            "`2001:db8::9` is of IPv6, and the Service has IPv4 alone (spec.ipFamilies)",
+        ),
+        (
+            "inner-six",
+            internal("2001:db8::9"),
+            "`2001:db8::9` is of IPv6, and the Service has IPv4 alone",
+        ),
+        (
+            "four",
+            only_6,
+            "`10.0.0.77` is of IPv4, and the Service has IPv6 alone",
+        ),
+        ("elsewhere", internal("203.0.113.9"), &outside),
+    ] {
+        world.service(name, &[("TCP", 80)], fields).await;
+        let note = world.event(name, "SyncLoadBalancerFailed").await;
+        assert!(
+            note.contains(&format!("spec.loadBalancerIP: {words}")),
+            "{name}: {note}"
+        );
+        assert_eq!(world.count_events(name, "LoadBalancerImmutable").await, 0);
+    }
+    assert!(world.octavia("loadbalancers").await.is_empty());
+    assert!(world.floating_ips().await.is_empty());
+    let asked = internal("10.0.0.77");
+    world.cluster.merge::<Service>("elsewhere", asked).await;
+    assert_eq!(ip(&world.published("elsewhere").await), "10.0.0.77");
+}
+
+#[tokio::test]
+async fn a_load_balancer_ip_that_is_taken_or_of_no_external_subnet_is_an_event_that_names_it() {
+    let world = world(&["worker-1"]).await;
+    let internal = "service.beta.kubernetes.io/openstack-internal-load-balancer";
+    let node = world.nodes().get("worker-1").await.unwrap();
+    let taken = crate::world::addresses(&node)[0].replace("InternalIP ", "");
+    let asked =
+        json!({"metadata": {"annotations": {internal: "true"}}, "spec": {"loadBalancerIP": taken}});
+    world.service("taken", &[("TCP", 80)], asked).await;
+    let words = format!("spec.loadBalancerIP `{taken}`: Octavia refuses it (");
+    let failed = "SyncLoadBalancerFailed";
+    let note = world.event_with("taken", failed, &words).await;
+    assert!(note.contains("choose a free address"), "{note}");
+    let asked = json!({"spec": {"loadBalancerIP": "203.0.113.9"}});
+    world.service("outside", &[("TCP", 80)], asked).await;
+    let words = "spec.loadBalancerIP: the project has no floating IP 203.0.113.9: allocate one";
+    world.event_with("outside", failed, words).await;
+}
+
 #[tokio::test]
 async fn a_load_balancer_of_another_family_is_an_event_that_names_both() {
     let world = furnished(World::start("").await, &["worker-1"]).await;
