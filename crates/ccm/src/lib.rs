@@ -5,6 +5,7 @@
 //!   node         Nodes: initialised, refreshed, tainted and deleted depending on their servers
 //!   service      Services of type LoadBalancer
 //!   routes       routes to the pods of nodes on a router
+//!   labels       labels of nodes, as settings name them
 //!   revision     changes at the revision that was read
 //!   wake         changes in the cloud mapped to objects
 //!   metrics      counts under the names of the Go manager
@@ -16,6 +17,7 @@
 
 pub mod cloud_conf;
 mod context;
+mod labels;
 mod metrics;
 mod node;
 mod options;

@@ -5,6 +5,7 @@ use secrecy::SecretString;
 
 use super::keys::Form;
 use super::pattern::{InvalidPattern, NamePattern, TagFilter};
+use crate::labels::{self, Selector};
 
 /// The type of parsed durations.
 pub type Duration = std::time::Duration;
@@ -19,7 +20,7 @@ pub(super) enum Value {
     Number(u32),
     List(Vec<String>),
     Networks(Vec<IpNet>),
-    Labels(Vec<(String, Option<String>)>),
+    Labels(Selector),
 }
 
 impl Value {
@@ -167,13 +168,9 @@ fn networks(text: &str) -> Result<Value, String> {
 
 /// `key=value,key=value`; a key without value means that the label exists.
 fn labels(text: &str) -> Result<Value, String> {
-    let label = |part: String| match part.split_once('=') {
-        None => Ok((part, None)),
-        Some(("", _)) => Err(format!("`{part}` is not a label such as key=value")),
-        Some((key, value)) => Ok((key.trim().to_owned(), Some(value.trim().to_owned()))),
-    };
-    let labels: Result<Vec<_>, _> = parts(text).into_iter().map(label).collect();
-    labels.map(Value::Labels)
+    labels::selector(text)
+        .map(Value::Labels)
+        .map_err(|part| format!("`{part}` is not a label such as key=value"))
 }
 
 /// Octavia's unit is the second, with a minimum of one.

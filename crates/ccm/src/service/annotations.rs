@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::traffic::Traffic;
 use super::{Rejection, weights};
 use crate::cloud_conf::{CloudConf, MonitorDefaults, NamePattern, Placement, TagFilter};
+use crate::labels::{self, Selector};
 
 const PREFIX: &str = "loadbalancer.openstack.org/";
 /// The annotation for a load balancer without a floating IP.
@@ -14,11 +15,8 @@ pub(crate) const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer
 pub(crate) const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
 
-/// The annotations that choose the members.
-pub(crate) const OF_MEMBERS: &[&str] = &[
-    "loadbalancer.openstack.org/node-selector",
-    "loadbalancer.openstack.org/member-subnet-id",
-];
+const NODE_SELECTOR: &str = "loadbalancer.openstack.org/node-selector";
+const MEMBER_SUBNET: &str = "loadbalancer.openstack.org/member-subnet-id";
 
 /// The greatest number that Octavia takes: a year in milliseconds.
 const GREATEST: i64 = 31_536_000_000;
@@ -169,9 +167,6 @@ pub const ANNOTATIONS: &[Annotation] = &[
         "milliseconds for packets to inspect content",
     ),
 ];
-
-/// Labels that a node must have; a label without value only needs to exist.
-pub(crate) type Selector = Vec<(String, Option<String>)>;
 
 /// The combined settings of cloud.conf and the annotations of a Service: annotations override the class, which
 /// overrides cloud.conf.
@@ -344,6 +339,13 @@ pub(crate) fn unknown(annotations: &BTreeMap<String, String>) -> Vec<&str> {
     unknown.map(String::as_str).collect()
 }
 
+/// The annotations that choose the members, all of them and then only the selector, which counts if it is one.
+pub(crate) fn of_members(annotations: &BTreeMap<String, String>) -> [Vec<&'static str>; 2] {
+    let selector = Given(annotations).selector().ok();
+    let selector: Vec<_> = selector.map(|_| NODE_SELECTOR).into_iter().collect();
+    [[&selector[..], &[MEMBER_SUBNET]].concat(), selector]
+}
+
 /// Removes the annotations that say how a Service is served, except those in `kept`.
 pub(crate) fn keep_only(annotations: &mut BTreeMap<String, String>, kept: &[&str]) {
     annotations.retain(|name, _| {
@@ -442,17 +444,9 @@ impl<'a> Given<'a> {
         let Some(text) = self.text("node-selector") else {
             return Ok(None);
         };
-        let label = |part: &str| match part.split_once('=') {
-            None => Ok((part.trim().to_owned(), None)),
-            Some((key, _)) if key.trim().is_empty() => {
-                Err(self.wrong("node-selector", "write key=value"))
-            }
-            Some((key, value)) => Ok((key.trim().to_owned(), Some(value.trim().to_owned()))),
-        };
-        text.split(',')
-            .filter(|part| !part.trim().is_empty())
-            .map(label)
-            .collect::<Result<_, _>>()
-            .map(Some)
+        labels::selector(text).map(Some).map_err(|part| {
+            let wrong = format!("`{part}` is no label: write key=value, or key for any value");
+            self.wrong("node-selector", &wrong)
+        })
     }
 }

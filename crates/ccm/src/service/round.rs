@@ -227,10 +227,10 @@ fn of(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reject
 
 /// What a Service asks for without the annotations that say how it is served: enough to know its members.
 fn without_wishes(work: &Work<'_>, facts: &Facts<'_>) -> Option<Desired> {
-    let attempts = [annotations::OF_MEMBERS, &annotations::OF_MEMBERS[..1]];
+    let attempts = annotations::of_members(work.service.annotations());
     attempts.into_iter().find_map(|kept| {
         let mut service = work.service.clone();
-        annotations::keep_only(service.annotations_mut(), kept);
+        annotations::keep_only(service.annotations_mut(), &kept);
         if let Some(spec) = &mut service.spec {
             spec.load_balancer_ip = None;
         }

@@ -289,6 +289,7 @@ async fn members_of_a_served_service_follow_the_nodes_whatever_its_annotations_b
         ),
         ("class", "removed", "SyncLoadBalancerFailed"),
         ("proxy-protocol", "v3", "SyncLoadBalancerFailed"),
+        ("node-selector", "a b=c", "SyncLoadBalancerFailed"),
         ("member-subnet-id", NOWHERE, "SyncLoadBalancerFailed"),
     ] {
         let world = world(&["worker-1"]).await;

@@ -55,6 +55,9 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     ("lb-method", "FAST", "write one of ROUND_ROBIN"),
     ("node-selector", "=x", "write key=value"),
+    ("node-selector", "a b=c", "write key=value"),
+    ("node-selector", "pool=a b", "write key=value"),
+    ("node-selector", "pool!=slow", "write key=value"),
     ("member-weights", "true", "write ready-endpoints, or remove"),
     ("port-protocols", "80=FTP", "write app-protocol, or a list"),
     (
