@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Node;
+use api::k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use openstack::compute::Server;
 use openstack::network::Port;
@@ -45,6 +46,8 @@ pub(crate) struct Facts {
     pub(crate) is_complete: bool,
     /// Whether the server or one of its ports is being built.
     pub(crate) is_starting: bool,
+    /// Whether the server is that of the Node by its host name alone, so that one with the name of the Node comes first.
+    is_by_host: bool,
 }
 
 impl Facts {
@@ -66,19 +69,27 @@ impl Facts {
         // The server of a node that is not ready may be about to be deleted. For a new node, a complete server is
         // sufficient.
         let begins = is_found && known.is_complete && plan::is_uninitialized(node);
-        if settled || begins {
+        if (settled || begins) && !known.is_by_host {
             return Ok(known);
         }
-        let age = match is_found && known.is_complete {
-            true => shared.ctx.options.node_monitor_period,
-            false => FRESH.min(shared.ctx.options.node_monitor_period),
+        let period = shared.ctx.options.node_monitor_period;
+        let recent = match is_found && known.is_complete && !known.is_by_host {
+            true => period,
+            false => FRESH.min(period),
         };
-        let facts = look.at_age(&unknown, age).await?;
-        if facts.lookup != Lookup::Absent || plan::has_provider_id(node) {
-            return Ok(facts);
+        let mut hosts = unknown;
+        let mut facts = look.at_age(&hosts, recent).await?;
+        if facts.lookup == Lookup::Absent && !plan::has_provider_id(node) {
+            hosts = shared.hosts.of(&cloud).await;
+            facts = look.at_age(&hosts, AT_REST).await?;
         }
-        let hosts = shared.hosts.of(&cloud).await;
-        look.at_age(&hosts, AT_REST).await
+        match facts.is_by_host {
+            true => {
+                look.at_age(&hosts, recent.min(age(node, Timestamp::now())))
+                    .await
+            }
+            false => Ok(facts),
+        }
     }
 
     fn of(server: &Server, view: &View, settings: &Settings, regional: bool) -> Self {
@@ -105,6 +116,7 @@ impl Facts {
         Self {
             is_complete: !is_starting && instance.address_problem.is_none(),
             is_starting,
+            is_by_host: false,
             lookup: Lookup::Found(Box::new(instance)),
         }
     }
@@ -140,12 +152,17 @@ impl Look<'_> {
         Ok(match server {
             Ok(server) => {
                 let regional = self.shared.ctx.options.regional;
-                Facts::of(&server, &view, settings, regional)
+                let is_by_name = plan::provider_id(self.node).is_none();
+                Facts {
+                    is_by_host: is_by_name && server.name != self.node.name_any(),
+                    ..Facts::of(&server, &view, settings, regional)
+                }
             }
             Err(lookup) => Facts {
                 lookup,
                 is_complete: true,
                 is_starting: false,
+                is_by_host: false,
             },
         })
     }
@@ -181,6 +198,15 @@ impl Look<'_> {
             .find(|other| names(other))
             .map(|other| other.name_any())
     }
+}
+
+/// The age that a Node has at least, since its creation is known to the second: a list that is not older has its server.
+fn age(node: &Node, now: Timestamp) -> Duration {
+    let created = node.metadata.creation_timestamp.as_ref();
+    let age = created.map(|created| now.duration_since(created.0));
+    let age = age.and_then(|age| Duration::try_from(age).ok());
+    age.unwrap_or_default()
+        .saturating_sub(Duration::from_secs(1))
 }
 
 /// The subports of the trunks on these ports.

@@ -3,6 +3,7 @@
 use openstack::inventory::Intervals;
 use serde_json::{Value, json};
 
+use crate::nodes::{is_initialised, provider_id};
 use crate::world::{World, ip};
 
 const NOWHERE: &str = "8d1c1a94-0000-4000-8000-000000000000";
@@ -98,4 +99,17 @@ async fn a_floating_ip_that_is_freed_just_before_a_service_asks_for_it_is_used()
     world.service("web", &[("TCP", 80)], asked).await;
     world.published("web").await;
     assert_eq!(world.count_events("web", "SyncLoadBalancerFailed").await, 0);
+}
+
+/// The list at rest has the other server alone, whose name fits as long as there is no better one.
+#[tokio::test]
+async fn a_server_with_the_exact_name_that_was_made_just_before_its_node_is_that_of_the_node() {
+    let world = calm(&[]).await;
+    let other = world.server("K8S-Node-4").await;
+    world.worker("worker-1").await;
+    let id = world.server("k8s-node-4").await;
+    world.node("k8s-node-4").await;
+    let found = world.node_where("k8s-node-4", is_initialised).await;
+    assert_eq!(provider_id(&found), format!("openstack:///{id}"));
+    assert_ne!(id, other);
 }

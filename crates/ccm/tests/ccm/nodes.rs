@@ -15,14 +15,14 @@ use crate::world::{World, addresses, eventually, label, settings, taints};
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 
-fn provider_id(node: &Node) -> &str {
+pub(crate) fn provider_id(node: &Node) -> &str {
     node.spec
         .as_ref()
         .and_then(|spec| spec.provider_id.as_deref())
         .unwrap_or_default()
 }
 
-fn is_initialised(node: &Node) -> bool {
+pub(crate) fn is_initialised(node: &Node) -> bool {
     !taints(node).contains(&UNINITIALIZED)
 }
 
