@@ -143,6 +143,35 @@ async fn a_port_of_udp_beside_the_proxy_protocol_names_the_annotation_with_which
     assert_eq!(protocols, ["PROXYV2", "PROXYV2", "UDP"]);
 }
 
+/// HTTP/3 that is turned on later.
+#[tokio::test]
+async fn a_port_of_udp_that_is_added_beside_the_proxy_protocol_names_the_annotation_too() {
+    let world = world(&["worker-1"]).await;
+    let port = |name: &str, port: u16, protocol: &str| json!({"name": name, "port": port, "targetPort": name, "protocol": protocol});
+    let mut fields = annotated(&[("proxy-protocol", Some("v2"))]);
+    let tcp = [port("web", 80, "TCP"), port("websecure", 443, "TCP")];
+    fields["spec"] = json!({"ports": tcp});
+    world.service("traefik", &[], fields).await;
+    world.published("traefik").await;
+    let all = json!([tcp[0], tcp[1], port("websecure-http3", 443, "UDP")]);
+    let change = json!({"spec": {"ports": all}});
+    world.cluster.merge::<Service>("traefik", change).await;
+    let cure = "loadbalancer.openstack.org/port-protocols: \"80=TCP,443=TCP\"";
+    let failed = "SyncLoadBalancerFailed";
+    world.event_with("traefik", failed, cure).await;
+    world.worker("worker-2").await;
+    // Of two pools.
+    world
+        .members_are(&["worker-1", "worker-1", "worker-2", "worker-2"])
+        .await;
+    let change = annotated(&[("port-protocols", Some("80=TCP,443=TCP"))]);
+    world.cluster.merge::<Service>("traefik", change).await;
+    octavia_where(&world, "listeners", |list| {
+        list.iter().any(|listener| listener["protocol"] == "UDP")
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn with_the_proxy_protocol_the_mode_is_proxy_and_a_host_name_is_published_if_cloud_conf_says_so()
  {
