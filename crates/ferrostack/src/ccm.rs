@@ -3,6 +3,7 @@
 mod files;
 pub(crate) mod manifests;
 mod serving;
+mod tls;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub(crate) async fn run(
     }
     let mut controllers = controllers(&args.controllers)?;
     controllers.route &= args.configure_cloud_routes;
-    serving::check(args)?;
+    tls::check(args)?;
     let election = election(args);
     election.check()?;
     let files::Loaded { settings, warnings } = files::load(&args.cloud_config, environment)?;

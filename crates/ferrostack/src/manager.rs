@@ -23,6 +23,7 @@ use operator::controller::Objects;
 use operator::election::{self, Leader, Lost};
 use operator::health::{self, Readiness};
 use operator::metrics::Metrics;
+use secrecy::ExposeSecret;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -71,8 +72,10 @@ pub(crate) async fn run(
     let url = args.webhook_url.as_deref();
     let certificate = certificate::ensure(&client, &subset, &namespace, url).await?;
     let webhooks = serve::webhooks(&client, &subset);
-    let pair = (certificate.certificate.as_str(), &certificate.key);
-    serve::tls("webhooks", args.webhook_addr, pair, webhooks, &stop, &say).await?;
+    let key = certificate.key.expose_secret();
+    let tls = apiserver::server_config(&certificate.certificate, key, None);
+    let tls = tls.context("the certificate of webhooks")?;
+    serve::tls("webhooks", args.webhook_addr, tls, webhooks, &stop, &say).await?;
     readiness.ready();
 
     let election = args.election.leader_elect.then_some(election);

@@ -1,12 +1,13 @@
 //! The sockets of a manager.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::Context;
 use apiserver::sockets::{self, Limits, Place};
 use axum::Router;
 use kube::Client;
-use secrecy::{ExposeSecret, SecretString};
+use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -65,17 +66,15 @@ pub(super) fn webhooks(client: &Client, subset: &Subset) -> Router {
     operator::webhook::router(client.clone(), judge, subset.groups())
 }
 
-/// Serves `router` over TLS, with a certificate and its key, until `stop`.
+/// Serves `router` over TLS until `stop`.
 pub(crate) async fn tls(
     what: &str,
     address: SocketAddr,
-    (certificate, key): (&str, &SecretString),
+    tls: Arc<ServerConfig>,
     router: Router,
     stop: &CancellationToken,
     say: &impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let tls = apiserver::server_config(certificate, key.expose_secret(), None)
-        .with_context(|| format!("the certificate of {what}"))?;
     let acceptor = TlsAcceptor::from(tls);
     let (listener, address) = bind(what, address).await?;
     say(&format!("{what} at https://{address}"));
