@@ -212,21 +212,30 @@ fn session_options(args: &CloudControllerManager, settings: &Settings) -> Sessio
     }
 }
 
-/// As in the Go manager, rejected credentials are fatal. A cloud that does not respond is not: requests are repeated.
+/// As in the Go manager, rejected credentials are fatal, and so are those for no project, with which nothing can be done. A
+/// cloud that does not respond is not: requests are repeated.
 async fn log_in(settings: &Settings, options: &SessionOptions) -> anyhow::Result<()> {
-    match Session::connect(settings.cloud.clone(), options).await {
+    let connected = async {
+        let session = Session::connect(settings.cloud.clone(), options).await?;
+        match settings.cloud.credential.has_default_scope() {
+            true => session.project_id().await.map(drop),
+            false => Ok(()),
+        }
+    };
+    match connected.await {
         Err(error) if error.is_temporary() => {
             tracing::warn!("the cloud does not answer yet: {error}");
             Ok(())
         }
-        result => result
-            .map(drop)
-            .context("logging in to the cloud of cloud.conf"),
+        result => result.context("logging in to the cloud of cloud.conf"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use openstack::transport::{InProcess, Limits, Transport};
+    use serde_json::json;
+
     use super::*;
 
     fn chosen(list: &str) -> Result<[bool; 4], String> {
@@ -294,5 +303,62 @@ mod tests {
             let error = ranges(flag, "r").unwrap_err();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    const CLOUD: &str = "http://cloud";
+
+    /// The outcome of the login at the start for a cloud.conf with this user and no tenant.
+    async fn start(cloud: &simulator::cloud::Cloud, user: &str) -> Result<(), String> {
+        let text = format!(
+            "[Global]\nauth-url = {CLOUD}/identity/v3\nusername = {user}\npassword = secret\ndomain-name = Default\n"
+        );
+        let conf = ccm::cloud_conf::CloudConf::parse(&text).unwrap().conf;
+        let settings = Settings {
+            cloud: conf.global.cloud(None).unwrap(),
+            conf,
+        };
+        let options = SessionOptions {
+            transport: Some(Arc::new(InProcess::new(cloud.router(CLOUD)))),
+            ..SessionOptions::default()
+        };
+        let result = log_in(&settings, &options).await;
+        result.map_err(|error| format!("{error:#}"))
+    }
+
+    #[tokio::test]
+    async fn a_login_for_no_project_ends_the_manager_at_the_start_as_a_wrong_one_does() {
+        let options = simulator::cloud::Options::default();
+        let cloud = simulator::cloud::Cloud::open(options).await.unwrap();
+        let transport = InProcess::new(cloud.router(CLOUD));
+        let post = async |path: &str, token: &str, body: serde_json::Value| {
+            let request = http::Request::post(format!("{CLOUD}/identity/v3/{path}"))
+                .header("content-type", "application/json")
+                .header("x-auth-token", token)
+                .body(bytes::Bytes::from(body.to_string()))
+                .unwrap();
+            let answer = transport.send(request, Limits::object(Duration::from_secs(60)));
+            let answer = answer.await.unwrap();
+            assert_eq!(answer.status(), 201, "{path}");
+            answer
+        };
+        let domain = json!({"name": "Default"});
+        let login = json!({"auth": {"identity": {"methods": ["password"],
+            "password": {"user": {"name": "admin", "password": "secret", "domain": domain}}},
+            "scope": {"project": {"name": "admin", "domain": domain}}}});
+        let answer = post("auth/tokens", "", login).await;
+        let token = answer.headers()["x-subject-token"].to_str().unwrap();
+        let loner = json!({"user": {"name": "loner", "password": "secret"}});
+        post("users", token, loner).await;
+        start(&cloud, "demo").await.unwrap();
+        let error = start(&cloud, "loner").await.unwrap_err();
+        assert!(
+            error.contains("the login is for no project: name one"),
+            "{error}"
+        );
+        let error = start(&cloud, "nobody").await.unwrap_err();
+        assert!(
+            error.contains("Keystone does not accept the credential"),
+            "{error}"
+        );
     }
 }
