@@ -344,15 +344,22 @@ fn scope(call: &Call<'_>, auth: &Doc, login: &Login) -> Result<Scope, Fault> {
             _ => return Ok(unscoped),
         },
         (None, Some(_)) => return Ok(unscoped),
-        (None, None) => match login.user.text("default_project_id") {
-            "" => return Ok(unscoped),
-            id => state.get(Kind::Project, id),
-        },
+        (None, None) => {
+            let id = login.user.text("default_project_id");
+            let in_project = in_project(call, login, state.get(Kind::Project, id));
+            // As in Keystone: "The token will be unscoped rather than scoped to the project."
+            return Ok(in_project.unwrap_or(unscoped));
+        }
     };
+    in_project(call, login, project)
+}
+
+/// The scope of a project in which the user has a role.
+fn in_project(call: &Call<'_>, login: &Login, project: Option<Arc<Doc>>) -> Result<Scope, Fault> {
     let project = project
         .filter(|project| project.flag("enabled"))
         .ok_or_else(Fault::unauthenticated)?;
-    let mut roles = roles_in(state, user, project.text("id"));
+    let mut roles = roles_in(call.state, login.user.text("id"), project.text("id"));
     if let Some(only) = &login.roles {
         roles.retain(|role| only.contains(role));
     }

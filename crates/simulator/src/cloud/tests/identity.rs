@@ -326,3 +326,40 @@ async fn an_application_credential_with_an_empty_list_of_roles_has_all_roles_of_
         assert_eq!(got.status, 201, "{}", got.text);
     }
 }
+
+/// As in Keystone: "The token will be unscoped rather than scoped to the project."
+#[tokio::test]
+async fn a_login_by_default_project_without_a_role_there_gets_a_token_for_no_project() {
+    let cloud = cloud().await;
+    let admin = Client::login(&cloud, "admin").await;
+    let project = json!({"project": {"name": "lone"}});
+    let project = id(&admin.make("/identity/v3/projects", project).await);
+    let user =
+        json!({"user": {"name": "loner", "password": "secret", "default_project_id": project}});
+    let user = id(&admin.make("/identity/v3/users", user).await);
+    let mut login = password("loner");
+    let mut with_scope = login.clone();
+    with_scope["auth"]["scope"]["project"]["name"] = json!("lone");
+    login["auth"].as_object_mut().unwrap().remove("scope");
+    let logged_in = async || {
+        let got = admin.post("/identity/v3/auth/tokens", login.clone()).await;
+        assert_eq!(got.status, 201, "{}", got.text);
+        got.body["token"].clone()
+    };
+    let token = logged_in().await;
+    assert_eq!(token["user"]["id"], user.as_str());
+    for absent in ["project", "roles", "catalog"] {
+        assert!(token.get(absent).is_none(), "{absent}: {token}");
+    }
+    let got = admin.post("/identity/v3/auth/tokens", with_scope).await;
+    assert_eq!(got.status, 401, "a scope that is asked for is no default");
+    let role = id(&admin.fetch("/identity/v3/roles?name=member").await[0]);
+    let grant = format!("/identity/v3/projects/{project}/users/{user}/roles/{role}");
+    assert_eq!(admin.put(&grant, Value::Null).await.status, 204);
+    assert_eq!(logged_in().await["project"]["id"], project.as_str());
+    let path = format!("/identity/v3/projects/{project}");
+    let disabled = json!({"project": {"enabled": false}});
+    let got = admin.send(Method::PATCH, &path, &[], &disabled).await;
+    assert_eq!(got.status, 200, "{}", got.text);
+    assert!(logged_in().await.get("project").is_none());
+}
