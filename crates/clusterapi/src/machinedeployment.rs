@@ -103,7 +103,7 @@ async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Res
     }
     let mut duties = Duties::default();
     let template = &deployment.spec.template.spec;
-    machineset::own_templates_of(&ctx, template, &cluster, &mut duties).await;
+    machineset::set_owner_of_templates(&ctx, template, &cluster, &mut duties).await;
     // A set that cannot be decoded must not be created again.
     let decoded = ctx
         .machinesets

@@ -31,7 +31,7 @@ mod sync;
 
 pub(crate) use apply::DISABLE_CREATE;
 pub(crate) use preflight::WAITING;
-pub(crate) use sync::{own_templates_of, set_owner_of_template};
+pub(crate) use sync::{set_owner_of_template, set_owner_of_templates};
 
 /// The duties of the reconcile of a set.
 type Duties = crate::duties::Duties<Error>;
@@ -160,7 +160,7 @@ async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, 
         return Ok(Action::await_change());
     }
     let mut duties = Duties::default();
-    sync::own_templates(&runner, &set, &cluster, &mut duties).await;
+    sync::templates_without_deployment(&runner, &set, &cluster, &mut duties).await;
     let adopted = apply::adopt(&runner, &set).await;
     let Some(machines) = duties.note(members(&runner, &set)) else {
         return status::unseen(&runner, &set, duties).await;

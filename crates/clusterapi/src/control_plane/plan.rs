@@ -246,8 +246,12 @@ fn never_began(facts: &Facts) -> Option<&MachineFacts> {
 /// A machine of a former template that has never been a part of the control plane: while it is there, it keeps others from
 /// coming, and those from the next template would join.
 fn former_outside(facts: &Facts) -> Option<&MachineFacts> {
-    let mut machines = facts.machines.iter();
-    machines.find(|it| it.is_outdated() && !it.deleting && it.is_outside(&facts.etcd))
+    let machines = facts.machines.iter();
+    let outside =
+        |it: &&MachineFacts| it.is_outdated() && !it.deleting && it.is_outside(&facts.etcd);
+    // etcd removes no member that votes while there is a learner.
+    let is_learner = |it: &&MachineFacts| matches!(it.membership, Membership::Member(_));
+    machines.filter(outside).min_by_key(|it| !is_learner(it))
 }
 
 /// Why no machine may be created or deleted now. The machine `going`, which is to be deleted, may be unhealthy, and so may

@@ -351,13 +351,13 @@ impl Model {
         (machines, self.strays.clone(), self.initialized)
     }
 
-    /// Whether the control plane is beyond what it may repair: without a quorum that can return a person has to decide.
+    /// Whether the control plane is beyond what it may repair: without a quorum that can return a person has to decide, and
+    /// so where a person has deleted every machine that is a part of it.
     fn needs_a_person(&self) -> bool {
         let mut after = self.clone();
         after.recovers();
-        let joins = |it: &Machine| matches!(it.server, Server::Works | Server::Coming);
-        let mut staying = after.machines.iter().filter(|it| it.deleting.is_none());
-        self.initialized && !(after.is_reachable() && staying.any(joins))
+        let part = |it: &Machine| it.deleting.is_none() && it.server == Server::Works && it.node;
+        self.initialized && !(after.is_reachable() && after.machines.iter().any(part))
     }
 }
 

@@ -30,20 +30,20 @@ pub(super) async fn ensure_metadata(
 }
 
 /// Adds `cluster` as owner of the templates of a set without a deployment.
-pub(super) async fn own_templates(
+pub(super) async fn templates_without_deployment(
     ctx: &Context,
     set: &MachineSet,
     cluster: &Cluster,
     duties: &mut Duties,
 ) {
     if owners::controller_of(&set.metadata).is_none() {
-        own_templates_of(ctx, &set.spec.template.spec, cluster, duties).await;
+        set_owner_of_templates(ctx, &set.spec.template.spec, cluster, duties).await;
     }
 }
 
 /// Adds `cluster` as owner of the templates that `spec` refers to, so that `clusterctl move` includes them and they are
 /// deleted with the Cluster.
-pub(crate) async fn own_templates_of(
+pub(crate) async fn set_owner_of_templates(
     ctx: &Context,
     spec: &MachineSpec,
     cluster: &Cluster,

@@ -33,6 +33,15 @@ async fn one_worker_with_a_stuck_config() -> (World, String) {
     });
     let label = json!({"spec": {"template": {"metadata": {"labels": {"team": "blue"}}}}});
     world.merge::<MachineDeployment>("demo-md", label).await;
+    // The config comes after the machine.
+    eventually("the label of the machine", || async {
+        let machine = world.api::<Machine>().get(&name).await.unwrap();
+        match machine.labels().get("team") {
+            Some(_) => Ok(()),
+            None => Err(format!("{:?}", machine.labels())),
+        }
+    })
+    .await;
     (world, name)
 }
 
@@ -125,6 +134,18 @@ async fn a_deployment_rolls_out_while_the_cluster_cannot_own_its_templates() {
     world.settled(2).await;
 }
 
+/// A reference to the Cluster.
+async fn owner(world: &World) -> OwnerReference {
+    let cluster = world.api::<Cluster>().get("demo").await.unwrap();
+    OwnerReference {
+        api_version: "cluster.x-k8s.io/v1beta2".to_owned(),
+        kind: "Cluster".to_owned(),
+        name: "demo".to_owned(),
+        uid: cluster.uid().unwrap(),
+        ..OwnerReference::default()
+    }
+}
+
 /// The Cluster `demo` without a control plane object, and its FakeCluster.
 fn without_control_plane() -> Vec<Value> {
     let mut objects = cluster("demo");
@@ -142,7 +163,7 @@ async fn a_cluster_gets_its_kubeconfig_while_its_status_cannot_be_written() {
     });
     world.apply(without_control_plane()).await;
     let recipe = store::Recipe {
-        owner: OwnerReference::default(),
+        owner: owner(&world).await,
         algorithm: None,
         validity_days: CA_DAYS,
         except: vec![Purpose::Etcd, Purpose::FrontProxy, Purpose::ServiceAccount],
@@ -187,12 +208,12 @@ async fn write_conflicts_are_repeated_and_reported_nowhere() {
         "all conflicts have happened"
     );
     let found = events(&world).await;
-    let told = found.iter().filter(|(_, notes)| {
+    let reported = found.iter().filter(|(_, notes)| {
         notes
             .iter()
             .any(|note| note.contains("refused by the test"))
     });
-    assert_eq!(told.collect::<Vec<_>>(), []);
+    assert_eq!(reported.collect::<Vec<_>>(), []);
     let demo = world.api::<Cluster>().get("demo").await.unwrap();
     let of_cluster = conditions::find(demo.conditions(), "Reconciled");
     assert!(of_cluster.is_none(), "{of_cluster:?}");

@@ -6,6 +6,7 @@ use api::core::v1beta2::{Cluster, MachineSet};
 use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use api::k8s_openapi::jiff::Timestamp;
+use api::kube::ResourceExt;
 use clusterapi::pki::store;
 use clusterapi::pki::{CA_DAYS, Purpose};
 use tokio::time::Instant;
@@ -45,10 +46,10 @@ async fn a_ca_that_comes_after_its_cluster_gives_a_kubeconfig_at_once() {
     let spec = objects[0]["spec"].as_object_mut().unwrap();
     spec.remove("controlPlaneRef");
     world.apply(objects).await;
-    eventually("the endpoint", || async {
+    let uid = eventually("the endpoint", || async {
         let cluster = world.api::<Cluster>().get("demo").await.unwrap();
         match cluster.endpoint() {
-            Some(_) => Ok(()),
+            Some(_) => Ok(cluster.uid().unwrap()),
             None => Err(format!("{:?}", cluster.status)),
         }
     })
@@ -56,7 +57,13 @@ async fn a_ca_that_comes_after_its_cluster_gives_a_kubeconfig_at_once() {
     // Not at the end of an interval of a timer.
     tokio::time::sleep(LONG + Duration::from_secs(1)).await;
     let recipe = store::Recipe {
-        owner: OwnerReference::default(),
+        owner: OwnerReference {
+            api_version: "cluster.x-k8s.io/v1beta2".to_owned(),
+            kind: "Cluster".to_owned(),
+            name: "demo".to_owned(),
+            uid,
+            ..OwnerReference::default()
+        },
         algorithm: None,
         validity_days: CA_DAYS,
         except: vec![Purpose::Etcd, Purpose::FrontProxy, Purpose::ServiceAccount],
