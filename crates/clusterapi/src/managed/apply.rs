@@ -87,24 +87,35 @@ async fn steps(
     if let Some(check) = &wanted.control_plane_check {
         objects.create_or_change(check, false).await?;
     }
+    let mut obstacles = Vec::new();
     for at in 0..wanted.deployments.len() {
-        if plan::leaves(decisions, &wanted.deployments[at]) {
-            continue;
+        if !plan::leaves(decisions, &wanted.deployments[at]) {
+            let done = workers(objects, current, wanted, at).await;
+            obstacles.extend(done.err());
         }
-        let deployment = &mut wanted.deployments[at];
-        keep_names(objects, deployment, current).await?;
-        wanted.refer();
-        let deployment = &wanted.deployments[at];
-        objects
-            .create_or_change(&deployment.bootstrap, false)
-            .await?;
-        objects
-            .create_or_change(&deployment.machines, false)
-            .await?;
-        objects.create_or_change(&deployment.object, false).await?;
-        if let Some(check) = &deployment.check {
-            objects.create_or_change(check, false).await?;
-        }
+    }
+    Obstacle::all(obstacles).map_or(Ok(()), Err)
+}
+
+/// Creates or changes a MachineDeployment and its templates.
+async fn workers(
+    objects: &mut Objects<'_>,
+    current: &Current,
+    wanted: &mut Desired,
+    at: usize,
+) -> Result<(), Obstacle> {
+    keep_names(objects, &mut wanted.deployments[at], current).await?;
+    wanted.refer();
+    let deployment = &wanted.deployments[at];
+    objects
+        .create_or_change(&deployment.bootstrap, false)
+        .await?;
+    objects
+        .create_or_change(&deployment.machines, false)
+        .await?;
+    objects.create_or_change(&deployment.object, false).await?;
+    if let Some(check) = &deployment.check {
+        objects.create_or_change(check, false).await?;
     }
     Ok(())
 }

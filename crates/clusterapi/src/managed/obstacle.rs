@@ -21,6 +21,8 @@ pub(super) enum Obstacle {
     Failed(String),
     /// A request failed, and is repeated.
     Request(Error),
+    /// Of parts that do not depend on each other.
+    Several(Vec<Obstacle>),
 }
 
 impl From<Error> for Obstacle {
@@ -42,6 +44,14 @@ impl From<DesiredError> for Obstacle {
 }
 
 impl Obstacle {
+    /// The obstacles of parts that do not depend on each other; `None` if there are none.
+    pub(super) fn all(mut obstacles: Vec<Self>) -> Option<Self> {
+        match obstacles.len() {
+            0 | 1 => obstacles.pop(),
+            _ => Some(Self::Several(obstacles)),
+        }
+    }
+
     /// The condition; `None` if the object has only changed meanwhile.
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let (reason, message) = match self {
@@ -49,6 +59,14 @@ impl Obstacle {
             Self::Failed(message) => ("ReconcileFailed", message.clone()),
             Self::Request(error) if is_conflict(error) => return None,
             Self::Request(error) => ("ReconcileFailed", chain(error)),
+            Self::Several(obstacles) => {
+                let verdicts = obstacles.iter().filter_map(Self::verdict);
+                let messages: Vec<_> = verdicts.map(|verdict| verdict.message).collect();
+                if messages.is_empty() {
+                    return None;
+                }
+                ("ReconcileFailed", messages.join("; "))
+            }
         };
         Some(Verdict::new(TYPE, false, reason).because(message))
     }
@@ -58,6 +76,13 @@ impl Obstacle {
         match self {
             Self::NotReconciled(_) | Self::Failed(_) => Ok(Action::requeue(resync)),
             Self::Request(error) => Err(error),
+            Self::Several(obstacles) => {
+                let mut actions = obstacles
+                    .into_iter()
+                    .map(|obstacle| obstacle.action(resync));
+                let failed = actions.find_map(Result::err);
+                failed.map_or_else(|| Ok(Action::requeue(resync)), Err)
+            }
         }
     }
 }

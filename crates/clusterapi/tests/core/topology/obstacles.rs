@@ -59,10 +59,9 @@ async fn a_value_that_the_class_does_not_allow_is_named() {
         .await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_object_of_somebody_else_is_not_taken() {
-    let world = World::start().await;
-    let mut named = class("small");
+/// A health check of somebody else with the name of the one that the class has for the workers `md-0`, and the class.
+fn foreign_check_of(name: &str) -> [Value; 2] {
+    let mut named = class(name);
     let workers_of = &mut named["spec"]["workers"]["machineDeployments"][0];
     workers_of["naming"] =
         json!({ "template": "{{ .cluster.name }}-{{ .machineDeployment.topologyName }}" });
@@ -72,6 +71,35 @@ async fn an_object_of_somebody_else_is_not_taken() {
         "spec": { "clusterName": "demo", "selector": { "matchLabels": { "a": "b" } },
             "checks": { "nodeStartupTimeoutSeconds": 70 } },
     });
+    [foreign, named]
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_that_cannot_be_built_hold_no_others_up() {
+    let world = World::start().await;
+    let [foreign, named] = foreign_check_of("small");
+    world.apply(templates("small")).await;
+    let two = cluster("small", &[("md-0", 1), ("md-1", 1)]);
+    world.apply([foreign, named, two]).await;
+    eventually("the second workers", || async {
+        let built = world.workers().await?;
+        let second = built.get("md-1").cloned();
+        (second == Some(workers(1, "v1.33.1", "small")))
+            .then_some(())
+            .ok_or(format!("{built:?}"))
+    })
+    .await;
+    says(
+        &world,
+        "MachineHealthCheck default/demo-md-0 exists and belongs to another owner",
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_of_somebody_else_is_not_taken() {
+    let world = World::start().await;
+    let [foreign, named] = foreign_check_of("small");
     world.apply(templates("small")).await;
     world
         .apply([foreign, named, cluster("small", &[("md-0", 1)])])
