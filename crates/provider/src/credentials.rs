@@ -23,13 +23,15 @@ pub(crate) async fn cloud(
     identity: &IdentityRef,
 ) -> Result<Cloud, Problem> {
     let (namespace, name) = secret(client, namespace, identity).await?;
-    let config = config(client, &namespace, &name, identity).await?;
+    let of_secret = |problem: Problem| problem.of_secret(&namespace, &name);
+    let config = config(client, &namespace, &name, identity).await;
+    let config = config.map_err(of_secret)?;
     pool.get(&config).await.map_err(|error| {
         let doing = format!(
             "log in to cloud {} of Secret {namespace}/{name}",
             identity.cloud_name
         );
-        Problem::cloud(Type::Authentication, REASON, &doing, &error)
+        of_secret(Problem::cloud(Type::Authentication, REASON, &doing, &error))
     })
 }
 

@@ -17,7 +17,7 @@ use crate::identity::{Identity, Mark};
 pub(crate) enum Key {
     /// Namespace and name of a Cluster.
     Cluster(String, String),
-    /// Namespace and name of the Secret with the credentials.
+    /// Namespace and name of a Secret: with the credentials, or one that is waited for.
     Secret(String, String),
     /// The mark on resources in the cloud.
     Mark(Mark),
@@ -75,6 +75,16 @@ where
                     entries.remove(&reference);
                 }
             }
+        }
+    }
+
+    /// Adds a key until the object is entered again: what its last reconcile waits for.
+    pub(crate) fn awaits(&self, object: &K, key: Key) {
+        let reference = ObjectRef::from_obj(object);
+        let mut entries = self.entries.lock();
+        let keys = entries.keys.entry(reference.clone()).or_default();
+        if keys.insert(key.clone()) {
+            entries.objects.entry(key).or_default().push(reference);
         }
     }
 

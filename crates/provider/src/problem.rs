@@ -23,6 +23,8 @@ pub struct Problem {
     pub is_announced: bool,
     /// The kind whose list was searched in vain: one that is read now may have what was looked for.
     pub searched: Option<Kind>,
+    /// Namespace and name of the Secret whose change may mend it.
+    pub secret: Option<(String, String)>,
 }
 
 impl Problem {
@@ -37,6 +39,7 @@ impl Problem {
             when,
             is_announced: false,
             searched: None,
+            secret: None,
         }
     }
 
@@ -52,7 +55,15 @@ impl Problem {
             when: when(error),
             is_announced: false,
             searched: None,
+            secret: None,
         }
+    }
+
+    /// The same problem, which a change of this Secret may mend.
+    #[must_use]
+    pub fn of_secret(mut self, namespace: &str, name: &str) -> Self {
+        self.secret = Some((namespace.to_owned(), name.to_owned()));
+        self
     }
 }
 

@@ -9,6 +9,7 @@ use api::k8s_openapi::api::core::v1::Secret;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use futures::Stream;
 use kube::core::PartialObjectMeta;
+use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
@@ -20,7 +21,7 @@ use operator::watch::{self, Reports};
 use tokio_util::sync::CancellationToken;
 
 use crate::claims::Claims;
-use crate::context::{Context, namespace, owner};
+use crate::context::{Context, Error, namespace, owner};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::index::{Index, Key};
 use crate::machine::console::Consoles;
@@ -110,7 +111,14 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
     };
     let reconcile = move |object: Arc<OpenStackMachine>, ctx| {
         index.enter(&object);
-        machine::reconcile(object, ctx)
+        let index = Arc::clone(&index);
+        async move {
+            let result = machine::reconcile(Arc::clone(&object), ctx).await;
+            if let Some(secret) = awaited(&result) {
+                index.awaits(&object, secret);
+            }
+            result
+        }
     };
     controller::run(controller, reconcile, ctx, settings).await;
 }
@@ -178,7 +186,14 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
     };
     let reconcile = move |object: Arc<OpenStackCluster>, ctx| {
         index.enter(&object);
-        cluster::reconcile(object, ctx)
+        let index = Arc::clone(&index);
+        async move {
+            let result = cluster::reconcile(Arc::clone(&object), ctx).await;
+            if let Some(secret) = awaited(&result) {
+                index.awaits(&object, secret);
+            }
+            result
+        }
     };
     controller::run(controller, reconcile, ctx, settings).await;
 }
@@ -196,7 +211,17 @@ fn cluster_keys(object: &OpenStackCluster) -> BTreeSet<Key> {
     keys
 }
 
-/// The key of the Secret that an identityRef names itself. That of an OpenStackClusterIdentity is read again in intervals.
+/// The key of the Secret whose change may mend what failed: that of bootstrap data, and of an OpenStackClusterIdentity,
+/// which the object itself does not name.
+fn awaited(result: &Result<Action, Error>) -> Option<Key> {
+    match result {
+        Err(Error::Problem(problem)) => problem.secret.clone(),
+        _ => None,
+    }
+    .map(|(namespace, name)| Key::Secret(namespace, name))
+}
+
+/// The key of the Secret that an identityRef names itself.
 fn secret_key(namespace: &str, identity_ref: &IdentityRef) -> Option<Key> {
     let is_secret = identity_ref.type_ == IdentityType::Secret;
     is_secret.then(|| Key::Secret(namespace.to_owned(), identity_ref.name.clone()))

@@ -55,7 +55,8 @@ pub(super) async fn user_data(
         .and_then(|mut data| data.remove("value"));
     let Some(data) = data else {
         let text = format!("Secret {secret} with the bootstrap data has no key value");
-        return Err(Problem::new(Type::Instance, Reason::WaitingForBootstrapData, text).into());
+        let problem = Problem::new(Type::Instance, Reason::WaitingForBootstrapData, text);
+        return Err(problem.of_secret(&namespace(object), secret).into());
     };
     let encoded = data.0.len().div_ceil(3) * 4;
     if encoded > USER_DATA_LIMIT {

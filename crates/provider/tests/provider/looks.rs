@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use api::infra::v1alpha1::OpenStackClusterIdentity;
 use api::infra::v1beta2::OpenStackCluster;
 use api::k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::PostParams;
 use openstack::Service;
 use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
@@ -364,5 +367,48 @@ async fn credentials_made_just_after_a_cluster_are_noticed_at_once() {
     world.credentials(&clouds).await;
     world.cluster_ready().await;
     // The timer is of a minute.
+    assert!(asked.elapsed() < Duration::from_secs(30));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_secret_of_a_shared_identity_made_just_after_a_cluster_is_noticed_at_once() {
+    let world = at_rest().await;
+    let clouds = world.cloud.clouds_yaml("http://cloud");
+    world.delete::<Secret>("demo-cloud-config").await;
+    let identity = json!({
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1", "kind": "OpenStackClusterIdentity",
+        "metadata": {"name": "shared"},
+        "spec": {"secretRef": {"name": "demo-cloud-config", "namespace": testbed::NAMESPACE}},
+    });
+    let identity = serde_json::from_value(identity).unwrap();
+    let identities = Api::<OpenStackClusterIdentity>::all(world.client.clone());
+    let created = identities.create(&PostParams::default(), &identity).await;
+    created.unwrap();
+    let shared = json!({"type": "ClusterIdentity", "name": "shared", "cloudName": "simulated"});
+    world.cluster(json!({"identityRef": shared})).await;
+    let type_ = "OpenStackAuthenticationSucceeded";
+    world.cluster_says(type_, "does not exist").await;
+    let asked = std::time::Instant::now();
+    world.credentials(&clouds).await;
+    world.cluster_ready().await;
+    assert!(asked.elapsed() < Duration::from_secs(30));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bootstrap_data_made_just_after_a_machine_is_noticed_at_once() {
+    let world = at_rest().await;
+    // It waits for the cluster first.
+    world.machine("late", false, json!({})).await;
+    world.delete::<Secret>("late").await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    world
+        .machine_says("late", "Ready", "has no key value")
+        .await;
+    let asked = std::time::Instant::now();
+    let data = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late"},
+        "stringData": {"value": "#cloud-config\n"}});
+    world.create(data).await;
+    world.machine_ready("late").await;
     assert!(asked.elapsed() < Duration::from_secs(30));
 }
