@@ -1,4 +1,4 @@
-//! Bodies of responses: whole or streamed.
+//! Bodies of requests, and of responses: whole or streamed.
 
 use std::convert::Infallible;
 
@@ -11,6 +11,27 @@ use hyper::body::Frame;
 
 /// The body of a response of the API server. It never fails: a stream that cannot continue ends.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// The body of a request, whatever it comes from. One type, so that what reads it is compiled once, in this crate.
+pub(crate) type RequestBody = UnsyncBoxBody<Bytes, Unreadable>;
+
+/// Why the body of a request cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unreadable(#[source] BoxError);
+
+/// Any error.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The body of a request.
+pub(crate) fn of_request<B>(body: B) -> RequestBody
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    body.map_err(|error| Unreadable(error.into()))
+        .boxed_unsync()
+}
 
 /// A whole body.
 pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {

@@ -9,12 +9,13 @@ pub(crate) mod query;
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use serde_json::json;
 
-use crate::body::{self, Body};
+use crate::body::{self, Body, RequestBody};
 use crate::discovery;
 use crate::error::ApiError;
 use crate::kinds::{Origin, Registry};
@@ -30,17 +31,21 @@ use path::{Path, Route, Target};
 use query::Query;
 
 /// Answers a request that is authorized.
-pub(crate) async fn handle_target<B>(
+pub(crate) fn handle_target(
     core: Arc<Core>,
     user: UserInfo,
     target: Target,
-    request: Request<B>,
-) -> Response<Body>
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error:
-        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
-{
+    request: Request<RequestBody>,
+) -> BoxFuture<'static, Response<Body>> {
+    handled(core, user, target, request).boxed()
+}
+
+async fn handled(
+    core: Arc<Core>,
+    user: UserInfo,
+    target: Target,
+    request: Request<RequestBody>,
+) -> Response<Body> {
     let (mut parts, body) = request.into_parts();
     let route = target.route;
     let query = Query::parse(parts.uri.query());
@@ -115,20 +120,15 @@ pub(crate) fn failure_in(error: &ApiError, encoding: Encoding) -> Response<Body>
     response
 }
 
-async fn objects<B>(
+async fn objects(
     core: Arc<Core>,
     user: UserInfo,
     path: Path,
     query: Query,
     method: &Method,
     headers: HeaderMap,
-    body: B,
-) -> Result<Response<Body>, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error:
-        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
-{
+    body: RequestBody,
+) -> Result<Response<Body>, ApiError> {
     let method = if method == Method::HEAD {
         &Method::GET
     } else {

@@ -1,13 +1,13 @@
 //! The server as a service inside the process.
 
 use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::{Stream, StreamExt as _, future};
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{StreamExt as _, future};
 use http::header::UPGRADE;
 use http::{Request, Response};
 use http_body_util::BodyStream;
@@ -16,7 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
 use crate::auth::rules;
-use crate::body::{self, Body};
+use crate::body::{self, Body, BoxError, RequestBody};
 use crate::error::ApiError;
 use crate::follow::{self, Followed};
 use crate::http::query::Query;
@@ -58,54 +58,56 @@ impl InProcess {
         group: &str,
         plural: &str,
         namespace: Option<&str>,
-    ) -> Option<impl Stream<Item = Followed> + Send + use<>> {
+    ) -> Option<BoxStream<'static, Followed>> {
         let resource = self.core.store.registry().find(group, plural)?;
         let collection = Arc::clone(&resource.collection);
         let prefix = namespace.map_or_else(String::new, |namespace| format!("{namespace}/"));
-        Some(follow::follow(Arc::clone(&self.core), collection, prefix))
+        Some(follow::follow(Arc::clone(&self.core), collection, prefix).boxed())
     }
 }
 
 impl<B> tower::Service<Request<B>> for InProcess
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error:
-        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
+    B::Error: Into<BoxError>,
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let core = Arc::clone(&self.core);
-        let user = self.user.clone();
-        if !request.headers().contains_key(UPGRADE) {
-            return Box::pin(async move { Ok(answer(core, user, request).await) });
-        }
-        Box::pin(async move {
-            let answer = connected(core, user, request).await;
-            Ok(answer.unwrap_or_else(|error| {
-                failure(&ApiError::new(500, "", format!("upgrading: {error}")))
-            }))
-        })
+        let (core, user) = (Arc::clone(&self.core), self.user.clone());
+        answered(core, user, request.map(body::of_request))
     }
 }
 
-/// Answers a request of a user, by default of an administrator.
-async fn answer<B>(
+/// The answer to a request. Boxed here, so that no other crate compiles what is behind it.
+fn answered(
     core: Arc<Core>,
     user: Option<Arc<UserInfo>>,
-    request: Request<B>,
-) -> Response<Body>
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error:
-        Into<Box<dyn std::error::Error + Send + Sync>> + std::fmt::Display + Send + Sync + 'static,
-{
+    request: Request<RequestBody>,
+) -> BoxFuture<'static, Result<Response<Body>, Infallible>> {
+    if !request.headers().contains_key(UPGRADE) {
+        return Box::pin(async move { Ok(answer(core, user, request).await) });
+    }
+    Box::pin(async move {
+        let answer = connected(core, user, request).await;
+        Ok(answer.unwrap_or_else(|error| {
+            failure(&ApiError::new(500, "", format!("upgrading: {error}")))
+        }))
+    })
+}
+
+/// Answers a request of a user, by default of an administrator.
+async fn answer(
+    core: Arc<Core>,
+    user: Option<Arc<UserInfo>>,
+    request: Request<RequestBody>,
+) -> Response<Body> {
     let target = path::target(request.uri().path());
     let Some(user) = user else {
         return handle_target(core, UserInfo::admin(), target, request).await;
@@ -118,15 +120,11 @@ where
 }
 
 /// Answers a request that leaves HTTP, which needs a connection: one in memory, for this request alone.
-async fn connected<B>(
+async fn connected(
     core: Arc<Core>,
     user: Option<Arc<UserInfo>>,
-    request: Request<B>,
-) -> hyper::Result<Response<Body>>
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+    request: Request<RequestBody>,
+) -> hyper::Result<Response<Body>> {
     let (here, there) = tokio::io::duplex(BUFFER);
     tokio::spawn(async move {
         let tunnels = Tunnels::default();
@@ -135,6 +133,7 @@ where
         let service = service_fn(move |mut request: Request<Incoming>| {
             let (core, user) = (Arc::clone(&core), user.clone());
             request.extensions_mut().insert(inside.clone());
+            let request = request.map(body::of_request);
             async move { Ok::<_, Infallible>(answer(core, user, request).await) }
         });
         let serving = hyper::server::conn::http1::Builder::new()

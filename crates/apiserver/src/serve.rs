@@ -4,21 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::impersonation::Refusal;
 use crate::auth::{authenticate, impersonation, rules};
-use crate::body::Body;
+use crate::body::{self, Body};
 use crate::http::path;
 use crate::http::query::Query;
 use crate::http::{failure, handle_target, text};
 use crate::pods::Tunnels;
 use crate::schema::go_quote;
 use crate::server::Core;
-use crate::sockets::{self, Arriving, Ended, Limits, Place};
+use crate::sockets::{self, Arriving, Duplex, Ended, Limits, Place};
 use crate::user::UserInfo;
 
 /// The timeout of the TLS handshake.
@@ -36,7 +35,7 @@ pub(crate) async fn listen(
     let closed = core.shutdown.clone();
     let serve = move |stream, _, place| {
         let (core, tls, stop) = (Arc::clone(&core), Arc::clone(&tls), stop.clone());
-        connection(core, stream, tls, None, place, stop)
+        connection(core, Box::new(stream), tls, None, place, stop)
     };
     let listening = sockets::listen(listener, Limits::default(), ended.clone(), serve);
     let mut listening = std::pin::pin!(listening);
@@ -52,16 +51,14 @@ pub(crate) async fn listen(
 pub(crate) struct ServedVersion(pub(crate) Arc<str>);
 
 /// Serves one connection, from the TLS handshake to its end.
-pub(crate) async fn connection<S>(
+pub(crate) async fn connection(
     core: Arc<Core>,
-    stream: S,
+    stream: Box<dyn Duplex>,
     tls: Arc<rustls::ServerConfig>,
     version: Option<Arc<str>>,
     place: Place,
     stop: CancellationToken,
-) where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+) {
     let handshake = tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(tls).accept(stream));
     let handshake = tokio::select! {
         handshake = handshake => handshake,
@@ -131,7 +128,7 @@ async fn answer(
     let target = path::target(request.uri().path());
     let query = Query::parse(request.uri().query());
     match rules::authorize(&core, &user, &target, request.method(), &query) {
-        Ok(()) => handle_target(core, user, target, request).await,
+        Ok(()) => handle_target(core, user, target, request.map(body::of_request)).await,
         Err(error) => failure(&error),
     }
 }

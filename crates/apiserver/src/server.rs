@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::io::{AsyncRead, AsyncWrite};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +19,7 @@ use crate::namespaces;
 use crate::options::Options;
 use crate::serve;
 use crate::services::Allocator;
+use crate::sockets::Duplex;
 use crate::store::Store;
 use crate::webhook::Authorities;
 
@@ -155,7 +157,11 @@ impl ApiServer {
     ///
     /// # Errors
     /// When the database or an option cannot be used.
-    pub async fn open(options: Options) -> Result<Self, OpenError> {
+    pub fn open(options: Options) -> BoxFuture<'static, Result<Self, OpenError>> {
+        Self::opened(options).boxed()
+    }
+
+    async fn opened(options: Options) -> Result<Self, OpenError> {
         let authenticator = Authenticator::new(&options)?;
         let store = Store::open(&options).await?;
         let shutdown = CancellationToken::new();
@@ -193,28 +199,26 @@ impl ApiServer {
     }
 
     /// Serves HTTPS (HTTP/1.1 and HTTP/2) on `listener` until `shutdown`, then lets running requests end.
-    pub async fn serve(
+    pub fn serve(
         &self,
         listener: TcpListener,
         tls: Arc<rustls::ServerConfig>,
         shutdown: CancellationToken,
-    ) {
-        serve::listen(Arc::clone(&self.core), listener, tls, shutdown).await;
+    ) -> BoxFuture<'static, ()> {
+        serve::listen(Arc::clone(&self.core), listener, tls, shutdown).boxed()
     }
 
     /// Serves one accepted connection, from the TLS handshake to its end. `/version` answers `version`, such as
     /// `v1.34.1`: several API servers of different versions may serve the same objects.
-    pub async fn serve_stream<S>(
+    pub fn serve_stream(
         &self,
-        stream: S,
+        stream: impl Duplex + 'static,
         tls: Arc<rustls::ServerConfig>,
         version: Arc<str>,
-    ) where
-        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    {
+    ) -> BoxFuture<'static, ()> {
         let (core, stop) = (Arc::clone(&self.core), CancellationToken::new());
         let place = crate::sockets::alone(crate::sockets::Limits::default());
-        serve::connection(core, stream, tls, Some(version), place, stop).await;
+        serve::connection(core, Box::new(stream), tls, Some(version), place, stop).boxed()
     }
 
     #[cfg(test)]
@@ -234,8 +238,11 @@ impl ApiServer {
     }
 
     /// Ends all watches, waits until acknowledged writes are on disk, and closes the store.
-    pub async fn close(self) {
-        self.core.shutdown.cancel();
-        self.core.store.close().await;
+    pub fn close(self) -> BoxFuture<'static, ()> {
+        async move {
+            self.core.shutdown.cancel();
+            self.core.store.close().await;
+        }
+        .boxed()
     }
 }

@@ -14,6 +14,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, TryFutureExt as _};
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -27,8 +29,9 @@ use tokio_util::task::TaskTracker;
 pub use body::{Arriving, Late};
 pub use place::Place;
 
-use self::body::Answering;
+use self::body::{AnswerBody, Answering};
 use self::place::{Places, Watched};
+use crate::body::BoxError;
 
 /// The limits of a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,15 +70,28 @@ const DRAIN: Duration = Duration::from_millis(500);
 const SILENCE: Duration = Duration::from_secs(60);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
+/// What connects two sides: a socket, TLS on one, or a pipe.
+pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
+
 /// Accepts connections until `stop`, serves each in a task, and returns when these have ended.
-pub async fn listen<F>(
+pub fn listen<F>(
     listener: TcpListener,
     limits: Limits,
     stop: CancellationToken,
-    serve: impl Fn(TcpStream, SocketAddr, Place) -> F,
-) where
+    serve: impl Fn(TcpStream, SocketAddr, Place) -> F + Send + Sync + 'static,
+) -> BoxFuture<'static, ()>
+where
     F: Future<Output = ()> + Send + 'static,
 {
+    let serve = move |stream, peer, place| serve(stream, peer, place).boxed();
+    accept(listener, limits, stop, Box::new(serve)).boxed()
+}
+
+type Serve = Box<dyn Fn(TcpStream, SocketAddr, Place) -> BoxFuture<'static, ()> + Send + Sync>;
+
+async fn accept(listener: TcpListener, limits: Limits, stop: CancellationToken, serve: Serve) {
     let (places, connections) = (Places::new(limits), TaskTracker::new());
     loop {
         let accepted = tokio::select! {
@@ -105,15 +121,16 @@ pub async fn listen<F>(
 }
 
 /// Serves plain HTTP on `listener` until `stop`.
-pub async fn plain<F, B>(
+pub fn plain<F, B>(
     listener: TcpListener,
     limits: Limits,
     stop: CancellationToken,
     answer: impl Fn(SocketAddr, Request<Arriving>) -> F + Clone + Send + Sync + 'static,
-) where
+) -> BoxFuture<'static, ()>
+where
     F: Future<Output = Result<Response<B>, Infallible>> + Send + 'static,
-    B: http_body::Body<Data = Bytes> + Unpin + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
 {
     let stopped = stop.clone();
     let serve = move |stream, peer, place: Place| {
@@ -123,7 +140,7 @@ pub async fn plain<F, B>(
             connection(stream, &place, answer, stopped.cancelled()).await;
         }
     };
-    listen(listener, limits, stop, serve).await;
+    listen(listener, limits, stop, serve)
 }
 
 /// How a connection ended.
@@ -136,18 +153,39 @@ pub enum Ended {
 }
 
 /// Serves the requests of one connection until it ends, until one of its limits, or until `stop`.
-pub async fn connection<S, F, B>(
+pub fn connection<'a, S, F, B>(
     stream: S,
-    place: &Place,
-    answer: impl Fn(Request<Arriving>) -> F + Send + Sync,
-    stop: impl Future<Output = ()>,
-) -> Ended
+    place: &'a Place,
+    answer: impl Fn(Request<Arriving>) -> F + Send + Sync + 'a,
+    stop: impl Future<Output = ()> + Send + 'a,
+) -> BoxFuture<'a, Ended>
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: Duplex + 'static,
     F: Future<Output = Result<Response<B>, Infallible>> + Send + 'static,
-    B: http_body::Body<Data = Bytes> + Unpin + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
 {
+    let answer = move |request| {
+        let answer = answer(request).map_ok(|answer| answer.map(body::of_answer));
+        answer.boxed()
+    };
+    served(Box::new(stream), place, Box::new(answer), stop.boxed()).boxed()
+}
+
+type Answer<'a> = Box<
+    dyn Fn(Request<Arriving>) -> BoxFuture<'static, Result<Response<AnswerBody>, Infallible>>
+        + Send
+        + Sync
+        + 'a,
+>;
+
+/// The HTTP of a connection, of which hyper's part is large: it is compiled once, here.
+async fn served(
+    stream: Box<dyn Duplex>,
+    place: &Place,
+    answer: Answer<'_>,
+    stop: BoxFuture<'_, ()>,
+) -> Ended {
     let limit = place.limits().body;
     let service = service_fn(|request: Request<Incoming>| {
         let (asked, sending) = place.begin(&request);

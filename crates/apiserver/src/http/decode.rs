@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use self::duplicates::{Duplicates, Path};
 use super::accept::ACCEPTED;
 use super::go_json;
+use crate::body::RequestBody;
 use crate::error::ApiError;
 use crate::kinds::shape::protobuf as wire;
 
@@ -29,12 +30,7 @@ pub(crate) struct Decoded {
 }
 
 /// Reads a whole body.
-pub(crate) async fn collect<B>(body: B) -> Result<Bytes, ApiError>
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: fmt::Display + Send + Sync + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+pub(crate) async fn collect(body: RequestBody) -> Result<Bytes, ApiError> {
     match Limited::new(body, LIMIT).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ApiError::too_large()),

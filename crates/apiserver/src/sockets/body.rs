@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use tokio::time::Sleep;
 
 use super::place::{Asked, Sending};
+use crate::body::BoxError;
 
 /// The body of a request. It fails if it is not there in time.
 pub struct Arriving {
@@ -79,14 +82,26 @@ impl Body for Arriving {
     }
 }
 
+/// The body of an answer, whoever gives it.
+pub(super) type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
+
 /// The body of an answer.
-pub(super) struct Answering<B> {
-    body: B,
+pub(super) fn of_answer<B>(body: B) -> AnswerBody
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    body.map_err(Into::into).boxed_unsync()
+}
+
+/// The body of an answer, and what is there until it is sent.
+pub(super) struct Answering {
+    body: AnswerBody,
     _sending: Sending,
 }
 
-impl<B> Answering<B> {
-    pub(super) fn new(body: B, sending: Sending) -> Self {
+impl Answering {
+    pub(super) fn new(body: AnswerBody, sending: Sending) -> Self {
         Self {
             body,
             _sending: sending,
@@ -94,14 +109,14 @@ impl<B> Answering<B> {
     }
 }
 
-impl<B: Body + Unpin> Body for Answering<B> {
-    type Data = B::Data;
-    type Error = B::Error;
+impl Body for Answering {
+    type Data = Bytes;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         Pin::new(&mut self.body).poll_frame(context)
     }
 
