@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::k8s_openapi::api::core::v1::{Node, Service};
 use api::k8s_openapi::api::discovery::v1::EndpointSlice;
 use futures::channel::mpsc::{UnboundedSender, unbounded};
+use futures::future::BoxFuture;
 use futures::future::OptionFuture;
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 use kube::runtime::reflector::{ObjectRef, Store, store::Writer};
@@ -69,17 +70,32 @@ impl Clouds {
 }
 
 /// Runs the controllers until `shutdown`, and returns after the running reconciles.
-pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
+pub fn run(
+    client: Client,
+    options: Options,
+    shutdown: CancellationToken,
+) -> BoxFuture<'static, ()> {
     let clouds = Clouds::new(options.clouds.clone(), &options.metrics);
     clouds.register_requests(&options.metrics);
     let client = operator::client::named(&client, NAME);
-    run_in(&clouds, client, options, shutdown).await;
+    run_in(&clouds, client, options, shutdown)
 }
 
 /// Runs the controllers for one of several clusters, like [`run`]; `clouds` stands in for those of the options, and `client`
 /// has the [`NAME`].
-pub async fn run_in(
+///
+/// Boxed, so that the controllers are compiled in this crate alone.
+pub fn run_in(
     clouds: &Clouds,
+    client: Client,
+    options: Options,
+    shutdown: CancellationToken,
+) -> BoxFuture<'static, ()> {
+    controllers(clouds.clone(), client, options, shutdown).boxed()
+}
+
+async fn controllers(
+    clouds: Clouds,
     client: Client,
     options: Options,
     shutdown: CancellationToken,

@@ -25,6 +25,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use futures::future::join_all;
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -169,7 +171,15 @@ impl Inventory {
     ///
     /// # Errors
     /// Those of the list requests.
-    pub async fn view(&self, needs: &[Kind], max_age: Duration) -> Result<Arc<View>> {
+    pub fn view<'a>(
+        &'a self,
+        needs: &'a [Kind],
+        max_age: Duration,
+    ) -> BoxFuture<'a, Result<Arc<View>>> {
+        self.read(needs, max_age).boxed()
+    }
+
+    async fn read(&self, needs: &[Kind], max_age: Duration) -> Result<Arc<View>> {
         let asked = Instant::now();
         let wanted = needs.iter().map(|kind| async move {
             let pace = self.inner.pace(*kind);

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
@@ -102,7 +104,11 @@ impl CloudPool {
     ///
     /// # Errors
     /// Those of [`Session::connect`].
-    pub async fn get(&self, config: &CloudConfig) -> Result<Cloud> {
+    pub fn get<'a>(&'a self, config: &'a CloudConfig) -> BoxFuture<'a, Result<Cloud>> {
+        self.connected(config).boxed()
+    }
+
+    async fn connected(&self, config: &CloudConfig) -> Result<Cloud> {
         let entry = self.entry(config, Instant::now());
         let ready = || entry.state.lock().cloud.clone();
         let work = async || {

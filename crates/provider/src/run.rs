@@ -7,7 +7,9 @@ use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{IdentityRef, IdentityType, OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::api::core::v1::Secret;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
+use futures::FutureExt as _;
 use futures::Stream;
+use futures::future::BoxFuture;
 use kube::core::PartialObjectMeta;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
@@ -34,7 +36,17 @@ const MACHINES: &str = "openstackmachine";
 
 /// Runs the controllers of OpenStackCluster and OpenStackMachine until `shutdown`, and returns after the running
 /// reconciles.
-pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
+///
+/// Boxed, so that the controllers are compiled in this crate alone.
+pub fn run(
+    client: Client,
+    options: Options,
+    shutdown: CancellationToken,
+) -> BoxFuture<'static, ()> {
+    controllers(client, options, shutdown).boxed()
+}
+
+async fn controllers(client: Client, options: Options, shutdown: CancellationToken) {
     let clouds = options.shared.clone().unwrap_or_else(|| {
         let requests = &options.clouds.session.metrics;
         options

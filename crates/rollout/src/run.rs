@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::openstack::v1alpha1::OpenStack;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use kube::Client;
 use kube::api::Api;
 use kube::runtime::watcher;
@@ -44,7 +46,17 @@ pub struct Options {
 }
 
 /// Runs the controller until `shutdown`, and returns after the running reconciles.
-pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
+///
+/// Boxed, so that the controller is compiled in this crate alone.
+pub fn run(
+    client: Client,
+    options: Options,
+    shutdown: CancellationToken,
+) -> BoxFuture<'static, ()> {
+    controller(client, options, shutdown).boxed()
+}
+
+async fn controller(client: Client, options: Options, shutdown: CancellationToken) {
     let client = operator::client::counted(&client, &options.requests);
     let client = operator::client::answered_within(&client, ANSWER);
     let client = operator::client::named(&client, deployer::FIELD_MANAGER);

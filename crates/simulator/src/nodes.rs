@@ -33,7 +33,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
 use futures::StreamExt as _;
+use futures::future::BoxFuture;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::{WatchStreamExt as _, watcher};
@@ -85,7 +87,15 @@ impl Default for Options {
 }
 
 /// Runs simulated nodes until `shutdown`.
-pub async fn run(client: Client, options: Options, shutdown: CancellationToken) {
+pub fn run(
+    client: Client,
+    options: Options,
+    shutdown: CancellationToken,
+) -> BoxFuture<'static, ()> {
+    nodes(client, options, shutdown).boxed()
+}
+
+async fn nodes(client: Client, options: Options, shutdown: CancellationToken) {
     let (sender, mut events) = mpsc::channel(BURST);
     let mut watches = JoinSet::new();
     for (group, kind) in world::WATCHED {

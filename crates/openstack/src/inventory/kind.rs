@@ -14,6 +14,8 @@ use crate::image::Image;
 use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
 use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
 use crate::volume::{Volume, VolumeType};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 
 /// How often objects of a kind change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +73,14 @@ macro_rules! kinds {
         })*
 
         impl Inner {
-            pub(super) async fn refresh(&self, kind: Kind, since: Option<Instant>) -> Result<()> {
+            /// Boxed: the future of each kind is large, and one of all kinds as large as the largest.
+            pub(super) fn refresh(
+                &self,
+                kind: Kind,
+                since: Option<Instant>,
+            ) -> BoxFuture<'_, Result<()>> {
                 match kind {
-                    $(Kind::$kind => self.refresh_as::<$type>(since).await,)*
+                    $(Kind::$kind => self.refresh_as::<$type>(since).boxed(),)*
                 }
             }
 

@@ -621,7 +621,7 @@ impl Networking {
         self.session.one(call, "quota").await
     }
 
-    async fn list<T: DeserializeOwned>(
+    async fn list<T: DeserializeOwned + Send>(
         &self,
         route: &'static str,
         key: &str,

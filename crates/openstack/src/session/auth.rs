@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::{Method, header};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
@@ -48,30 +50,26 @@ struct Named {
 
 impl Session {
     pub(super) async fn valid_token(&self) -> Result<Arc<Token>> {
-        let ready = || {
-            self.shared
-                .token
-                .load_full()
-                .filter(|token| token.is_fresh(Instant::now()))
-        };
-        self.shared
-            .login
-            .run(ready, async || self.log_in().await.map_err(Error::of_login))
+        self.token_that(|token| token.is_fresh(Instant::now()))
             .await
     }
 
     /// A token other than `rejected`, to which a service answered 401.
     pub(super) async fn replace_token(&self, rejected: &Arc<Token>) -> Result<Arc<Token>> {
-        let ready = || {
-            self.shared
-                .token
-                .load_full()
-                .filter(|token| !Arc::ptr_eq(token, rejected))
-        };
-        self.shared
-            .login
-            .run(ready, async || self.log_in().await.map_err(Error::of_login))
-            .await
+        self.token_that(|token| !Arc::ptr_eq(token, rejected)).await
+    }
+
+    /// The token if `is_good`, or that of a login, which all who need one meanwhile share.
+    fn token_that<'a>(
+        &'a self,
+        is_good: impl Fn(&Arc<Token>) -> bool + Send + Sync + 'a,
+    ) -> BoxFuture<'a, Result<Arc<Token>>> {
+        let ready = move || self.shared.token.load_full().filter(&is_good);
+        async move {
+            let log_in = async || self.log_in().await.map_err(Error::of_login);
+            self.shared.login.run(ready, log_in).await
+        }
+        .boxed()
     }
 
     async fn log_in(&self) -> Result<Arc<Token>> {

@@ -1,5 +1,7 @@
 //! Pagination: follows the marker links of every service.
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -18,28 +20,73 @@ const MOST_ITEMS: usize = 200_000;
 /// The maximum size of the pages of a list together, in bytes of text: about 50 000 servers, or 200 000 ports.
 const LARGEST: usize = 128 << 20;
 
+/// The items of a list, of whatever type.
+trait Items: Send {
+    fn add(&mut self, item: Value) -> Result<(), String>;
+    fn len(&self) -> usize;
+    fn clear(&mut self);
+}
+
+impl<T: DeserializeOwned + Send> Items for Vec<T> {
+    fn add(&mut self, item: Value) -> Result<(), String> {
+        self.push(answer::typed(item)?);
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
 impl Session {
     /// All items of a list. If the object of the marker is deleted meanwhile, the list is restarted once.
-    pub(crate) async fn list<T: DeserializeOwned>(&self, call: Call, key: &str) -> Result<Vec<T>> {
+    pub(crate) async fn list<T: DeserializeOwned + Send>(
+        &self,
+        call: Call,
+        key: &str,
+    ) -> Result<Vec<T>> {
         // Keystone has no pages, and its newer versions reject unknown parameters.
         let call = match call.service {
             Service::Identity => call,
             _ => call.query("limit", PAGE),
         };
-        match self.pages(call.clone(), key).await {
-            Err((error, 1..)) if matches!(error.kind(), ErrorKind::Absent | ErrorKind::Invalid) => {
-                self.pages(call, key).await.map_err(|(error, _)| error)
-            }
-            result => result.map_err(|(error, _)| error),
-        }
+        let mut all = Vec::new();
+        self.fill(&mut all, call, key).await?;
+        Ok(all)
     }
 
-    async fn pages<T: DeserializeOwned>(
+    /// Boxed, and the same for all types, so that it is compiled once.
+    fn fill<'a>(
+        &'a self,
+        all: &'a mut dyn Items,
+        call: Call,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<()>> {
+        async move {
+            match self.pages(all, call.clone(), key).await {
+                Err((error, 1..))
+                    if matches!(error.kind(), ErrorKind::Absent | ErrorKind::Invalid) =>
+                {
+                    all.clear();
+                    self.pages(all, call, key).await.map_err(|(error, _)| error)
+                }
+                result => result.map_err(|(error, _)| error),
+            }
+        }
+        .boxed()
+    }
+
+    async fn pages(
         &self,
+        all: &mut dyn Items,
         mut call: Call,
         key: &str,
-    ) -> Result<Vec<T>, (Error, usize)> {
-        let (mut all, mut size) = (Vec::new(), 0);
+    ) -> Result<(), (Error, usize)> {
+        let mut size = 0;
         for page in 0..MOST_PAGES {
             let protocol = |message: String| {
                 let error = Error::new(ErrorKind::Protocol, message);
@@ -61,12 +108,12 @@ impl Session {
             }
             let last = items.is_empty();
             for item in items {
-                all.push(answer::typed(item).map_err(|error| {
+                all.add(item).map_err(|error| {
                     protocol(format!("an item of `{key}` is not as expected: {error}"))
-                })?);
+                })?;
             }
             match next_query(&value, key).filter(|_| !last) {
-                None => return Ok(all),
+                None => return Ok(()),
                 Some(next) if next == call.query => {
                     return Err(protocol("the next page is this page".to_owned()));
                 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use http::{HeaderValue, Method, StatusCode, header};
 use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
@@ -82,8 +84,12 @@ impl Session {
         self.send_sized(call).await.map(|(value, _)| value)
     }
 
-    /// Returns the answer of a call as JSON, and the bytes of its text.
-    pub(super) async fn send_sized(&self, call: Call) -> Result<(Value, usize)> {
+    /// Returns the answer of a call as JSON, and the bytes of its text. Boxed, so that what is behind it is compiled once.
+    pub(super) fn send_sized(&self, call: Call) -> BoxFuture<'_, Result<(Value, usize)>> {
+        self.sent(call).boxed()
+    }
+
+    async fn sent(&self, call: Call) -> Result<(Value, usize)> {
         if let Some(error) = &call.error {
             return Err(error.clone());
         }
