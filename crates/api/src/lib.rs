@@ -39,6 +39,7 @@ pub mod openstack;
 pub mod printable;
 pub mod providers;
 pub mod selector;
+mod shape;
 pub mod version;
 
 pub use k8s_openapi;

@@ -46,6 +46,7 @@ pub const API_VERSION: &str = "addons.cluster.x-k8s.io/v1beta2";
 pub struct ClusterResourceSetSpec {
     /// Which Clusters of the namespace get the resources. Must not be empty, and cannot be changed.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    #[schemars(with = "crate::shape::LabelSelector")]
     pub cluster_selector: LabelSelector,
     /// The ConfigMaps and Secrets whose manifests are applied, in this order.
     #[schemars(length(min = 1, max = 100))]
@@ -127,6 +128,7 @@ pub struct ClusterResourceSetStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
     /// Generation of the spec that this status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,6 +213,7 @@ pub struct ResourceBinding {
     pub hash: Option<String>,
     /// When it was applied.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub last_applied_time: Option<Time>,
     /// Whether all of its manifests were applied.
     pub applied: bool,

@@ -134,6 +134,7 @@ pub struct KubeadmConfigStatus {
         length(max = 32),
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"])
     )]
+    #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
     /// What the Machine controller waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

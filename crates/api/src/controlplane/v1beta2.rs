@@ -177,6 +177,7 @@ pub struct Rollout {
     pub before: Option<RolloutBefore>,
     /// Machines created before this time are outdated once it has passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub after: Option<Time>,
     /// In which order machines are created and deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -222,6 +223,7 @@ pub enum RolloutType {
 pub struct RollingUpdate {
     /// How many machines more than `replicas` there may be: 0 or 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub max_surge: Option<IntOrString>,
 }
 

@@ -24,6 +24,7 @@ pub struct OpenStackClusterIdentitySpec {
     /// The namespaces whose objects may use it; all when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    #[schemars(with = "Option<crate::shape::LabelSelector>")]
     pub namespace_selector: Option<LabelSelector>,
 }
 

@@ -89,6 +89,7 @@ pub struct IPAddressClaimStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
     /// The IPAddress that was created for the claim.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -360,6 +360,7 @@ pub struct StepStatus {
     pub message: String,
     /// When what it needs became ready and it started. After a change it starts again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub started: Option<Time>,
     /// Seconds from the start until it was ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -98,6 +98,7 @@ pub struct EnvVar {
     pub value: Option<String>,
     /// Where its value comes from: an EnvVarSource of core/v1, handed to kubeadm as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::EnvVarSource>")]
     pub value_from: Option<EnvVarSource>,
 }
 
@@ -438,6 +439,7 @@ pub struct NodeRegistration {
     /// The Node's taints; unset means kubeadm's default, an empty list means none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100))]
+    #[schemars(with = "Option<Vec<crate::shape::Taint>>")]
     pub taints: Option<Vec<Taint>>,
     /// Command line arguments of the kubelet in addition to those of kubeadm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -497,6 +499,7 @@ pub struct BootstrapToken {
     pub ttl_seconds: Option<i32>,
     /// Until when it is valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub expires: Option<Time>,
     /// What it may be used for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

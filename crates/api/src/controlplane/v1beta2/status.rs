@@ -17,6 +17,7 @@ pub struct KubeadmControlPlaneStatus {
         length(max = 32),
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"])
     )]
+    #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
     /// What the Cluster controller waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,6 +79,7 @@ pub struct LastRemediation {
     #[schemars(length(min = 1, max = 253))]
     pub machine: String,
     /// When.
+    #[schemars(with = "crate::shape::Time")]
     pub time: Time,
     /// How often this was tried before, in a row.
     #[schemars(range(min = 0))]

@@ -324,6 +324,7 @@ pub struct ClusterClassStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
     /// The definitions of all variables, with where they come from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -216,6 +216,7 @@ pub struct MachineStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
     /// Steps of the first provisioning; a step that is done stays done.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -228,6 +229,7 @@ pub struct MachineStatus {
     pub node_info: Option<NodeInfo>,
     /// When the status changed last.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub last_updated: Option<Time>,
     /// Where the machine was placed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -243,6 +245,7 @@ pub struct MachineStatus {
     pub phase: Option<MachinePhase>,
     /// When the first of the machine's certificates expires.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub certificates_expiry_date: Option<Time>,
     /// Generation of the spec that this status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -350,15 +353,19 @@ pub enum MachineAddressType {
 pub struct MachineDeletionStatus {
     /// When draining began.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub node_drain_start_time: Option<Time>,
     /// When waiting for volumes to be detached began.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub wait_for_node_volume_detach_start_time: Option<Time>,
     /// When waiting for the hooks before the drain began.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub wait_for_pre_drain_hook_start_time: Option<Time>,
     /// When waiting for the hooks before the infrastructure's deletion began.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub wait_for_pre_terminate_hook_start_time: Option<Time>,
 }
 

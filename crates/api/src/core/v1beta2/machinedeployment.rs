@@ -77,6 +77,7 @@ pub struct MachineDeploymentSpec {
     pub rollout: Option<Rollout>,
     /// Which machines are ours; the template's labels must match.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    #[schemars(with = "crate::shape::LabelSelector")]
     pub selector: LabelSelector,
     /// The template of the machines.
     pub template: MachineTemplate,
@@ -100,6 +101,7 @@ pub struct MachineDeploymentSpec {
 pub struct Rollout {
     /// Machines created before this moment are replaced once it has passed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub after: Option<Time>,
     /// How machines are replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,9 +136,11 @@ pub enum RolloutType {
 pub struct RollingUpdate {
     /// How many machines may be missing; percentages round down; 0 when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub max_unavailable: Option<IntOrString>,
     /// How many machines may be there beyond the replicas; percentages round up; 1 when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub max_surge: Option<IntOrString>,
 }
 
@@ -146,6 +150,7 @@ pub struct RollingUpdate {
 pub struct Remediation {
     /// How many may be replaced at a time: a number, or a percentage of the replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub max_in_flight: Option<IntOrString>,
 }
 
@@ -157,6 +162,7 @@ pub struct MachineDeploymentStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
     /// Generation of the spec that this status is about.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -76,10 +76,12 @@ pub struct DrainedMachines {
     /// The labels of the machine; any when unset or empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    #[schemars(with = "Option<crate::shape::LabelSelector>")]
     pub selector: Option<LabelSelector>,
     /// The labels of the Cluster; any when unset or empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    #[schemars(with = "Option<crate::shape::LabelSelector>")]
     pub cluster_selector: Option<LabelSelector>,
 }
 
@@ -91,9 +93,11 @@ pub struct DrainedPods {
     /// The labels of the Pod; any when unset or empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    #[schemars(with = "Option<crate::shape::LabelSelector>")]
     pub selector: Option<LabelSelector>,
     /// The labels of the Namespace; any when unset or empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    #[schemars(with = "Option<crate::shape::LabelSelector>")]
     pub namespace_selector: Option<LabelSelector>,
 }

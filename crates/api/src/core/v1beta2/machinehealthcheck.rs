@@ -52,6 +52,7 @@ pub struct MachineHealthCheckSpec {
     pub cluster_name: String,
     /// Which machines of the Cluster are checked.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    #[schemars(with = "crate::shape::LabelSelector")]
     pub selector: LabelSelector,
     /// The criteria of an unhealthy machine.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,6 +72,7 @@ pub struct MachineHealthCheckStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
     /// Number of machines that are checked.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -67,6 +67,7 @@ pub struct MachineSetSpec {
     pub replicas: Option<i32>,
     /// Which machines are ours; the template's labels must match.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
+    #[schemars(with = "crate::shape::LabelSelector")]
     pub selector: LabelSelector,
     /// The template of the machines.
     pub template: MachineTemplate,
@@ -117,6 +118,7 @@ pub struct MachineSetStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
     /// The selector as text, for the scale subresource.
     #[serde(skip_serializing_if = "Option::is_none")]

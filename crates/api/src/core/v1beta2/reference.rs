@@ -112,6 +112,7 @@ pub struct ConditionGate {
 pub struct RolloutAfter {
     /// Machines created before this moment are replaced once it has passed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
     pub after: Option<Time>,
 }
 
@@ -143,6 +144,7 @@ pub struct LegacyCondition {
     #[schemars(length(max = 32))]
     pub severity: Option<String>,
     /// When the status changed last.
+    #[schemars(with = "crate::shape::Time")]
     pub last_transition_time: Time,
     /// A word for machines.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -340,6 +340,7 @@ pub struct UnhealthyCondition {
 pub struct HealthRemediation {
     /// How many may be replaced at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub max_in_flight: Option<IntOrString>,
     /// Under which circumstances machines are replaced at all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -355,6 +356,7 @@ pub struct HealthRemediation {
 pub struct RemediationTrigger {
     /// At most this many machines are unhealthy.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub unhealthy_less_than_or_equal_to: Option<IntOrString>,
     /// The number of unhealthy machines lies in this range, such as `[3-5]`.
     #[serde(skip_serializing_if = "Option::is_none")]

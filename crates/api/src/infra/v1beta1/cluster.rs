@@ -287,6 +287,7 @@ pub struct Condition {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub severity: String,
     /// When the status last changed.
+    #[schemars(with = "crate::shape::Time")]
     pub last_transition_time: Time,
     /// The reason of the last transition, in CamelCase.
     #[serde(default, skip_serializing_if = "String::is_empty")]
