@@ -22,7 +22,7 @@ use api::kube::{Resource, ResourceExt};
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
-use operator::decode::{Decoded, NotDecoded};
+use operator::decode::NotDecoded;
 use operator::watch::{self, Reports, Skipped};
 use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
@@ -74,7 +74,7 @@ where
 {
     /// Starts watching `api` until `shutdown`.
     pub fn start(
-        api: Api<Decoded<K>>,
+        api: Api<K>,
         kind: K::DynamicType,
         reports: Reports,
         shutdown: CancellationToken,

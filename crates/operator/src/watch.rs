@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tracing::warn;
 
-use crate::decode::{Decoded, NotDecoded, Undecodable};
+use crate::decode::{self, Decoded, NotDecoded, Undecodable};
 use crate::events::Recorder;
 use crate::metrics::Metrics;
 
@@ -72,7 +72,7 @@ impl Skipped {
 
 /// A controller of the objects of `api`. Its objects have no `managedFields`, which can be larger than all the rest.
 pub fn controller<K: Watched>(
-    api: Api<Decoded<K>>,
+    api: Api<K>,
     config: watcher::Config,
     reports: Reports,
 ) -> Controller<K>
@@ -91,7 +91,7 @@ where
 
 /// The added, changed and deleted objects, for [`Controller::watches_stream`].
 pub fn touched<K: Watched>(
-    api: Api<Decoded<K>>,
+    api: Api<K>,
     reports: Reports,
 ) -> impl Stream<Item = watcher::Result<K>> + Send
 where
@@ -108,7 +108,7 @@ where
 ///
 /// An object of `store` that can no longer be decoded is deleted in these events.
 pub fn events<K: Watched>(
-    api: Api<Decoded<K>>,
+    api: Api<K>,
     config: watcher::Config,
     kind: K::DynamicType,
     store: Store<K>,
@@ -118,13 +118,14 @@ pub fn events<K: Watched>(
 where
     K::DynamicType: Clone + Debug + Eq + Hash + Send + Sync,
 {
+    let objects = decode::watched(&api, &kind, config);
     let filter = Filter {
         kind,
         store,
         skipped,
         reports,
     };
-    kube::runtime::watcher(api, config).filter_map(move |event| {
+    objects.filter_map(move |event| {
         future::ready(match event {
             Ok(event) => filter.pass(event).map(Ok),
             Err(source) => Some(Err(source)),

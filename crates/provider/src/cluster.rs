@@ -25,7 +25,7 @@ use kube::api::ListParams;
 use kube::runtime::controller::Action;
 use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind};
-use operator::decode::{self, Decoded, NotDecoded};
+use operator::decode::{self, NotDecoded};
 use operator::patch;
 use tracing::instrument;
 
@@ -317,8 +317,7 @@ async fn openstack_machines(
     object: &OpenStackCluster,
     cluster: &str,
 ) -> Result<Vec<OpenStackMachine>, Error> {
-    let machines =
-        Api::<Decoded<OpenStackMachine>>::namespaced(ctx.client.clone(), &namespace(object));
+    let machines = Api::<OpenStackMachine>::namespaced(ctx.client.clone(), &namespace(object));
     let found = decode::list(&machines, &labelled(cluster)).await;
     let found = found.map_err(Error::kubernetes("listing machines"))?;
     // A control plane machine that cannot be decoded must not be removed from the load balancer.

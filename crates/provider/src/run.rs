@@ -17,7 +17,6 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, ResourceExt};
 use openstack::CloudPool;
 use operator::controller::{self, Settings};
-use operator::decode::Decoded;
 use operator::events::Recorder;
 use operator::watch::{self, Reports};
 use tokio_util::sync::CancellationToken;
@@ -272,7 +271,7 @@ fn reports(ctx: &Context, watch: &'static str, events: bool) -> Reports {
     }
 }
 
-fn all<K>(ctx: &Context) -> Api<Decoded<K>>
+fn all<K>(ctx: &Context) -> Api<K>
 where
     K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>,
 {

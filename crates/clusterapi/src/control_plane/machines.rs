@@ -9,7 +9,7 @@ use api::core::v1beta2::{
 use api::kube::ResourceExt;
 use api::kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL};
-use operator::decode::{self, Decoded, NotDecoded};
+use operator::decode::{self, NotDecoded};
 
 use super::observe::{Observation, has_external_etcd};
 use super::{
@@ -133,7 +133,7 @@ async fn unfinished(
     subject: &Subject,
     init: bool,
 ) -> Result<Option<String>, ControlPlaneError> {
-    let configs: Api<Decoded<KubeadmConfig>> = scope.context.api(&subject.key.namespace);
+    let configs: Api<KubeadmConfig> = scope.context.api(&subject.key.namespace);
     let selector = format!(
         "{CLUSTER_NAME_LABEL}={},{CONTROL_PLANE_LABEL}",
         subject.key.name

@@ -12,7 +12,7 @@ use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
 use api::kube::api::{Api, ListParams, ObjectMeta};
 use api::kube::{Client, ResourceExt};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, DELETE_MACHINE_ANNOTATION};
-use operator::decode::{self, Decoded, NotDecoded};
+use operator::decode::{self, NotDecoded};
 
 use super::adoption::Orphan;
 use super::coredns::{self, CoreDns};
@@ -194,7 +194,7 @@ async fn listed(
         "{CLUSTER_NAME_LABEL}={},{CONTROL_PLANE_LABEL}",
         subject.key.name
     );
-    let api: Api<Decoded<Machine>> = scope.context.api(&subject.key.namespace);
+    let api: Api<Machine> = scope.context.api(&subject.key.namespace);
     let list = decode::list(&api, &ListParams::default().labels(&selector)).await;
     let list = list.map_err(error::doing("listing Machines"))?;
     let ours = |machine: &ObjectMeta| owners::is_controlled_by(machine, subject.plane.as_ref());

@@ -7,7 +7,7 @@ use api::kube;
 use api::kube::ResourceExt;
 use api::kube::api::{DeleteParams, ListParams, ObjectMeta, Preconditions};
 use api::names::{CLUSTER_NAME_LABEL, TEMPLATE_HASH_LABEL};
-use operator::decode::{self, Decoded, NotDecoded};
+use operator::decode::{self, NotDecoded};
 use operator::patch;
 
 use super::proportion::{self, Share};
@@ -130,7 +130,7 @@ pub(super) async fn members_live(
 ) -> Result<Vec<Arc<MachineSet>>, Error> {
     let namespace = deployment.namespace().unwrap_or_default();
     let ours = format!("{CLUSTER_NAME_LABEL}={}", deployment.spec.cluster_name);
-    let sets = ctx.api::<Decoded<MachineSet>>(&namespace);
+    let sets = ctx.api::<MachineSet>(&namespace);
     let list = decode::list(&sets, &ListParams::default().labels(&ours)).await;
     let list = list.doing(|| of("listing the MachineSets of", deployment))?;
     let ours = |set: &ObjectMeta| owners::is_controlled_by(set, deployment);

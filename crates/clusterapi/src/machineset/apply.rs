@@ -11,7 +11,7 @@ use api::kube::api::{
 };
 use api::names::{CLUSTER_NAME_LABEL, SET_NAME_LABEL};
 use futures::{StreamExt, TryStreamExt, stream};
-use operator::decode::{self, Decoded, NotDecoded};
+use operator::decode::{self, NotDecoded};
 use serde_json::json;
 use tracing::info;
 
@@ -141,7 +141,7 @@ pub(super) async fn members_live(
 ) -> Result<Vec<Arc<Machine>>, Error> {
     let namespace = set.namespace().unwrap_or_default();
     let ours = format!("{CLUSTER_NAME_LABEL}={}", set.spec.cluster_name);
-    let machines = ctx.api::<Decoded<Machine>>(&namespace);
+    let machines = ctx.api::<Machine>(&namespace);
     let list = decode::list(&machines, &ListParams::default().labels(&ours)).await;
     let list = list.doing(|| of("listing the Machines of", set))?;
     let ours = |machine: &ObjectMeta| owners::is_controlled_by(machine, set);

@@ -8,7 +8,7 @@ use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use api::kube::api::{Api, ListParams};
 use api::kube::{Client, ResourceExt};
 use api::selector::selects;
-use operator::decode::{self, Decoded, NotDecoded};
+use operator::decode::{self, NotDecoded};
 
 use crate::error::{Doing, is_absent};
 use crate::{Context, Error};
@@ -37,7 +37,7 @@ impl Rules {
     /// When they cannot be read, or one cannot be decoded.
     pub(crate) async fn of(ctx: &Context, machine: &Machine) -> Result<Self, Error> {
         let namespace = machine.namespace().unwrap_or_default();
-        let api: Api<Decoded<MachineDrainRule>> = Api::namespaced(ctx.client.clone(), &namespace);
+        let api: Api<MachineDrainRule> = Api::namespaced(ctx.client.clone(), &namespace);
         let listed = match decode::list(&api, &ListParams::default()).await {
             // The kind is not installed.
             Err(error) if is_absent(&error) => return Ok(Self::default()),
