@@ -9,6 +9,7 @@ pub(crate) mod nodes;
 mod process;
 pub(crate) mod scale;
 pub(crate) mod simulator;
+pub(crate) mod weight;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,6 +3,7 @@
 //! ```text
 //!   codegen [--check]        CRDs and other generated files under config/
 //!   man [DIR]                manual pages, by default to target/man/man1
+//!   size [--binary FILE]     holds the size of the release binary to docs/benchmarks.md
 //!   tidy                     rules that lints do not cover, with the invariants of ARCHITECTURE.md
 //!   bench apiserver [--json] the embedded API server and kube-apiserver with etcd
 //!   bench ccm [--json]       requests, time and memory of the cloud controller manager
@@ -12,12 +13,14 @@
 //!   bench nodes [--json]     a real Kubernetes, and clusters of real machines
 //!   bench scale [--json]     many clusters of several shapes: time, memory, what they cost at rest
 //!   bench simulator [--json] size and speed of the simulated cloud
+//!   bench weight [--json]    what a release build costs, and what the binary consists of, by crate
 //! ```
 
 mod bench;
 mod codegen;
 mod invariants;
 mod man;
+mod size;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -48,6 +51,12 @@ enum Task {
     },
     /// Check rules that lints do not cover: file lengths, module names, the invariants of ARCHITECTURE.md.
     Tidy,
+    /// Hold the size of the release binary to the last entry of docs/benchmarks.md.
+    Size {
+        /// Judge this program instead of the built release one.
+        #[arg(long, value_name = "FILE")]
+        binary: Option<PathBuf>,
+    },
     /// Measure.
     #[command(subcommand)]
     Bench(Bench),
@@ -95,6 +104,12 @@ enum Bench {
         #[arg(long, value_name = "FILE")]
         binary: Option<PathBuf>,
     },
+    /// A release build from nothing: processor time, and the size of the binary, by crate.
+    Weight {
+        /// Print JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -102,6 +117,7 @@ fn main() -> ExitCode {
     let result = match cli.task {
         Task::Codegen { check } => codegen::run(&root(), check),
         Task::Man { directory } => man::write(&root(), &directory),
+        Task::Size { binary } => size::run(&root(), binary),
         Task::Tidy => tidy::run(&root()),
         Task::Bench(Bench::Apiserver(arguments)) => bench::apiserver::run(&root(), &arguments),
         Task::Bench(Bench::Ccm(arguments)) => bench::ccm::run(&root(), arguments),
@@ -117,6 +133,7 @@ fn main() -> ExitCode {
         Task::Bench(Bench::Simulator { json, binary }) => {
             bench::simulator::run(&root(), binary, json)
         }
+        Task::Bench(Bench::Weight { json }) => bench::weight::run(&root(), json),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,7 +11,6 @@
 //! is a [`SecretString`] once it is encoded, and is never logged.
 
 mod judge;
-mod rsa_key;
 pub mod store;
 pub mod versions;
 
@@ -354,7 +353,7 @@ fn generate_rsa(bits: u32) -> Result<(KeyPair, SecretString), PkiError> {
         algorithm: "RSA",
         source,
     };
-    let key = rsa_key::generate(bits).map_err(failed)?;
+    let key = keys::generate(bits).map_err(failed)?;
     let pem = key
         .to_pkcs1_pem(LineEnding::LF)
         .map_err(|source| failed(source.into()))?;

@@ -62,6 +62,12 @@ const RULES: &[Rule] = &[
         never: IO,
     },
     Rule {
+        name: "keys",
+        uses: &[],
+        tests_use: &[],
+        never: IO,
+    },
+    Rule {
         name: "openstack",
         uses: &[],
         tests_use: &[],
@@ -88,7 +94,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "clusterapi",
-        uses: &["api", "etcd", "operator", "topology"],
+        uses: &["api", "etcd", "keys", "operator", "topology"],
         tests_use: &["apiserver", "simulator", "skipped", "testbed"],
         never: CLIENTS,
     },

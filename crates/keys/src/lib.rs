@@ -1,5 +1,8 @@
 //! RSA keys. The primes come from `crypto-primes`, which needs a third of the processor time of the crate `rsa`
 //! (docs/adr/0018); `rsa` builds the key from them and checks it.
+//!
+//! A crate of its own, because the search for primes is generic: it is optimised like the crate that asks for it, and this
+//! one is optimised for speed in every profile (docs/adr/0066).
 
 use std::sync::LazyLock;
 
@@ -11,7 +14,8 @@ use getrandom::SysRng;
 use rsa::{BigUint, RsaPrivateKey};
 use zeroize::Zeroizing;
 
-type Failure = Box<dyn std::error::Error + Send + Sync>;
+/// Why there is no key.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The public exponent of all keys, which is also that of Go and of openssl.
 const EXPONENT: u32 = 65537;
@@ -24,8 +28,11 @@ const USUAL: u32 = 1024;
 static USUAL_TESTS: LazyLock<Option<fips::FipsOptions>> =
     LazyLock::new(|| fips::FipsOptions::with_error_bound(USUAL, CERTAINTY));
 
-/// A new key with a modulus of `bits` bits, which is even.
-pub(super) fn generate(bits: u32) -> Result<RsaPrivateKey, Failure> {
+/// A new key with a modulus of `bits` bits, an even number such as 2048.
+///
+/// # Errors
+/// No random numbers can be had, or no number of tests suffices for primes of this size.
+pub fn generate(bits: u32) -> Result<RsaPrivateKey, Failure> {
     let mut random = UnwrapErr(SysRng);
     let half = bits / 2;
     let options = match half {
