@@ -4,6 +4,7 @@
 //!   codegen [--check]        CRDs and other generated files under config/
 //!   man [DIR]                manual pages, by default to target/man/man1
 //!   size [--binary FILE]     holds the size of the release binary to docs/benchmarks.md
+//!   notices [--check]        licences and notices of what is in the program and not of the project
 //!   tidy                     rules that lints do not cover, with the invariants of ARCHITECTURE.md
 //!   bench apiserver [--json] the embedded API server and kube-apiserver with etcd
 //!   bench ccm [--json]       requests, time and memory of the cloud controller manager
@@ -19,8 +20,10 @@
 mod bench;
 mod codegen;
 mod invariants;
+mod linked;
 mod man;
 mod size;
+mod notices;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -48,6 +51,18 @@ enum Task {
         /// The directory to write to.
         #[arg(default_value = "target/man/man1")]
         directory: PathBuf,
+    },
+    /// Write the licences and notices of the crates in the program, and of the code that they bring.
+    Notices {
+        /// Write nothing; fail when a crate has no text of its licence.
+        #[arg(long)]
+        check: bool,
+        /// For the program of this target [default: that of this machine].
+        #[arg(long, value_name = "TRIPLE")]
+        target: Option<String>,
+        /// The file to write.
+        #[arg(default_value = "target/dist/THIRD_PARTY_NOTICES")]
+        file: PathBuf,
     },
     /// Check rules that lints do not cover: file lengths, module names, the invariants of ARCHITECTURE.md.
     Tidy,
@@ -116,6 +131,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.task {
         Task::Codegen { check } => codegen::run(&root(), check),
+        Task::Notices {
+            check,
+            target,
+            file,
+        } => notices::run(&root(), target, &file, check),
         Task::Man { directory } => man::write(&root(), &directory),
         Task::Size { binary } => size::run(&root(), binary),
         Task::Tidy => tidy::run(&root()),
