@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 
 use crate::invariants;
 
+mod changelog;
 mod names;
 mod not_built;
 
@@ -68,6 +69,12 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     }
     let readme = std::fs::read_to_string(root.join("README.md")).context("README.md")?;
     problems.extend(not_built::not_listed(&readme));
+    let written = std::fs::read_to_string(root.join("CHANGELOG.md")).context("CHANGELOG.md")?;
+    // The version of the workspace is that of xtask.
+    problems.extend(changelog::without_version(
+        &written,
+        env!("CARGO_PKG_VERSION"),
+    ));
     if problems.is_empty() {
         Ok(())
     } else {
