@@ -31,10 +31,6 @@ pub(crate) struct Crate {
     pub(crate) repository: Option<String>,
     /// The directory of its sources.
     pub(crate) directory: PathBuf,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "for the bill of materials of a release")
-    )]
     pub(crate) needs: BTreeSet<Id>,
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   codegen [--check]        CRDs and other generated files under config/
+//!   dist [--target TRIPLE]   archives of a release, with bills of materials and sums, to target/dist
 //!   man [DIR]                manual pages, by default to target/man/man1
 //!   size [--binary FILE]     holds the size of the release binary to docs/benchmarks.md
 //!   notices [--check]        licences and notices of what is in the program and not of the project
@@ -19,6 +20,7 @@
 
 mod bench;
 mod codegen;
+mod dist;
 mod invariants;
 mod linked;
 mod man;
@@ -46,6 +48,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Build a release: for each target an archive and a bill of materials, and the sums of all.
+    Dist(dist::Arguments),
     /// Write the manual pages of `ferrostack`.
     Man {
         /// The directory to write to.
@@ -131,6 +135,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.task {
         Task::Codegen { check } => codegen::run(&root(), check),
+        Task::Dist(arguments) => dist::run(&root(), &arguments),
         Task::Notices {
             check,
             target,

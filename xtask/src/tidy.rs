@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use crate::invariants;
 
-mod changelog;
+pub(crate) mod changelog;
 mod names;
 mod not_built;
 

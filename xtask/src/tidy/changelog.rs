@@ -1,7 +1,7 @@
 //! CHANGELOG.md has a section for each version.
 
 /// A problem if the changelog has no section for the version, or says nothing in it.
-pub(super) fn without_version(changelog: &str, version: &str) -> Option<String> {
+pub(crate) fn without_version(changelog: &str, version: &str) -> Option<String> {
     let is_of = |title: &str| {
         let name = title.split_whitespace().next();
         name.is_some_and(|name| name.trim_matches(['[', ']', ',']) == version)

@@ -1,0 +1,163 @@
+//! What a release consists of: for each target an archive and a bill of materials, and the sums of all.
+//!
+//! ```text
+//!   builds      targets, and programs built for them
+//!   documents   what the program writes itself: manual pages and completions
+//!   elf         what a program needs of the machine it runs on
+//!   archive     files -> the same bytes for the same files
+//!   materials   crates -> a bill of materials (CycloneDX)
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::linked;
+use crate::tidy::changelog;
+use crate::{notices, report};
+
+mod archive;
+mod builds;
+mod documents;
+mod elf;
+mod materials;
+
+use archive::Entry;
+use builds::Program;
+
+/// The version of the workspace, which xtask shares with the program.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Files of the repository in every archive.
+const FILES: [&str; 3] = ["CHANGELOG.md", "LICENSE", "README.md"];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Build for this target; may be repeated. Without it, for each target of a release for which this machine has a
+    /// standard library and a C compiler.
+    #[arg(long, value_name = "TRIPLE", conflicts_with = "binary")]
+    target: Vec<String>,
+    /// Pack this program, which has to run on this machine, instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// The directory to write to.
+    #[arg(long, value_name = "DIR", default_value = "target/dist")]
+    output: PathBuf,
+}
+
+/// Writes the archives, bills of materials and SHA256SUMS.
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
+    let written = fs::read_to_string(root.join("CHANGELOG.md")).context("CHANGELOG.md")?;
+    if let Some(problem) = changelog::without_version(&written, VERSION) {
+        bail!("{problem}");
+    }
+    let time = time(root)?;
+    let programs = match &arguments.binary {
+        Some(file) => vec![builds::given(file)?],
+        None => builds::all(root, &arguments.target)?,
+    };
+    let documents = documents::of(&documents::author(root, &programs)?)?;
+    let output = root.join(&arguments.output);
+    fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
+    for program in &programs {
+        pack(root, program, &documents, time, &output)?;
+    }
+    write(&output.join("SHA256SUMS"), sums(&output)?.as_bytes())
+}
+
+/// The seconds since 1970 that every file of the release has as its time: `SOURCE_DATE_EPOCH`, or the time of the commit.
+fn time(root: &Path) -> anyhow::Result<u64> {
+    if let Ok(time) = std::env::var("SOURCE_DATE_EPOCH") {
+        return time.parse().with_context(|| {
+            format!("SOURCE_DATE_EPOCH is {time}: seconds since 1970 are needed")
+        });
+    }
+    let mut git = Command::new("git");
+    git.args(["log", "-1", "--format=%ct"]).current_dir(root);
+    let time = linked::output(&mut git)
+        .context("the time of the commit; without git, set SOURCE_DATE_EPOCH")?;
+    time.trim()
+        .parse()
+        .context("git log: the time of the commit")
+}
+
+/// Writes the archive and the bill of materials for one target.
+fn pack(
+    root: &Path,
+    program: &Program,
+    documents: &[Entry],
+    time: u64,
+    output: &Path,
+) -> anyhow::Result<()> {
+    let target = program.target;
+    let crates = linked::crates(root, target)?;
+    let name = format!("ferrostack-{VERSION}-{target}");
+    let mut entries = documents.to_vec();
+    for file in FILES {
+        let content = fs::read(root.join(file)).with_context(|| file.to_owned())?;
+        entries.push(Entry::file(file, content));
+    }
+    entries.push(Entry::file("RELEASE", facts(program).into_bytes()));
+    let notices = notices::text(&crates, target)?;
+    entries.push(Entry::file("THIRD_PARTY_NOTICES", notices.into_bytes()));
+    let library = builds::copyright_of_the_standard_library(root)?;
+    entries.push(Entry::file("COPYRIGHT-rust-library.html", library));
+    entries.push(Entry::program("ferrostack", program.content.clone()));
+    let archive = archive::compressed(&name, &entries, time)?;
+    write(&output.join(format!("{name}.tar.gz")), &archive)?;
+    let materials = materials::cyclonedx(program, &crates, &builds::rust(root)?, time)?;
+    write(
+        &output.join(format!("{name}.cdx.json")),
+        materials.as_bytes(),
+    )?;
+    report(&format!("{target}: {}", program.needs));
+    Ok(())
+}
+
+/// The file RELEASE of an archive.
+fn facts(program: &Program) -> String {
+    let origin = program.origin.as_deref().unwrap_or_default();
+    let target = program.target;
+    format!(
+        "ferrostack {VERSION}\ntarget: {target}\n{origin}{}\n",
+        program.needs
+    )
+}
+
+fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+    fs::write(path, content).with_context(|| path.display().to_string())?;
+    report(&format!("wrote {}", path.display()));
+    Ok(())
+}
+
+/// The sums of all files of this version in a directory, as `sha256sum --check` reads them: those of targets that were built
+/// before among them.
+fn sums(directory: &Path) -> anyhow::Result<String> {
+    let start = format!("ferrostack-{VERSION}-");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with(&start) {
+            names.push(name);
+        }
+    }
+    names.sort();
+    ensure!(!names.is_empty(), "{}: no archive", directory.display());
+    let mut lines = String::new();
+    for name in names {
+        let content = fs::read(directory.join(&name)).with_context(|| name.clone())?;
+        lines.push_str(&format!("{}  {name}\n", sha256(&content)));
+    }
+    Ok(lines)
+}
+
+/// In hexadecimal digits.
+fn sha256(content: &[u8]) -> String {
+    let digest = Sha256::digest(content);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests;
