@@ -1,6 +1,7 @@
 //! Project tasks: `cargo xtask <task>`.
 //!
 //! ```text
+//!   check [--since REF]      what has to hold before a commit: format, lints, generated files, rules, tests of what changed
 //!   codegen [--check]        CRDs and other generated files under config/
 //!   dist [--target TRIPLE]   archives of a release, with bills of materials and sums, to target/dist
 //!   man [DIR]                manual pages, by default to target/man/man1
@@ -19,6 +20,7 @@
 //! ```
 
 mod bench;
+mod check;
 mod codegen;
 mod dist;
 mod invariants;
@@ -26,6 +28,9 @@ mod linked;
 mod man;
 mod size;
 mod notices;
+mod lints;
+mod man;
+mod stopwatch;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -42,6 +47,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Check what changed: format, clippy, generated files, the rules of `tidy`, and tests.
+    ///
+    /// It ends with the first failure, and prints the command that repeats it. Of a crate that changed all tests run, of a crate
+    /// that uses it the unit tests. Of the whole-suite scenarios (tests/suite) those run that changed, the commands of pages
+    /// when a page or a script did, and the main job when the crate ferrostack did: with all of it a check would take longer
+    /// than anybody waits. `.ci/run` runs every test; `--full` runs every test of what is affected.
+    Check(check::Arguments),
     /// Write the generated files, or check that they are up to date.
     Codegen {
         /// Change nothing; fail when a file is stale.
@@ -134,6 +146,7 @@ enum Bench {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.task {
+        Task::Check(arguments) => check::run(&root(), &arguments),
         Task::Codegen { check } => codegen::run(&root(), check),
         Task::Dist(arguments) => dist::run(&root(), &arguments),
         Task::Notices {
