@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   check [--since REF]      what has to hold before a commit: format, lints, generated files, rules, tests of what changed
+//!   real-systems [--plan]    the steps on real systems that are due, and their record
 //!   codegen [--check]        CRDs and other generated files under config/
 //!   dist [--target TRIPLE]   archives of a release, with bills of materials and sums, to target/dist
 //!   man [DIR]                manual pages, by default to target/man/man1
@@ -30,6 +31,7 @@ mod size;
 mod notices;
 mod lints;
 mod man;
+mod real_systems;
 mod stopwatch;
 mod tidy;
 
@@ -54,6 +56,8 @@ enum Task {
     /// when a page or a script did, and the main job when the crate ferrostack did: with all of it a check would take longer
     /// than anybody waits. `.ci/run` runs every test; `--full` runs every test of what is affected.
     Check(check::Arguments),
+    /// Run the steps on real systems that are due (.ci/real-systems.yaml), and record what passed in docs/real-systems.md.
+    RealSystems(real_systems::Arguments),
     /// Write the generated files, or check that they are up to date.
     Codegen {
         /// Change nothing; fail when a file is stale.
@@ -147,6 +151,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.task {
         Task::Check(arguments) => check::run(&root(), &arguments),
+        Task::RealSystems(arguments) => real_systems::run(&root(), &arguments),
         Task::Codegen { check } => codegen::run(&root(), check),
         Task::Dist(arguments) => dist::run(&root(), &arguments),
         Task::Notices {

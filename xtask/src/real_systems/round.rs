@@ -1,0 +1,442 @@
+//! One round: systems are started, steps run, and each that passed is recorded at once.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use jiff::Timestamp;
+
+use super::plan::{Candidate, Due, Expected, plan};
+use super::process::{self, End, Stop};
+use super::record::{Pass, Record};
+use super::table::{Step, System, Table};
+use super::{RECORD, minutes};
+use crate::print;
+use crate::stopwatch::clock;
+
+/// Tests that could not run, one on each line (crates/skipped).
+const SKIPPED: &str = "target/skipped-tests";
+/// When the time is over, what was begun may go on for so many minutes.
+const EXTRA: f64 = 8.0;
+/// A step that takes so many times as long as expected hangs.
+const HANGS: f64 = 3.0;
+/// No step hangs that takes fewer minutes.
+const SHORT: f64 = 10.0;
+/// The minutes that a system has to stop.
+const DOWN: f64 = 3.0;
+
+/// A step that is due, and its inputs.
+#[derive(Debug)]
+pub(super) struct Waiting<'a> {
+    pub(super) step: &'a Step,
+    pub(super) due: Due,
+    pub(super) inputs: String,
+}
+
+/// What has been done so far.
+#[derive(Debug)]
+pub(super) struct Round<'a> {
+    root: &'a Path,
+    table: &'a Table,
+    record: Record,
+    expected: Expected,
+    began: Instant,
+    /// How long after the beginning steps may end; for ever if there is none.
+    limit: Option<Duration>,
+    stop: &'a Stop,
+    /// Systems that run, in the order in which they were started.
+    running: Vec<&'a System>,
+    /// Systems that did not start.
+    broken: BTreeSet<&'a str>,
+    lines: Vec<String>,
+    later: Vec<String>,
+    failed: Vec<String>,
+}
+
+impl<'a> Round<'a> {
+    pub(super) fn new(
+        root: &'a Path,
+        table: &'a Table,
+        record: Record,
+        expected: Expected,
+        limit: Option<Duration>,
+        began: Instant,
+        stop: &'a Stop,
+    ) -> Self {
+        Self {
+            root,
+            table,
+            record,
+            expected,
+            began,
+            limit,
+            stop,
+            running: Vec::new(),
+            broken: BTreeSet::new(),
+            lines: Vec::new(),
+            later: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    /// Notes the steps that this machine cannot run, and what it lacks.
+    pub(super) fn not_here(&mut self, absent: &[(&Step, Due, &str)]) {
+        for (step, due, why) in absent {
+            let last = self.last(&step.name);
+            let name = &step.name;
+            self.later
+                .push(format!("not possible here: {name} ({due}; {last}): {why}"));
+        }
+    }
+
+    /// Notes the steps that are not due.
+    pub(super) fn unchanged(&mut self, steps: &[&Step]) {
+        for step in steps {
+            let last = self.last(&step.name);
+            self.later
+                .push(format!("unchanged: {} ({last})", step.name));
+        }
+    }
+
+    /// What is due, and what of it would begin.
+    pub(super) fn planned(&mut self, waiting: &[Waiting<'a>]) -> String {
+        let candidates = self.candidates(waiting);
+        let plan = plan(&candidates, &BTreeSet::new(), self.limit.map(in_minutes));
+        let mut text = String::new();
+        for name in plan.begin {
+            let Some(waiting) = waiting.iter().find(|it| it.step.name == name) else {
+                continue;
+            };
+            let takes = self.expected.step(waiting.step);
+            let last = self.last(name);
+            // Nothing fails that writes to a string.
+            let _ = writeln!(text, "{name}: {}; {last}; {takes:.1} minutes", waiting.due);
+            for system in self.table.systems_of(waiting.step) {
+                let takes = self.expected.system(system);
+                let _ = writeln!(text, "    needs {}, {takes:.1} minutes", system.name);
+            }
+        }
+        self.leave(waiting, &plan.later);
+        for line in &self.later {
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
+    /// Runs what fits, stops every system, and writes the record.
+    ///
+    /// # Errors
+    ///
+    /// Steps that failed, by name.
+    pub(super) fn run(
+        &mut self,
+        waiting: Vec<Waiting<'a>>,
+        tests: Option<f64>,
+    ) -> anyhow::Result<()> {
+        let result = self.steps(waiting, tests);
+        while let Some(system) = self.running.pop() {
+            self.down(system);
+        }
+        let written = self.write();
+        result.and(written)?;
+        ensure!(!self.stop.is_set(), "interrupted");
+        ensure!(self.failed.is_empty(), "failed: {}", self.failed.join(", "));
+        Ok(())
+    }
+
+    fn steps(&mut self, mut waiting: Vec<Waiting<'a>>, tests: Option<f64>) -> anyhow::Result<()> {
+        let mut is_built = self.table.build.is_none();
+        while !self.stop.is_set() {
+            self.drop_broken(&mut waiting);
+            let candidates = self.candidates(&waiting);
+            let names = self.running.iter().map(|it| it.name.as_str()).collect();
+            let plan = plan(&candidates, &names, self.left());
+            self.stop_all_but(&waiting, &plan.begin);
+            let Some(next) = plan.begin.first() else {
+                self.leave(&waiting, &plan.later);
+                return Ok(());
+            };
+            if !is_built {
+                self.build()?;
+                is_built = true;
+                continue;
+            }
+            let Some(at) = waiting.iter().position(|it| it.step.name == *next) else {
+                bail!("the step {next} is not there");
+            };
+            let step = waiting[at].step;
+            match self.missing_system(step) {
+                // After it has started there may be less time than was expected.
+                Some(system) => self.up(system, tests)?,
+                None => {
+                    let waiting = waiting.remove(at);
+                    self.step(&waiting, tests)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn candidates(&self, waiting: &[Waiting<'a>]) -> Vec<Candidate<'a>> {
+        let steps = waiting.iter().map(|it| it.step);
+        steps
+            .map(|step| {
+                let last = self.record.passed(&step.name);
+                Candidate::new(self.table, &self.expected, step, last)
+            })
+            .collect()
+    }
+
+    /// Minutes in which steps may end.
+    fn left(&self) -> Option<f64> {
+        let limit = self.limit?;
+        Some(in_minutes(limit.saturating_sub(self.began.elapsed())))
+    }
+
+    /// Steps whose systems did not start fail.
+    fn drop_broken(&mut self, waiting: &mut Vec<Waiting<'a>>) {
+        waiting.retain(|it| {
+            let mut systems = self.table.systems_of(it.step).into_iter();
+            let Some(system) = systems.find(|it| self.broken.contains(it.name.as_str())) else {
+                return true;
+            };
+            let name = &it.step.name;
+            self.failed.push(name.clone());
+            let line = format!("        {name}: FAILED: {} did not start", system.name);
+            self.lines.push(line);
+            false
+        });
+    }
+
+    /// Stops the systems that none of these steps needs.
+    fn stop_all_but(&mut self, waiting: &[Waiting<'a>], begin: &[&str]) {
+        let needed: BTreeSet<&str> = waiting
+            .iter()
+            .filter(|it| begin.contains(&it.step.name.as_str()))
+            .flat_map(|it| self.table.systems_of(it.step))
+            .map(|system| system.name.as_str())
+            .collect();
+        let running = std::mem::take(&mut self.running);
+        let (keep, stop): (Vec<_>, Vec<_>) = running
+            .into_iter()
+            .partition(|system| system.down.is_none() || needed.contains(system.name.as_str()));
+        self.running = keep;
+        for system in stop.into_iter().rev() {
+            self.down(system);
+        }
+    }
+
+    fn missing_system(&self, step: &Step) -> Option<&'a System> {
+        let mut systems = self.table.systems_of(step).into_iter();
+        systems.find(|system| !self.running.iter().any(|it| it.name == system.name))
+    }
+
+    fn build(&mut self) -> anyhow::Result<()> {
+        let Some(command) = &self.table.build else {
+            return Ok(());
+        };
+        let (end, took) = self.command("build", command, self.last_moment())?;
+        self.note(took, &format!("build{}", how(end)));
+        ensure!(end.is_success(), "what the steps run cannot be built");
+        Ok(())
+    }
+
+    fn up(&mut self, system: &'a System, tests: Option<f64>) -> anyhow::Result<()> {
+        // What did not start as a whole has to be stopped, too.
+        self.running.push(system);
+        let end = self.end(self.expected.system(system));
+        let (end, took) = self.command(&format!("start of {}", system.name), &system.up, end)?;
+        self.note(took, &format!("start of {}{}", system.name, how(end)));
+        if end.is_success() {
+            return self.passed(&system.name, took, None, tests);
+        }
+        self.broken.insert(&system.name);
+        Ok(())
+    }
+
+    fn down(&mut self, system: &System) {
+        let Some(command) = &system.down else {
+            return;
+        };
+        let end = Instant::now() + minutes(DOWN);
+        let began = Instant::now();
+        // It is stopped even when this program was asked to end.
+        let end = process::run(self.root, command, Some(end), &Stop::never());
+        if !end.as_ref().is_ok_and(|end| end.is_success()) {
+            let line = format!("{} could not be stopped: {command}", system.name);
+            self.note(began.elapsed(), &line);
+            self.failed.push(line);
+        }
+    }
+
+    fn step(&mut self, waiting: &Waiting<'a>, tests: Option<f64>) -> anyhow::Result<()> {
+        let step = waiting.step;
+        let _ = fs::remove_file(self.root.join(SKIPPED));
+        let end = self.end(self.expected.step(step));
+        let title = format!("{}: {}", step.name, step.shows);
+        let (end, took) = self.command(&title, &step.command, end)?;
+        let skipped = self.skipped(step);
+        for line in &skipped {
+            self.later.push(format!("skipped in {}: {line}", step.name));
+        }
+        if !end.is_success() {
+            self.note(took, &format!("{}{}", step.name, how(end)));
+            self.failed.push(step.name.clone());
+        } else if skipped.is_empty() {
+            self.note(took, &step.name);
+            self.passed(&step.name, took, Some(&waiting.inputs), tests)?;
+        } else {
+            self.note(
+                took,
+                &format!("{}: tests were skipped, so it has not passed", step.name),
+            );
+        }
+        Ok(())
+    }
+
+    /// The tests that a step skipped although it must not.
+    fn skipped(&self, step: &Step) -> BTreeSet<String> {
+        let path = self.root.join(SKIPPED);
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let _ = fs::remove_file(path);
+        let may = |line: &&str| {
+            step.may_skip
+                .iter()
+                .any(|part| line.contains(part.as_str()))
+        };
+        text.lines()
+            .filter(|line| !may(line))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// When a command that should take so long is ended, if there is a limit.
+    fn end(&self, expected: f64) -> Option<Instant> {
+        let hangs = Instant::now() + minutes((HANGS * expected).max(SHORT));
+        self.last_moment().map(|end| end.min(hangs))
+    }
+
+    fn last_moment(&self) -> Option<Instant> {
+        Some(self.began + self.limit? + minutes(EXTRA))
+    }
+
+    fn command(
+        &self,
+        title: &str,
+        command: &str,
+        end: Option<Instant>,
+    ) -> anyhow::Result<(End, Duration)> {
+        let now = Timestamp::now().strftime("%H:%M:%S");
+        print(&format!("\n==== {title} ({now})\n"))?;
+        let began = Instant::now();
+        let end = process::run(self.root, command, end, self.stop)?;
+        Ok((end, began.elapsed()))
+    }
+
+    fn note(&mut self, took: Duration, what: &str) {
+        self.lines.push(format!("{}  {what}", clock(took)));
+    }
+
+    /// Records what has just passed. The page is written at once: it stays when the run is lost.
+    fn passed(
+        &mut self,
+        name: &str,
+        took: Duration,
+        inputs: Option<&str>,
+        tests: Option<f64>,
+    ) -> anyhow::Result<()> {
+        let pass = Pass {
+            minutes: in_minutes(took),
+            at: Timestamp::now(),
+            commit: commit(self.root)?,
+            inputs: inputs.map(str::to_owned),
+            tests,
+        };
+        self.record.insert(name, pass);
+        self.write()
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
+        self.record.write(&self.root.join(RECORD), self.table)
+    }
+
+    /// Notes what is due and does not begin.
+    fn leave(&mut self, waiting: &[Waiting<'a>], later: &[&str]) {
+        let left = self.left().unwrap_or_default();
+        for name in later {
+            let Some(waiting) = waiting.iter().find(|it| it.step.name == *name) else {
+                continue;
+            };
+            let (due, last) = (waiting.due, self.last(name));
+            let takes = self.expected.step(waiting.step);
+            self.later.push(format!(
+                "left for another run: {name} ({due}; {last}): it takes {takes:.1} minutes besides the start of its systems, {left:.1} are left"
+            ));
+        }
+    }
+
+    /// When a step last passed, in words.
+    fn last(&self, name: &str) -> String {
+        self.record.passed(name).map_or_else(
+            || "it has not passed".to_owned(),
+            |pass| format!("passed on {} with {}", pass.date(), pass.commit),
+        )
+    }
+
+    /// The time of each step, what did not run and why, and what nothing runs.
+    pub(super) fn summary(&self) -> String {
+        let mut lines = vec!["\n==== real systems".to_owned()];
+        lines.extend(self.lines.iter().cloned());
+        lines.push(format!(
+            "{}  real systems in all",
+            clock(self.began.elapsed())
+        ));
+        lines.extend(self.later.iter().cloned());
+        let elsewhere = self.table.elsewhere.iter();
+        lines.extend(elsewhere.map(|what| format!("never run here: {what}")));
+        lines.push(format!("the record is in {RECORD}\n"));
+        lines.join("\n")
+    }
+}
+
+/// What is checked out. The record itself is no change.
+fn commit(root: &Path) -> anyhow::Result<String> {
+    let git = |arguments: &[&str]| -> anyhow::Result<String> {
+        let mut git = Command::new("git");
+        let output = git.args(arguments).current_dir(root).output();
+        let output = output.context("git")?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "git {}: {errors}",
+            arguments.join(" ")
+        );
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let head = git(&["rev-parse", "--short=8", "HEAD"])?;
+    let record = format!(":(exclude,top){RECORD}");
+    let changes = git(&["status", "--porcelain", "--", ":(top)", &record])?;
+    Ok(if changes.is_empty() {
+        head
+    } else {
+        format!("{head} with changes")
+    })
+}
+
+/// What is added to the name of a command that did not succeed.
+fn how(end: End) -> String {
+    match end {
+        End::Status(status) if status.success() => String::new(),
+        End::Status(status) => format!(": FAILED: {status}"),
+        End::TooLong => ": FAILED: it took too long and was ended".to_owned(),
+        End::Stopped => ": ended".to_owned(),
+    }
+}
+
+fn in_minutes(time: Duration) -> f64 {
+    time.as_secs_f64() / 60.0
+}
