@@ -43,8 +43,6 @@ pub(crate) mod identity;
 mod immutable;
 mod local;
 mod members;
-#[cfg(test)]
-mod model;
 mod observed;
 mod pending;
 mod plan;

@@ -42,7 +42,7 @@ mod rollout;
 mod secrets;
 mod status;
 #[cfg(test)]
-mod whole;
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;

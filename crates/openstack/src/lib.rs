@@ -23,7 +23,7 @@ mod pool;
 mod service;
 pub mod session;
 #[cfg(test)]
-mod testing;
+mod tests;
 pub mod transport;
 pub mod volume;
 

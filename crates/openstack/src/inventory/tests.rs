@@ -15,7 +15,7 @@ use super::kind::kinds_agree;
 use super::{Inventory, InventoryOptions, Kind, Table, View, What};
 use crate::compute::ServerCreate;
 use crate::network::{Port, PortCreate, RuleCreate};
-use crate::testing::{self, Keystone};
+use crate::tests::testing::{self, Keystone};
 use crate::{ErrorKind, Metrics, Session};
 
 const LONG: Duration = Duration::from_secs(3600);

@@ -4,7 +4,7 @@ use axum::Router;
 use futures::future::join_all;
 
 use super::{CloudPool, PoolOptions};
-use crate::testing::{self, Keystone};
+use crate::tests::testing::{self, Keystone};
 
 fn pool(keystone: &Keystone, idle: Duration) -> CloudPool {
     CloudPool::new(PoolOptions {

@@ -11,7 +11,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::network::PortCreate;
-use crate::testing::{self, Keystone};
+use crate::tests::testing::{self, Keystone};
 use crate::{CloudConfig, ErrorKind, Service, Session};
 
 type Pairs = Query<Vec<(String, String)>>;

@@ -11,10 +11,10 @@ use api::controlplane::v1beta2::Remediation;
 use api::k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 
-use super::membership::{Membership, Standing};
-use super::plan::{self, Etcd, Facts, MachineFacts, Step};
-use super::quorum::Members;
-use super::remediation::{self, Candidate, Decision};
+use super::super::membership::{Membership, Standing};
+use super::super::plan::{self, Etcd, Facts, MachineFacts, Step};
+use super::super::quorum::Members;
+use super::super::remediation::{self, Candidate, Decision};
 use crate::summary::FIRST_NODE;
 
 /// How many steps machines that are not healthy have, before a health check marks them.

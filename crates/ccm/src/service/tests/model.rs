@@ -13,10 +13,10 @@ use openstack::network::{FixedIp, FloatingIp, Network, Port, Subnet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::annotations::Wishes;
-use super::desired::{Desired, Facts};
-use super::plan::Step;
-use super::*;
+use super::super::annotations::Wishes;
+use super::super::desired::{Desired, Facts};
+use super::super::plan::Step;
+use super::super::*;
 use crate::cloud_conf::CloudConf;
 
 /// More steps than any change needs.

@@ -1,0 +1,3 @@
+//! Tests of what the parts do together.
+
+mod whole;

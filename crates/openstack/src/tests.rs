@@ -1,0 +1,3 @@
+//! What the tests of several modules use.
+
+pub(crate) mod testing;
