@@ -270,17 +270,7 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
             .of(&service, has_local_members, Instant::now()),
         octavia,
     };
-    let started = Instant::now();
-    let (operation, result) = match wanted {
-        true => ensure(&work).await,
-        false => (Operation::Delete, teardown::run(&work).await),
-    };
-    ctx.metrics
-        .reconcile(operation, started.elapsed(), result.is_ok());
-    if let Err(error) = &result {
-        report(&work, operation, error).await;
-    }
-    result
+    synchronize(&work, wanted).await
 }
 
 /// A session with the cloud; a failed login is an event.
@@ -300,6 +290,21 @@ async fn log_in(
         ctx.recorder
             .warning(service, operation.failed(), "Sync", note)
             .await;
+    }
+    result
+}
+
+/// Ensures the load balancers of a Service that wants them, or deletes them; counts this, and reports a failure.
+async fn synchronize(work: &Work<'_>, wanted: bool) -> Result<Action, Error> {
+    let started = Instant::now();
+    let (operation, result) = match wanted {
+        true => ensure(work).await,
+        false => (Operation::Delete, teardown::run(work).await),
+    };
+    let metrics = &work.ctx.metrics;
+    metrics.reconcile(operation, started.elapsed(), result.is_ok());
+    if let Err(error) = &result {
+        report(work, operation, error).await;
     }
     result
 }

@@ -61,6 +61,7 @@ use operator::events::Recorder;
 use operator::retry::is_conflict;
 
 use crate::Context;
+use crate::error::Error;
 use crate::feed::{Feed, Memory};
 use crate::machineset::set_owner_of_template;
 use crate::pki::Purpose;
@@ -182,32 +183,35 @@ async fn reconcile(
         return add_finalizer(&planes, &subject).await;
     }
     let mut duties = Duties::default();
-    let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
-    let owned = set_owner_of_template(&scope.context, template, &subject.cluster).await;
-    duties.note(owned);
+    duties.note(claim_template(&scope, &subject).await);
     let foundation = secrets::ensure(&scope, &subject).await;
     let observed = observe::observe(&scope, &subject, &foundation, &mut duties).await;
     let Some(mut seen) = duties.note(observed) else {
         return report_unseen(&scope, &planes, &subject, duties).await;
     };
-    if seen.connecting && foundation.is_ok() && observe::is_initialized(&subject) {
-        // After a restart: the reported status stays until the first attempt to connect ends, which triggers a
-        // reconcile.
+    if foundation.is_ok() && is_reconnecting(&subject, &seen) {
         return Ok(requeue_after(&subject, &seen));
     }
     let step = plan::decide(&seen.facts);
     let step = members::before_addition(&scope, &subject, &mut seen, step).await;
     act(&scope, &subject, &seen, &step, &mut duties).await;
-    report(
-        &scope,
-        &planes,
-        &subject,
-        (&seen, &step, &foundation, &duties),
-    )
-    .await?;
+    let outcome = (&seen, &step, &foundation, &duties);
+    report(&scope, &planes, &subject, outcome).await?;
     foundation?;
     duties.done()?;
     Ok(requeue_after(&subject, &seen))
+}
+
+/// Adds the Cluster as owner of the template of the machines.
+async fn claim_template(scope: &Scope, subject: &Subject) -> Result<(), Error> {
+    let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
+    set_owner_of_template(&scope.context, template, &subject.cluster).await
+}
+
+/// Whether this is the first attempt to connect after a restart. Its end triggers a reconcile, and the reported status
+/// stays until then.
+fn is_reconnecting(subject: &Subject, seen: &Observation) -> bool {
+    seen.connecting && observe::is_initialized(subject)
 }
 
 /// Writes the status, and publishes what is new in it.
