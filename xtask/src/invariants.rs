@@ -2,29 +2,29 @@
 //!
 //! ```text
 //!   dependencies    which crates a crate may depend on
-//!   sources         which files may contain certain words
+//!   modules         which modules a module may name
+//!   sources         which files may contain certain paths and words
 //! ```
 
 use std::path::Path;
 
 use anyhow::Context;
 
+use crate::syntax::{Names, Source};
+
 mod dependencies;
+mod modules;
 mod sources;
 
 /// The violations, one line each.
-pub(crate) fn broken(root: &Path, files: &[&str]) -> anyhow::Result<Vec<String>> {
+pub(crate) fn broken(root: &Path, sources: &[Source]) -> anyhow::Result<Vec<String>> {
     let mut problems = dependencies::broken(&dependencies::packages(root)?);
     let architecture = std::fs::read_to_string(root.join("ARCHITECTURE.md"));
     problems.extend(dependencies::undescribed(
         &architecture.context("ARCHITECTURE.md")?,
     ));
-    let read = |name: &&str| {
-        let text = std::fs::read_to_string(root.join(name)).ok()?;
-        Some(((*name).to_owned(), text))
-    };
-    let sources = files.iter().filter(|name| name.ends_with(".rs"));
-    let sources: Vec<(String, String)> = sources.filter_map(read).collect();
-    problems.extend(sources::broken(&sources));
+    let names = Names::of(sources);
+    problems.extend(modules::broken(sources, &names));
+    problems.extend(sources::broken(sources, &names));
     Ok(problems)
 }

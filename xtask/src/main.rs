@@ -33,6 +33,7 @@ mod lints;
 mod man;
 mod real_systems;
 mod stopwatch;
+mod syntax;
 mod tidy;
 
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, bail};
 
 use crate::invariants;
+use crate::syntax::Source;
 
 pub(crate) mod changelog;
 mod names;
@@ -59,13 +60,16 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         .split(|byte| *byte == 0)
         .filter_map(|name| std::str::from_utf8(name).ok())
         .collect();
-    let mut problems = invariants::broken(root, &files)?;
-    for name in files.iter().filter(|name| name.ends_with(".rs")) {
-        let Ok(text) = std::fs::read_to_string(root.join(name)) else {
-            continue;
-        };
-        problems.extend(problems_of(name, &text));
-        problems.extend(not_built::without_entry(name, &text));
+    let rust = files.iter().filter(|name| name.ends_with(".rs"));
+    let sources = rust.filter_map(|name| {
+        let text = std::fs::read_to_string(root.join(name)).ok()?;
+        Some(Source::new(name, text))
+    });
+    let sources: Vec<Source> = sources.collect();
+    let mut problems = invariants::broken(root, &sources)?;
+    for source in &sources {
+        problems.extend(problems_of(source));
+        problems.extend(not_built::without_entry(source));
     }
     let readme = std::fs::read_to_string(root.join("README.md")).context("README.md")?;
     problems.extend(not_built::not_listed(&readme));
@@ -82,8 +86,13 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     }
 }
 
-fn problems_of(name: &str, text: &str) -> Vec<String> {
+fn problems_of(source: &Source) -> Vec<String> {
+    let (name, text) = (source.name.as_str(), source.text.as_str());
     let mut problems = Vec::new();
+    if let Some(error) = &source.error {
+        problems.push(format!("{name}: cannot be read: {error}"));
+    }
+    problems.extend(misnamed_tests(source));
     let lines = text.lines().count();
     if lines > LONGEST && !name.contains("/generated/") {
         problems.push(format!(
@@ -97,9 +106,7 @@ fn problems_of(name: &str, text: &str) -> Vec<String> {
     if EMPTY_NAMES.contains(&file) {
         problems.push(format!("{name}: name it after what it does"));
     }
-    let mut in_tests = false;
     for (index, line) in text.lines().enumerate() {
-        in_tests |= line == "#[cfg(test)]";
         let unfinished = ["todo!(", "unimplemented!("]
             .iter()
             .any(|mark| line.contains(mark));
@@ -109,7 +116,7 @@ fn problems_of(name: &str, text: &str) -> Vec<String> {
         if line.trim_start().starts_with("#[ignore") {
             problems.push(format!("{name}:{}: a test that does not run", index + 1));
         }
-        if has_debug_form(line) && is_for_users(name) && !in_tests {
+        if has_debug_form(line) && is_for_users(source) && !source.is_test_line(index + 1) {
             problems.push(format!(
                 "{name}:{}: a debug form, where users read a message: {}",
                 index + 1,
@@ -139,6 +146,19 @@ fn problems_of(name: &str, text: &str) -> Vec<String> {
     problems
 }
 
+/// Modules of tests that rules would take for production code.
+fn misnamed_tests(source: &Source) -> impl Iterator<Item = String> {
+    let modules = source.content.modules.iter();
+    let files = modules.filter(|module| module.is_test && module.is_file);
+    let others = files.filter(|module| !module.module.iter().any(|name| name == "tests"));
+    others.map(|module| {
+        format!(
+            "{}:{}: name it `tests`, or move it into `tests`: rules would take it for production code",
+            source.name, module.line
+        )
+    })
+}
+
 /// Whether a line formats something by its Debug implementation, for more than developers.
 fn has_debug_form(line: &str) -> bool {
     let for_developers = ["debug!(", "trace!(", "panic!(", "assert", "unreachable!("];
@@ -158,10 +178,11 @@ fn has_debug_form(line: &str) -> bool {
 }
 
 /// Whether the messages of a source are for users.
-fn is_for_users(name: &str) -> bool {
-    let is_source = name.starts_with("crates/") && name.contains("/src/");
-    let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
-    is_source && !is_test && !DEBUG_FORMS.iter().any(|(start, _)| name.starts_with(start))
+fn is_for_users(source: &Source) -> bool {
+    let name = &source.name;
+    let is_source = name.starts_with("crates/") && source.module.is_some();
+    let mut others = DEBUG_FORMS.iter();
+    is_source && !source.is_test() && !others.any(|(start, _)| name.starts_with(start))
 }
 
 #[cfg(test)]
@@ -173,40 +194,64 @@ mod tests {
         run(&crate::root()).unwrap();
     }
 
+    fn problems(name: &str, text: &str) -> Vec<String> {
+        problems_of(&Source::new(name, text.to_owned()))
+    }
+
     #[test]
     fn each_rule_finds_a_violation() {
-        assert_eq!(
-            problems_of("a/b.rs", "fn main() {}\n"),
-            Vec::<String>::new()
-        );
-        assert_eq!(problems_of("a/mod.rs", "").len(), 1);
-        assert_eq!(problems_of("a/utils.rs", "").len(), 1);
-        assert_eq!(problems_of("a/b.rs", &"\n".repeat(801)).len(), 1);
-        assert_eq!(
-            problems_of("a/b.rs", "fn f() { todo!() }\n  #[ignore]\n").len(),
-            2
-        );
+        assert_eq!(problems("a/b.rs", "fn main() {}\n"), Vec::<String>::new());
+        assert_eq!(problems("a/mod.rs", "").len(), 1);
+        assert_eq!(problems("a/utils.rs", "").len(), 1);
+        assert_eq!(problems("a/b.rs", &"\n".repeat(801)).len(), 1);
+        assert_eq!(problems("a/b.rs", "fn f() {").len(), 1);
+        let text = "fn f() { todo!() }\n  #[ignore]\nfn g() {}\n";
+        assert_eq!(problems("a/b.rs", text).len(), 2);
+        let skipping = "fn f() {\n    eprintln!(\"skipped: no kubectl\");\n}\n";
+        assert_eq!(problems("a/b.rs", skipping).len(), 1);
+    }
+
+    #[test]
+    fn debug_forms_are_found_where_users_read_a_message() {
         for line in [
-            "    format!(\"{name:?} is wrong\")",
-            "    format!(\"{} {:?}\", a, b)",
-            "#[error(\"not after {0:?}\")]",
-            "    println!(\"{value:#?}\")",
+            "    format!(\"{name:?} is wrong\");",
+            "    format!(\"{} {:?}\", a, b);",
+            "    println!(\"{value:#?}\");",
             "    warn!(?error, \"a watch failed\");",
         ] {
-            assert_eq!(problems_of("crates/a/src/b.rs", line).len(), 1, "{line}");
-            let test = format!("#[cfg(test)]\nmod tests {{\n{line}\n}}\n");
-            assert_eq!(problems_of("crates/a/src/b.rs", &test).len(), 0, "{line}");
-            assert_eq!(problems_of("crates/a/src/b/tests.rs", line).len(), 0);
-            assert_eq!(problems_of("crates/apiserver/src/b.rs", line).len(), 0);
+            let function = format!("fn f() {{\n{line}\n}}\n");
+            let file = "crates/a/src/b.rs";
+            assert_eq!(problems(file, &function).len(), 1, "{line}");
+            let inline = format!("#[cfg(test)]\nmod tests {{\n{function}}}\n");
+            assert_eq!(problems(file, &inline).len(), 0, "{line}");
+            let item = format!("#[cfg(test)]\n{function}");
+            assert_eq!(problems(file, &item).len(), 0, "{line}");
+            assert_eq!(problems("crates/a/src/b/tests.rs", &function).len(), 0);
+            assert_eq!(problems("crates/apiserver/src/b.rs", &function).len(), 0);
+            // What follows the tests is no test.
+            for tests in ["mod tests;", "mod tests {}", "use std::fs;", "fn g() {}"] {
+                let text = format!("#[cfg(test)]\n{tests}\n{function}");
+                assert_eq!(problems(file, &text).len(), 1, "{text}");
+            }
         }
+        let error = "enum E {\n    #[error(\"not after {0:?}\")]\n    Late(u8),\n}\n";
+        assert_eq!(problems("crates/a/src/b.rs", error).len(), 1);
         for line in [
             "    debug!(\"{value:?}\");",
-            "    format!(\"{{{a}?}}\")",
+            "    format!(\"{{{a}?}}\");",
             "    let f = |x| { f(x)? };",
         ] {
-            assert_eq!(problems_of("crates/a/src/b.rs", line).len(), 0, "{line}");
+            let function = format!("fn f() {{\n{line}\n}}\n");
+            assert_eq!(problems("crates/a/src/b.rs", &function).len(), 0, "{line}");
         }
-        let skipping = "    eprintln!(\"skipped: no kubectl\");\n";
-        assert_eq!(problems_of("a/b.rs", skipping).len(), 1);
+    }
+
+    #[test]
+    fn modules_of_tests_have_names_by_which_rules_know_them() {
+        let tests = "#[cfg(test)]\nmod tests;\n#[cfg(test)]\nmod model {}\n";
+        assert_eq!(problems("crates/a/src/b.rs", tests), Vec::<String>::new());
+        let inner = "#[cfg(test)]\nmod model;\n";
+        assert_eq!(problems("crates/a/src/b/tests.rs", inner).len(), 0);
+        assert_eq!(problems("crates/a/src/b.rs", inner).len(), 1);
     }
 }

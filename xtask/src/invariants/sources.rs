@@ -1,9 +1,16 @@
 //! Rules for the content of files.
 
-/// Words that may appear in certain files only.
+use std::collections::BTreeMap;
+
+use crate::syntax::{self, Names, Source};
+
+/// Paths and words that may appear in certain files only.
 struct Rule {
-    /// The purpose of the words.
+    /// The purpose of the paths and words.
     what: &'static str,
+    /// What no path may name, however it is imported; `*` at the end stands for any end of a name.
+    paths: &'static [&'static str],
+    /// What no line may contain: what is no path, and what can be imported from several places.
     words: &'static [&'static str],
     /// Prefixes of paths where they must not appear.
     within: &'static [&'static str],
@@ -14,6 +21,16 @@ struct Rule {
 const RULES: &[Rule] = &[
     Rule {
         what: "reads the environment",
+        paths: &[
+            "std::env::args*",
+            "std::env::current_*",
+            "std::env::home_dir",
+            "std::env::temp_dir",
+            "std::env::var*",
+            "kube::Client::try_default",
+            "kube::Config::incluster*",
+            "kube::Config::infer",
+        ],
         words: &[
             "env::var",
             "env::args",
@@ -38,12 +55,20 @@ const RULES: &[Rule] = &[
     },
     Rule {
         what: "installs the TLS provider",
+        paths: &[],
         words: &["install_default"],
         within: &["crates/"],
         except: &[("crates/ferrostack/src/main.rs", "the one place")],
     },
     Rule {
         what: "prints",
+        paths: &[
+            "std::dbg",
+            "std::eprint*",
+            "std::io::stderr",
+            "std::io::stdout",
+            "std::print*",
+        ],
         words: &[
             "io::stdout",
             "io::stderr",
@@ -73,12 +98,27 @@ const RULES: &[Rule] = &[
     },
     Rule {
         what: "waits for a store as kube does, which wakes one of those that wait",
+        paths: &[],
         words: &["wait_until_ready"],
         within: &["crates/"],
         except: &[("crates/operator/src/store.rs", "the one place")],
     },
     Rule {
         what: "does I/O, or reads the clock",
+        paths: &[
+            "std::fs",
+            "std::io",
+            "std::net::Tcp*",
+            "std::net::Udp*",
+            "std::os",
+            "std::process",
+            "std::thread",
+            "std::time::Instant",
+            "std::time::SystemTime",
+            "tokio",
+            "kube::Api",
+            "kube::Client",
+        ],
         words: &[
             "std::fs",
             "std::io",
@@ -94,23 +134,34 @@ const RULES: &[Rule] = &[
             "kube::Api",
             "async fn",
         ],
-        within: &["crates/api/"],
+        within: &[
+            "crates/api/",
+            // What `topology` uses of it.
+            "crates/apiserver/src/patch/json.rs",
+            "crates/apiserver/src/schema",
+            "crates/apiserver/src/selector",
+            "crates/deployer/",
+            "crates/topology/",
+        ],
         except: &[],
     },
     Rule {
         what: "knows Kubernetes",
+        paths: &[],
         words: &["kube", "k8s"],
         within: &["crates/openstack/"],
         except: &[],
     },
     Rule {
         what: "knows OpenStack, or our kinds",
+        paths: &[],
         words: &["openstack", "OpenStack", "cluster.x-k8s.io"],
         within: &["crates/apiserver/"],
         except: &[],
     },
     Rule {
         what: "connects past the API server",
+        paths: &["hyper", "hyper_util", "std::net::Tcp*", "tokio::net"],
         words: &["hyper", "net::Tcp"],
         within: &["crates/rollout/"],
         except: &[(
@@ -119,20 +170,13 @@ const RULES: &[Rule] = &[
         )],
     },
     Rule {
-        what: "knows the guests past `World`",
-        words: &["crate::guest"],
-        within: &["crates/simulator/src/cloud"],
-        except: &[],
-    },
-    Rule {
-        what: "knows the cloud past `World`",
-        words: &["crate::cloud"],
-        within: &["crates/simulator/src/guest"],
-        except: &[],
-    },
-    Rule {
         what: "sleeps, where a wait is a requeue",
-        words: &["sleep(", "sleep_until(", "interval("],
+        paths: &[
+            "std::thread::sleep*",
+            "tokio::time::interval*",
+            "tokio::time::sleep*",
+        ],
+        words: &["sleep(", "sleep_until("],
         within: &[
             "crates/ccm/",
             "crates/clusterapi/",
@@ -154,7 +198,7 @@ const RULES: &[Rule] = &[
             ),
             (
                 "crates/operator/src/client/",
-                "the interval of a connection's signs of life, which hyper waits for, and the end of an answer",
+                "the end of the time that an answer may take",
             ),
             (
                 "crates/operator/src/election.rs",
@@ -173,31 +217,29 @@ const RULES: &[Rule] = &[
 ];
 
 /// Violations, and exceptions that are not needed.
-pub(super) fn broken(files: &[(String, String)]) -> Vec<String> {
-    RULES
-        .iter()
-        .flat_map(|rule| rule.broken_by(files))
+pub(super) fn broken(sources: &[Source], names: &Names) -> Vec<String> {
+    let rules = RULES.iter();
+    rules
+        .flat_map(|rule| rule.broken_by(sources, names))
         .collect()
 }
 
 impl Rule {
-    fn broken_by(&self, files: &[(String, String)]) -> Vec<String> {
+    fn broken_by(&self, sources: &[Source], names: &Names) -> Vec<String> {
         let mut problems = Vec::new();
         let mut needed = vec![false; self.except.len()];
-        let begins = |name: &str, starts: &str| name.starts_with(starts);
-        for (name, text) in files {
-            if is_test(name) || !self.within.iter().any(|start| begins(name, start)) {
+        for source in sources.iter().filter(|source| !source.is_test()) {
+            let begins = |starts: &str| source.name.starts_with(starts);
+            if !self.within.iter().any(|start| begins(start)) {
                 continue;
             }
-            let found = self.found(text);
-            let except = self
-                .except
-                .iter()
-                .position(|(start, _)| begins(name, start));
+            let found = self.found(source, names);
+            let except = self.except.iter().position(|(start, _)| begins(start));
             match except {
                 Some(index) => needed[index] |= !found.is_empty(),
-                None => problems.extend(found.into_iter().map(|(line, word)| {
-                    format!("{name}:{line}: {word}: {} (ARCHITECTURE.md)", self.what)
+                None => problems.extend(found.into_iter().map(|(line, found)| {
+                    let name = &source.name;
+                    format!("{name}:{line}: {found}: {} (ARCHITECTURE.md)", self.what)
                 })),
             }
         }
@@ -211,23 +253,42 @@ impl Rule {
         problems
     }
 
-    /// Line numbers, counted from one, and the words in them, outside of comments and tests.
-    fn found(&self, text: &str) -> Vec<(usize, &'static str)> {
-        let code = text.split("#[cfg(test)]\nmod tests {").next();
-        let lines = code.unwrap_or_default().lines().enumerate();
-        lines
-            .filter(|(_, line)| !line.trim_start().starts_with("//"))
-            .filter_map(|(index, line)| {
-                let word = self.words.iter().find(|word| line.contains(**word))?;
-                Some((index + 1, *word))
-            })
-            .collect()
+    /// Lines, counted from one, with the path or word in each, outside of comments and tests.
+    fn found(&self, source: &Source, names: &Names) -> BTreeMap<usize, String> {
+        let mut found = BTreeMap::new();
+        for path in &source.content.paths {
+            let mut named = names.named(&path.module, &path.path).into_iter();
+            let matches = |name: &[String]| {
+                let mut paths = self.paths.iter();
+                paths.any(|pattern| names_part(name, path.is_glob, pattern))
+            };
+            if let Some(name) = named.find(|name| matches(name)) {
+                found.insert(path.line, syntax::joined(&name));
+            }
+        }
+        for (index, line) in source.text.lines().enumerate() {
+            let is_comment = line.trim_start().starts_with("//");
+            if let Some(word) = self.words.iter().find(|word| line.contains(**word))
+                && !is_comment
+                && !source.is_test_line(index + 1)
+            {
+                found.insert(index + 1, (*word).to_owned());
+            }
+        }
+        found
     }
 }
 
-/// Tests and examples are exempt.
-fn is_test(name: &str) -> bool {
-    name.ends_with("/tests.rs") || name.contains("/tests/") || name.contains("/examples/")
+/// Whether a name, or everything in it, is what a pattern describes, or something in that.
+fn names_part(name: &[String], is_glob: bool, pattern: &str) -> bool {
+    let parts: Vec<&str> = pattern.split("::").collect();
+    let fits = |part: &&str, segment: &String| match part.strip_suffix('*') {
+        Some(start) => segment.starts_with(start),
+        None => part == segment,
+    };
+    let is_long_enough = is_glob || name.len() >= parts.len();
+    let mut pairs = parts.iter().zip(name);
+    is_long_enough && pairs.all(|(part, segment)| fits(part, segment))
 }
 
 #[cfg(test)]

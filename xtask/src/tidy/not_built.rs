@@ -1,6 +1,8 @@
 //! The list "What is not built" in README is complete: every message that rejects or reports something because it is not
 //! built belongs to one of its entries.
 
+use crate::syntax::Source;
+
 /// Words of a message about something that is missing here.
 const MARKS: [&str; 4] = [
     "not built",
@@ -88,13 +90,14 @@ const ELSEWHERE: [&str; 4] = [
 ];
 
 /// The messages of a source that no entry is for.
-pub(super) fn without_entry(name: &str, text: &str) -> Vec<String> {
-    if !name.contains("/src/") || name.ends_with("tests.rs") || is_elsewhere(name) {
+pub(super) fn without_entry(source: &Source) -> Vec<String> {
+    let name = &source.name;
+    if source.module.is_none() || source.is_test() || is_elsewhere(name) {
         return Vec::new();
     }
-    let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-    let lines = code.lines().enumerate();
+    let lines = source.text.lines().enumerate();
     lines
+        .filter(|(index, _)| !source.is_test_line(index + 1))
         .filter(|(_, line)| is_message(line))
         .filter(|(_, line)| !ENTRIES.iter().any(|(message, _)| line.contains(message)))
         .map(|(index, line)| {
@@ -141,11 +144,13 @@ mod tests {
     fn a_message_without_an_entry_is_found() {
         let known = "    let text = \"bastions are not built: without one\";";
         let new = "    let text = \"trailers are not built\";";
-        let text = format!("{known}\n{new}\n// comets are not built\n");
-        let found = without_entry("crates/provider/src/machine.rs", &text);
+        let tests = "#[cfg(test)]\nmod tests;";
+        let text = format!("{tests}\nfn f() {{\n{known}\n{new}\n// comets are not built\n}}\n");
+        let found = without_entry(&Source::new("crates/provider/src/machine.rs", text.clone()));
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains(":2:"), "{found:?}");
-        assert!(without_entry("crates/provider/src/tests.rs", &text).is_empty());
+        assert!(found[0].contains(":5:"), "{found:?}");
+        let tests = Source::new("crates/provider/src/machine/tests.rs", text);
+        assert!(without_entry(&tests).is_empty());
     }
 
     #[test]

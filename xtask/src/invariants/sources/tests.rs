@@ -1,47 +1,70 @@
 use super::*;
+use crate::syntax::tests::sources;
 
 const RULE: Rule = Rule {
     what: "prints",
+    paths: &["std::io::stdout", "std::print*"],
     words: &["println!("],
     within: &["crates/"],
     except: &[("crates/binary/", "it prints")],
 };
 
 fn broken_by(files: &[(&str, &str)]) -> Vec<String> {
-    let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
-    RULE.broken_by(&files.iter().map(owned).collect::<Vec<_>>())
+    let sources = sources(files);
+    RULE.broken_by(&sources, &Names::of(&sources))
 }
+
+const ALLOWED: (&str, &str) = ("crates/binary/src/main.rs", "fn f() { println!() }");
 
 #[test]
 fn a_forbidden_word_is_found() {
     let text = "fn f() {\n    println!(\"x\");\n}\n";
     assert_eq!(
-        broken_by(&[
-            ("crates/a/src/b.rs", text),
-            ("crates/binary/src/main.rs", text)
-        ]),
+        broken_by(&[("crates/a/src/b.rs", text), ALLOWED]),
         ["crates/a/src/b.rs:2: println!(: prints (ARCHITECTURE.md)"]
     );
+    // Also after tests.
+    let text = format!("#[cfg(test)]\nmod tests {{\n}}\n{text}");
+    assert_eq!(broken_by(&[("crates/a/src/b.rs", &text), ALLOWED]).len(), 1);
+}
+
+#[test]
+fn a_forbidden_path_is_found_however_it_is_imported() {
+    for text in [
+        "fn f() { std::io::stdout() }",
+        "use std::io::{self, stdout as out};",
+        "use std::{io};\nfn f() { io::stdout() }",
+        "use std::io as terminal;\nfn f() { g!(terminal::stdout()) }",
+        "use std::io::*;",
+        "use std::println as say;",
+    ] {
+        let found = broken_by(&[("crates/a/src/b.rs", text), ALLOWED]);
+        assert_eq!(found.len(), 1, "{text}: {found:?}");
+    }
 }
 
 #[test]
 fn comments_tests_and_other_directories_do_not_count() {
-    let allowed = ("crates/binary/src/main.rs", "println!()");
+    let prints = "fn f() { println!() }";
     for (name, text) in [
-        ("crates/a/src/b.rs", "/// println!(\"x\")\n"),
+        ("crates/a/src/b.rs", "/// println!(\"x\")\nfn f() {}"),
         (
             "crates/a/src/b.rs",
-            "#[cfg(test)]\nmod tests {\n println!()\n}",
+            "use std::io::{self, Read};\nfn f() { io::sink() }",
         ),
-        ("crates/a/src/b/tests.rs", "println!()"),
-        ("crates/a/tests/all.rs", "println!()"),
-        ("crates/a/examples/one.rs", "println!()"),
-        ("elsewhere/src/b.rs", "println!()"),
+        (
+            "crates/a/src/b.rs",
+            "#[cfg(test)]\nmod tests {\n fn f() { println!() }\n}",
+        ),
+        ("crates/a/src/b/tests.rs", prints),
+        ("crates/a/tests/all.rs", prints),
+        ("crates/a/examples/one.rs", prints),
+        ("elsewhere/src/b.rs", prints),
     ] {
         assert_eq!(
-            broken_by(&[allowed, (name, text)]),
+            broken_by(&[ALLOWED, (name, text)]),
             Vec::<String>::new(),
-            "{name}"
+            "{name}: {text}"
         );
     }
 }

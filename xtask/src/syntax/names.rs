@@ -1,0 +1,177 @@
+//! What a path stands for.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{Absolute, Source, Written, production};
+
+/// The maximum number of imports that lead to each other.
+const DEEPEST: usize = 12;
+
+/// The modules of the workspace with what they import.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    scopes: HashMap<Absolute, Scope>,
+}
+
+/// The names in a module that stand for something elsewhere.
+#[derive(Debug, Default)]
+struct Scope {
+    submodules: BTreeSet<String>,
+    /// Those of functions, too: a name may stand for several things.
+    imports: HashMap<String, Vec<Written>>,
+    globs: Vec<Written>,
+}
+
+impl Names {
+    pub(crate) fn of(sources: &[Source]) -> Self {
+        let mut names = Self::default();
+        for (source, module) in production(sources) {
+            names.scopes.entry(module.clone()).or_default();
+            for declared in &source.content.modules {
+                if let Some((name, parent)) = declared.module.split_last() {
+                    let scope = names.scopes.entry(parent.to_vec()).or_default();
+                    scope.submodules.insert(name.clone());
+                    names.scopes.entry(declared.module.clone()).or_default();
+                }
+            }
+            for import in &source.content.imports {
+                let scope = names.scopes.entry(import.module.clone()).or_default();
+                match &import.name {
+                    Some(name) => {
+                        let paths = scope.imports.entry(name.clone()).or_default();
+                        paths.push(import.path.clone());
+                    }
+                    None => scope.globs.push(import.path.clone()),
+                }
+            }
+        }
+        names
+    }
+
+    /// Everything that a path names: what it says, and what that is imported from, and so on. Of a name that is not
+    /// imported, such as that of a variable, nothing.
+    pub(crate) fn named(&self, module: &[String], path: &Written) -> Vec<Absolute> {
+        let mut found = Vec::new();
+        self.look_up(module, path, DEEPEST, &mut found);
+        found
+    }
+
+    fn look_up(&self, module: &[String], path: &Written, depth: usize, found: &mut Vec<Absolute>) {
+        let Some((first, rest)) = path.segments.split_first() else {
+            return;
+        };
+        if depth == 0 || path.is_external {
+            return found.push(path.segments.clone());
+        }
+        match first.as_str() {
+            "crate" => self.follow([&module[..1], rest].concat(), depth, found),
+            "self" if !rest.is_empty() => self.go_up(module, &path.segments[1..], depth, found),
+            "super" => self.go_up(module, &path.segments, depth, found),
+            "self" | "Self" => {}
+            _ => self.look_up_name(module, path, depth, found),
+        }
+    }
+
+    /// `super::super::a` from a module.
+    fn go_up(&self, module: &[String], path: &[String], depth: usize, found: &mut Vec<Absolute>) {
+        let up = path.iter().take_while(|it| *it == "super").count();
+        // Below a function there may be more of them than modules.
+        let kept = module.len().saturating_sub(up).max(1);
+        self.follow([&module[..kept], &path[up..]].concat(), depth, found);
+    }
+
+    /// A path that begins with a name of its module.
+    fn look_up_name(
+        &self,
+        module: &[String],
+        path: &Written,
+        depth: usize,
+        found: &mut Vec<Absolute>,
+    ) {
+        let (first, rest) = (&path.segments[0], &path.segments[1..]);
+        let scope = self.scopes.get(module);
+        if scope.is_some_and(|scope| scope.submodules.contains(first)) {
+            return self.follow([module, &path.segments].concat(), depth, found);
+        }
+        let imports = scope.and_then(|scope| scope.imports.get(first));
+        let imports = imports.into_iter().flatten();
+        let others: Vec<&Written> = imports.filter(|import| *import != path).collect();
+        for import in &others {
+            let mut whole = (*import).clone();
+            whole.segments.extend_from_slice(rest);
+            if import.segments[0] == *first {
+                // `use a::b as a`, or `use a`: the crate.
+                found.push(whole.segments.clone());
+                self.follow(whole.segments, depth - 1, found);
+            } else {
+                self.look_up(module, &whole, depth - 1, found);
+            }
+        }
+        if others.is_empty()
+            && !self.look_up_in_globs(module, &path.segments, depth, found)
+            && !rest.is_empty()
+        {
+            self.follow(path.segments.clone(), depth, found);
+        }
+    }
+
+    /// Whether a glob import of a module has the first of these names.
+    fn look_up_in_globs(
+        &self,
+        module: &[String],
+        path: &[String],
+        depth: usize,
+        found: &mut Vec<Absolute>,
+    ) -> bool {
+        let globs = self
+            .scopes
+            .get(module)
+            .map_or(&[][..], |scope| &scope.globs);
+        for glob in globs {
+            let mut targets = Vec::new();
+            if depth > 1 && glob.segments != path {
+                self.look_up(module, glob, depth - 1, &mut targets);
+            }
+            for target in targets {
+                let has = |scope: &Scope| {
+                    scope.submodules.contains(&path[0]) || scope.imports.contains_key(&path[0])
+                };
+                if target != module && self.scopes.get(&target).is_some_and(has) {
+                    self.follow([&target[..], path].concat(), depth - 1, found);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Adds `name`, and what it is imported from.
+    fn follow(&self, name: Absolute, depth: usize, found: &mut Vec<Absolute>) {
+        if found.contains(&name) {
+            return;
+        }
+        found.push(name.clone());
+        for length in 1..name.len() {
+            let (module, rest) = name.split_at(length);
+            let Some(scope) = self.scopes.get(module) else {
+                return;
+            };
+            if scope.submodules.contains(&rest[0]) {
+                continue;
+            }
+            if depth == 0 {
+                return;
+            }
+            let path = Written {
+                is_external: false,
+                segments: rest.to_vec(),
+            };
+            if scope.imports.contains_key(&rest[0]) {
+                self.look_up_name(module, &path, depth - 1, found);
+            } else {
+                self.look_up_in_globs(module, rest, depth - 1, found);
+            }
+            return;
+        }
+    }
+}
