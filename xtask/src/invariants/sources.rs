@@ -180,8 +180,11 @@ const RULES: &[Rule] = &[
         within: &[
             "crates/ccm/",
             "crates/clusterapi/",
+            "crates/mover/",
+            "crates/openstack/",
             "crates/operator/",
             "crates/provider/",
+            "crates/rollout/",
         ],
         except: &[
             (
@@ -195,6 +198,38 @@ const RULES: &[Rule] = &[
             (
                 "crates/clusterapi/src/remote/connection.rs",
                 "the watch of a workload cluster is a task of its own, not a worker",
+            ),
+            (
+                "crates/mover/src/access.rs",
+                "a move is a command, not a worker: a request that failed is repeated",
+            ),
+            (
+                "crates/mover/src/pausing.rs",
+                "a move is a command, not a worker: it asks until the controllers of the source have confirmed the pause",
+            ),
+            (
+                "crates/mover/src/removal.rs",
+                "a move is a command, not a worker: it asks until an object is gone",
+            ),
+            (
+                "crates/mover/src/transfer.rs",
+                "a move is a command, not a worker: it asks until the controllers of the target have confirmed the pause",
+            ),
+            (
+                "crates/openstack/src/inventory.rs",
+                "the pace of lists, for which those who ask wait a second at most",
+            ),
+            (
+                "crates/openstack/src/inventory/hints.rs",
+                "the inventory follows hints in a task of its own, not in a worker",
+            ),
+            (
+                "crates/openstack/src/inventory/poll.rs",
+                "the inventory lists in a task of its own, not in a worker",
+            ),
+            (
+                "crates/openstack/src/session/send.rs",
+                "a request is repeated twice at most, each time after a second at most",
             ),
             (
                 "crates/operator/src/client/",
@@ -211,6 +246,10 @@ const RULES: &[Rule] = &[
             (
                 "crates/provider/src/claims.rs",
                 "the first list of the watch of identities, before the controllers start",
+            ),
+            (
+                "crates/rollout/src/run.rs",
+                "changes in quick succession become one before they reach a worker",
             ),
         ],
     },
