@@ -3,6 +3,7 @@
 //! ```text
 //!   dependencies    which crates a crate may depend on
 //!   modules         which modules a module may name
+//!   reconcilers     how long a reconciler may be
 //!   sources         which files may contain certain paths and words
 //! ```
 
@@ -14,6 +15,7 @@ use crate::syntax::{Names, Source};
 
 mod dependencies;
 mod modules;
+mod reconcilers;
 mod sources;
 
 /// The violations, one line each.
@@ -25,6 +27,7 @@ pub(crate) fn broken(root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Stri
     ));
     let names = Names::of(sources);
     problems.extend(modules::broken(sources, &names));
+    problems.extend(reconcilers::broken(sources, &names));
     problems.extend(sources::broken(sources, &names));
     Ok(problems)
 }

@@ -1,7 +1,7 @@
 //! The sources of the workspace, reduced to what the rules ask about.
 //!
 //! ```text
-//!   reader   a file → its modules, imports, paths, and which lines are tests
+//!   reader   a file → its modules, imports, paths, functions, and which lines are tests
 //!   tokens   the paths in macros and attributes
 //!   names    a path as it is written in a module → everything that it names, through imports and re-exports
 //! ```
@@ -40,6 +40,8 @@ pub(crate) struct Content {
     pub(crate) imports: Vec<Import>,
     /// Paths, with those in imports, macros and attributes.
     pub(crate) paths: Vec<Path>,
+    pub(crate) functions: Vec<Function>,
+    pub(crate) calls: Vec<Call>,
 }
 
 #[derive(Debug)]
@@ -77,6 +79,36 @@ pub(crate) struct Written {
     pub(crate) is_external: bool,
     /// At least one, without arguments.
     pub(crate) segments: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) module: Absolute,
+    pub(crate) name: String,
+    pub(crate) line: usize,
+    /// From the first line of the signature to the closing brace.
+    pub(crate) lines: usize,
+}
+
+/// A call of a function by its path, with two arguments or more.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) line: usize,
+    pub(crate) module: Absolute,
+    pub(crate) callee: Written,
+    /// The second argument.
+    pub(crate) second: Argument,
+}
+
+#[derive(Debug)]
+pub(crate) enum Argument {
+    Path(Written),
+    /// A closure, there or in a variable of the function.
+    Closure {
+        line: usize,
+        lines: usize,
+    },
+    Other,
 }
 
 impl Source {

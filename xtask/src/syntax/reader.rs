@@ -1,15 +1,15 @@
 //! What is in a file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 
 use proc_macro2::TokenStream;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Expr, ImplItem, Item, Meta, Stmt, TraitItem, UseTree};
+use syn::{Attribute, Expr, ImplItem, Item, Meta, Pat, Stmt, TraitItem, UseTree};
 
 use super::tokens::{self, TokensOf};
-use super::{Absolute, Content, Declared, Import, Path, Written};
+use super::{Absolute, Argument, Call, Content, Declared, Function, Import, Path, Written};
 
 /// Reads a file that is the module `module`.
 pub(super) fn read(text: &str, module: Absolute) -> syn::Result<Content> {
@@ -17,6 +17,7 @@ pub(super) fn read(text: &str, module: Absolute) -> syn::Result<Content> {
     let mut reader = Reader {
         module,
         content: Content::default(),
+        closures: Vec::new(),
         words: HashSet::new(),
         tokens_of: TokensOf::Macro,
     };
@@ -35,6 +36,8 @@ struct Reader {
     /// The module around the node that is visited.
     module: Absolute,
     content: Content,
+    /// The variables of the functions around the node that are closures, with their first line and length.
+    closures: Vec<HashMap<String, (usize, usize)>>,
     /// The paths of one word, which most names are.
     words: HashSet<(Absolute, String)>,
     /// What is given the tokens that are visited.
@@ -64,24 +67,36 @@ impl<'ast> Visit<'ast> for Reader {
         }
         match item {
             Item::Mod(module) => self.read_module(module),
+            Item::Fn(function) => {
+                self.note_function(&function.sig, &function.block);
+                self.within_function(|reader| visit::visit_item(reader, item));
+            }
             _ => visit::visit_item(self, item),
         }
     }
 
     fn visit_impl_item(&mut self, item: &'ast ImplItem) {
         let attributes: &[Attribute] = attributes!(item, ImplItem: Const Fn Type Macro);
-        match is_for_tests(attributes) {
-            true => self.note_tests(item),
-            false => visit::visit_impl_item(self, item),
+        if is_for_tests(attributes) {
+            return self.note_tests(item);
         }
+        if let ImplItem::Fn(function) = item {
+            self.note_function(&function.sig, &function.block);
+        }
+        self.within_function(|reader| visit::visit_impl_item(reader, item));
     }
 
     fn visit_trait_item(&mut self, item: &'ast TraitItem) {
         let attributes: &[Attribute] = attributes!(item, TraitItem: Const Fn Type Macro);
-        match is_for_tests(attributes) {
-            true => self.note_tests(item),
-            false => visit::visit_trait_item(self, item),
+        if is_for_tests(attributes) {
+            return self.note_tests(item);
         }
+        if let TraitItem::Fn(function) = item
+            && let Some(block) = &function.default
+        {
+            self.note_function(&function.sig, block);
+        }
+        self.within_function(|reader| visit::visit_trait_item(reader, item));
     }
 
     fn visit_stmt(&mut self, statement: &'ast Stmt) {
@@ -171,11 +186,53 @@ impl<'ast> Visit<'ast> for Reader {
             self.note_path(line, path, false);
         }
     }
+
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        if let Pat::Ident(name) = &local.pat
+            && let Some(value) = &local.init
+            && let Expr::Closure(closure) = &*value.expr
+            && let Some(variables) = self.closures.last_mut()
+        {
+            variables.insert(name.ident.to_string(), extent(closure));
+        }
+        visit::visit_local(self, local);
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        if let Expr::Path(callee) = &*call.func
+            && let Some(second) = call.args.iter().nth(1)
+        {
+            let call = Call {
+                line: call.span().start().line,
+                module: self.module.clone(),
+                callee: (&callee.path).into(),
+                second: self.argument(second),
+            };
+            self.content.calls.push(call);
+        }
+        visit::visit_expr_call(self, call);
+    }
 }
 
 impl Reader {
     fn note_tests(&mut self, node: &impl Spanned) {
         self.content.tests.push(lines(node));
+    }
+
+    fn note_function(&mut self, signature: &syn::Signature, block: &syn::Block) {
+        let first = signature.span().start().line;
+        self.content.functions.push(Function {
+            module: self.module.clone(),
+            name: signature.ident.to_string(),
+            line: first,
+            lines: block.span().end().line + 1 - first,
+        });
+    }
+
+    fn within_function(&mut self, read: impl FnOnce(&mut Self)) {
+        self.closures.push(HashMap::new());
+        read(self);
+        self.closures.pop();
     }
 
     fn declare(&mut self, module: &syn::ItemMod, is_test: bool) -> Absolute {
@@ -254,6 +311,28 @@ impl Reader {
             is_glob,
         });
     }
+
+    fn argument(&self, argument: &Expr) -> Argument {
+        match argument {
+            Expr::Closure(closure) => {
+                let (line, lines) = extent(closure);
+                Argument::Closure { line, lines }
+            }
+            Expr::Path(path) => {
+                let variables = self.closures.last();
+                let name = path.path.get_ident().map(ToString::to_string);
+                let closure = name.and_then(|name| variables?.get(&name));
+                match closure {
+                    Some((line, lines)) => Argument::Closure {
+                        line: *line,
+                        lines: *lines,
+                    },
+                    None => Argument::Path((&path.path).into()),
+                }
+            }
+            _ => Argument::Other,
+        }
+    }
 }
 
 /// Whether something is compiled for tests alone.
@@ -291,4 +370,10 @@ impl From<&syn::Path> for Written {
 fn lines(node: &impl Spanned) -> RangeInclusive<usize> {
     let span = node.span();
     span.start().line..=span.end().line
+}
+
+/// The first line of a node, and how many lines it has.
+fn extent(node: &impl Spanned) -> (usize, usize) {
+    let lines = lines(node);
+    (*lines.start(), lines.end() + 1 - lines.start())
 }
