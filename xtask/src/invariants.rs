@@ -3,6 +3,7 @@
 //! ```text
 //!   dependencies    which crates a crate may depend on
 //!   modules         which modules a module may name
+//!   circles         modules that all need each other, of which there may be fewer only
 //!   reconcilers     how long a reconciler may be
 //!   sources         which files may contain certain paths and words
 //! ```
@@ -13,6 +14,7 @@ use anyhow::Context;
 
 use crate::syntax::{Names, Source};
 
+mod circles;
 mod dependencies;
 mod modules;
 mod reconcilers;
@@ -27,6 +29,7 @@ pub(crate) fn broken(root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Stri
     ));
     let names = Names::of(sources);
     problems.extend(modules::broken(sources, &names));
+    problems.extend(circles::broken(sources, &names));
     problems.extend(reconcilers::broken(sources, &names));
     problems.extend(sources::broken(sources, &names));
     Ok(problems)

@@ -6,6 +6,7 @@
 //!   names    a path as it is written in a module → everything that it names, through imports and re-exports
 //! ```
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 pub(crate) use names::Names;
@@ -160,6 +161,13 @@ fn module_of(name: &str) -> Option<Absolute> {
 pub(crate) fn production(sources: &[Source]) -> impl Iterator<Item = (&Source, &Absolute)> {
     let files = sources.iter().filter(|source| !source.is_test());
     files.filter_map(|source| Some((source, source.module.as_ref()?)))
+}
+
+/// The names of the crates of `sources`.
+pub(crate) fn crates(sources: &[Source]) -> BTreeSet<&str> {
+    production(sources)
+        .filter_map(|(_, module)| Some(module.first()?.as_str()))
+        .collect()
 }
 
 /// How a name is written in a rule and in a message.

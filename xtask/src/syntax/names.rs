@@ -56,6 +56,13 @@ impl Names {
         found
     }
 
+    /// The modules directly below a module.
+    pub(crate) fn submodules(&self, module: &[String]) -> impl Iterator<Item = &str> {
+        let scope = self.scopes.get(module);
+        let all = scope.into_iter().flat_map(|scope| &scope.submodules);
+        all.map(String::as_str)
+    }
+
     fn look_up(&self, module: &[String], path: &Written, depth: usize, found: &mut Vec<Absolute>) {
         let Some((first, rest)) = path.segments.split_first() else {
             return;
