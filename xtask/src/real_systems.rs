@@ -40,9 +40,12 @@ const RECORD: &str = "docs/real-systems.md";
 /// Without arguments: every step that is due, without a limit of time.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Begin no step that would not end within so many minutes. Eight minutes later what still runs is ended.
+    /// Begin no step that would not end within so many minutes.
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
+    /// After so many more minutes what still runs is ended; it is no failure.
+    #[arg(long, value_name = "N", default_value_t = 8.0)]
+    grace: f64,
     /// Run the steps that are not due, too.
     #[arg(long)]
     all: bool,
@@ -96,8 +99,8 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         }
     }
     let expected = Expected::new(&table, &record, tests);
-    let limit = arguments.minutes.map(minutes);
-    let mut round = Round::new(&root, &table, record, expected, limit, began, &stop);
+    let time = (arguments.minutes.map(minutes), minutes(arguments.grace));
+    let mut round = Round::new(&root, &table, record, expected, time, began, &stop);
     round.not_here(&absent);
     if arguments.steps.is_empty() {
         round.unchanged(&unchanged);

@@ -147,6 +147,22 @@ fn a_failure_hides_no_later_step_and_fails_the_run() {
 }
 
 #[test]
+fn a_step_for_which_the_time_was_too_short_has_not_failed() {
+    let repository = Repository::new(
+        "build: 'true'\ntests: 10\nconditions: []\nsystems: []\nsteps:\n- {name: one, shows: something, inputs: [a], command: sleep 60, minutes: 0.01}\n",
+    );
+    let output = repository.run(&["--minutes", "0.02", "--grace", "0.02"]);
+    let text = printed(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("one: ended, the time was over"), "{text}");
+    assert!(
+        text.contains("left for another run: one (it has not passed)"),
+        "{text}"
+    );
+    assert!(repository.row("one").contains("| – |"), "{text}");
+}
+
+#[test]
 fn a_step_that_skips_a_test_has_not_passed() {
     let line = "command: echo one >>target/log, minutes";
     let skipping = "command: 'echo \"suite: it: no kubectl\" >>target/skipped-tests', minutes";

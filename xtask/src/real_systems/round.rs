@@ -20,8 +20,6 @@ use crate::stopwatch::clock;
 
 /// Tests that could not run, one on each line (crates/skipped).
 const SKIPPED: &str = "target/skipped-tests";
-/// When the time is over, what was begun may go on for so many minutes.
-const EXTRA: f64 = 8.0;
 /// A step that takes so many times as long as expected hangs.
 const HANGS: f64 = 3.0;
 /// No step hangs that takes fewer minutes.
@@ -47,6 +45,8 @@ pub(super) struct Round<'a> {
     began: Instant,
     /// How long after the beginning steps may end; for ever if there is none.
     limit: Option<Duration>,
+    /// When the time is over, what was begun may go on for so long.
+    grace: Duration,
     stop: &'a Stop,
     /// Systems that run, in the order in which they were started.
     running: Vec<&'a System>,
@@ -63,7 +63,7 @@ impl<'a> Round<'a> {
         table: &'a Table,
         record: Record,
         expected: Expected,
-        limit: Option<Duration>,
+        (limit, grace): (Option<Duration>, Duration),
         began: Instant,
         stop: &'a Stop,
     ) -> Self {
@@ -74,6 +74,7 @@ impl<'a> Round<'a> {
             expected,
             began,
             limit,
+            grace,
             stop,
             running: Vec::new(),
             broken: BTreeSet::new(),
@@ -254,7 +255,9 @@ impl<'a> Round<'a> {
         if end.is_success() {
             return self.passed(&system.name, took, None, tests);
         }
-        self.broken.insert(&system.name);
+        if !(matches!(end, End::TooLong) && self.is_over()) {
+            self.broken.insert(&system.name);
+        }
         Ok(())
     }
 
@@ -283,7 +286,13 @@ impl<'a> Round<'a> {
         for line in &skipped {
             self.later.push(format!("skipped in {}: {line}", step.name));
         }
-        if !end.is_success() {
+        if matches!(end, End::TooLong) && self.is_over() {
+            // Only the time of this run was too short: it comes first in the next one.
+            self.note(took, &format!("{}: ended, the time was over", step.name));
+            let last = self.last(&step.name);
+            self.later
+                .push(format!("left for another run: {} ({last})", step.name));
+        } else if !end.is_success() {
             self.note(took, &format!("{}{}", step.name, how(end)));
             self.failed.push(step.name.clone());
         } else if skipped.is_empty() {
@@ -321,7 +330,12 @@ impl<'a> Round<'a> {
     }
 
     fn last_moment(&self) -> Option<Instant> {
-        Some(self.began + self.limit? + minutes(EXTRA))
+        Some(self.began + self.limit? + self.grace)
+    }
+
+    /// Whether the last moment has come, at which everything is ended.
+    fn is_over(&self) -> bool {
+        self.last_moment().is_some_and(|end| Instant::now() >= end)
     }
 
     fn command(
