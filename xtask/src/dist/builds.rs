@@ -172,6 +172,8 @@ fn flags(root: &Path) -> String {
         .split_whitespace()
         .map(str::to_owned)
         .collect();
+    // Those of .cargo/config.toml, in the place of which the variable is.
+    flags.extend(["-Crelro-level=partial", "-Clink-arg=-Wl,-z,now"].map(str::to_owned));
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
     let paths = [(home, "/cargo"), (Some(root.to_owned()), "/ferrostack")];
