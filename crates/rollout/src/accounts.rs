@@ -7,7 +7,7 @@ mod broker;
 mod identity;
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use deployer::{AccountPlan, AccountWrite, Accounts, Cloud, Graph, Held, Progress, Written};
 use http::Method;
@@ -15,6 +15,7 @@ use kube::Client;
 use kube::runtime::controller::Action;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use self::broker::Management;
 use self::identity::Keystone;

@@ -1,7 +1,5 @@
 //! What services need in RabbitMQ comes, stays, and goes; what is of others is left alone.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::{Pod, Secret};
@@ -11,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::Digest as _;
 use testbed::{Fuse, eventually};
 
-use crate::world::World;
+use crate::world::{MINUTE, World};
 
 const RELEASE: &str = "2025.1";
 
@@ -90,7 +88,7 @@ async fn again(world: &World) -> testbed::Running {
     running
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn services_get_hosts_users_and_rights_in_rabbitmq() {
     for release in ["zed", RELEASE] {
         let world = World::open().await;
@@ -101,7 +99,7 @@ async fn services_get_hosts_users_and_rights_in_rabbitmq() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_that_needs_them_starts_before_they_are_there() {
     let world = World::open().await;
     world
@@ -114,7 +112,7 @@ async fn nothing_that_needs_them_starts_before_they_are_there() {
         message.contains("port 15672 of Pod default/rabbitmq-0"),
         "{message}"
     );
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(MINUTE).await;
     let there = world.list("apps", "Deployment").await;
     assert!(
         there
@@ -127,7 +125,7 @@ async fn nothing_that_needs_them_starts_before_they_are_there() {
     complete(&world).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_drift_is_repaired_with_the_next_look() {
     let world = World::open().await;
     let running = world.controller();
@@ -171,12 +169,12 @@ async fn each_drift_is_repaired_with_the_next_look() {
     let running = world.controller_with(&fuse);
     complete(&world).await;
     world.ready().await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    tokio::time::sleep(MINUTE).await;
     running.kill().await;
     assert_eq!(fuse.writes(), Vec::<String>::new());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_changed_password_is_passed_on_and_a_lost_volume_is_filled_again() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -208,7 +206,7 @@ async fn a_changed_password_is_passed_on_and_a_lost_volume_is_filled_again() {
     world.assert_at_rest().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_of_others_is_a_conflict_and_is_neither_changed_nor_adopted() {
     for (path, body) in [
         (
@@ -253,7 +251,7 @@ async fn what_is_of_others_is_a_conflict_and_is_neither_changed_nor_adopted() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_password_that_rabbitmq_does_not_accept_is_named_with_what_to_do() {
     let world = World::open().await;
     let running = world.controller();

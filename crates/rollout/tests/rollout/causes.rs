@@ -86,7 +86,7 @@ fn detail(cause: &Cause) -> &str {
     cause.detail.as_deref().unwrap_or_default()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_image_that_is_missing_is_the_cause_of_all() {
     let world = World::open().await;
     world.faults.image_is_missing(IMAGE, true);
@@ -111,7 +111,7 @@ async fn an_image_that_is_missing_is_the_cause_of_all() {
     world.healed().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_task_that_fails_is_the_cause_of_what_comes_after_it() {
     let world = World::open().await;
     let log = "starting\n(1045) Access denied for user 'nova'";
@@ -135,7 +135,7 @@ async fn a_task_that_fails_is_the_cause_of_what_comes_after_it() {
     world.faults.container_ends("nova-schema", None);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_program_that_crashes_is_the_cause_with_its_last_words() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -154,7 +154,7 @@ async fn a_program_that_crashes_is_the_cause_with_its_last_words() {
     world.healed().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_is_gone_is_one_cause() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -170,7 +170,7 @@ async fn a_node_that_is_gone_is_one_cause() {
     world.healed().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_is_cordoned_is_named_with_what_to_do() {
     let world = World::open().await;
     let nodes: Api<Node> = Api::all(world.management.client.clone());

@@ -9,7 +9,7 @@ fn writes(plan: &deployer::Plan) -> Vec<String> {
     steps.flat_map(|it| it.writes.clone()).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_plan_names_what_would_be_written_to_the_stores_of_accounts() {
     let world = World::open().await;
     let controller = world.controller();

@@ -128,27 +128,27 @@ async fn life(fault: Fault) {
     assert_eq!(world.owned().await, Vec::<String>::new());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_request_is_answered_with_a_conflict_once() {
     life(Fault::Status(409, "Conflict")).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_request_is_answered_with_too_many_requests_once() {
     life(Fault::Status(429, "TooManyRequests")).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_request_is_answered_with_an_internal_error_once() {
     life(Fault::Status(500, "InternalError")).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_request_times_out_once() {
     life(Fault::TimedOut).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_answer_is_lost_once() {
     life(Fault::Dropped).await;
 }

@@ -59,7 +59,7 @@ async fn log_in(world: &World) -> (String, Value) {
     (token, body["token"]["catalog"].clone())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_endpoint_of_the_catalogue_answers_while_its_pod_is_ready() {
     let world = World::open().await;
     let _controller = world.controller();

@@ -1,16 +1,16 @@
 //! What services need in Keystone comes, stays, and goes; what is of others is left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams};
-use rollout::{ACCOUNTS_WRITTEN, Options};
+use rollout::ACCOUNTS_WRITTEN;
 use serde_json::{Value, json};
 use simulator::nodes::Gate;
-use std::sync::Arc;
-use testbed::{Fuse, NAMESPACE, Running, eventually};
+use testbed::{Fuse, eventually};
 
-use crate::world::World;
+use crate::world::{MINUTE, World, looked};
 
 const RELEASE: &str = "2025.1";
 
@@ -98,7 +98,7 @@ fn silent() -> Option<Gate> {
     Some(Arc::new(|_, _| Box::pin(async { None })))
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn services_get_users_roles_and_a_catalogue_in_keystone() {
     for release in ["zed", RELEASE] {
         let world = World::open().await;
@@ -112,7 +112,7 @@ async fn services_get_users_roles_and_a_catalogue_in_keystone() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_drift_in_keystone_is_repaired_with_the_next_look() {
     let world = World::open().await;
     let running = world.controller();
@@ -191,12 +191,12 @@ async fn each_drift_in_keystone_is_repaired_with_the_next_look() {
     let fuse = Fuse::recorder();
     let running = world.controller_with(&fuse);
     world.ready().await;
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    tokio::time::sleep(MINUTE).await;
     running.kill().await;
     assert_eq!(fuse.writes(), Vec::<String>::new());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_changed_password_of_a_service_is_passed_on_to_keystone() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -213,7 +213,7 @@ async fn a_changed_password_of_a_service_is_passed_on_to_keystone() {
     world.ready().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_of_others_in_keystone_is_a_conflict_and_is_neither_changed_nor_adopted() {
     let user = json!({"user": {"name": "nova", "domain_id": "default", "password": "x"}});
     let service =
@@ -257,7 +257,7 @@ async fn what_is_of_others_in_keystone_is_a_conflict_and_is_neither_changed_nor_
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_password_that_keystone_does_not_accept_is_named_with_what_to_do() {
     let world = World::open().await;
     let running = world.controller();
@@ -278,7 +278,7 @@ async fn a_password_that_keystone_does_not_accept_is_named_with_what_to_do() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_keystone_that_repeats_a_password_is_quoted_without_it() {
     let world = World::open().await;
     let repeating: Gate = Arc::new(|request, answering| {
@@ -302,7 +302,7 @@ async fn a_keystone_that_repeats_a_password_is_quoted_without_it() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_lost_while_no_controller_ran_is_back_when_one_says_that_it_has_looked() {
     let world = World::open().await;
     let running = world.controller();
@@ -319,14 +319,6 @@ async fn what_was_lost_while_no_controller_ran_is_back_when_one_says_that_it_has
     // The status is that of before.
     world.ready().await;
 
-    let (looked, mut looks) = tokio::sync::watch::channel(false);
-    let options = Options {
-        namespace: Some(NAMESPACE.to_owned()),
-        looked: Some(Arc::new(looked)),
-        ..Options::default()
-    };
-    let client = world.management.client.clone();
-    let _controller = Running::start(|stop| rollout::run(client, options, stop));
-    looks.wait_for(|it| *it).await.unwrap();
+    let _controller = looked(world.management.client.clone()).await;
     assert_eq!(endpoints(), before);
 }

@@ -6,7 +6,7 @@ use testbed::killed_at_every;
 
 use crate::world::{CLOUD, World, full};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn killed_at_every_write_a_cloud_is_made_changed_and_deleted() {
     let world = World::open().await;
     world.create(full()).await;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use api::openstack::v1alpha1::{OpenStack, Phase};
 use kube::Client;
@@ -12,9 +11,9 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use testbed::eventually;
 
-use crate::world::{CLOUD, World, start};
+use crate::world::{CLOUD, MINUTE, World, start};
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_step_becomes_ready_and_its_time_is_noted() {
     for release in ["zed", "2025.1"] {
         let world = World::open().await;
@@ -46,7 +45,7 @@ fn fields(schema: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_sample_has_every_field_and_makes_a_cloud() {
     let sample = include_str!("../../../../config/openstack/sample.yaml");
     assert!(sample.lines().count() <= 120);
@@ -83,7 +82,7 @@ fn restarted(before: &Serving, after: &Serving) -> Vec<String> {
 
 type Serving = BTreeMap<String, Vec<String>>;
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_changed_option_restarts_the_programs_that_read_it() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -129,7 +128,7 @@ async fn a_changed_option_restarts_the_programs_that_read_it() {
     world.assert_at_rest().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_setting_of_the_dashboard_restarts_it_and_one_that_is_unknown_is_named() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -161,7 +160,7 @@ async fn a_setting_of_the_dashboard_restarts_it_and_one_that_is_unknown_is_named
     assert!(rejected.contains(part), "{rejected}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_cloud_goes_away_and_its_data_only_when_asked() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -192,7 +191,7 @@ async fn a_cloud_goes_away_and_its_data_only_when_asked() {
     assert_eq!(world.owned().await, Vec::<String>::new());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn at_rest_no_request_is_sent() {
     let world = World::open().await;
     let sent = Arc::new(AtomicUsize::new(0));
@@ -207,17 +206,18 @@ async fn at_rest_no_request_is_sent() {
     world.ready().await;
     let objects = world.owned().await.len();
     // The last status was written when everything was ready; its own event is the last one.
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    tokio::time::sleep(MINUTE).await;
     let at_rest = sent.load(Ordering::SeqCst);
     assert!(
         at_rest < 4 * objects,
         "{at_rest} requests for {objects} objects"
     );
-    tokio::time::sleep(Duration::from_secs(20)).await;
+    // Accounts are looked at again, and watches begin again, after five minutes.
+    tokio::time::sleep(MINUTE * 3).await;
     assert_eq!(sent.load(Ordering::SeqCst), at_rest);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_paused_cloud_is_left_as_it_is() {
     let world = World::open().await;
     let _controller = world.controller();

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use testbed::{Fuse, eventually};
 
 use crate::real::{Processes, account, asked, free_port};
-use crate::world::World;
+use crate::world::{World, looked};
 
 /// Where Debian has it. `FERROSTACK_RABBITMQ` names another one.
 const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
@@ -168,9 +168,7 @@ async fn a_real_rabbitmq_gets_the_accounts_keeps_them_and_drift_is_repaired() {
     // What a second look finds is what is desired: nothing is written, to either.
     let before = rabbit.asked("GET", "/api/users", &Value::Null);
     let fuse = Fuse::recorder();
-    let running = crate::world::start(fuse.protect(&world.management.client));
-    world.ready().await;
-    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let running = looked(fuse.protect(&world.management.client)).await;
     running.kill().await;
     assert_eq!(rabbit.asked("GET", "/api/users", &Value::Null), before);
     assert_eq!(fuse.writes(), Vec::<String>::new());

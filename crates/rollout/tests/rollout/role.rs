@@ -33,7 +33,7 @@ fn allowed() -> BTreeSet<Asked> {
     allowed
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_role_allows_what_the_controller_asks_for_in_the_life_of_a_cloud_and_no_more() {
     let world = World::open().await;
     let counter = Counter::default();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use simulator::nodes::Ending;
 use testbed::{NAMESPACE, eventually};
 
-use crate::world::{CLOUD, World};
+use crate::world::{CLOUD, MINUTE, World};
 
 fn ending(status: i32, log: &str) -> Option<Ending> {
     Some(Ending {
@@ -29,7 +29,7 @@ async fn waits_for(world: &World, parts: &[&str]) {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_failed_task_is_named_with_command_status_and_last_lines() {
     let world = World::open().await;
     let log = "starting\n(1045) Access denied for user 'keystone'";
@@ -71,7 +71,7 @@ async fn a_failed_task_is_named_with_command_status_and_last_lines() {
     world.condition(rollout::TASKS_SUCCEEDED, "True").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_missing_image_is_named() {
     let world = World::open().await;
     let image = "ferrostack.local/openstack:2025.1";
@@ -83,7 +83,7 @@ async fn a_missing_image_is_named() {
     world.ready().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_program_that_crashes_is_named_with_its_last_lines() {
     let world = World::open().await;
     world
@@ -96,7 +96,7 @@ async fn a_program_that_crashes_is_named_with_its_last_lines() {
     world.ready().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_is_gone_makes_the_cloud_unready_until_it_is_back() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -109,7 +109,7 @@ async fn a_node_that_is_gone_makes_the_cloud_unready_until_it_is_back() {
     world.assert_at_rest().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_foreign_object_in_the_way_is_neither_changed_nor_adopted() {
     let world = World::open().await;
     let foreign = json!({"apiVersion": "v1", "kind": "Service",
@@ -126,7 +126,7 @@ async fn a_foreign_object_in_the_way_is_neither_changed_nor_adopted() {
     assert_eq!(world.list("", "Service").await, before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_second_cloud_in_the_namespace_is_refused() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -146,7 +146,7 @@ async fn a_second_cloud_in_the_namespace_is_refused() {
     world.assert_at_rest().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn lost_passwords_stop_everything() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -179,7 +179,7 @@ async fn lost_passwords_stop_everything() {
     assert_eq!(world.owned().await, owned);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lost_key_is_named_and_nothing_is_written_until_it_is_there_again() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -223,7 +223,7 @@ async fn a_lost_key_is_named_and_nothing_is_written_until_it_is_there_again() {
                 .patch("placement-api", &params, &scaled)
                 .await
                 .unwrap();
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            tokio::time::sleep(MINUTE).await;
             let replicas = deployments
                 .get("placement-api")
                 .await
@@ -240,7 +240,7 @@ async fn a_lost_key_is_named_and_nothing_is_written_until_it_is_there_again() {
     world.assert_at_rest().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn drift_is_repaired() {
     let world = World::open().await;
     let _controller = world.controller();
@@ -270,7 +270,7 @@ async fn drift_is_repaired() {
     assert_eq!(NAMESPACE, "default");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn options_that_are_rejected_without_a_webhook_are_in_the_condition() {
     let world = World::open().await;
     world.management.enforce(false);
@@ -288,7 +288,7 @@ async fn options_that_are_rejected_without_a_webhook_are_in_the_condition() {
     assert_eq!(world.owned().await, Vec::<String>::new());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn fields_that_are_not_built_and_changes_that_are_not_possible_are_rejected() {
     let world = World::open().await;
     let api: Api<OpenStack> = world.management.api();

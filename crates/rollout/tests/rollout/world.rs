@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::conditions;
 use api::openstack::v1alpha1::OpenStack;
@@ -20,6 +21,8 @@ use testbed::{Fuse, Management, NAMESPACE, Running, eventually};
 
 /// The name of the cloud.
 pub(crate) const CLOUD: &str = "cloud";
+/// Much longer than anything takes that has a cause. Time is paused, so that it passes when nothing is left to do.
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// A management cluster with simulated nodes.
 pub(crate) struct World {
@@ -271,6 +274,19 @@ pub(crate) fn start(client: Client) -> Running {
         ..Options::default()
     };
     Running::start(|stop| rollout::run(client, options, stop))
+}
+
+/// A controller that has compared everything with what is desired.
+pub(crate) async fn looked(client: Client) -> Running {
+    let (sender, mut looks) = tokio::sync::watch::channel(false);
+    let options = Options {
+        namespace: Some(NAMESPACE.to_owned()),
+        looked: Some(Arc::new(sender)),
+        ..Options::default()
+    };
+    let running = Running::start(|stop| rollout::run(client, options, stop));
+    looks.wait_for(|it| *it).await.unwrap();
+    running
 }
 
 /// A spec with everything that a cloud can have.

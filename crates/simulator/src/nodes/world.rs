@@ -2,11 +2,12 @@
 
 use std::collections::btree_map::Values;
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kube::api::DynamicObject;
 use kube::runtime::watcher;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::object::{Write, is_controlled_by, text, uid};
 use super::{Faults, Options};
