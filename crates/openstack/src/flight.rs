@@ -1,6 +1,6 @@
 //! Single flight: of concurrent tasks that need the same result, one does the work and the others wait for it.
 
-use std::time::Instant;
+use tokio::time::Instant;
 
 use crate::error::{Error, Result};
 

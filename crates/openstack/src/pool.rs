@@ -5,12 +5,13 @@ mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
+use tokio::time::Instant;
 
 use crate::config::CloudConfig;
 use crate::error::Result;

@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::{BoxFuture, pending};
 use openstack::transport::{Limits, SharedTransport, Transport, TransportError};
+
+/// How long a request is on its way. Where time is paused, a list and the change after it would otherwise have the same
+/// time, and the list would count as one that shows the change.
+const LATENCY: Duration = Duration::from_millis(1);
 
 /// The switch that cuts a connection, for good.
 #[derive(Clone, Debug, Default)]
@@ -78,6 +83,10 @@ impl Transport for Line {
         let answer = self.inner.send(request, limits);
         let cut = self.cut.clone();
         async move {
+            tokio::time::sleep(LATENCY).await;
+            if cut.is_cut() {
+                return pending().await;
+            }
             let answer = answer.await;
             if cut.is_cut() {
                 pending::<()>().await;

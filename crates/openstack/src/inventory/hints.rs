@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Weak;
-use std::time::Instant;
 
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
 
 use super::{Inner, Kind};
 

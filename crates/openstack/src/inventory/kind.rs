@@ -1,7 +1,8 @@
 //! The kinds of objects, and the declarations that exist once per kind.
 
 use std::sync::Arc;
-use std::time::Instant;
+
+use tokio::time::Instant;
 
 use super::cell::Cell;
 use super::pace::Pace;

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::fetch::Fetch;
 use super::{Inner, Kind, Resource, Stored};

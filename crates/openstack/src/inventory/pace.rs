@@ -4,9 +4,10 @@
 mod tests;
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::kind::Tempo;
 use crate::error::Error;

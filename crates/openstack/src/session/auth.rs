@@ -1,7 +1,7 @@
 //! Login to Keystone v3, once for all concurrent requests.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::catalog::CatalogEntry;
 use super::send::Answered;

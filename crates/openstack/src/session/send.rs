@@ -1,7 +1,7 @@
 //! Sending of requests: token, headers, retries, errors, metrics and tracing.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -10,6 +10,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::auth::{identity_url, url_path};
 use super::{Session, Token, catalog};

@@ -1,9 +1,10 @@
 //! Keystone tokens and their renewal.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use secrecy::SecretString;
+use tokio::time::Instant;
 
 use super::catalog::CatalogEntry;
 

@@ -1,9 +1,10 @@
 //! Finds the cause of a failed bootstrap in the console output of a server.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 /// The maximum length of a message, in characters.
 const LONGEST: usize = 400;

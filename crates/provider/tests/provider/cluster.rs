@@ -6,9 +6,9 @@ use openstack::loadbalancer::LoadBalancing;
 use serde_json::json;
 use simulator::world::Listener;
 
-use crate::world::{World, eventually};
+use crate::world::{MINUTE, World, eventually};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_cluster_comes_up_with_few_requests_and_goes_without_a_trace() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -35,7 +35,7 @@ async fn a_cluster_comes_up_with_few_requests_and_goes_without_a_trace() {
     // Further reconciles write nothing.
     let annotations = json!({"metadata": {"annotations": {"poke": "1"}}});
     world.merge::<OpenStackCluster>("demo", annotations).await;
-    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    tokio::time::sleep(MINUTE).await;
     assert_eq!(world.writes(), writes);
 
     world.delete::<OpenStackCluster>("demo").await;
@@ -43,7 +43,7 @@ async fn a_cluster_comes_up_with_few_requests_and_goes_without_a_trace() {
     assert_eq!(world.left_over(), Default::default());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_cluster_goes_although_its_router_has_routes_to_pods() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -58,7 +58,7 @@ async fn a_cluster_goes_although_its_router_has_routes_to_pods() {
     assert_eq!(world.left_over(), Default::default());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn without_a_load_balancer_the_floating_ip_goes_to_a_control_plane_machine() {
     let world = World::start().await;
     world.cluster(json!({"apiServer": {}})).await;
@@ -87,7 +87,7 @@ async fn without_a_load_balancer_the_floating_ip_goes_to_a_control_plane_machine
     assert_eq!(world.left_over(), Default::default());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn resources_of_the_same_name_that_are_not_ours_are_left_alone() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -103,7 +103,7 @@ async fn resources_of_the_same_name_that_are_not_ours_are_left_alone() {
     assert_eq!(world.cloud.resources(), first);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_change_of_the_allowed_cidrs_reaches_the_listener_and_clearing_them_opens_it() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -147,7 +147,7 @@ async fn a_change_of_the_allowed_cidrs_reaches_the_listener_and_clearing_them_op
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_listener_deleted_in_the_cloud_comes_back_with_its_pool_monitor_and_members() {
     let mut world = World::start().await;
     let balancer = json!({"apiServer": {"managedLoadBalancer": {"additionalPorts": [8443]}}});
@@ -198,7 +198,7 @@ async fn is_idle(cloud: &LoadBalancing, id: &str) {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_copy_with_the_same_identity_is_refused_and_takes_nothing_with_it() {
     let world = World::start().await;
     world.cluster(json!({})).await;

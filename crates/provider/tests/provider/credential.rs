@@ -25,7 +25,7 @@ async fn credential(world: &World, name: &str) -> (String, String) {
     (format!("{path}/{}", text("id")), clouds.to_string())
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn an_application_credential_works_until_it_is_deleted_and_that_is_told_in_keystones_words() {
     let world = World::start().await;
     let (path, clouds) = credential(&world, "first").await;

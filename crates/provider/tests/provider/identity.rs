@@ -6,7 +6,7 @@ use openstack::Service;
 use provider::identity::{CLUSTER_ID, MACHINE_ID};
 use serde_json::json;
 
-use crate::world::{World, eventually};
+use crate::world::{MINUTE, World, eventually};
 
 /// Cluster `demo` with machine `md-0`, both ready, after which the controllers are stopped.
 async fn stopped() -> (World, OpenStackCluster, OpenStackMachine) {
@@ -20,7 +20,7 @@ async fn stopped() -> (World, OpenStackCluster, OpenStackMachine) {
     (world, cluster, machine)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_cluster_and_a_machine_that_lost_their_annotations_get_them_back() {
     let (mut world, cluster, machine) = stopped().await;
     let before = world.cloud.resources();
@@ -52,7 +52,7 @@ async fn a_cluster_and_a_machine_that_lost_their_annotations_get_them_back() {
     assert_eq!(world.left_over(), Default::default());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_cluster_whose_resources_carry_no_identity_waits_and_is_not_created_again() {
     let mut world = World::start().await;
     world.cluster(json!({})).await;
@@ -108,7 +108,7 @@ async fn a_cluster_whose_resources_carry_no_identity_waits_and_is_not_created_ag
     assert_eq!(now.finalizers(), <[String; 0]>::default());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_machine_whose_server_has_no_mark_left_waits_for_that_server_to_go() {
     let (mut world, _, machine) = stopped().await;
     let id = machine.status.unwrap().instance_id.unwrap();
@@ -133,7 +133,7 @@ async fn a_machine_whose_server_has_no_mark_left_waits_for_that_server_to_go() {
     world
         .machine_says("md-0", "Deleting", "has lost the tags")
         .await;
-    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    tokio::time::sleep(MINUTE).await;
     assert_eq!(world.count("server"), 1);
     let object = world.api::<OpenStackMachine>().get("md-0").await.unwrap();
     assert_eq!(object.finalizers().len(), 1);
@@ -141,7 +141,7 @@ async fn a_machine_whose_server_has_no_mark_left_waits_for_that_server_to_go() {
     world.gone::<OpenStackMachine>("md-0").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_lost_its_tags_goes_with_its_machine_when_its_ports_tell_whose_it_is() {
     let (mut world, _, machine) = stopped().await;
     let id = machine.status.unwrap().instance_id.unwrap();
@@ -156,7 +156,7 @@ async fn a_server_that_lost_its_tags_goes_with_its_machine_when_its_ports_tell_w
     assert_eq!(world.count("server"), 0);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_server_with_another_machines_tags_is_a_condition_and_not_a_loop() {
     let (mut world, _, machine) = stopped().await;
     let id = machine.status.unwrap().instance_id.unwrap();

@@ -6,7 +6,7 @@ use testbed::invalid;
 
 use crate::world::World;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn what_breaks_a_rule_is_edited_reconciled_and_deleted() {
     let mut world = World::open(Default::default()).await;
     world.create(json!({
@@ -23,7 +23,7 @@ async fn what_breaks_a_rule_is_edited_reconciled_and_deleted() {
     world.delete_invalid(&objects).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn an_openstackcluster_that_cannot_be_decoded_stops_no_other() {
     let mut world = World::open(Default::default()).await;
     world.enforce(false);

@@ -97,7 +97,7 @@ async fn clear(world: &World) {
     world.delete::<Cluster>("demo").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn killed_at_any_write_of_a_create_and_of_a_delete_it_ends_the_same() {
     let mut world = World::open(CloudOptions::default()).await;
     let mut expected = None;

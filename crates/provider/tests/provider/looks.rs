@@ -51,7 +51,7 @@ async fn port_of(world: &World, id: &str) -> Option<String> {
     ips.into_iter().find(|ip| ip.id == id).unwrap().port_id
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_group_and_a_network_made_just_before_a_machine_are_found() {
     let world = at_rest().await;
     world.cluster(json!({})).await;
@@ -80,7 +80,7 @@ async fn a_group_and_a_network_made_just_before_a_machine_are_found() {
     assert_eq!(warnings, Vec::<String>::new());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_network_made_just_before_a_cluster_is_found() {
     let world = at_rest().await;
     world.cluster(json!({})).await;
@@ -109,7 +109,7 @@ async fn a_network_made_just_before_a_cluster_is_found() {
     assert_eq!(warnings, Vec::<String>::new());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_floating_ip_allocated_just_before_is_used_and_kept() {
     let world = at_rest().await;
     let (id, address) = allocate(&world).await;
@@ -123,7 +123,7 @@ async fn a_floating_ip_allocated_just_before_is_used_and_kept() {
     assert_eq!(port_of(&world, &id).await, None, "it is still there");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_floating_ip_of_another_cluster_is_refused_and_stays_where_it_is() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -147,7 +147,7 @@ async fn a_floating_ip_of_another_cluster_is_refused_and_stays_where_it_is() {
     assert!(events.contains(&"FloatingIPError".to_owned()), "{events:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_floating_ip_that_another_server_uses_is_refused_until_it_is_free() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -176,7 +176,7 @@ async fn a_floating_ip_that_another_server_uses_is_refused_until_it_is_free() {
     other.cluster_ready().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn an_address_that_is_not_in_the_project_is_told_as_that() {
     let world = World::start().await;
     world.cluster(given("127.30.0.200")).await;
@@ -189,7 +189,7 @@ async fn an_address_that_is_not_in_the_project_is_told_as_that() {
     assert!(condition.message.contains("openstack floating ip create"));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_zone_that_does_not_exist_keeps_machines_waiting_and_is_an_event() {
     let world = World::start().await;
     world
@@ -215,7 +215,7 @@ async fn a_zone_that_does_not_exist_keeps_machines_waiting_and_is_an_event() {
     world.machine_ready("cp-0").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_bastion_is_a_condition_and_an_event() {
     let world = World::start().await;
     let spec = json!({"flavor": {"filter": {"name": "m1.small"}}, "image": {"filter": {"name": "ubuntu-24.04"}}});
@@ -232,7 +232,7 @@ async fn a_bastion_is_a_condition_and_an_event() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_quota_that_blocks_a_cluster_is_a_condition_and_an_event() {
     let quotas = BTreeMap::from([("network".to_owned(), 0)]);
     let mut world = World::open(CloudOptions {
@@ -284,7 +284,7 @@ async fn of_service(
     )
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_deletion_names_what_is_left_of_a_service_and_the_commands_that_delete_it() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -355,7 +355,7 @@ async fn delete(world: &World, service: Service, kind: &str, id: &str) {
     world.request(service, "DELETE", &path, json!({})).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn credentials_made_just_after_a_cluster_are_noticed_at_once() {
     let world = at_rest().await;
     let clouds = world.cloud.clouds_yaml("http://cloud");
@@ -363,14 +363,14 @@ async fn credentials_made_just_after_a_cluster_are_noticed_at_once() {
     world.cluster(json!({})).await;
     let type_ = "OpenStackAuthenticationSucceeded";
     world.cluster_says(type_, "does not exist").await;
-    let asked = std::time::Instant::now();
+    let asked = tokio::time::Instant::now();
     world.credentials(&clouds).await;
     world.cluster_ready().await;
     // The timer is of a minute.
     assert!(asked.elapsed() < Duration::from_secs(30));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn the_secret_of_a_shared_identity_made_just_after_a_cluster_is_noticed_at_once() {
     let world = at_rest().await;
     let clouds = world.cloud.clouds_yaml("http://cloud");
@@ -388,13 +388,13 @@ async fn the_secret_of_a_shared_identity_made_just_after_a_cluster_is_noticed_at
     world.cluster(json!({"identityRef": shared})).await;
     let type_ = "OpenStackAuthenticationSucceeded";
     world.cluster_says(type_, "does not exist").await;
-    let asked = std::time::Instant::now();
+    let asked = tokio::time::Instant::now();
     world.credentials(&clouds).await;
     world.cluster_ready().await;
     assert!(asked.elapsed() < Duration::from_secs(30));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn bootstrap_data_made_just_after_a_machine_is_noticed_at_once() {
     let world = at_rest().await;
     // It waits for the cluster first.
@@ -405,7 +405,7 @@ async fn bootstrap_data_made_just_after_a_machine_is_noticed_at_once() {
     world
         .machine_says("late", "Ready", "has no key value")
         .await;
-    let asked = std::time::Instant::now();
+    let asked = tokio::time::Instant::now();
     let data = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late"},
         "stringData": {"value": "#cloud-config\n"}});
     world.create(data).await;

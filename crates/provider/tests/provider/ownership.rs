@@ -122,7 +122,7 @@ pub(crate) async fn release<K: Kind>(world: &World, namespace: &str, name: &str)
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn an_object_of_another_namespace_deletes_nothing_that_it_names() {
     let (world, cluster, machine) = two_tenants().await;
     let before = world.cloud.resources();
@@ -227,7 +227,7 @@ async fn an_object_of_another_namespace_deletes_nothing_that_it_names() {
     assert_eq!(world.left_over(), Default::default());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_copy_of_a_machine_deletes_nothing() {
     let (world, _, _) = two_tenants().await;
     let before = world.cloud.resources();
@@ -261,7 +261,7 @@ async fn a_copy_of_a_machine_deletes_nothing() {
     assert_eq!(world.count("server"), 0);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_manager_of_one_namespace_sees_copies_in_others() {
     let (mut world, _, _) = two_tenants().await;
     world.kill().await;
@@ -280,7 +280,7 @@ async fn a_manager_of_one_namespace_sees_copies_in_others() {
     release::<OpenStackCluster>(&world, OTHER, "copy").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_machine_whose_cluster_is_another_one_now_touches_nothing() {
     let (mut world, _, machine) = two_tenants().await;
     world.kill().await;
@@ -311,7 +311,7 @@ async fn a_machine_whose_cluster_is_another_one_now_touches_nothing() {
     assert_eq!(after, before);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_machine_goes_after_its_cluster_object_is_gone() {
     let world = World::open(CloudOptions::default()).await;
     let mut world = world;
@@ -343,7 +343,7 @@ async fn settled<K: Kind>(world: &World, namespace: &str, name: &str) {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn the_status_of_a_cluster_of_another_namespace_takes_nothing_that_it_names() {
     let (world, cluster, _) = two_tenants().await;
     let before = world.cloud.resources();

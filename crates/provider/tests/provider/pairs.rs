@@ -1,7 +1,6 @@
 //! `ports[].allowedAddressPairs` of machines that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use api::infra::v1beta2::OpenStackMachine;
 use openstack::Service;
@@ -9,7 +8,7 @@ use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
 use testbed::Fuse;
 
-use crate::world::{World, eventually};
+use crate::world::{MINUTE, World, eventually};
 
 /// What a cloud controller manager adds to the port of a node.
 const OF_OTHERS: &str = "10.244.1.0/24";
@@ -83,7 +82,7 @@ async fn has(world: &World, port: &str, addresses: &[&str]) {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_change_of_allowed_address_pairs_reaches_the_port_in_one_update_and_those_of_others_stay()
 {
     let world = World::start().await;
@@ -100,7 +99,7 @@ async fn a_change_of_allowed_address_pairs_reaches_the_port_in_one_update_and_th
         has(&world, &port, addresses).await;
         // Reconciled again, nothing is left to do.
         world.poke::<OpenStackMachine>("md-0").await;
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        tokio::time::sleep(MINUTE).await;
         has(&world, &port, addresses).await;
         let expected = BTreeMap::from([("PUT /v2.0/ports/{id}".to_owned(), 1)]);
         assert_eq!(world.writes(), expected, "{addresses:?}");
@@ -120,7 +119,7 @@ async fn a_change_of_allowed_address_pairs_reaches_the_port_in_one_update_and_th
     world.delete_machine("md-0").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn pairs_that_neutron_rejects_are_a_condition_until_they_are_corrected() {
     let world = World::start().await;
     let port = worker(&world).await;
@@ -146,7 +145,7 @@ enum End {
     Update,
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn killed_at_any_write_of_a_change_and_changed_again_the_port_has_what_the_spec_says() {
     let mut world = World::open(CloudOptions::default()).await;
     world.run();

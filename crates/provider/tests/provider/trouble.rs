@@ -10,9 +10,9 @@ use openstack::Service;
 use serde_json::json;
 use simulator::cloud::Options as CloudOptions;
 
-use crate::world::{World, eventually};
+use crate::world::{MINUTE, World, eventually};
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn wrong_credentials_are_one_condition_and_one_event() {
     let mut world = World::open(CloudOptions::default()).await;
     let right = world.cloud.clouds_yaml("http://cloud");
@@ -33,7 +33,7 @@ async fn wrong_credentials_are_one_condition_and_one_event() {
     world.cluster_ready().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_missing_secret_is_named_and_holds_up_deletion_with_advice() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -56,7 +56,7 @@ async fn a_missing_secret_is_named_and_holds_up_deletion_with_advice() {
     assert_eq!(world.left_over(), Default::default());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_flavor_that_does_not_exist_is_named_with_those_that_do() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -90,7 +90,7 @@ async fn a_flavor_that_does_not_exist_is_named_with_those_that_do() {
     world.delete_machine("md-0").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn an_image_that_is_uploaded_later_is_found_with_the_next_look() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -113,7 +113,7 @@ async fn an_image_that_is_uploaded_later_is_found_with_the_next_look() {
     assert!(server.spec.provider_id.is_some());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn an_exhausted_quota_is_told_in_the_clouds_words_and_half_made_machines_can_be_deleted() {
     let quotas = BTreeMap::from([("instances".to_owned(), 0)]);
     let mut world = World::open(CloudOptions {
@@ -146,7 +146,7 @@ async fn an_exhausted_quota_is_told_in_the_clouds_words_and_half_made_machines_c
     assert_eq!(world.cloud.resources(), cluster);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_failed_step_is_one_event_with_the_cause_first() {
     let quotas = BTreeMap::from([("instances".to_owned(), 0)]);
     let mut world = World::open(CloudOptions {
@@ -176,7 +176,7 @@ async fn a_failed_step_is_one_event_with_the_cause_first() {
     assert!(failed[0].starts_with("FailedCreateServer: Quota exceeded"));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_failure_domain_that_is_no_zone_is_named_with_those_that_are() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -199,7 +199,7 @@ async fn a_failure_domain_that_is_no_zone_is_named_with_those_that_are() {
     assert_eq!(world.cloud.resources(), resources);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_server_in_error_shows_novas_fault() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -217,7 +217,7 @@ async fn a_server_in_error_shows_novas_fault() {
     assert_eq!(condition.reason, "InstanceStateError");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_become_a_node_shows_kubeadms_words() {
     let mut world = World::open(CloudOptions::default()).await;
     world
@@ -232,7 +232,7 @@ async fn a_server_that_does_not_become_a_node_shows_kubeadms_words() {
     assert_eq!(condition.reason, "BootstrapFailed");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_paused_cluster_is_left_alone_whatever_changes_and_goes_on_afterwards() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -274,8 +274,8 @@ async fn a_paused_cluster_is_left_alone_whatever_changes_and_goes_on_afterwards(
         }
     })
     .await;
-    // Longer than it takes the lists of the cloud to show the deletion.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    // The lists of the cloud show the deletion meanwhile.
+    tokio::time::sleep(MINUTE).await;
     assert_eq!(world.cloud.resources(), expected);
     assert_eq!(world.writes(), writes, "nothing is written while paused");
     pause(false).await;
@@ -291,7 +291,7 @@ async fn a_paused_cluster_is_left_alone_whatever_changes_and_goes_on_afterwards(
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn allowed_cidrs_of_the_other_family_are_a_condition_and_the_others_are_applied() {
     let world = World::start().await;
     let balancer = json!({"allowedCIDRs": ["192.0.2.0/24", "2001:db8::/32"]});
@@ -316,7 +316,7 @@ async fn allowed_cidrs_of_the_other_family_are_a_condition_and_the_others_are_ap
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_without_a_network_is_a_condition_and_no_request_names_an_empty_one() {
     let world = World::start().await;
     world.cluster(json!({"managedSubnets": []})).await;
@@ -332,7 +332,7 @@ async fn a_load_balancer_without_a_network_is_a_condition_and_no_request_names_a
     );
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_cacert_that_is_not_text_is_named_and_not_ignored() {
     let world = World::start().await;
     let data = json!({"data": {"cacert": "//79"}});
@@ -347,7 +347,7 @@ async fn a_cacert_that_is_not_text_is_named_and_not_ignored() {
     assert_eq!(condition.status, "False");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn what_is_not_built_yet_is_refused_before_anything_is_made() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -374,7 +374,7 @@ async fn what_is_not_built_yet_is_refused_before_anything_is_made() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_login_refused_with_404_is_a_problem_of_the_credentials_and_nothing_counts_as_deleted() {
     let world = World::start().await;
     world.cluster(json!({})).await;
@@ -412,7 +412,7 @@ async fn a_login_refused_with_404_is_a_problem_of_the_credentials_and_nothing_co
     world.gone::<OpenStackMachine>("worker").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_delete_refused_because_the_credential_is_gone_does_not_count_as_done() {
     let world = World::start().await;
     world.cluster(json!({})).await;

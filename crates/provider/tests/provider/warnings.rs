@@ -17,7 +17,7 @@ async fn reported(world: &World, reason: &str) -> i32 {
         .sum()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_provider_or_flavor_that_octavia_lacks_is_warned_of_once() {
     let world = World::start().await;
     world

@@ -8,6 +8,7 @@ mod cells;
 mod fields;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use api::core::v1beta2::Machine;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
@@ -285,7 +286,8 @@ async fn joining(world: &World, name: &str, cluster: &str) -> Value {
 async fn settled(world: &World) -> Project {
     let mut last = project(world).await;
     for _ in 0..100 {
-        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        // Several lists of the cloud.
+        tokio::time::sleep(Duration::from_secs(30)).await;
         let now = project(world).await;
         if now == last {
             return now;
@@ -421,7 +423,7 @@ impl Owner {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_machine_of_another_tenant_changes_nothing_that_it_names() {
     let owner = owner().await;
     for cell in owner.of_machines() {
@@ -440,7 +442,7 @@ async fn a_machine_of_another_tenant_changes_nothing_that_it_names() {
     owner.world.machine_ready("cp-0").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_cluster_of_another_tenant_changes_nothing_that_it_names() {
     let owner = owner().await;
     for cell in owner.of_clusters() {
@@ -453,7 +455,7 @@ async fn a_cluster_of_another_tenant_changes_nothing_that_it_names() {
     owner.world.cluster_ready().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn an_object_without_a_cluster_deletes_nothing_that_it_names() {
     let owner = owner().await;
     let world = &owner.world;
@@ -499,7 +501,7 @@ async fn an_object_without_a_cluster_deletes_nothing_that_it_names() {
     owner.world.cluster_ready().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_cluster_in_whose_network_another_one_lives_waits_for_it_and_keeps_its_router() {
     let world = World::start().await;
     world.cluster(json!({})).await;

@@ -12,7 +12,7 @@ use api::k8s_openapi::api::events::v1::Event;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
-use openstack::transport::{InProcess, Limits, SharedTransport, Transport};
+use openstack::transport::{InProcess, Limits, SharedTransport};
 use openstack::{PoolOptions, Service, SessionOptions};
 use provider::Options;
 use serde_json::{Value, json};
@@ -22,6 +22,9 @@ use testbed::{Calls, Cut, Fuse, Kind, Management, Running};
 pub(crate) use testbed::eventually;
 
 const URL: &str = "http://cloud";
+/// Longer than anything takes that has a cause, and several lists of the cloud. Time is paused, so that it passes when
+/// nothing is left to do.
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 type Resources = BTreeMap<String, BTreeMap<String, usize>>;
 
@@ -58,8 +61,8 @@ impl World {
             cloud,
             before,
             options: Options::default(),
-            idle: Duration::from_millis(200),
-            rest: Duration::from_millis(200),
+            idle: Duration::from_secs(5),
+            rest: Duration::from_secs(10),
             running: None,
         };
         world.credentials(&world.cloud.clouds_yaml(URL)).await;
@@ -81,13 +84,17 @@ impl World {
         world
     }
 
+    /// A connection to the cloud.
+    fn line(&self, cut: &Cut) -> SharedTransport {
+        testbed::line(Arc::new(InProcess::new(self.cloud.router(URL))), cut)
+    }
+
     /// A session of another user in the same project.
     pub(crate) async fn session(&self) -> openstack::Session {
         let config =
             openstack::CloudConfig::parse(&self.cloud.clouds_yaml(URL), "simulated").unwrap();
-        let transport: SharedTransport = Arc::new(InProcess::new(self.cloud.router(URL)));
         let options = SessionOptions {
-            transport: Some(transport),
+            transport: Some(self.line(&Cut::default())),
             ..SessionOptions::default()
         };
         openstack::Session::connect(config, &options).await.unwrap()
@@ -105,7 +112,7 @@ impl World {
         let login = json!({"auth": {"identity": {"methods": ["password"], "password": {"user":
             {"name": "demo", "password": "secret", "domain": {"id": "default"}}}},
             "scope": {"project": {"name": "demo", "domain": {"id": "default"}}}}});
-        let transport = InProcess::new(self.cloud.router(URL));
+        let transport = self.line(&Cut::default());
         let send = |request: http::request::Builder, body: &Value| {
             let request = request.header("content-type", "application/json");
             let request = request.body(bytes::Bytes::from(body.to_string())).unwrap();
@@ -140,7 +147,7 @@ impl World {
     async fn control(&self, request: http::request::Builder, body: String, status: u16) {
         let request = request.header("content-type", "application/json");
         let request = request.body(bytes::Bytes::from(body)).unwrap();
-        let transport = InProcess::new(self.cloud.router(URL));
+        let transport = self.line(&Cut::default());
         let answer = transport
             .send(request, Limits::object(Duration::from_secs(60)))
             .await
@@ -194,9 +201,8 @@ impl World {
 
     fn start_with(&mut self, client: Client) {
         let cut = Cut::default();
-        let cloud = Arc::new(InProcess::new(self.cloud.router(URL)));
         let session = SessionOptions {
-            transport: Some(testbed::line(cloud, &cut)),
+            transport: Some(self.line(&cut)),
             ..SessionOptions::default()
         };
         let mut clouds = PoolOptions {
