@@ -21,13 +21,14 @@ mod plan;
 pub(crate) mod provider_id;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Node;
 use kube::api::{DeleteParams, Preconditions};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::Store;
 use kube::{Api, ResourceExt};
+use tokio::time::Instant;
 
 use self::absence::{Absences, Verdict};
 use self::facts::{Facts, Lookup};

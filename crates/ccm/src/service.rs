@@ -62,13 +62,14 @@ pub(crate) mod vip;
 pub(crate) mod weights;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::Store;
 use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind, View};
+use tokio::time::Instant;
 
 use self::drift::Settled;
 use self::identity::Identity;

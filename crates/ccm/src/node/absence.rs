@@ -1,11 +1,12 @@
 //! Servers that are missing in the list: since when, and whether that is confirmed.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 /// Whether an absence is confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

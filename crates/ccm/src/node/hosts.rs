@@ -1,9 +1,10 @@
 //! The host names of servers that the shared lists show to administrators alone, for nodes that are not found without them.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use openstack::Cloud;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::names::HostNames;
 

@@ -1,7 +1,7 @@
 //! When a pass over all nodes is made: after changes, at most one in each period.
 
 use std::panic::AssertUnwindSafe;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Node;
 use futures::stream::{self, Stream, StreamExt};
@@ -10,6 +10,7 @@ use openstack::Kind;
 use openstack::inventory::batches;
 use operator::retry::{Failures, Retry, When};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 

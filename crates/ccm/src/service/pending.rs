@@ -1,11 +1,12 @@
 //! Load balancers that stay PENDING: since when that is seen, and what is said about it.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::k8s_openapi::jiff::Timestamp;
 use openstack::loadbalancer::LoadBalancer;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::{FALLBACK, Work};
 use crate::metrics::Operation;

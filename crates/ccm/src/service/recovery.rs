@@ -1,9 +1,10 @@
 //! Load balancers in ERROR that have served: failover, and after that creation anew, as cloud.conf allows.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::Work;
 use super::observed::{Observed, Role};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Service;
 use api::k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -10,6 +10,7 @@ use kube::ResourceExt;
 use kube::runtime::reflector::Store;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::Rejection;
 use super::annotations::Given;

@@ -15,7 +15,7 @@ fn annotated(name: &str, value: &str) -> Value {
     json!({"metadata": {"annotations": {format!("loadbalancer.openstack.org/{name}"): value}}})
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn networks_and_subnets_that_do_not_exist_are_rejected_with_the_setting() {
     let world = world(&["worker-1"]).await;
     for setting in [
@@ -40,7 +40,7 @@ async fn networks_and_subnets_that_do_not_exist_are_rejected_with_the_setting() 
     world.published("subnet-id").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_quota_that_is_used_up_is_an_event_and_the_service_is_served_when_there_is_room() {
     let mut options = CloudOptions::default();
     options.quotas.insert("load_balancer".to_owned(), 1);
@@ -58,7 +58,7 @@ async fn a_quota_that_is_used_up_is_an_event_and_the_service_is_served_when_ther
     assert_eq!(world.octavia("loadbalancers").await.len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn credentials_that_are_no_longer_right_are_an_event_and_nothing_is_lost() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -77,7 +77,7 @@ async fn credentials_that_are_no_longer_right_are_an_event_and_nothing_is_lost()
     world.members_are(&["worker-1", "worker-2"]).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_is_deleted_by_hand_is_created_again_with_its_floating_ip() {
     let world = world(&["worker-1"]).await;
     let before = world.cloud.resources();
@@ -105,7 +105,7 @@ async fn a_load_balancer_that_is_deleted_by_hand_is_created_again_with_its_float
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_floating_ip_that_another_service_has_is_rejected_with_its_port() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -119,7 +119,7 @@ async fn a_floating_ip_that_another_service_has_is_rejected_with_its_port() {
     assert_eq!(world.octavia("loadbalancers").await.len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_ip_that_is_no_floating_ip_of_the_project_is_an_event_that_says_so() {
     let world = world(&["worker-1"]).await;
     let asked = json!({"spec": {"loadBalancerIP": "127.176.9.9"}});
@@ -148,7 +148,7 @@ async fn a_load_balancer_ip_that_is_no_floating_ip_of_the_project_is_an_event_th
 }
 
 /// Values that no load balancer of the Service could have: nothing is made for them.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_ip_that_cannot_be_is_rejected_with_field_value_and_what_to_do() {
     let world = furnished(World::start("").await, &["worker-1"]).await;
     let internal = |address: &str| {
@@ -202,7 +202,7 @@ async fn a_load_balancer_ip_that_cannot_be_is_rejected_with_field_value_and_what
     assert_eq!(ip(&world.published("elsewhere").await), "10.0.0.77");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_ip_that_is_taken_or_of_no_external_subnet_is_an_event_that_names_it() {
     let world = world(&["worker-1"]).await;
     let internal = "service.beta.kubernetes.io/openstack-internal-load-balancer";
@@ -221,7 +221,7 @@ async fn a_load_balancer_ip_that_is_taken_or_of_no_external_subnet_is_an_event_t
     world.event_with("outside", failed, words).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_of_another_family_is_an_event_that_names_both() {
     let world = furnished(World::start("").await, &["worker-1"]).await;
     let created =
@@ -242,7 +242,7 @@ async fn a_load_balancer_of_another_family_is_an_event_that_names_both() {
     assert!(note.contains("was created with 10.0."), "{note}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn services_that_change_while_something_is_pending_end_as_they_were_last_asked_for() {
     let world = furnished(World::start("").await, &["worker-1"]).await;
     let before = world.cloud.resources();
@@ -279,7 +279,7 @@ async fn services_that_change_while_something_is_pending_end_as_they_were_last_a
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn members_of_a_served_service_follow_the_nodes_whatever_its_annotations_become() {
     for (name, value, reason) in [
         (
@@ -314,7 +314,7 @@ async fn members_of_a_served_service_follow_the_nodes_whatever_its_annotations_b
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_floating_ip_that_is_kept_stays_when_the_service_becomes_internal() {
     let world = world(&["worker-1"]).await;
     world
@@ -334,7 +334,7 @@ async fn a_floating_ip_that_is_kept_stays_when_the_service_becomes_internal() {
 }
 
 /// The API server refuses what would be refused by Octavia for ever.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_with_the_same_port_twice_is_refused_by_the_api_server_and_nothing_is_made() {
     let world = world(&["worker-1"]).await;
     let api = world.cluster.api::<Service>();

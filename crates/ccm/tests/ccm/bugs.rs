@@ -20,7 +20,7 @@ async fn delete_first(world: &World, kind: &str) {
     world.request("DELETE", &path, Value::Null).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn another_cluster_name_with_underscores_keeps_the_load_balancer_and_a_listener_without_a_pool_gets_one()
  {
     let mut world = world(&["worker-1"]).await;
@@ -49,7 +49,7 @@ async fn another_cluster_name_with_underscores_keeps_the_load_balancer_and_a_lis
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_rule_that_is_gone_does_not_keep_nodes_out_of_the_security_group() {
     let world = crate::groups::world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -64,7 +64,7 @@ async fn a_rule_that_is_gone_does_not_keep_nodes_out_of_the_security_group() {
     settled(&world, "web", 2).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn groups_that_others_give_to_the_port_of_a_node_stay() {
     let world = crate::groups::world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -98,7 +98,7 @@ async fn groups_that_others_give_to_the_port_of_a_node_stay() {
     assert!(left.contains(&group), "{left:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_listener_keeps_the_tags_that_others_gave_it() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -121,7 +121,7 @@ async fn a_listener_keeps_the_tags_that_others_gave_it() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn members_that_cannot_be_listed_are_not_written_again() {
     let mut world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -149,7 +149,7 @@ async fn members_that_cannot_be_listed_are_not_written_again() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_is_gone_already_takes_floating_ip_and_security_group_along() {
     let mut world = crate::groups::world(&["worker-1"]).await;
     let before = world.cloud.resources();

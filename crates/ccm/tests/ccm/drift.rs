@@ -27,7 +27,7 @@ async fn repaired(world: &World, method: &str, path: &str, body: Value, words: &
     world.changeable().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_others_change_is_repaired_with_an_event_that_names_it() {
     let world = world(&["worker-1", "worker-2"]).await;
     let local = json!({"spec": {"externalTrafficPolicy": "Local"}});
@@ -75,7 +75,7 @@ async fn what_others_change_is_repaired_with_an_event_that_names_it() {
     world.members_are(&["worker-1", "worker-2"]).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_the_service_changes_is_no_drift() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -97,7 +97,7 @@ async fn what_the_service_changes_is_no_drift() {
     assert_eq!(world.count_events("web", REPAIRED).await, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn after_a_restart_nobody_knows_who_changed_what_and_the_event_names_it_all_the_same() {
     let mut world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -113,7 +113,7 @@ async fn after_a_restart_nobody_knows_who_changed_what_and_the_event_names_it_al
     assert_eq!(world.count_events("web", REPAIRED).await, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn names_of_other_clusters_and_of_other_ports_are_left_as_they_are() {
     let world = world(&["worker-1"]).await;
     world

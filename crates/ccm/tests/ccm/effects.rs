@@ -14,7 +14,7 @@ fn annotated(list: &[(&str, Option<&str>)]) -> Value {
     json!({"metadata": {"annotations": list.iter().map(pair).collect::<serde_json::Map<_, _>>()}})
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_floating_ip_comes_from_the_subnet_that_is_named_by_id() {
     let world = world(&["worker-1"]).await;
     external_subnet(&world, "fast", "127.41.0", 9, &[]).await;
@@ -25,7 +25,7 @@ async fn the_floating_ip_comes_from_the_subnet_that_is_named_by_id() {
     assert!(ip(&service).starts_with("127.42.0."), "{}", ip(&service));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_floating_ip_comes_from_the_network_that_is_named_by_id() {
     let world = world(&["worker-1"]).await;
     let network = json!({"network": {"name": "other", "router:external": true}});
@@ -62,7 +62,7 @@ async fn the_floating_ip_comes_from_the_network_that_is_named_by_id() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn members_are_in_the_subnet_that_is_named_and_those_that_are_there_stay_where_they_are() {
     let world = world(&["worker-1"]).await;
     let subnet =
@@ -124,7 +124,7 @@ async fn members_are_in_the_subnet_that_is_named_and_those_that_are_there_stay_w
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_setting_of_monitors_follows_its_annotation_and_returns_to_its_default() {
     let world = world(&["worker-1"]).await;
     let set = annotated(&[
@@ -179,7 +179,7 @@ async fn ingress(world: &World, hostname: Option<&str>, address: Option<&str>) {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_host_name_is_published_in_place_of_the_address_and_the_address_without_it() {
     let world = world(&["worker-1"]).await;
     let named = annotated(&[("hostname", Some("web.example.net"))]);
@@ -200,7 +200,7 @@ async fn a_host_name_is_published_in_place_of_the_address_and_the_address_withou
     ingress(&world, Some("other.example.net"), None).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn members_follow_the_labels_of_nodes_that_the_selector_asks_for() {
     let world = world(&["worker-1", "worker-2", "worker-3"]).await;
     world.label("worker-1", "pool", json!("fast")).await;

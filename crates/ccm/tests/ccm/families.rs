@@ -36,7 +36,7 @@ fn published(service: &Service) -> Vec<String> {
     ingress.into_iter().filter_map(|one| one.ip).collect()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn both_addresses_are_on_one_load_balancer_and_published_in_the_order_of_the_families() {
     let world = world("", &["worker-1"]).await;
     let before = world.cloud.resources();
@@ -71,7 +71,7 @@ async fn both_addresses_are_on_one_load_balancer_and_published_in_the_order_of_t
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn ipv6_can_be_first_and_an_internal_service_has_its_virtual_addresses() {
     let world = world("", &["worker-1"]).await;
     let both = families(&["IPv6", "IPv4"], "PreferDualStack");
@@ -92,7 +92,7 @@ async fn ipv6_can_be_first_and_an_internal_service_has_its_virtual_addresses() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_network_of_one_family_serves_that_or_is_reported_if_both_are_required() {
     let world = crate::services::world(&["worker-1"]).await;
     let preferred = families(&["IPv4", "IPv6"], "PreferDualStack");

@@ -65,7 +65,7 @@ pub(crate) async fn left(world: &World) -> Vec<Value> {
     all["faults"].as_array().unwrap().clone()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn every_write_fails_once_in_every_way_and_the_end_is_the_same() {
     let world = world(&["worker-1"]).await;
     all_fail(world, WRITES, &Phase::ALL).await;
@@ -104,7 +104,7 @@ const OF_GROUPS: &[(&str, &str, &str)] = &[
     ("network", "PUT", "/v2.0/ports/{id}"),
 ];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn every_request_for_a_security_group_fails_once_in_every_way_and_the_end_is_the_same() {
     let world = crate::groups::world(&["worker-1"]).await;
     let phases = [Phase::Created, Phase::Changed, Phase::Deleted];
@@ -129,7 +129,7 @@ async fn members_are(world: &World, count: usize, monitor_port: &Value) {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn every_write_of_a_single_member_fails_once_in_every_way_and_the_end_is_the_same() {
     let conf = "[LoadBalancer]\nprovider-requires-serial-api-calls = true\n";
     let world = World::serving(conf, &["worker-1", "worker-2"]).await;
@@ -167,7 +167,7 @@ const OF_OVN: [(&str, &str); 6] = [
     ("DELETE", "/v2.0/lbaas/loadbalancers/{id}"),
 ];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn every_write_of_udp_without_and_with_monitors_on_ovn_fails_once_and_the_end_is_the_same() {
     let world = World::serving(crate::ovn::CONF, &["worker-1", "worker-2"]).await;
     let before = world.cloud.resources();
@@ -206,7 +206,7 @@ async fn every_write_of_udp_without_and_with_monitors_on_ovn_fails_once_and_the_
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn every_list_fails_once_in_every_way_and_the_end_is_the_same() {
     let mut world = world(&["worker-1"]).await;
     prepare(&world).await;
@@ -255,7 +255,7 @@ const OF_OTHERS: [(&str, &str, &str); 2] = [
     ("network", "PUT", "/v2.0/floatingips/{id}"),
 ];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn every_change_of_what_users_own_fails_once_and_it_is_as_before_in_the_end() {
     let world = world(&["worker-1"]).await;
     let shared = crate::sharing::by_hand(&world).await;
@@ -307,7 +307,7 @@ async fn every_change_of_what_users_own_fails_once_and_it_is_as_before_in_the_en
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_failover_that_fails_is_requested_again_unless_it_is_denied() {
     for class in classes() {
         let mut world = world(&["worker-1"]).await;
@@ -339,7 +339,7 @@ async fn a_failover_that_fails_is_requested_again_unless_it_is_denied() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn lists_of_members_fail_once_in_every_way_and_no_member_is_written() {
     let mut world = world(&["worker-1"]).await;
     world
@@ -380,7 +380,7 @@ async fn lists_of_members_fail_once_in_every_way_and_no_member_is_written() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn lists_of_servers_and_ports_fail_once_in_every_way_and_no_node_is_deleted() {
     let mut world = World::start("").await;
     for (number, class) in classes().into_iter().enumerate() {
@@ -398,7 +398,7 @@ async fn lists_of_servers_and_ports_fail_once_in_every_way_and_no_node_is_delete
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_login_without_a_project_says_so() {
     let world = World::open("").await;
     let user = json!({"user": {"name": "loner", "password": "secret", "domain_id": "default"}});

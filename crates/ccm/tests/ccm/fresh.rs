@@ -38,7 +38,7 @@ async fn floating_ip(world: &World) -> Value {
     world.request("POST", path, body).await["floatingip"].clone()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_port_that_was_made_just_before_its_service_is_found() {
     let world = calm(&["worker-1"]).await;
     read(&world).await;
@@ -51,7 +51,7 @@ async fn a_port_that_was_made_just_before_its_service_is_found() {
     assert_eq!(world.count_events("web", "SyncLoadBalancerFailed").await, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_floating_ip_that_was_made_just_before_its_service_is_used() {
     let world = calm(&["worker-1"]).await;
     read(&world).await;
@@ -66,7 +66,7 @@ async fn a_floating_ip_that_was_made_just_before_its_service_is_used() {
     assert_eq!(world.count_events("web", "SyncLoadBalancerFailed").await, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_that_is_deleted_and_made_again_at_once_has_its_kept_floating_ip() {
     let world = calm(&["worker-1"]).await;
     let known = floating_ip(&world).await;
@@ -82,7 +82,7 @@ async fn a_service_that_is_deleted_and_made_again_at_once_has_its_kept_floating_
     assert_eq!(world.floating_ips().await.len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_floating_ip_that_is_freed_just_before_a_service_asks_for_it_is_used() {
     let world = calm(&["worker-1"]).await;
     let known = floating_ip(&world).await;
@@ -102,7 +102,7 @@ async fn a_floating_ip_that_is_freed_just_before_a_service_asks_for_it_is_used()
 }
 
 /// The list at rest has the other server alone, whose name fits as long as there is no better one.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_with_the_exact_name_that_was_made_just_before_its_node_is_that_of_the_node() {
     let world = calm(&[]).await;
     let other = world.server("K8S-Node-4").await;

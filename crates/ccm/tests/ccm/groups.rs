@@ -84,7 +84,7 @@ pub(crate) async fn settled(world: &World, name: &str, members: usize) {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_group_opens_the_node_ports_on_the_ports_of_the_members_and_goes_with_the_service() {
     let world = world(&["worker-1", "worker-2"]).await;
     let before = world.cloud.resources();
@@ -123,7 +123,7 @@ async fn a_group_opens_the_node_ports_on_the_ports_of_the_members_and_goes_with_
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_group_is_deleted_when_cloud_conf_no_longer_asks_for_it() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -166,7 +166,7 @@ pub(crate) async fn strangers(world: &World, address: &str) -> String {
     used
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_two_clusters_of_one_range_each_has_its_own_subnet_members_and_ports() {
     let world = world(&["worker-1"]).await;
     let node = world.nodes().get("worker-1").await.unwrap();
@@ -200,7 +200,7 @@ async fn of_two_clusters_of_one_range_each_has_its_own_subnet_members_and_ports(
     world.delete_service("web").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_port_that_others_change_meanwhile_is_read_again_and_said_in_words_if_they_do_not_stop() {
     let world = world(&["worker-1"]).await;
     let stale = async |count: u32| {

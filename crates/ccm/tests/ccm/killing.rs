@@ -241,7 +241,7 @@ async fn run_until_cut(world: &mut World, nth: u64, phase: Phase) -> bool {
     was_cut || writes.reached()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn killed_at_any_write_to_the_cloud_it_ends_the_same() {
     ends_the_same(world(&["worker-1"]).await, &Phase::ALL, 8).await;
 }
@@ -273,7 +273,7 @@ pub(crate) async fn ends_the_same(mut world: World, phases: &[Phase], least: u64
 }
 
 /// Here the writes to the API server are those that are cut off, again and again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn killed_at_every_nth_write_to_the_cluster_it_ends_the_same() {
     let mut world = world(&["worker-1"]).await;
     prepare(&world).await;

@@ -13,7 +13,7 @@ fn local() -> Value {
     json!({"spec": {"externalTrafficPolicy": "Local"}})
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn every_protocol_has_a_monitor_of_the_health_check_port() {
     let world = world(&["worker-1"]).await;
     let ports = [("TCP", 80), ("UDP", 53), ("SCTP", 99)];
@@ -46,7 +46,7 @@ async fn every_protocol_has_a_monitor_of_the_health_check_port() {
     octavia_where(&world, "healthmonitors", <[Value]>::is_empty).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_of_sctp_is_served_with_a_monitor_of_its_own() {
     let world = world(&["worker-1", "worker-2"]).await;
     let before = world.cloud.resources();
@@ -62,7 +62,7 @@ async fn a_service_of_sctp_is_served_with_a_monitor_of_its_own() {
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn with_the_driver_ovn_members_are_the_nodes_with_ready_endpoints() {
     let period = Duration::from_millis(200);
     let world = weights::world(crate::ovn::CONF, &["worker-1", "worker-2"], period).await;
@@ -84,7 +84,7 @@ async fn with_the_driver_ovn_members_are_the_nodes_with_ready_endpoints() {
     assert!(world.octavia("healthmonitors").await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn while_no_node_has_an_endpoint_all_are_members() {
     let period = Duration::from_millis(200);
     let world: World = weights::world(crate::ovn::CONF, &["worker-1", "worker-2"], period).await;
@@ -98,7 +98,7 @@ async fn while_no_node_has_an_endpoint_all_are_members() {
     world.members_are(&["worker-1"]).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_restart_leaves_members_that_depend_on_endpoints_as_they_are() {
     let period = Duration::from_millis(200);
     let mut world = weights::world(crate::ovn::CONF, &["worker-1", "worker-2"], period).await;

@@ -39,7 +39,7 @@ async fn user(world: &World) {
     world.administer("PUT", &path, Value::Null).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_cloud_conf_without_a_tenant_serves_in_the_default_project_of_its_user() {
     let mut world = World::open("").await;
     user(&world).await;

@@ -43,7 +43,7 @@ async fn notes(world: &World, about: &str, reason: &str, words: &str) {
     assert!(note.contains(words), "{note}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_is_initialised_from_its_server() {
     let world = World::start("").await;
     let id = world.server("worker-1").await;
@@ -65,7 +65,7 @@ async fn a_node_is_initialised_from_its_server() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_that_comes_before_its_server_is_initialised_when_the_server_is_there() {
     let world = World::start("").await;
     world.node("worker-1").await;
@@ -74,7 +74,7 @@ async fn a_node_that_comes_before_its_server_is_initialised_when_the_server_is_t
     world.node_where("worker-1", is_initialised).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn provider_ids_name_the_region_if_asked_to_and_nodes_of_other_regions_are_left_alone() {
     let mut world = World::open("").await;
     world.options(|options| options.regional = true);
@@ -104,7 +104,7 @@ async fn provider_ids_name_the_region_if_asked_to_and_nodes_of_other_regions_are
         .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_stopped_server_taints_its_node_until_the_node_is_ready_again() {
     let world = World::start("").await;
     let id = world.server("worker-1").await;
@@ -123,7 +123,7 @@ async fn a_stopped_server_taints_its_node_until_the_node_is_ready_again() {
         .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_is_deleted_when_its_server_is_gone_and_never_while_it_is_ready() {
     let world = World::start("").await;
     let gone = two_workers(&world).await;
@@ -162,7 +162,7 @@ async fn witness(world: &World) {
     world.node_where("witness", is_initialised).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_without_provider_id_is_never_deleted_and_its_event_says_what_is_missing() {
     let world = World::start("").await;
     witness(&world).await;
@@ -186,7 +186,7 @@ async fn a_node_without_provider_id_is_never_deleted_and_its_event_says_what_is_
     assert_eq!(world.count_events("nobody", "DeletingNode").await, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_is_initialised_by_the_host_name_that_nova_gives_to_its_server() {
     let world = World::start("").await;
     witness(&world).await;
@@ -203,7 +203,7 @@ async fn a_node_is_initialised_by_the_host_name_that_nova_gives_to_its_server() 
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_is_initialised_by_the_host_name_that_was_chosen_for_its_server() {
     let world = World::start("").await;
     witness(&world).await;
@@ -215,7 +215,7 @@ async fn a_node_is_initialised_by_the_host_name_that_was_chosen_for_its_server()
     assert_eq!(provider_id(&found), format!("openstack:///{id}"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_a_node_names_by_its_id_is_of_no_other_node() {
     let world = World::start("").await;
     world.server("Worker-1").await;
@@ -231,7 +231,7 @@ async fn a_server_that_a_node_names_by_its_id_is_of_no_other_node() {
     ));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_node_is_deleted_when_the_cloud_knows_none_of_the_cluster() {
     let world = World::start("").await;
     for name in ["worker-1", "worker-2"] {
@@ -248,7 +248,7 @@ async fn no_node_is_deleted_when_the_cloud_knows_none_of_the_cluster() {
     world.nodes().get("worker-1").await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_node_is_deleted_on_an_error_of_the_cloud() {
     let world = World::start("").await;
     let gone = two_workers(&world).await;
@@ -274,7 +274,7 @@ async fn no_node_is_deleted_on_an_error_of_the_cloud() {
     world.node_gone("worker-1").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn two_servers_of_one_name_leave_the_node_waiting_with_an_event() {
     let world = World::start("").await;
     world.server("twin").await;
@@ -285,7 +285,7 @@ async fn two_servers_of_one_name_leave_the_node_waiting_with_an_event() {
     assert!(!is_initialised(&world.nodes().get("twin").await.unwrap()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_options_of_cloud_conf_apply_as_soon_as_they_change() {
     let world = World::start("").await;
     world.server("worker-1").await;
@@ -304,7 +304,7 @@ async fn the_options_of_cloud_conf_apply_as_soon_as_they_change() {
         .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn internal_network_name_without_a_match_keeps_the_taint_and_is_an_event_that_names_both() {
     let world = World::start("[Networking]\ninternal-network-name = nosuchnet\n").await;
     let id = world.server("worker-1").await;
@@ -331,7 +331,7 @@ async fn internal_network_name_without_a_match_keeps_the_taint_and_is_an_event_t
     assert!(addresses(&node)[0].starts_with("InternalIP 10.0."));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_keeps_its_addresses_when_no_network_matches_any_longer_and_is_still_tainted() {
     let world = World::start("").await;
     let id = world.server("worker-1").await;
@@ -352,7 +352,7 @@ async fn a_node_keeps_its_addresses_when_no_network_matches_any_longer_and_is_st
     assert_eq!(addresses(&node), addresses(&before));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_thousand_nodes_are_initialised_with_five_requests() {
     const NODES: usize = 1000;
     let mut world = World::open("").await;
@@ -392,7 +392,7 @@ async fn a_thousand_nodes_are_initialised_with_five_requests() {
     assert!(total <= 5, "{total}: {requests:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_manager_that_is_killed_between_any_two_writes_finishes_after_its_restart() {
     let mut world = World::open("").await;
     world.server("worker-1").await;
@@ -434,7 +434,7 @@ fn conflicting(inner: Client, rejected: Arc<AtomicUsize>) -> Client {
     Client::new(service, namespace)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_whose_deletion_is_rejected_has_no_event_of_its_deletion() {
     let mut world = World::open("").await;
     let rejected = Arc::new(AtomicUsize::new(0));

@@ -88,7 +88,7 @@ async fn monitors(world: &World, wanted: &[&str]) {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tcp_and_udp_are_served_with_monitors_and_without() {
     let world = World::serving(CONF, &["worker-1", "worker-2"]).await;
     let before = world.cloud.resources();

@@ -75,7 +75,7 @@ async fn reported(world: &World, reason: &str, status: &str, effect: &str) {
     assert_eq!(occurrences(world, "st", reason).await, 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_stays_in_pending_update_is_one_event_on_the_service() {
     let world = slow(Timings {
         load_balancer_update: FOREVER,
@@ -93,7 +93,7 @@ async fn a_load_balancer_that_stays_in_pending_update_is_one_event_on_the_servic
     reported(&world, "SyncLoadBalancerFailed", "PENDING_UPDATE", effect).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_stays_in_pending_create_is_one_event_on_the_service() {
     let world = slow(Timings {
         load_balancer_create: FOREVER,
@@ -105,7 +105,7 @@ async fn a_load_balancer_that_stays_in_pending_create_is_one_event_on_the_servic
     reported(&world, "SyncLoadBalancerFailed", "PENDING_CREATE", effect).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_stays_in_pending_delete_is_one_event_on_the_service() {
     let world = slow(Timings {
         load_balancer_delete: FOREVER,
@@ -120,7 +120,7 @@ async fn a_load_balancer_that_stays_in_pending_delete_is_one_event_on_the_servic
 }
 
 /// The quota is set as python-openstackclient does it without `--force`.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_quota_of_floating_ips_that_is_used_up_is_one_event_and_members_follow_the_nodes() {
     let world = World::serving("", &["worker-1"]).await;
     let projects = world

@@ -35,7 +35,7 @@ pub(crate) async fn external_subnet(
 }
 
 /// Neutron rejects a floating IP of any other with 404.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_several_external_networks_that_of_the_router_is_taken() {
     let world = World::start("").await;
     let mut networks = Vec::new();
@@ -61,7 +61,7 @@ async fn of_several_external_networks_that_of_the_router_is_taken() {
     assert_eq!(world.count_events("web", "SyncLoadBalancerFailed").await, 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_subnet_of_the_floating_ip_follows_patterns_and_tags() {
     let world = world(&["worker-1"]).await;
     external_subnet(&world, "fast-1", "127.41.0", 9, &["fast", "east"]).await;
@@ -122,7 +122,7 @@ async fn the_subnet_of_the_floating_ip_follows_patterns_and_tags() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn subnets_that_the_project_does_not_see_are_no_match_and_the_event_says_so() {
     let world = world(&["worker-1"]).await;
     let wanted = annotated(&[("floating-subnet", "public*")]);
@@ -134,7 +134,7 @@ async fn subnets_that_the_project_does_not_see_are_no_match_and_the_event_says_s
     assert!(world.octavia("loadbalancers").await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_class_names_the_subnets_and_the_annotation_wins_as_a_whole() {
     let conf = "[LoadBalancer]\nfloating-subnet-tags = fast\n[LoadBalancerClass \"west\"]\nfloating-subnet = *-2\n";
     let mut world = World::open(conf).await;
@@ -160,7 +160,7 @@ async fn the_class_names_the_subnets_and_the_annotation_wins_as_a_whole() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_subnet_without_free_addresses_is_followed_by_the_next_one() {
     let world = world(&["worker-1"]).await;
     external_subnet(&world, "fast-1", "127.41.0", 1, &[]).await;
@@ -187,7 +187,7 @@ async fn port(world: &World) -> Value {
     answer["port"].clone()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_given_port_has_the_virtual_address_and_stays_when_the_service_goes() {
     let world = world(&["worker-1"]).await;
     let port = port(&world).await;
@@ -214,7 +214,7 @@ async fn a_given_port_has_the_virtual_address_and_stays_when_the_service_goes() 
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_port_that_does_not_fit_is_rejected_with_the_reason() {
     let world = world(&["worker-1"]).await;
     let port = port(&world).await;
@@ -248,7 +248,7 @@ async fn a_port_that_does_not_fit_is_rejected_with_the_reason() {
     assert!(world.octavia("loadbalancers").await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_octavia_does_not_change_is_an_event_that_names_annotation_and_value() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -286,7 +286,7 @@ async fn what_octavia_does_not_change_is_an_event_that_names_annotation_and_valu
 }
 
 /// Two clusters of one range in one project, with one worker that can be a member.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn load_balancer_and_members_are_in_the_subnet_of_a_node_whose_address_others_have_too() {
     let world = world(&["worker-1", "worker-2"]).await;
     world.exclude("worker-2").await;

@@ -16,7 +16,7 @@ pub(crate) async fn fail(world: &World) -> Value {
     id
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_failover_is_requested_and_one_that_is_denied_is_left_to_the_administrator() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -56,7 +56,7 @@ pub(crate) async fn administrator(world: &World) {
     world.administer("PUT", &path, Value::Null).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn with_the_right_to_request_a_failover_the_load_balancer_is_repaired() {
     let mut world = world(&["worker-1"]).await;
     world.kill().await;
@@ -73,7 +73,7 @@ async fn with_the_right_to_request_a_failover_the_load_balancer_is_repaired() {
     assert!(note.contains("requested its failover"), "{note}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_that_stays_in_error_is_created_again_with_its_address_if_cloud_conf_says_so()
  {
     let conf = "[LoadBalancer]\nerror-recovery = recreate\n";
@@ -97,7 +97,7 @@ async fn a_load_balancer_that_stays_in_error_is_created_again_with_its_address_i
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn with_error_recovery_none_it_is_only_reported() {
     let world = World::start("[LoadBalancer]\nerror-recovery = none\n").await;
     world.route_out().await;

@@ -54,7 +54,7 @@ async fn guarded(guard: &Guard) -> World {
     world.options(|options| {
         options.routes = Routes {
             cluster_cidrs: vec!["10.244.0.0/16".parse().unwrap()],
-            period: Duration::from_millis(100),
+            period: Duration::from_secs(5),
         };
         options.weight_period = Duration::from_millis(100);
     });
@@ -151,7 +151,7 @@ async fn server_of(world: &World, node: &str) -> String {
     id.trim_start_matches("openstack:///").to_owned()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn the_role_allows_what_the_manager_asks_for_and_nothing_else() {
     let guard = Guard::new(OURS);
     let world = guarded(&guard).await;
@@ -165,7 +165,7 @@ async fn the_role_allows_what_the_manager_asks_for_and_nothing_else() {
 }
 
 /// docs/cloud-controller-manager.md names these: whoever comes from the Go manager has to apply our role.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn with_the_role_of_the_go_manager_the_uid_of_the_cluster_events_and_the_lease_are_forbidden()
 {
     let guard = Guard::new(GOS);

@@ -33,7 +33,7 @@ impl Routed {
             let cidrs = ["10.244.0.0/16", "fd00:244::/48"];
             options.routes = Routes {
                 cluster_cidrs: cidrs.map(|cidr| cidr.parse().unwrap()).into(),
-                period: Duration::from_millis(100),
+                period: Duration::from_secs(5),
             };
         });
         let router = world.route_out().await;
@@ -203,7 +203,7 @@ pub(crate) fn atomic() -> CloudOptions {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_gets_a_route_an_address_pair_and_the_condition_until_it_is_deleted() {
     for options in [CloudOptions::default(), atomic()] {
         let routed = Routed::start(options).await;
@@ -236,7 +236,7 @@ fn requests(routed: &Routed) -> BTreeMap<String, u64> {
     all
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn all_nodes_get_their_routes_in_one_request_and_none_is_made_when_all_is_in_order() {
     let expect = |requests: &[(&str, u64)]| -> BTreeMap<String, u64> {
         let requests = requests.iter();
@@ -287,7 +287,7 @@ async fn all_nodes_get_their_routes_in_one_request_and_none_is_made_when_all_is_
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn routes_of_others_stay_and_one_to_the_same_range_is_reported() {
     let routed = Routed::start(atomic()).await;
     routed.by_hand("add", "10.244.9.0/24", "10.0.200.9").await;
@@ -317,7 +317,7 @@ async fn routes_of_others_stay_and_one_to_the_same_range_is_reported() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_route_that_the_go_manager_created_is_adopted_without_a_change() {
     let mut routed = Routed::open(atomic()).await;
     let a = routed.worker("a", "10.244.1.0/24").await;
@@ -344,7 +344,7 @@ async fn a_route_that_the_go_manager_created_is_adopted_without_a_change() {
     routed.settled(&[]).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_node_of_two_families_gets_a_route_of_each() {
     let routed = Routed::start(atomic()).await;
     let world = &routed.world;
@@ -384,7 +384,7 @@ async fn a_node_of_two_families_gets_a_route_of_each() {
     assert_eq!(writes["PUT network /v2.0/ports/{id}"], 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_full_router_serves_as_many_nodes_as_it_can_and_the_others_when_there_is_room() {
     let mut options = atomic();
     options.quotas.insert("router_route".to_owned(), 3);
@@ -410,7 +410,7 @@ async fn a_full_router_serves_as_many_nodes_as_it_can_and_the_others_when_there_
     assert_eq!(routed.routes().await.len(), 3);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_node_lacks_for_a_route_is_reported() {
     let routed = Routed::start(atomic()).await;
     let server = routed.world.server("a").await;
@@ -455,7 +455,7 @@ async fn what_a_node_lacks_for_a_route_is_reported() {
 }
 
 /// The address of a Node can be missing for a moment, for example while another manager initialises it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_recorded_route_stays_while_the_address_of_its_node_is_unknown() {
     let routed = Routed::start(atomic()).await;
     let a = routed.worker("a", "10.244.1.0/24").await;
@@ -469,7 +469,7 @@ async fn a_recorded_route_stays_while_the_address_of_its_node_is_unknown() {
         .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_record_of_another_cluster_is_not_used_and_an_invalid_one_is_reported() {
     let mut routed = Routed::open(atomic()).await;
     routed.by_hand("add", "10.244.9.0/24", "10.0.200.9").await;

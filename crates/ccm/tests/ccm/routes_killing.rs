@@ -66,7 +66,7 @@ impl Servers {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn killed_at_any_write_to_the_cloud_the_routes_end_the_same() {
     for options in [CloudOptions::default(), atomic()] {
         let mut routed = Routed::open(options).await;
@@ -103,7 +103,7 @@ async fn killed_at_any_write_to_the_cloud_the_routes_end_the_same() {
 }
 
 /// Here the writes to the API server are those that are cut off, again and again: the record and the conditions.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn killed_at_every_nth_write_to_the_cluster_the_routes_end_the_same() {
     let mut routed = Routed::open(atomic()).await;
     let servers = Servers::create(&routed).await;
@@ -157,7 +157,7 @@ fn requests(phase: usize, is_atomic: bool) -> Vec<(&'static str, &'static str)> 
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn every_request_for_routes_fails_once_in_every_way_and_the_end_is_the_same() {
     for is_atomic in [false, true] {
         let options = if is_atomic {

@@ -32,7 +32,7 @@ async fn member_ports(world: &World) -> Vec<i64> {
     all
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn scenario_basic_a_service_gets_the_floating_ip_that_it_asks_for() {
     let world = world(&["worker-1"]).await;
     let floating = json!({"floatingip": {"floating_network_id": world.external_network().await}});
@@ -50,7 +50,7 @@ async fn scenario_basic_a_service_gets_the_floating_ip_that_it_asks_for() {
     assert_eq!(world.floating_ips().await.len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn scenario_forwarded_the_header_has_the_address_of_the_client() {
     let world = world(&["worker-1"]).await;
     let forwarded = json!({"metadata": {"annotations": {"loadbalancer.openstack.org/x-forwarded-for": "true"}}});
@@ -67,7 +67,7 @@ async fn scenario_forwarded_the_header_has_the_address_of_the_client() {
     assert!(world.octavia("loadbalancers").await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn scenario_update_port_listeners_and_members_follow_ports_and_node_ports() {
     let world = world(&["worker-1"]).await;
     let internal = json!({"metadata": {"annotations": {INTERNAL: "true"}}});
@@ -94,7 +94,7 @@ async fn scenario_update_port_listeners_and_members_follow_ports_and_node_ports(
     world.delete_service("web").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn scenario_shared_services_share_a_load_balancer_in_nine_steps() {
     let world = world(&["worker-1"]).await;
     let before = world.cloud.resources();
@@ -144,7 +144,7 @@ async fn scenario_shared_services_share_a_load_balancer_in_nine_steps() {
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn scenario_user_load_balancer_a_service_uses_it_and_it_stays() {
     let world = world(&["worker-1"]).await;
     let id = by_hand(&world).await;

@@ -51,7 +51,7 @@ async fn names(world: &World) -> Vec<String> {
     names
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_older_octavia_gives_each_family_a_load_balancer_and_both_addresses_are_published() {
     let world = older("", &["worker-1"]).await;
     let before = world.cloud.resources();
@@ -99,7 +99,7 @@ async fn an_older_octavia_gives_each_family_a_load_balancer_and_both_addresses_a
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_of_two_load_balancers_that_is_in_order_is_never_written_again() {
     let mut world = older(
         "[LoadBalancer]\nmanage-security-groups = true\n",
@@ -128,7 +128,7 @@ async fn a_service_of_two_load_balancers_that_is_in_order_is_never_written_again
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn ipv4_as_the_second_family_has_the_floating_ip_unless_the_service_is_internal() {
     let world = older("", &["worker-1"]).await;
     let swapped = families(&["IPv6", "IPv4"], "PreferDualStack");
@@ -153,7 +153,7 @@ async fn ipv4_as_the_second_family_has_the_floating_ip_unless_the_service_is_int
     assert!(world.floating_ips().await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_driver_that_rejects_additional_addresses_has_two_load_balancers_and_is_not_asked_again()
 {
     let world = furnished(World::start("").await, &["worker-1"]).await;
@@ -169,7 +169,7 @@ async fn a_driver_that_rejects_additional_addresses_has_two_load_balancers_and_i
     assert_eq!(creations, 5);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_second_family_that_comes_later_gets_a_load_balancer_and_loses_it_with_the_family() {
     let world = furnished(World::start("").await, &["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -188,7 +188,7 @@ async fn a_second_family_that_comes_later_gets_a_load_balancer_and_loses_it_with
     world.delete_service("web").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_second_load_balancer_that_is_deleted_or_changed_by_hand_is_repaired() {
     let world = older("", &["worker-1"]).await;
     world.service("web", &[("TCP", 80)], both()).await;
@@ -222,7 +222,7 @@ async fn a_second_load_balancer_that_is_deleted_or_changed_by_hand_is_repaired()
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_with_the_name_of_the_second_one_is_left_alone() {
     let world = older("", &["worker-1"]).await;
     let name = format!("{NAME}_IPv6");
@@ -281,7 +281,7 @@ impl Phase {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn killed_at_any_write_two_load_balancers_end_the_same() {
     let mut world = older("", &["worker-1"]).await;
     world.kill().await;

@@ -27,7 +27,7 @@ async fn members_are(world: &World, count: usize) {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_driver_without_bulk_requests_gets_every_part_in_a_request_of_its_own() {
     let world = world(&["worker-1", "worker-2"]).await;
     let before = world.cloud.resources();
@@ -59,7 +59,7 @@ async fn a_driver_without_bulk_requests_gets_every_part_in_a_request_of_its_own(
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_address_is_published_once_a_member_is_there() {
     let world = world(&["worker-1"]).await;
     let rule = json!({"service": "load-balancer", "method": "POST", "route": "/v2.0/lbaas/pools", "status": 500,
@@ -77,7 +77,7 @@ async fn the_address_is_published_once_a_member_is_there() {
     octavia_where(&world, "healthmonitors", |list: &[Value]| list.len() == 1).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn killed_at_any_write_without_bulk_requests_it_ends_the_same() {
     let conf = "[LoadBalancer]\nprovider-requires-serial-api-calls = true\n";
     let world = World::serving(conf, &["worker-1"]).await;

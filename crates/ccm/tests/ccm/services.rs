@@ -23,7 +23,7 @@ pub(crate) async fn octavia_where(world: &World, kind: &str, check: impl Fn(&[Va
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_gets_its_load_balancer_in_two_writes_and_publishes_the_floating_ip() {
     let world = world(&["worker-1", "worker-2"]).await;
     world
@@ -92,7 +92,7 @@ async fn a_service_gets_its_load_balancer_in_two_writes_and_publishes_the_floati
     world.event("web", "EnsuredLoadBalancer").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_in_order_is_never_written_to_the_cloud_again() {
     let mut world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -123,7 +123,7 @@ async fn a_service_in_order_is_never_written_to_the_cloud_again() {
     assert!(world.writes().is_empty(), "{:?}", world.writes());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nodes_that_come_and_go_change_the_members_in_one_request_for_each_pool() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -138,7 +138,7 @@ async fn nodes_that_come_and_go_change_the_members_in_one_request_for_each_pool(
     assert!(sets.is_none_or(|count| count <= 2), "{:?}", world.writes());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_member_of_a_deleted_node_leaves_at_once_while_its_server_is_still_there() {
     let world = world(&["worker-1", "worker-2"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -154,7 +154,7 @@ async fn the_member_of_a_deleted_node_leaves_at_once_while_its_server_is_still_t
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn ports_settings_and_monitors_follow_the_service() {
     let world = world(&["worker-1"]).await;
     world
@@ -211,7 +211,7 @@ async fn ports_settings_and_monitors_follow_the_service() {
     octavia_where(&world, "healthmonitors", <[Value]>::is_empty).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_deleted_or_changed_by_hand_is_repaired() {
     let world = world(&["worker-1"]).await;
     world
@@ -235,7 +235,7 @@ async fn what_is_deleted_or_changed_by_hand_is_repaired() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_that_goes_leaves_nothing_in_the_cloud() {
     let world = world(&["worker-1"]).await;
     let before = world.cloud.resources();
@@ -245,7 +245,7 @@ async fn a_service_that_goes_leaves_nothing_in_the_cloud() {
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_that_changes_its_type_loses_load_balancer_address_and_annotations() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -268,7 +268,7 @@ async fn a_service_that_changes_its_type_loses_load_balancer_address_and_annotat
     assert!(world.floating_ips().await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_internal_service_publishes_its_virtual_address_and_gains_a_floating_ip_when_it_is_no_longer_internal()
  {
     let world = world(&["worker-1"]).await;
@@ -298,7 +298,7 @@ async fn an_internal_service_publishes_its_virtual_address_and_gains_a_floating_
 
 /// Another cluster with the same name has a Service with the same name: with the Go manager, both would use one load
 /// balancer.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_load_balancer_of_a_cluster_of_the_same_name_is_left_alone() {
     let world = world(&["worker-1"]).await;
     let foreign = json!({"loadbalancer": {"name": NAME, "vip_subnet_id": world.subnet, "tags": [NAME, "ferrostack-cluster=another"]}});
@@ -324,7 +324,7 @@ async fn the_load_balancer_of_a_cluster_of_the_same_name_is_left_alone() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_load_balancer_that_the_go_manager_made_is_adopted_by_its_recorded_id_name_and_tag() {
     let world = world(&["worker-1"]).await;
     let created =
@@ -360,7 +360,7 @@ async fn the_load_balancer_that_the_go_manager_made_is_adopted_by_its_recorded_i
     world.published("web").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_recorded_id_that_leads_nowhere_does_not_stop_the_creation_and_one_of_others_does() {
     let world = world(&["worker-1"]).await;
     let gone = json!({"loadbalancer.openstack.org/load-balancer-id": "8d1c1a94-0000-4000-8000-000000000000"});
@@ -393,7 +393,7 @@ async fn a_recorded_id_that_leads_nowhere_does_not_stop_the_creation_and_one_of_
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn source_ranges_that_the_driver_ovn_does_not_have_are_reported() {
     let conf = "[LoadBalancer]\nlb-provider = ovn\nlb-method = SOURCE_IP_PORT\n";
     let world = World::serving(conf, &["worker-1"]).await;
@@ -408,7 +408,7 @@ async fn source_ranges_that_the_driver_ovn_does_not_have_are_reported() {
     assert!(note.contains("10.0.0.0/8"), "{note}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_that_is_deleted_while_load_balancers_are_disabled_waits_until_they_are_enabled()
 {
     let world = world(&["worker-1"]).await;
@@ -429,7 +429,7 @@ async fn a_service_that_is_deleted_while_load_balancers_are_disabled_waits_until
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn requests_and_reconciles_are_counted_under_the_names_of_the_go_manager() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -449,7 +449,7 @@ async fn requests_and_reconciles_are_counted_under_the_names_of_the_go_manager()
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_fails_is_reported_under_the_reasons_of_the_go_manager() {
     let world = world(&["worker-1"]).await;
     let fail = async |method: &str, route: &str| {
@@ -470,7 +470,7 @@ async fn what_fails_is_reported_under_the_reasons_of_the_go_manager() {
     world.cluster.gone::<Service>("web").await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_zone_that_the_driver_ovn_does_not_have_is_reported_and_the_service_is_served() {
     let conf =
         "[LoadBalancer]\nlb-provider = ovn\nlb-method = SOURCE_IP_PORT\navailability-zone = az1\n";
@@ -487,7 +487,7 @@ async fn a_zone_that_the_driver_ovn_does_not_have_is_reported_and_the_service_is
     assert!(world.octavia("loadbalancers").await[0]["availability_zone"].is_null());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn members_that_others_remove_are_added_again() {
     let world = world(&["worker-1", "worker-2"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -503,7 +503,7 @@ async fn members_that_others_remove_are_added_again() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn session_affinity_follows_the_service() {
     let world = world(&["worker-1"]).await;
     let affine = |seconds: i64| {

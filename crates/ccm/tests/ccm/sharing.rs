@@ -46,7 +46,7 @@ pub(crate) async fn by_hand(world: &World) -> String {
     created["loadbalancer"]["id"].as_str().unwrap().to_owned()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn two_services_share_a_load_balancer_that_the_last_one_takes_along() {
     let world = world(&["worker-1"]).await;
     let before = world.cloud.resources();
@@ -72,7 +72,7 @@ async fn two_services_share_a_load_balancer_that_the_last_one_takes_along() {
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_guest_that_goes_leaves_the_owner_as_it_was() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -87,7 +87,7 @@ async fn a_guest_that_goes_leaves_the_owner_as_it_was() {
     octavia_where(&world, "listeners", |list| ports(list) == [80]).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_load_balancer_of_a_user_is_used_and_never_deleted() {
     let world = world(&["worker-1"]).await;
     let id = by_hand(&world).await;
@@ -101,7 +101,7 @@ async fn a_load_balancer_of_a_user_is_used_and_never_deleted() {
     assert_eq!(balancers[0]["tags"], json!(["mine"]));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_cannot_be_shared_is_rejected_with_the_reason() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -150,7 +150,7 @@ async fn what_cannot_be_shared_is_rejected_with_the_reason() {
     assert_eq!(world.floating_ips().await.len(), 2);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_service_that_has_a_load_balancer_keeps_it_when_another_is_named() {
     let world = world(&["worker-1"]).await;
     world.service("web", &[("TCP", 80)], json!({})).await;
@@ -170,7 +170,7 @@ async fn a_service_that_has_a_load_balancer_keeps_it_when_another_is_named() {
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_guest_that_loses_its_annotation_stays_where_it_is_and_nothing_is_left_of_both() {
     let world = world(&["worker-1"]).await;
     let before = world.cloud.resources();
@@ -195,7 +195,7 @@ async fn a_guest_that_loses_its_annotation_stays_where_it_is_and_nothing_is_left
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_guest_with_another_id_says_so_and_leaves_nothing_when_it_goes() {
     let world = world(&["worker-1"]).await;
     let before = world.cloud.resources();
@@ -219,7 +219,7 @@ async fn a_guest_with_another_id_says_so_and_leaves_nothing_when_it_goes() {
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn two_guests_that_swap_their_ports_are_served_at_them() {
     let conf = "[LoadBalancer]\nmax-shared-lb = 3\n";
     let world = World::serving(conf, &["worker-1"]).await;

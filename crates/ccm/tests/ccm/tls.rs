@@ -71,7 +71,7 @@ fn looks(world: &World) -> u64 {
     world.requests().get(LOOK).copied().unwrap_or(0)
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_certificate_ends_tls_at_all_ports_and_its_change_is_one_request() {
     let world = world(&["worker-1"]).await;
     let (one, other) = (certificate(&world).await, certificate(&world).await);
@@ -109,7 +109,7 @@ async fn a_certificate_ends_tls_at_all_ports_and_its_change_is_one_request() {
     assert_eq!(world.cloud.resources(), before);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_no_certificate_is_rejected_before_anything_is_created() {
     let world = world(&["worker-1"]).await;
     let base = certificate(&world).await;
@@ -160,7 +160,7 @@ async fn what_is_no_certificate_is_rejected_before_anything_is_created() {
     assert!(world.octavia("loadbalancers").await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_certificate_that_is_corrected_is_used() {
     let mut world = world(&["worker-1"]).await;
     let reference = certificate(&world).await;
@@ -184,7 +184,7 @@ async fn a_certificate_that_is_corrected_is_used() {
     world.kill().await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_certificate_of_cloud_conf_is_for_tcp_and_an_empty_annotation_is_none() {
     let mut world = world(&["worker-1"]).await;
     let reference = certificate(&world).await;
@@ -208,7 +208,7 @@ async fn the_certificate_of_cloud_conf_is_for_tcp_and_an_empty_annotation_is_non
     listeners(&world, &[("UDP", 53), ("TCP", 443)], &["TCP", "UDP"]).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn with_an_external_store_any_reference_is_left_to_octavia() {
     let world = World::serving(
         "[LoadBalancer]\ncontainer-store = external\n",
@@ -224,7 +224,7 @@ async fn with_an_external_store_any_reference_is_left_to_octavia() {
     assert_eq!(looks(&world), 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_port_has_the_protocol_that_the_annotation_lists() {
     let world = world(&["worker-1"]).await;
     let reference = certificate(&world).await;
@@ -276,7 +276,7 @@ async fn each_port_has_the_protocol_that_the_annotation_lists() {
         .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_port_has_the_protocol_of_its_app_protocol_if_the_annotation_says_so() {
     let world = world(&["worker-1"]).await;
     let reference = certificate(&world).await;

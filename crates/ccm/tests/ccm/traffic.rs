@@ -13,7 +13,7 @@ fn annotated(list: &[(&str, Option<&str>)]) -> Value {
     json!({"metadata": {"annotations": list.iter().map(pair).collect::<serde_json::Map<_, _>>()}})
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn timeouts_and_the_connection_limit_follow_the_annotations_and_return_to_their_defaults() {
     let world = world(&["worker-1"]).await;
     let set = annotated(&[
@@ -69,7 +69,7 @@ async fn forwarding(world: &World, protocol: &str, pool: &str, headers: Value) {
     world.members_are(&["worker-1"]).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn forwarding_changes_from_each_form_to_each_other() {
     let world = world(&["worker-1"]).await;
     world
@@ -94,7 +94,7 @@ async fn forwarding_changes_from_each_form_to_each_other() {
     forwarding(&world, "HTTP", "HTTP", json!({"X-Forwarded-For": "true"})).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_port_of_udp_is_rejected_with_the_annotation_that_it_does_not_fit() {
     let world = world(&["worker-1"]).await;
     world
@@ -119,7 +119,7 @@ async fn a_port_of_udp_is_rejected_with_the_annotation_that_it_does_not_fit() {
 }
 
 /// Traefik's chart with HTTP/3: a port of UDP with the number of one of TCP.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_port_of_udp_beside_the_proxy_protocol_names_the_annotation_with_which_it_is_served() {
     let world = world(&["worker-1"]).await;
     let port = |name: &str, port: u16, protocol: &str| json!({"name": name, "port": port, "targetPort": name, "protocol": protocol});
@@ -144,7 +144,7 @@ async fn a_port_of_udp_beside_the_proxy_protocol_names_the_annotation_with_which
 }
 
 /// HTTP/3 that is turned on later.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_port_of_udp_that_is_added_beside_the_proxy_protocol_names_the_annotation_too() {
     let world = world(&["worker-1"]).await;
     let port = |name: &str, port: u16, protocol: &str| json!({"name": name, "port": port, "targetPort": name, "protocol": protocol});
@@ -172,7 +172,7 @@ async fn a_port_of_udp_that_is_added_beside_the_proxy_protocol_names_the_annotat
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn with_the_proxy_protocol_the_mode_is_proxy_and_a_host_name_is_published_if_cloud_conf_says_so()
  {
     let mut world = world(&["worker-1"]).await;

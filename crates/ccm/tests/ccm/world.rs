@@ -10,7 +10,7 @@ use ccm::cloud_conf::CloudConf;
 use ccm::{Options, Settings};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use openstack::transport::{InProcess, Limits, SharedTransport, Transport};
+use openstack::transport::{InProcess, Limits, SharedTransport};
 use openstack::{CloudConfig, PoolOptions, SessionOptions};
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
@@ -59,11 +59,10 @@ impl World {
         let settings = settings(&cloud, conf);
         let (sender, receiver) = watch::channel(Arc::new(settings));
         let mut options = Options::new(receiver);
-        options.node_monitor_period = Duration::from_millis(100);
-        options.node_status_update_frequency = Duration::from_millis(500);
+        options.node_status_update_frequency = Duration::from_secs(30);
         // Changes of others in the cloud are noticed soon.
-        options.clouds.intervals.idle = Duration::from_millis(200);
-        options.clouds.intervals.rest = Duration::from_millis(200);
+        options.clouds.intervals.idle = Duration::from_secs(5);
+        options.clouds.intervals.rest = Duration::from_secs(10);
         let mut world = Self {
             cluster,
             cloud,
@@ -268,7 +267,7 @@ impl World {
         eventually("load balancers that can be changed", || {
             let counted = self.writes();
             async move {
-                tokio::time::sleep(Duration::from_millis(250)).await;
+                tokio::time::sleep(Duration::from_secs(30)).await;
                 let all = self.octavia("loadbalancers").await;
                 let is = |balancer: &Value| balancer["provisioning_status"] == "ACTIVE";
                 let settled = !all.is_empty() && all.iter().all(is) && self.writes() == counted;
@@ -304,7 +303,10 @@ impl World {
             .header("content-type", "application/json")
             .body(bytes::Bytes::from(login.to_string()))
             .unwrap();
-        let transport = InProcess::new(self.cloud.router(URL));
+        let transport = testbed::line(
+            Arc::new(InProcess::new(self.cloud.router(URL))),
+            &Cut::default(),
+        );
         let answer = transport
             .send(request, Limits::object(Duration::from_secs(60)))
             .await
@@ -357,7 +359,10 @@ impl World {
             .header("x-auth-token", token)
             .body(bytes::Bytes::from(text))
             .unwrap();
-        let transport = InProcess::new(self.cloud.router(URL));
+        let transport = testbed::line(
+            Arc::new(InProcess::new(self.cloud.router(URL))),
+            &Cut::default(),
+        );
         transport
             .send(request, Limits::object(Duration::from_secs(60)))
             .await

@@ -133,7 +133,7 @@ fn every_annotation_is_in_one_of_the_tables() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn a_wrong_value_is_an_event_that_names_it() {
     let world = world(&["worker-1"]).await;
     for (number, (name, value, _)) in WRONG.iter().enumerate() {
@@ -157,7 +157,7 @@ async fn a_wrong_value_is_an_event_that_names_it() {
     assert!(world.floating_ips().await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_proxy_protocol_and_the_header_together_are_rejected() {
     let world = world(&["worker-1"]).await;
     let both = json!({"metadata": {"annotations": {full("proxy-protocol"): "v2", full("x-forwarded-for"): "true"}}});
@@ -167,7 +167,7 @@ async fn the_proxy_protocol_and_the_header_together_are_rejected() {
     assert!(world.octavia("loadbalancers").await.is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_the_cloud_rejects_is_an_event_with_its_words() {
     let world = world(&["worker-1"]).await;
     for (name, value, words) in JUDGED {
