@@ -175,20 +175,3 @@ async fn what_was_acknowledged_survives_a_kill() {
         server.close().await;
     }
 }
-
-/// After a pause SQLite's memory is freed, with its prepared statements.
-#[tokio::test]
-async fn a_database_that_was_at_rest_takes_writes_as_before() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("objects.db");
-    let server = open(&path).await.unwrap();
-    post(&server, CRDS, &widgets()).await;
-    post(&server, WIDGETS, &widget("a")).await;
-    tokio::time::sleep(std::time::Duration::from_secs(6)).await;
-    let (code, b) = post(&server, WIDGETS, &widget("b")).await;
-    assert_eq!(code, 201, "{b}");
-    server.close().await;
-    let server = open(&path).await.unwrap();
-    assert_eq!(get(&server, &format!("{WIDGETS}/b")).await, (200, b));
-    server.close().await;
-}

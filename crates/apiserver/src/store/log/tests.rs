@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ struct Settings {
     history: usize,
     recent: usize,
     retention: Retention,
+    closed_at_rest: bool,
 }
 
 impl Settings {
@@ -32,7 +34,7 @@ impl Settings {
         let state = State::new(self.history).with_file(self.recent);
         let usage = Usage {
             synchronous: Synchronous::Normal,
-            closed_at_rest: true,
+            closed_at_rest: self.closed_at_rest,
             retention: self.retention,
         };
         let opened = sqlite::open(path, usage, state).await;
@@ -68,6 +70,13 @@ impl Both {
         let connection = rusqlite::Connection::open(self.path()).unwrap();
         let found: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
         u64::try_from(found).unwrap()
+    }
+
+    /// Writes to the file as another process, which does not wait for one that has it open.
+    fn use_elsewhere(&self) -> rusqlite::Result<()> {
+        let connection = rusqlite::Connection::open(self.path())?;
+        connection.busy_timeout(Duration::ZERO)?;
+        connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")
     }
 
     async fn reopen(&mut self) {
@@ -224,10 +233,11 @@ proptest! {
         recent in 0..2000_usize,
         keep in 1..40_u64,
         every in 1..10_u64,
+        closed_at_rest in any::<bool>(),
     ) {
         run(async {
             let retention = Retention { keep, every };
-            let mut both = Both::new(Settings { history, recent, retention }).await;
+            let mut both = Both::new(Settings { history, recent, retention, closed_at_rest }).await;
             for step in steps {
                 match step {
                     Step::Put(collection, key, size) => both.put(collection, key, size).await,
@@ -249,6 +259,7 @@ const SETTINGS: Settings = Settings {
     history: 10,
     recent: 0,
     retention: Retention { keep: 5, every: 1 },
+    closed_at_rest: true,
 };
 
 #[tokio::test]
@@ -289,6 +300,7 @@ async fn the_past_takes_memory_for_its_latest_events_only_and_none_at_rest() {
         history: HISTORY,
         recent: RECENT,
         retention: Retention::default(),
+        closed_at_rest: true,
     };
     let mut both = Both::new(settings).await;
     let collection: Arc<str> = COLLECTIONS[0].into();
@@ -321,19 +333,35 @@ async fn the_past_takes_memory_for_its_latest_events_only_and_none_at_rest() {
 async fn a_file_is_closed_at_rest_and_opened_again_for_what_is_written_and_read() {
     let mut both = Both::new(SETTINGS).await;
     both.put(0, 0, 10).await;
-    let use_elsewhere = || {
-        let connection = rusqlite::Connection::open(both.path()).unwrap();
-        connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")
-    };
-    assert!(use_elsewhere().is_err());
+    assert!(both.use_elsewhere().is_err());
     for size in 0..3 {
         both.rest().await;
-        use_elsewhere().unwrap();
+        both.use_elsewhere().unwrap();
         both.put(0, 0, size).await;
         both.rest().await;
         both.compare().await;
     }
     both.rest().await;
+    both.reopen().await;
+    both.compare().await;
+}
+
+/// At rest SQLite's memory is freed, with its prepared statements.
+#[tokio::test]
+async fn a_file_that_stays_open_at_rest_takes_writes_and_reads_as_before() {
+    let mut both = Both::new(Settings {
+        closed_at_rest: false,
+        ..SETTINGS
+    })
+    .await;
+    for size in 0..3 {
+        both.put(0, 0, size).await;
+        both.rest().await;
+        assert!(both.use_elsewhere().is_err());
+        both.compare().await;
+    }
+    both.rest().await;
+    both.put(0, 1, 10).await;
     both.reopen().await;
     both.compare().await;
 }
