@@ -132,7 +132,7 @@ const OF_CLUSTERS: &[Exception] = &[
     ),
 ];
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(start_paused = true)]
 async fn every_field_that_can_name_something_is_in_the_table_or_has_a_reason_why_not() {
     let owner = owner().await;
     let kinds = [
