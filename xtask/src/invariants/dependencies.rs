@@ -46,7 +46,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "deployer",
         uses: &[],
-        tests_use: &[],
+        tests_use: &["converging"],
         never: IO,
     },
     Rule {
@@ -89,13 +89,13 @@ const RULES: &[Rule] = &[
     Rule {
         name: "ccm",
         uses: &["api", "openstack", "operator"],
-        tests_use: &["apiserver", "simulator", "testbed"],
+        tests_use: &["apiserver", "converging", "simulator", "testbed"],
         never: CLIENTS,
     },
     Rule {
         name: "clusterapi",
         uses: &["api", "etcd", "keys", "operator", "topology"],
-        tests_use: &["apiserver", "simulator", "skipped", "testbed"],
+        tests_use: &["apiserver", "converging", "simulator", "skipped", "testbed"],
         never: CLIENTS,
     },
     Rule {
@@ -141,6 +141,12 @@ const RULES: &[Rule] = &[
         // The life of a cluster, with all controllers.
         tests_use: &["clusterapi", "provider", "simulator"],
         never: &[],
+    },
+    Rule {
+        name: "converging",
+        uses: &[],
+        tests_use: &[],
+        never: IO,
     },
     Rule {
         name: "skipped",

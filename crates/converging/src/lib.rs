@@ -1,0 +1,135 @@
+//! For tests alone: the two properties of every plan.
+//!
+//! A plan that was applied and is planned again is empty. A plan that is cut off after any step and planned again leads to
+//! the same end state, with nothing created twice and nothing left over.
+//!
+//! A test brings a [`World`]: a model of the API that the steps of a plan change, with the rules of the real one.
+
+#![allow(clippy::panic)]
+
+use std::fmt::Debug;
+
+/// More plans than any test needs.
+const MOST: usize = 1000;
+
+/// What a plan reads, and what its steps change.
+pub trait World: Clone {
+    /// A request of the controller.
+    type Step: Debug;
+    /// What is compared in the end: everything that is there, without ids, times and other values that differ from run
+    /// to run.
+    type State: PartialEq + Debug;
+
+    /// What a reconcile would do now, in this order.
+    fn plan(&self) -> Vec<Self::Step>;
+
+    /// Executes a step of the last plan. Panics where the real API would reject it.
+    fn take(&mut self, step: Self::Step);
+
+    /// Continues what goes on without the controller, for example changes that are pending. Returns whether anything
+    /// changed.
+    fn pass(&mut self) -> bool {
+        false
+    }
+
+    /// The state that is compared.
+    fn state(&self) -> Self::State;
+}
+
+/// Plans and applies until nothing is to be done and nothing goes on. Returns the number of steps.
+///
+/// # Panics
+/// When this does not come to an end, or a step is rejected.
+pub fn settle<W: World>(world: &mut W) -> usize {
+    run(world, usize::MAX)
+}
+
+/// The same, but ends after this many steps. Returns the number of steps that were taken.
+///
+/// # Panics
+/// As [`settle`].
+pub fn cut_off<W: World>(world: &mut W, steps: usize) -> usize {
+    run(world, steps)
+}
+
+/// Checks both properties from this state: with a cut after each step, and with a plan of its own for each step. Returns
+/// the end state.
+///
+/// # Panics
+/// When one of them does not hold.
+pub fn check<W: World>(world: &W) -> W {
+    let mut end = world.clone();
+    let steps = settle(&mut end);
+    (1..steps).for_each(|cut| check_cut(world, cut, &end));
+    let mut again = world.clone();
+    for _ in 0..MOST {
+        if cut_off(&mut again, 1) == 0 {
+            break;
+        }
+    }
+    settle(&mut again);
+    same(&again, &end, "planned again after each step");
+    end
+}
+
+/// The same with a few cuts, for worlds in which a plan takes long: each number of `cuts` stands for one of the steps.
+///
+/// # Panics
+/// As [`check`].
+pub fn check_at<W: World>(world: &W, cuts: &[usize]) -> W {
+    let mut end = world.clone();
+    let steps = settle(&mut end);
+    for cut in cuts.iter().filter(|_| steps > 1) {
+        check_cut(world, 1 + cut % (steps - 1), &end);
+    }
+    end
+}
+
+fn check_cut<W: World>(world: &W, cut: usize, end: &W) {
+    // The controller is back before anything goes on, or after it.
+    for later in [false, true] {
+        let mut again = world.clone();
+        cut_off(&mut again, cut);
+        if later {
+            again.pass();
+        }
+        settle(&mut again);
+        same(&again, end, &format!("cut off after {cut} steps"));
+    }
+}
+
+fn same<W: World>(found: &W, expected: &W, how: &str) {
+    let (found, expected) = (found.state(), expected.state());
+    assert!(
+        found == expected,
+        "{how}, the end is another one:\n{found:#?}\nwithout a cut:\n{expected:#?}"
+    );
+}
+
+fn run<W: World>(world: &mut W, budget: usize) -> usize {
+    let mut taken = 0;
+    for _ in 0..MOST {
+        let plan = world.plan();
+        let is_empty = plan.is_empty();
+        for step in plan {
+            if taken == budget {
+                return taken;
+            }
+            world.take(step);
+            taken += 1;
+        }
+        if taken == budget {
+            return taken;
+        }
+        if !world.pass() && is_empty {
+            return taken;
+        }
+    }
+    panic!(
+        "no end after {MOST} plans; the next one: {:?}",
+        world.plan()
+    );
+}
+
+#[cfg(test)]
+mod tests;
