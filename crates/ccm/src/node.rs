@@ -79,19 +79,7 @@ async fn found(
     facts: &Facts,
     ctx: &Context,
 ) -> Result<Action, Error> {
-    let controllers = ctx.options.controllers;
-    let initialised = match controllers.node {
-        true => plan::initialised(node, instance),
-        false => Ok(node.clone()),
-    };
-    let (wanted, problem) = match initialised {
-        Ok(wanted) => (wanted, None),
-        Err(problem) => (node.clone(), Some(problem)),
-    };
-    let wanted = match controllers.node_lifecycle {
-        true => plan::tainted(wanted, Some(instance)),
-        false => wanted,
-    };
+    let (wanted, problem) = plan::wanted(node, instance, ctx.options.controllers);
     store(node, &wanted, ctx).await?;
     // A server that starts has no addresses yet.
     let Some(problem) = problem.filter(|_| !facts.is_starting) else {

@@ -203,9 +203,11 @@ pub(crate) fn with_kubelet(
     };
     let mut first: Vec<NodeAddress> = Vec::new();
     for ip in &provided {
-        let before = first.len();
-        first.extend(list.iter().filter(|address| same(address, ip)).cloned());
-        if first.len() == before {
+        let (before, is_same) = (first.clone(), |address: &&NodeAddress| same(address, ip));
+        // The API server rejects an address that is listed twice.
+        let new = list.iter().filter(is_same);
+        first.extend(new.filter(|address| !before.contains(address)).cloned());
+        if !first.iter().any(|address| same(address, ip)) {
             let known: Vec<&str> = list
                 .iter()
                 .map(|address| address.address.as_str())

@@ -9,6 +9,7 @@ use kube::ResourceExt;
 use openstack::compute::Server;
 
 use super::addresses;
+use crate::options::Controllers;
 
 #[cfg(test)]
 mod tests;
@@ -132,6 +133,25 @@ pub(crate) fn is_ready(node: &Node) -> bool {
     })
 }
 
+/// The state that the enabled controllers set, and what is wrong with the addresses of the server, which does not keep the
+/// Node from being tainted.
+pub(crate) fn wanted(
+    node: &Node,
+    instance: &Instance,
+    controllers: Controllers,
+) -> (Node, Option<String>) {
+    let (wanted, problem) = match controllers.node.then(|| initialised(node, instance)) {
+        None => (node.clone(), None),
+        Some(Ok(wanted)) => (wanted, None),
+        Some(Err(problem)) => (node.clone(), Some(problem)),
+    };
+    let wanted = match controllers.node_lifecycle {
+        true => tainted(wanted, Some(instance)),
+        false => wanted,
+    };
+    (wanted, problem)
+}
+
 /// The state that `cloud-node-controller` sets: initialised, with current addresses and instance type.
 ///
 /// # Errors
@@ -146,11 +166,14 @@ pub(crate) fn initialised(node: &Node, instance: &Instance) -> Result<Node, Stri
         };
         return Err(format!("{problem}; {effect}"));
     }
-    let status = after.status.get_or_insert_default();
+    let status = node.status.as_ref();
     let provided = node.annotations().get(PROVIDED_NODE_IP).map(String::as_str);
-    let known = status.addresses.clone().unwrap_or_default();
-    let wanted = addresses::with_kubelet(instance.addresses.clone(), &known, provided)?;
-    status.addresses = Some(wanted);
+    let known = status.and_then(|status| status.addresses.as_deref());
+    let (known, cloud) = (known.unwrap_or_default(), instance.addresses.clone());
+    let wanted = addresses::with_kubelet(cloud, known, provided)?;
+    if wanted != known {
+        after.status.get_or_insert_default().addresses = Some(wanted);
+    }
     let spec = after.spec.get_or_insert_default();
     if !has_provider_id(node) {
         spec.provider_id = Some(instance.provider_id.clone());
@@ -158,7 +181,7 @@ pub(crate) fn initialised(node: &Node, instance: &Instance) -> Result<Node, Stri
     if let Some(taints) = &mut spec.taints {
         taints.retain(|taint| taint.key != UNINITIALIZED);
     }
-    let labels = after.metadata.labels.get_or_insert_default();
+    let labels = &mut after.metadata.labels;
     // The flavor of a server can change. Zone and region cannot, and users may have corrected the labels.
     set(labels, INSTANCE_TYPE, &instance.instance_type, true);
     set(labels, ZONE, &instance.zone, first);
@@ -167,10 +190,17 @@ pub(crate) fn initialised(node: &Node, instance: &Instance) -> Result<Node, Stri
 }
 
 /// Sets a label with both names; an existing one only with `replace`.
-fn set(labels: &mut BTreeMap<String, String>, names: [&str; 2], value: &str, replace: bool) {
+fn set(
+    labels: &mut Option<BTreeMap<String, String>>,
+    names: [&str; 2],
+    value: &str,
+    replace: bool,
+) {
     if value.is_empty() {
         return;
     }
+    // The API server stores no empty map.
+    let labels = labels.get_or_insert_default();
     let known = labels
         .get(names[1])
         .or_else(|| labels.get(names[0]))
