@@ -1,7 +1,9 @@
 //! The steps from the observed to the desired routes. Pure functions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use ipnet::IpNet;
 use openstack::View;
 use openstack::network::Port;
 
@@ -59,16 +61,27 @@ impl Plan {
 
 /// The steps for all routers in the record, and for the router of cloud.conf.
 pub(crate) fn of(wanted: &[Wanted], reach: &Reach, facts: &Facts<'_>) -> Plan {
-    let mut plan = Plan::default();
-    plan.on_router(facts.router, wanted, reach, facts);
+    let (mut plan, mut needed) = (Plan::default(), Needed::new());
+    plan.on_router(facts.router, wanted, reach, facts, &mut needed);
     for router in facts.record.0.keys().filter(|id| *id != facts.router) {
-        plan.on_router(router, &[], &Reach::of(router, facts.view), facts);
+        let reach = Reach::of(router, facts.view);
+        plan.on_router(router, &[], &reach, facts, &mut needed);
     }
     plan
 }
 
+/// The ranges that ports have to let through, by the id of the port.
+type Needed = BTreeSet<(String, IpNet)>;
+
 impl Plan {
-    fn on_router(&mut self, id: &str, wanted: &[Wanted], reach: &Reach, facts: &Facts<'_>) {
+    fn on_router(
+        &mut self,
+        id: &str,
+        wanted: &[Wanted],
+        reach: &Reach,
+        facts: &Facts<'_>,
+        needed: &mut Needed,
+    ) {
         let Some(router) = facts.view.routers.get(id) else {
             // The list may be that of another project: what is recorded stays.
             let ours = facts.record.of(id);
@@ -100,6 +113,7 @@ impl Plan {
                     continue;
                 }
                 kept.insert(route);
+                needed.insert((leg.port.id.clone(), route.destination));
                 if !present.contains(&route) {
                     change.add.insert(route);
                 }
@@ -112,7 +126,11 @@ impl Plan {
         let stale = ours.difference(&kept).copied().collect::<BTreeSet<_>>();
         for route in stale {
             let port = reach.port(route.next_hop);
-            let port = port.filter(|port| has_pair(port, &route));
+            // A route by another address of the port, or on another router, may need the pair.
+            let is_free = |port: &&Arc<Port>| {
+                has_pair(port, &route) && !needed.contains(&(port.id.clone(), route.destination))
+            };
+            let port = port.filter(is_free);
             if !facts.knows_all_nodes || unresolved.contains(&route.destination) {
                 kept.insert(route);
                 continue;
@@ -149,7 +167,7 @@ fn foreign(route: &Route, present: &BTreeSet<Route>, ours: &BTreeSet<Route>) -> 
 
 /// Whether the port lets packets from the pods through.
 fn allows(port: &Port, route: &Route) -> bool {
-    let allowed = |range: &str| match range.parse::<ipnet::IpNet>() {
+    let allowed = |range: &str| match range.parse::<IpNet>() {
         Ok(range) => range.contains(&route.destination),
         Err(_) => false,
     };
