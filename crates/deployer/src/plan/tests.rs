@@ -1,3 +1,5 @@
+mod convergence;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -60,7 +62,6 @@ proptest! {
         let there = applied(&second, &change, there);
         let again = plan(&second, &there);
         prop_assert!(again.is_empty(), "{again:#?}");
-        // Cut off after any number of deletions: the rest of them follows.
         prop_assert_eq!(again.kept, change.kept);
         // Back again leads to the first.
         let back = plan(&first, &there);
