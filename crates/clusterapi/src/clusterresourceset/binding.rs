@@ -93,7 +93,11 @@ pub(super) async fn record(
 }
 
 /// Replaces the entries of the set's resources in `results`; others stay.
-fn merge(binding: &mut ClusterResourceSetBinding, set: &str, results: Vec<ResourceBinding>) {
+pub(super) fn merge(
+    binding: &mut ClusterResourceSetBinding,
+    set: &str,
+    results: Vec<ResourceBinding>,
+) {
     let sets = binding.spec.bindings.get_or_insert_default();
     let known = sets
         .iter()

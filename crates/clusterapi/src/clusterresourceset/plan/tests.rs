@@ -1,3 +1,5 @@
+mod convergence;
+
 use api::addons::v1beta2::ResourceKind;
 use api::conditions::Status;
 

@@ -1,3 +1,5 @@
+mod convergence;
+
 use api::k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 

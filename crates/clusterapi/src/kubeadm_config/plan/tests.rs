@@ -1,3 +1,5 @@
+mod convergence;
+
 use api::bootstrap::v1beta2::{KubeadmConfig, KubeadmConfigSpec};
 use api::core::v1beta2::{Cluster, ClusterSpec, ContractReference};
 use proptest::prelude::*;

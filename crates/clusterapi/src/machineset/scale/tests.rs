@@ -1,3 +1,5 @@
+mod convergence;
+
 use api::conditions::{Status, Verdict};
 use api::core::v1beta2::{MachineSpec, MachineStatus, NodeReference};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
