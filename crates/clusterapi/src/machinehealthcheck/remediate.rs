@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::conditions::{self, Verdict};
 use api::core::v1beta2::{ContractReference, Machine, MachineHealthCheck, VersionedReference};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use operator::patch;
 
@@ -63,8 +64,22 @@ async fn mark(
     Ok(())
 }
 
+/// The conditions to set on a healthy machine.
+pub(super) fn healthy() -> Vec<Verdict> {
+    vec![Verdict::new(SUCCEEDED, true, SUCCEEDED)]
+}
+
+/// The request that the owner of a machine replaces it.
+pub(super) fn by_owner() -> Verdict {
+    Verdict::new(BY_OWNER, false, WAITING).because("Waiting for remediation")
+}
+
 /// The conditions to set on an unhealthy machine; they stay as they are if they have the same status.
-fn unhealthy(list: &[Condition], cause: &Cause, request: Option<&Verdict>) -> Vec<Verdict> {
+pub(super) fn unhealthy(
+    list: &[Condition],
+    cause: &Cause,
+    request: Option<&Verdict>,
+) -> Vec<Verdict> {
     let failed = Verdict::new(SUCCEEDED, false, cause.reason).because(cause.message.clone());
     let answered = conditions::find(list, BY_OWNER).is_some();
     let mut verdicts = vec![failed];
@@ -81,7 +96,7 @@ async fn request(
     machine: &Arc<Machine>,
 ) -> Result<Verdict, Error> {
     let Some(template) = template(check) else {
-        return Ok(Verdict::new(BY_OWNER, false, WAITING).because("Waiting for remediation"));
+        return Ok(by_owner());
     };
     let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
     let reference = reference(template);
@@ -125,11 +140,7 @@ async fn recovered(
             runner.external.delete(&request, &namespace).await?;
         }
     }
-    write(runner, machine, |_| {
-        vec![Verdict::new(SUCCEEDED, true, SUCCEEDED)]
-    })
-    .await
-    .map(drop)
+    write(runner, machine, |_| healthy()).await.map(drop)
 }
 
 fn template(check: &MachineHealthCheck) -> Option<&VersionedReference> {
@@ -144,26 +155,14 @@ fn reference(template: &VersionedReference) -> ContractReference {
     ContractReference::new(group, &template.kind, &template.name)
 }
 
-/// Sets conditions of a machine; returns whether it has become unhealthy by this. The request for a replacement leaves
-/// a healthy machine.
+/// Sets conditions of a machine; returns whether it has become unhealthy by this.
 async fn write(
     runner: &Context,
     machine: &Arc<Machine>,
     verdicts: impl Fn(&[Condition]) -> Vec<Verdict>,
 ) -> Result<bool, Error> {
-    let (now, generation) = (runner.now(), machine.metadata.generation);
-    let failed = |list: &[Condition]| {
-        conditions::find(list, SUCCEEDED).is_some_and(|known| known.status == "False")
-    };
-    let mut after = machine.as_ref().clone();
-    let list = &mut after.status.get_or_insert_default().conditions;
-    for verdict in verdicts(machine.conditions()) {
-        conditions::set(list, verdict, generation, now);
-    }
-    if !failed(list.as_slice()) {
-        list.retain(|known| known.type_ != BY_OWNER && known.type_ != EXTERNALLY);
-    }
-    let became = failed(list.as_slice()) && !failed(machine.conditions());
+    let after = after(machine, verdicts(machine.conditions()), runner.now());
+    let became = has_failed(after.conditions()) && !has_failed(machine.conditions());
     let api = runner.api::<Machine>(&machine.namespace().unwrap_or_default());
     match patch::status(&api, machine, &after).await {
         Err(error) if crate::error::is_absent(&error) => Ok(false),
@@ -171,4 +170,21 @@ async fn write(
             .map(|_| became)
             .doing(|| format!("writing the status of Machine {}", machine.name_any())),
     }
+}
+
+/// A machine with these conditions. The request for a replacement leaves a healthy machine.
+pub(super) fn after(machine: &Machine, verdicts: Vec<Verdict>, now: Timestamp) -> Machine {
+    let mut after = machine.clone();
+    let list = &mut after.status.get_or_insert_default().conditions;
+    for verdict in verdicts {
+        conditions::set(list, verdict, machine.metadata.generation, now);
+    }
+    if !has_failed(list) {
+        list.retain(|known| known.type_ != BY_OWNER && known.type_ != EXTERNALLY);
+    }
+    after
+}
+
+fn has_failed(list: &[Condition]) -> bool {
+    conditions::find(list, SUCCEEDED).is_some_and(|known| known.status == "False")
 }

@@ -1,3 +1,5 @@
+mod convergence;
+
 use super::*;
 
 fn trigger(most: Option<IntOrString>, range: Option<&str>) -> RemediationTrigger {
