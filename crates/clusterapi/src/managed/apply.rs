@@ -12,7 +12,7 @@ use topology::desired::{Deployment, Desired};
 use topology::names::OWNED_LABEL;
 use topology::upgrade::Decisions;
 
-use super::current::{Current, topology_name};
+use super::current::Current;
 use super::objects::Objects;
 use super::{Obstacle, Runner, plan};
 use crate::error::Doing;
@@ -173,25 +173,13 @@ async fn clean_up(
     wanted: &Desired,
 ) -> Result<(), Obstacle> {
     let group = api::core::GROUP;
-    let checks = plan::checks(wanted);
-    for check in current.checks.iter().filter(|it| !it.is_deleting()) {
-        let name = check.name_any();
-        if !checks.contains(name.as_str()) {
-            let reference = ContractReference::new(group, "MachineHealthCheck", &name);
-            objects.delete(&reference, check.uid()).await?;
-        }
+    for check in plan::surplus_checks(&current.checks, wanted) {
+        let reference = ContractReference::new(group, "MachineHealthCheck", &check.name_any());
+        objects.delete(&reference, check.uid()).await?;
     }
-    let names: BTreeSet<_> = wanted
-        .deployments
-        .iter()
-        .map(|it| it.topology_name.as_str())
-        .collect();
-    for deployment in current.deployments.iter().filter(|it| !it.is_deleting()) {
-        if !names.contains(topology_name(deployment)) {
-            let reference =
-                ContractReference::new(group, "MachineDeployment", &deployment.name_any());
-            objects.delete(&reference, deployment.uid()).await?;
-        }
+    for deployment in plan::surplus_deployments(&current.deployments, wanted) {
+        let reference = ContractReference::new(group, "MachineDeployment", &deployment.name_any());
+        objects.delete(&reference, deployment.uid()).await?;
     }
     templates(objects, runner, cluster, current, wanted).await
 }
@@ -205,9 +193,7 @@ async fn templates(
     current: &Current,
     wanted: &Desired,
 ) -> Result<(), Obstacle> {
-    let mut needed = current.references();
-    let of_topology = plan::templates(wanted).into_iter();
-    needed.extend(of_topology.map(|it| (it.api_group, it.kind, it.name)));
+    let needed = plan::needed_templates(current.references(), wanted);
     let kinds: BTreeSet<_> = needed
         .iter()
         .map(|(group, kind, _)| (group, kind))

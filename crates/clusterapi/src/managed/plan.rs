@@ -1,11 +1,15 @@
 //! What of the desired objects is done now. Pure.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use api::core::v1beta2::ContractReference;
+use api::core::v1beta2::{ContractReference, MachineDeployment, MachineHealthCheck};
+use api::kube::ResourceExt;
 use serde_json::Value;
 use topology::desired::{Deployment, Desired};
 use topology::upgrade::Decisions;
+
+use super::current::topology_name;
 
 /// The reference to an object.
 pub(super) fn reference(object: &Value) -> ContractReference {
@@ -34,25 +38,54 @@ pub(super) fn leaves(decisions: &Decisions, deployment: &Deployment) -> bool {
     waits || decisions.not_created.contains(&deployment.topology_name)
 }
 
-/// The names of the health checks that the topology has.
-pub(super) fn checks(desired: &Desired) -> BTreeSet<&str> {
+/// The health checks that left the topology.
+pub(super) fn surplus_checks<'a>(
+    known: &'a [Arc<MachineHealthCheck>],
+    desired: &Desired,
+) -> Vec<&'a MachineHealthCheck> {
     let of_deployments = desired
         .deployments
         .iter()
         .filter_map(|it| it.check.as_ref());
     let all = of_deployments.chain(&desired.control_plane_check);
-    all.filter_map(|check| check["metadata"]["name"].as_str())
-        .collect()
+    let names: BTreeSet<_> = all
+        .filter_map(|check| check["metadata"]["name"].as_str())
+        .collect();
+    let known = known.iter().map(AsRef::as_ref);
+    let left = |it: &&MachineHealthCheck| !it.is_deleting() && !names.contains(&*it.name_any());
+    known.filter(left).collect()
 }
 
-/// The templates that the topology has.
-pub(super) fn templates(desired: &Desired) -> Vec<ContractReference> {
+/// The MachineDeployments that left the topology.
+pub(super) fn surplus_deployments<'a>(
+    known: &'a [Arc<MachineDeployment>],
+    desired: &Desired,
+) -> Vec<&'a MachineDeployment> {
+    let names: BTreeSet<_> = desired
+        .deployments
+        .iter()
+        .map(|it| it.topology_name.as_str())
+        .collect();
+    let known = known.iter().map(AsRef::as_ref);
+    let left = |it: &&MachineDeployment| !it.is_deleting() && !names.contains(topology_name(it));
+    known.filter(left).collect()
+}
+
+/// The group, kind and name of each template that stays: `used` are those to which an object refers, and the topology has
+/// others.
+pub(super) fn needed_templates(
+    used: BTreeSet<(String, String, String)>,
+    desired: &Desired,
+) -> BTreeSet<(String, String, String)> {
     let of_deployments = desired
         .deployments
         .iter()
         .flat_map(|it| [&it.bootstrap, &it.machines]);
     let all = of_deployments.chain(&desired.control_plane_machines);
-    all.map(reference).collect()
+    let of_topology = all
+        .map(reference)
+        .map(|it| (it.api_group, it.kind, it.name));
+    used.into_iter().chain(of_topology).collect()
 }
 
 #[cfg(test)]

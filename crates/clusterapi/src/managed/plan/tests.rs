@@ -1,3 +1,5 @@
+mod convergence;
+
 use serde_json::{Value, json};
 use topology::desired::Deployment;
 use topology::upgrade::Decisions;
