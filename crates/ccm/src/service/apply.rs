@@ -7,7 +7,7 @@ use openstack::{ErrorKind, Kind};
 use super::desired::Desired;
 use super::floating::Floating;
 use super::observed::Observed;
-use super::plan::Step;
+use super::plan::{self, Step};
 use super::{Work, drift, recovery, refused};
 use crate::context::Error;
 
@@ -31,12 +31,9 @@ pub(crate) async fn next(
     if let Some(observed) = observed.filter(|_| status == "ACTIVE") {
         work.shared.recoveries.forget(&observed.balancer.id);
     }
-    let (on_balancer, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(Step::needs_balancer);
+    let (others, next, waits) = plan::due(steps, status);
     let beside = all(work, desired, observed, others).await;
-    let is_ready = matches!(status, "ACTIVE" | "ERROR");
-    let waits = !is_ready || !on_balancer.is_empty();
     // A floating IP that is refused does not keep members from following the nodes.
-    let next = on_balancer.into_iter().take(usize::from(is_ready));
     let on_balancer = all(work, desired, observed, next).await;
     beside.and(on_balancer).map(|()| waits)
 }

@@ -104,6 +104,16 @@ impl Step {
     }
 }
 
+/// The steps that are taken now, with a load balancer in this state: all that do not need it, and one that changes it, if it
+/// can be changed. Also returns whether others are to follow.
+pub(crate) fn due(steps: Vec<Step>, status: &str) -> (Vec<Step>, Option<Step>, bool) {
+    let (on_balancer, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(Step::needs_balancer);
+    let is_ready = matches!(status, "ACTIVE" | "ERROR");
+    let waits = !is_ready || !on_balancer.is_empty();
+    let next = on_balancer.into_iter().next().filter(|_| is_ready);
+    (others, next, waits)
+}
+
 /// The steps in their order: missing parts are created before surplus parts are deleted.
 pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step> {
     let Some(observed) = observed else {

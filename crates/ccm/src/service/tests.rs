@@ -1,4 +1,7 @@
+mod convergence;
 mod model;
+mod pairs;
+mod services;
 
 use std::collections::BTreeMap;
 

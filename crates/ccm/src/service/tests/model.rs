@@ -1,8 +1,7 @@
-//! From any Service to any other, the plan converges and is then empty, on a model of Octavia that rejects what Octavia
-//! rejects.
+//! A model of Octavia and of floating IPs, which rejects what they reject.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use openstack::inventory::Table;
 use openstack::loadbalancer::{
@@ -10,31 +9,126 @@ use openstack::loadbalancer::{
     PoolCreate, Reference,
 };
 use openstack::network::{FixedIp, FloatingIp, Network, Port, Subnet};
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::annotations::Wishes;
 use super::super::desired::{Desired, Facts};
+use super::super::observed::Observed;
 use super::super::plan::Step;
 use super::super::*;
 use crate::cloud_conf::CloudConf;
 
-/// More steps than any change needs.
-const MOST: usize = 120;
-
-#[derive(Default)]
-struct Model {
+/// An Octavia, and a Neutron with floating IPs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Model {
     next: u32,
-    balancers: BTreeMap<String, LoadBalancer>,
-    listeners: BTreeMap<String, Listener>,
-    pools: BTreeMap<String, Pool>,
-    members: BTreeMap<String, Member>,
-    monitors: BTreeMap<String, Monitor>,
-    floating_ips: BTreeMap<String, FloatingIp>,
+    pub(super) balancers: BTreeMap<String, LoadBalancer>,
+    pub(super) listeners: BTreeMap<String, Listener>,
+    pub(super) pools: BTreeMap<String, Pool>,
+    pub(super) members: BTreeMap<String, Member>,
+    pub(super) monitors: BTreeMap<String, Monitor>,
+    pub(super) floating_ips: BTreeMap<String, FloatingIp>,
+    /// How many load balancers still end in ERROR when they are created.
+    pub(super) failures: usize,
+}
+
+/// A Service, and what its load balancer depends on.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    pub(super) model: Model,
+    pub(super) service: Service,
+    pub(super) nodes: Vec<Arc<Node>>,
+    pub(super) is_serial: bool,
+    pub(super) weighting: weights::Weighting,
+}
+
+impl Scene {
+    pub(super) fn identity(&self) -> Identity {
+        Identity::of(&self.service, "kubernetes", "cluster")
+    }
+
+    pub(super) fn observed(&self) -> Option<Observed> {
+        self.look().0
+    }
+
+    pub(super) fn desired(&self) -> Result<Desired, String> {
+        self.look().1
+    }
+
+    /// What is there, and what the Service asks for then, or why it is rejected.
+    fn look(&self) -> (Option<Observed>, Result<Desired, String>) {
+        let (view, identity) = (self.model.view(), self.identity());
+        let found = observed::find(&self.service, &identity, &view).unwrap();
+        let observed = found.as_ref();
+        let facts = Facts {
+            nodes: &self.nodes,
+            view: &view,
+            conf: conf(self.is_serial),
+            existing: observed.map(|observed| &*observed.balancer),
+            has_floating_ip: observed.is_some_and(|observed| observed.floating_ip.is_some()),
+            octavia: Octavia {
+                has_additional_vips: true,
+                has_http_on_udp: true,
+            },
+            weights: &weights::Current {
+                weighting: self.weighting.clone(),
+                ..weights::Current::default()
+            },
+        };
+        let desired = desired::of(&self.service, &identity, &facts);
+        (found, desired.map_err(|rejection| rejection.message))
+    }
+
+    /// The steps as `round` chooses them; none of a Service that is rejected.
+    fn steps(&self, desired: &Desired, observed: Option<&Observed>) -> Vec<Step> {
+        let check = |observed| sharing::check(desired, observed, &self.identity(), 2);
+        match observed.map(check) {
+            None | Some(Ok(())) => plan::steps(desired, observed),
+            Some(Err(_)) => {
+                let guest = observed.filter(|observed| observed.role == observed::Role::Guest);
+                let kept = guest.map(|observed| {
+                    let mut steps = plan::upkeep(desired, observed);
+                    steps.extend(plan::leftovers(desired, observed));
+                    steps
+                });
+                kept.unwrap_or_default()
+            }
+        }
+    }
+}
+
+impl converging::World for Scene {
+    type Step = Step;
+    type State = Vec<String>;
+
+    fn plan(&self) -> Vec<Step> {
+        let (observed, Ok(desired)) = self.look() else {
+            return Vec::new();
+        };
+        let steps = self.steps(&desired, observed.as_ref());
+        assert!(!self.is_serial || !steps.iter().any(is_bulk), "{steps:?}");
+        let status = observed.map_or(String::new(), |it| it.balancer.provisioning_status.clone());
+        let (mut all, next, _) = plan::due(steps, &status);
+        all.extend(next);
+        all
+    }
+
+    fn take(&mut self, step: Step) {
+        let observed = self.observed();
+        let balancer = observed.map_or(String::new(), |observed| observed.balancer.id.clone());
+        self.model.take(&balancer, step);
+    }
+
+    fn pass(&mut self) -> bool {
+        self.model.pass()
+    }
+
+    fn state(&self) -> Vec<String> {
+        self.model.everything()
+    }
 }
 
 impl Model {
-    fn id(&mut self) -> String {
+    pub(super) fn id(&mut self) -> String {
         self.next += 1;
         format!("id-{}", self.next)
     }
@@ -84,9 +178,16 @@ impl Model {
     }
 
     fn take(&mut self, balancer: &str, step: Step) {
+        if step.needs_balancer() && !matches!(step, Step::DeleteBroken(_)) {
+            let known = self.balancers.get_mut(balancer).unwrap();
+            assert_eq!(known.provisioning_status, "ACTIVE", "immutable: {step:?}");
+            known.provisioning_status = "PENDING_UPDATE".to_owned();
+        }
         match step {
             Step::Create(tree) => {
-                assert!(self.balancers.is_empty(), "a second load balancer");
+                let mut others = self.balancers.values();
+                let is_second = others.any(|other| other.tags == tree.tags);
+                assert!(!is_second, "a second load balancer");
                 let id = self.id();
                 let listeners = tree.listeners.clone();
                 self.balancers.insert(
@@ -94,8 +195,8 @@ impl Model {
                     LoadBalancer {
                         id: id.clone(),
                         name: tree.name,
-                        provisioning_status: "ACTIVE".to_owned(),
-                        vip_port_id: "vip".to_owned(),
+                        provisioning_status: "PENDING_CREATE".to_owned(),
+                        vip_port_id: format!("vip-{id}"),
                         vip_subnet_id: tree.vip_subnet_id.unwrap_or_default(),
                         tags: tree.tags,
                         ..LoadBalancer::default()
@@ -105,7 +206,11 @@ impl Model {
                     self.listener(&id, listener);
                 }
             }
-            Step::DeleteBroken(_) => panic!("nothing is in ERROR"),
+            Step::DeleteBroken(id) => {
+                let broken = self.balancers.get_mut(&id).unwrap();
+                assert_eq!(broken.provisioning_status, "ERROR");
+                broken.provisioning_status = "PENDING_DELETE".to_owned();
+            }
             Step::Adopt { id, tags } => self.balancers.get_mut(&id).unwrap().tags = tags,
             Step::CreateListener(listener) => {
                 assert_eq!(listener.default_pool, None, "Octavia answers with 500");
@@ -161,16 +266,7 @@ impl Model {
                     pool.session_persistence = persistence;
                 }
             }
-            Step::DeletePool(id) => {
-                self.pools.remove(&id).unwrap();
-                self.members.retain(|_, member| *member.pool_id != id);
-                self.monitors.retain(|_, monitor| monitor.pools[0].id != id);
-                for listener in self.listeners.values_mut() {
-                    if listener.default_pool_id.as_ref() == Some(&id) {
-                        listener.default_pool_id = None;
-                    }
-                }
-            }
+            Step::DeletePool(id) => self.delete_pool(&id),
             Step::SetMembers { pool, members } => self.set_members(&pool, &members),
             Step::CreateMember { pool, member } => {
                 let mut all = self.members.values();
@@ -208,26 +304,76 @@ impl Model {
                 monitor.name = change.name.unwrap_or(monitor.name.clone());
             }
             Step::DeleteMonitor(id) => drop(self.monitors.remove(&id).unwrap()),
-            Step::CreateFloatingIp { port, .. } => {
-                let taken = self.floating_ips.values().any(|ip| ip.port_id.is_some());
-                assert!(!taken, "a second floating IP");
+            Step::CreateFloatingIp { port, floating } => {
+                self.check_free(&port);
                 let id = self.id();
-                let floating = FloatingIp {
+                let address = floating.address.unwrap_or_else(|| "203.0.113.1".to_owned());
+                let new = FloatingIp {
                     id: id.clone(),
-                    floating_ip_address: "203.0.113.1".to_owned(),
+                    floating_ip_address: address,
                     port_id: Some(port),
                     description:
                         "Floating IP for Kubernetes external service x (ferrostack-service=web)"
                             .to_owned(),
                     ..FloatingIp::default()
                 };
-                self.floating_ips.insert(id, floating);
+                self.floating_ips.insert(id, new);
             }
             Step::AttachFloatingIp { id, port } => {
+                self.check_free(&port);
                 self.floating_ips.get_mut(&id).unwrap().port_id = Some(port);
             }
             Step::DetachFloatingIp(id) => self.floating_ips.get_mut(&id).unwrap().port_id = None,
             Step::DeleteFloatingIp(id) => drop(self.floating_ips.remove(&id).unwrap()),
+        }
+    }
+
+    /// Neutron associates one floating IP with an address.
+    fn check_free(&self, port: &str) {
+        let mut all = self.floating_ips.values();
+        let is_taken = all.any(|ip| ip.port_id.as_deref() == Some(port));
+        assert!(!is_taken, "a second floating IP on {port}");
+    }
+
+    /// Completes what is pending. Returns whether anything was.
+    fn pass(&mut self) -> bool {
+        let mut has_changed = false;
+        let is_going = |it: &&LoadBalancer| it.provisioning_status == "PENDING_DELETE";
+        let going: Vec<_> = self.balancers.values().filter(is_going).cloned().collect();
+        for balancer in going {
+            has_changed = true;
+            self.balancers.remove(&balancer.id);
+            let stays = |parents: &[Reference]| parents[0].id != balancer.id;
+            self.listeners.retain(|_, it| stays(&it.loadbalancers));
+            let pools = self.pools.values().filter(|it| !stays(&it.loadbalancers));
+            let pools: Vec<_> = pools.map(|it| it.id.clone()).collect();
+            pools.iter().for_each(|id| self.delete_pool(id));
+            for ip in self.floating_ips.values_mut() {
+                // With the port goes the association.
+                let port = ip.port_id.take();
+                ip.port_id = port.filter(|port| *port != balancer.vip_port_id);
+            }
+        }
+        for balancer in self.balancers.values_mut() {
+            let next = match balancer.provisioning_status.as_str() {
+                "PENDING_CREATE" if self.failures > 0 => "ERROR",
+                "PENDING_CREATE" | "PENDING_UPDATE" => "ACTIVE",
+                _ => continue,
+            };
+            self.failures -= usize::from(next == "ERROR");
+            balancer.provisioning_status = next.to_owned();
+            has_changed = true;
+        }
+        has_changed
+    }
+
+    pub(super) fn delete_pool(&mut self, id: &str) {
+        self.pools.remove(id).unwrap();
+        self.members.retain(|_, member| *member.pool_id != *id);
+        self.monitors.retain(|_, monitor| monitor.pools[0].id != id);
+        for listener in self.listeners.values_mut() {
+            let pool = listener.default_pool_id.take();
+            listener.default_pool_id = pool.filter(|pool| pool != id);
         }
     }
 
@@ -251,10 +397,11 @@ impl Model {
         }
     }
 
-    fn listener(&mut self, balancer: &str, wanted: ListenerCreate) {
+    pub(super) fn listener(&mut self, balancer: &str, wanted: ListenerCreate) {
         let port = wanted.protocol_port;
         let clash = self.listeners.values().any(|other| {
-            other.protocol_port == port
+            other.loadbalancers[0].id == balancer
+                && other.protocol_port == port
                 && sharing::transport(&other.protocol) == sharing::transport(&wanted.protocol)
         });
         assert!(!clash, "a second listener with port {port}");
@@ -353,48 +500,26 @@ impl Model {
         self.monitors.insert(id, monitor);
     }
 
-    /// Plans and takes the first step again and again. Returns the number of steps, or the rejection.
-    fn converge(
+    /// Plans and takes steps until nothing is left to do. Returns the number of steps, or the rejection.
+    pub(super) fn converge(
         &mut self,
         service: &Service,
         nodes: &[Arc<Node>],
         is_serial: bool,
         weighting: &weights::Weighting,
     ) -> Result<usize, String> {
-        let conf = conf(is_serial);
-        let identity = Identity::of(service, "kubernetes", "cluster");
-        for taken in 0..MOST {
-            let view = self.view();
-            let observed = observed::find(service, &identity, &view).unwrap();
-            let facts = Facts {
-                nodes,
-                view: &view,
-                conf: &conf,
-                existing: observed.as_ref().map(|observed| &*observed.balancer),
-                has_floating_ip: observed
-                    .as_ref()
-                    .is_some_and(|observed| observed.floating_ip.is_some()),
-                octavia: Octavia {
-                    has_additional_vips: true,
-                    has_http_on_udp: true,
-                },
-                weights: &weights::Current {
-                    weighting: weighting.clone(),
-                    ..weights::Current::default()
-                },
-            };
-            let desired = desired::of(service, &identity, &facts);
-            let desired = desired.map_err(|rejection| rejection.message)?;
-            let steps = plan::steps(&desired, observed.as_ref());
-            assert!(!is_serial || !steps.iter().any(is_bulk), "{steps:?}");
-            let Some(step) = steps.into_iter().next() else {
-                self.check(&desired);
-                return Ok(taken);
-            };
-            let balancer = observed.map_or(String::new(), |o| o.balancer.id.clone());
-            self.take(&balancer, step);
-        }
-        panic!("{MOST} steps were not enough");
+        let mut scene = Scene {
+            model: self.clone(),
+            service: service.clone(),
+            nodes: nodes.to_vec(),
+            is_serial,
+            weighting: weighting.clone(),
+        };
+        scene.desired()?;
+        let taken = converging::settle(&mut scene);
+        scene.model.check(&scene.desired()?);
+        *self = scene.model;
+        Ok(taken)
     }
 
     /// The model is what the Service asks for, and nothing else.
@@ -462,7 +587,7 @@ fn strings(headers: BTreeMap<String, String>) -> serde_json::Map<String, Value> 
     headers.into_iter().map(pair).collect()
 }
 
-fn node(index: usize) -> Arc<Node> {
+pub(super) fn node(index: usize) -> Arc<Node> {
     let node = json!({
         "metadata": {"name": format!("node-{index}")},
         "spec": {"providerID": format!("openstack:///server-{index}")},
@@ -471,243 +596,12 @@ fn node(index: usize) -> Arc<Node> {
     Arc::new(serde_json::from_value(node).unwrap())
 }
 
-fn some<T: Clone + std::fmt::Debug + 'static>(
-    values: &'static [T],
-) -> impl Strategy<Value = Option<T>> {
-    prop::option::of(prop::sample::select(values))
+pub(super) fn conf(is_serial: bool) -> &'static CloudConf {
+    static ALL: LazyLock<[CloudConf; 2]> = LazyLock::new(|| [false, true].map(parsed));
+    &ALL[usize::from(is_serial)]
 }
 
-prop_compose! {
-    /// A Service of any kind, and the number of nodes.
-    fn any_service()(
-        ports in prop::collection::btree_set((prop::sample::select(vec!["TCP", "UDP", "SCTP"]), 1..5_u16), 1..5),
-        forwarding in some(&[("proxy-protocol", "true"), ("proxy-protocol", "v2"), ("x-forwarded-for", "true")]),
-        method in some(&["LEAST_CONNECTIONS", "SOURCE_IP"]),
-        timeout in some(&["0", "1000", "50000"]),
-        limit in some(&["-1", "7"]),
-        monitor in some(&["true", "false"]),
-        delay in some(&["4", "9"]),
-        ranges in some(&["10.0.0.0/8", "0.0.0.0/0", "10.1.0.0/16,10.2.0.0/16"]),
-        affinity in some(&[10_800, 60]),
-        local in any::<bool>(),
-        internal in any::<bool>(),
-        nodes in 1..4_usize,
-    ) -> (Service, usize) {
-        let mut annotations = BTreeMap::new();
-        let set = [
-            forwarding,
-            method.map(|value| ("lb-method", value)),
-            timeout.map(|value| ("timeout-client-data", value)),
-            limit.map(|value| ("connection-limit", value)),
-            monitor.map(|value| ("enable-health-monitor", value)),
-            delay.map(|value| ("health-monitor-delay", value)),
-        ];
-        for (name, value) in set.into_iter().flatten() {
-            annotations.insert(format!("loadbalancer.openstack.org/{name}"), value.to_owned());
-        }
-        if internal {
-            annotations.insert(annotations::INTERNAL.to_owned(), "true".to_owned());
-        }
-        // Only TCP ports can be forwarded otherwise.
-        let ports: Vec<_> = ports
-            .into_iter()
-            .filter(|(protocol, _)| forwarding.is_none() || *protocol == "TCP")
-            .map(|(protocol, port)| json!({"protocol": protocol, "port": port, "nodePort": 30_000 + port}))
-            .collect();
-        let mut spec = json!({"type": "LoadBalancer", "ports": ports,
-            "loadBalancerSourceRanges": ranges.map(|list| list.split(',').collect::<Vec<_>>())});
-        if let Some(seconds) = affinity {
-            spec["sessionAffinity"] = json!("ClientIP");
-            spec["sessionAffinityConfig"] = json!({"clientIP": {"timeoutSeconds": seconds}});
-        }
-        if local {
-            spec["externalTrafficPolicy"] = json!("Local");
-            spec["healthCheckNodePort"] = json!(32_000);
-        }
-        let service = json!({"metadata": {"namespace": "default", "name": "web", "uid": "web",
-            "annotations": annotations}, "spec": spec});
-        (serde_json::from_value(service).unwrap(), nodes)
-    }
-}
-
-fn any_weighting() -> impl Strategy<Value = weights::Weighting> {
-    let counts = prop::collection::btree_map("node-[1-4]", 0..400_u32, 0..4);
-    prop_oneof![
-        Just(weights::Weighting::Equal),
-        Just(weights::Weighting::Kept),
-        counts.prop_map(weights::Weighting::By),
-    ]
-}
-
-proptest! {
-    #[test]
-    fn from_any_service_to_any_other_the_plan_converges_and_is_then_empty(
-        services in prop::collection::vec((any_service(), any::<bool>(), any_weighting()), 1..4)
-    ) {
-        let mut model = Model::default();
-        for ((mut service, nodes), is_serial, weighting) in services {
-            if weighting != weights::Weighting::Equal {
-                let asked = ("loadbalancer.openstack.org/member-weights".to_owned(), "ready-endpoints".to_owned());
-                service.annotations_mut().extend([asked]);
-            }
-            let nodes: Vec<_> = (1..=nodes).map(node).collect();
-            let mut converge = || model.converge(&service, &nodes, is_serial, &weighting);
-            match converge() {
-                Ok(_) => prop_assert_eq!(converge(), Ok(0)),
-                // All ports were UDP or SCTP.
-                Err(problem) => prop_assert!(problem.contains("spec.ports is empty"), "{}", problem),
-            }
-        }
-    }
-}
-
-/// Each annotation, with a value that is not its default.
-const CHANGEABLE: &[(&str, &str)] = &[
-    ("proxy-protocol", "true"),
-    ("x-forwarded-for", "true"),
-    ("port-protocols", "80=HTTP"),
-    (
-        "default-tls-container-ref",
-        "https://barbican/v1/containers/6f1c",
-    ),
-    ("lb-method", "SOURCE_IP"),
-    ("connection-limit", "7"),
-    ("timeout-client-data", "1000"),
-    ("timeout-member-connect", "1000"),
-    ("timeout-member-data", "1000"),
-    ("timeout-tcp-inspect", "1000"),
-    ("enable-health-monitor", "true"),
-    ("health-monitor-delay", "9"),
-    ("health-monitor-timeout", "2"),
-    ("health-monitor-max-retries", "2"),
-    ("health-monitor-max-retries-down", "2"),
-    ("node-selector", "pool=fast"),
-    ("hostname", "web.example.net"),
-    ("keep-floatingip", "true"),
-    ("member-weights", "ready-endpoints"),
-    ("class", "west"),
-    ("subnet-id", "other"),
-    ("network-id", "nodes"),
-    ("member-subnet-id", "other"),
-    ("port-id", "port-1"),
-    ("flavor-id", "large"),
-    ("availability-zone", "az2"),
-    ("floating-network-id", "public"),
-    ("floating-subnet-id", "outside"),
-    ("floating-subnet", "out*"),
-    ("floating-subnet-tags", "outside-tag"),
-    // As they are written back: the first id of the model is that of the load balancer.
-    (annotations::ID, "id-1"),
-    (annotations::ADDRESS, "203.0.113.1"),
-    (annotations::INTERNAL, "true"),
-    (annotations::SOURCE_RANGES, "10.0.0.0/8"),
-];
-
-fn full(name: &str) -> String {
-    match name.contains('/') {
-        true => name.to_owned(),
-        false => format!("loadbalancer.openstack.org/{name}"),
-    }
-}
-
-impl Model {
-    /// The content without ids, which differ after something was created again.
-    fn content(&self) -> Vec<String> {
-        let mut all: Vec<String> = self
-            .listeners
-            .values()
-            .map(|l| {
-                let pool = l.default_pool_id.as_ref().map(|id| &self.pools[id]);
-                let pool = pool.map(|pool| json!([pool.protocol, pool.lb_algorithm]));
-                let limits = [
-                    l.connection_limit,
-                    l.timeout_client_data,
-                    l.timeout_member_connect,
-                    l.timeout_member_data,
-                    l.timeout_tcp_inspect,
-                ];
-                let cidrs = &l.allowed_cidrs;
-                json!([
-                    l.protocol,
-                    l.protocol_port,
-                    cidrs,
-                    limits,
-                    l.insert_headers,
-                    l.default_tls_container_ref,
-                    pool
-                ])
-                .to_string()
-            })
-            .collect();
-        let members = self.members.values();
-        all.extend(members.map(|m| format!("{} {} {}", m.address, m.protocol_port, m.weight)));
-        all.extend(self.monitors.values().map(|m| {
-            format!(
-                "{} {} {} {} {}",
-                m.kind, m.delay, m.timeout, m.max_retries, m.max_retries_down
-            )
-        }));
-        // One that is kept without a port is no part of the load balancer.
-        let mut floating = self.floating_ips.values();
-        let is_attached = floating.any(|ip| ip.port_id.is_some());
-        all.push(format!("floating IP: {is_attached}"));
-        all.sort();
-        all
-    }
-}
-
-#[test]
-fn annotations_go_on_and_off_pairwise_in_any_order_and_leave_what_was_there_before() {
-    let nodes: Vec<_> = (1..=2)
-        .map(|index| {
-            let mut node = (*node(index)).clone();
-            let labels = node.metadata.labels.get_or_insert_default();
-            let pool = if index == 1 { "fast" } else { "slow" };
-            labels.insert("pool".to_owned(), pool.to_owned());
-            Arc::new(node)
-        })
-        .collect();
-    let service = |set: &[(&str, &str)]| -> Service {
-        let pair = |(name, value): &(&str, &str)| (full(name), (*value).to_owned());
-        let annotations: BTreeMap<_, _> = set.iter().map(pair).collect();
-        let service = json!({"metadata": {"namespace": "default", "name": "web", "uid": "web", "annotations": annotations},
-            "spec": {"type": "LoadBalancer", "ports": [{"protocol": "TCP", "port": 80, "nodePort": 30_080}]}});
-        serde_json::from_value(service).unwrap()
-    };
-    let mut pairs = 0;
-    for one in CHANGEABLE {
-        for other in CHANGEABLE.iter().filter(|other| *other != one) {
-            let mut model = Model::default();
-            let mut go = |set: &[(&str, &str)]| {
-                let service = service(set);
-                let counts = [("node-1".to_owned(), 3), ("node-2".to_owned(), 1)].into();
-                let weighting = match weights::are_asked(&service) {
-                    true => weights::Weighting::By(counts),
-                    false => weights::Weighting::Equal,
-                };
-                let taken = model.converge(&service, &nodes, false, &weighting);
-                if taken.is_ok() {
-                    assert_eq!(model.converge(&service, &nodes, false, &weighting), Ok(0));
-                }
-                model.content()
-            };
-            let before = go(&[]);
-            go(&[*one]);
-            let both = go(&[*one, *other]);
-            go(&[*other]);
-            // Whichever came first, both together are the same; what contradicts itself changes nothing.
-            let swapped = go(&[*other, *one]);
-            let rejects = Wishes::of(service(&[*one, *other]).annotations(), &conf(false)).is_err();
-            assert!(rejects || both == swapped, "{one:?} {other:?}");
-            go(&[*one]);
-            assert_eq!(go(&[]), before, "{one:?} {other:?}");
-            pairs += 1;
-        }
-    }
-    assert_eq!(pairs, CHANGEABLE.len() * (CHANGEABLE.len() - 1));
-}
-
-fn conf(is_serial: bool) -> CloudConf {
+fn parsed(is_serial: bool) -> CloudConf {
     let conf = format!(
         "[Global]\nuse-clouds = true\n[LoadBalancer]\nprovider-requires-serial-api-calls = {is_serial}\n\
          [LoadBalancerClass \"west\"]\nmember-subnet-id = other\n"
@@ -715,15 +609,71 @@ fn conf(is_serial: bool) -> CloudConf {
     CloudConf::parse(&conf).unwrap().conf
 }
 
-#[test]
-fn no_annotation_is_missing_in_the_pairs() {
-    let listed: Vec<_> = CHANGEABLE.iter().map(|(name, _)| full(name)).collect();
-    for annotation in annotations::ANNOTATIONS {
-        assert!(
-            listed.contains(&annotation.name.to_owned()),
-            "{}",
-            annotation.name
-        );
+impl Model {
+    /// Everything, without ids.
+    pub(super) fn everything(&self) -> Vec<String> {
+        let balancers = self.balancers.values();
+        let mut all: Vec<String> = balancers.flat_map(|it| self.tree(&it.id)).collect();
+        let floating = self.floating_ips.values();
+        all.extend(floating.map(|ip| {
+            let balancers = self.balancers.values();
+            let port = |it: &&LoadBalancer| Some(&it.vip_port_id) == ip.port_id.as_ref();
+            let of = balancers.filter(port).map(|it| &it.name).next();
+            format!("{} {} {of:?}", ip.floating_ip_address, ip.description)
+        }));
+        all.sort();
+        all
     }
-    assert_eq!(listed.len(), annotations::ANNOTATIONS.len());
+
+    /// A load balancer with its parts, without ids.
+    pub(super) fn tree(&self, balancer: &str) -> Vec<String> {
+        let is_part = |parents: &[Reference]| parents[0].id == balancer;
+        let known = &self.balancers[balancer];
+        let tags: std::collections::BTreeSet<_> = known.tags.iter().collect();
+        let status = &known.provisioning_status;
+        let mut all = vec![format!("{} {tags:?} {status}", known.name)];
+        let listeners = self
+            .listeners
+            .values()
+            .filter(|it| is_part(&it.loadbalancers));
+        all.extend(listeners.map(|listener| {
+            let pool = listener.default_pool_id.as_ref();
+            let pool = pool.map(|id| self.pools[id].name.clone());
+            let listener = Listener {
+                id: String::new(),
+                default_pool_id: pool,
+                loadbalancers: Vec::new(),
+                ..listener.clone()
+            };
+            format!("{} {listener:?}", known.name)
+        }));
+        for pool in self.pools.values().filter(|it| is_part(&it.loadbalancers)) {
+            let (id, name) = (&pool.id, &pool.name);
+            let members = self.members.values().filter(|it| *it.pool_id == *id);
+            all.extend(members.map(|member| {
+                let member = Member {
+                    id: String::new(),
+                    pool_id: "".into(),
+                    ..member.clone()
+                };
+                format!("{} {name} {member:?}", known.name)
+            }));
+            let monitors = self.monitors.values().filter(|it| it.pools[0].id == *id);
+            all.extend(monitors.map(|monitor| {
+                let monitor = Monitor {
+                    id: String::new(),
+                    pools: Vec::new(),
+                    ..monitor.clone()
+                };
+                format!("{} {name} {monitor:?}", known.name)
+            }));
+            let pool = Pool {
+                id: String::new(),
+                loadbalancers: Vec::new(),
+                ..pool.clone()
+            };
+            all.push(format!("{} {pool:?}", known.name));
+        }
+        all
+    }
 }
