@@ -270,6 +270,8 @@ fn check_end(before: &Scene, end: &Scene) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
     #[test]
     fn from_any_state_and_each_cut_routes_come_to_be_those_of_the_nodes(scene in scene(), nodes in some_nodes()) {
         let mut next = converging::check(&scene);
