@@ -229,6 +229,10 @@ async fn store(
             annotate(&mut after, revision::REVISION, highest + 1);
         }
     }
+    let strategy = deployment.spec.rollout.as_ref();
+    let strategy = strategy.and_then(|rollout| rollout.strategy.as_ref());
+    let is_kept = highest.is_none() && deployment.spec.paused != Some(true);
+    revision::forbid_creation(&mut after, is_kept && !rollout::is_rolling(strategy));
     if let Some(wanted) = wanted {
         after.spec.replicas = Some(wanted);
     }

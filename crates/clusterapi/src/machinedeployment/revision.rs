@@ -174,8 +174,16 @@ pub(crate) fn conform(set: &mut MachineSet, deployment: &MachineDeployment, hash
     let wanted = wanted.filter(|(name, _)| *name != LAST_APPLIED && !is_bookkeeping(name));
     let annotations = set.metadata.annotations.get_or_insert_default();
     annotations.extend(wanted.map(|(name, value)| (name.clone(), value.clone())));
-    // The Go controller forbids it in former sets of a deployment with the strategy OnDelete.
-    if let Some(disabled) = annotations.get_mut(DISABLE_CREATE) {
+    forbid_creation(set, false);
+}
+
+/// Whether a set may create machines, in the annotation of the Go controller. A former set of a deployment with the strategy
+/// OnDelete must not: it would replace a deleted machine before the deployment can do so with the current template.
+pub(crate) fn forbid_creation(set: &mut MachineSet, is_forbidden: bool) {
+    let annotations = set.metadata.annotations.get_or_insert_default();
+    if is_forbidden {
+        annotations.insert(DISABLE_CREATE.to_owned(), "true".to_owned());
+    } else if let Some(disabled) = annotations.get_mut(DISABLE_CREATE) {
         "false".clone_into(disabled);
     }
 }
@@ -221,3 +229,6 @@ fn is_bookkeeping(annotation: &str) -> bool {
     ]
     .contains(&annotation)
 }
+
+#[cfg(test)]
+mod tests;

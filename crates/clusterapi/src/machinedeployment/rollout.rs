@@ -92,6 +92,8 @@ pub(crate) fn step(bounds: Bounds, new: &Set, old: &[Set]) -> BTreeMap<String, i
     let mut after: Vec<Set> = old.to_vec();
     let mut grown = new.clone();
     grown.wanted = grow(bounds, new, old);
+    // What is there beyond the former number is being deleted, and does not stay for the new one.
+    grown.available = new.staying();
     shrink(bounds, &grown, &mut after);
     let before = std::iter::once(new).chain(old);
     let changed = std::iter::once(&grown).chain(&after);

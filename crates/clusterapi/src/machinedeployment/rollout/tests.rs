@@ -1,3 +1,5 @@
+mod convergence;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -81,6 +83,13 @@ fn one_step_of_a_rolling_update() {
             set("n", 0, 0, 0),
             vec![set("o", 3, 3, 3), set("p", 1, 1, 0)],
             vec![("p", 0)],
+        ),
+        // A machine that goes, although it is still available, does not let an old one go.
+        (
+            allow(3, 0, 2),
+            set("n", 0, 1, 1),
+            vec![set("o", 1, 1, 1)],
+            vec![("n", 1)],
         ),
         // Scaling down without a rollout.
         (allow(2, 1, 0), set("n", 5, 5, 5), vec![], vec![("n", 2)]),
