@@ -25,7 +25,7 @@ const EMPTY_NAMES: [&str; 6] = [
 ];
 
 /// Sources whose messages have debug forms, and why.
-const DEBUG_FORMS: [(&str, &str); 6] = [
+const DEBUG_FORMS: [(&str, &str); 7] = [
     (
         "crates/apiserver/",
         "the words of kube-apiserver, which quotes with %q",
@@ -46,6 +46,7 @@ const DEBUG_FORMS: [(&str, &str); 6] = [
         "crates/ferrostack/src/ccm/files.rs",
         "a comparison that nobody reads",
     ),
+    ("crates/converging/", "read by developers"),
     ("crates/testbed/", "read by developers"),
 ];
 
