@@ -50,6 +50,7 @@ fn sources() -> String {
         "tests/ccm",
         "src/cloud_conf",
         "src/service",
+        "src/service/tests",
         "../../tests/suite",
     ] {
         for entry in std::fs::read_dir(root.join(directory)).unwrap() {
