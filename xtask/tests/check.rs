@@ -109,13 +109,13 @@ unit tests of crates/user: uses crates/api
         let at = rest.find(step);
         rest = &rest[at.unwrap_or_else(|| panic!("no {step} in {text}"))..];
     }
-    assert!(!text.contains("crates/other"), "{text}");
+    assert!(!text.contains("tests: crates/other"), "{text}");
 
     // A user of what changed, a lint, and the format: each is found before what comes after it, with what repeats it.
     let root = workspace.0.path().canonicalize().unwrap();
     let root = root.display();
     workspace.write("crates/api/src/lib.rs", &API.replace("    1\n", "    2\n"));
-    workspace.write("crates/api/tests/whole.rs", "");
+    workspace.write("crates/api/tests/whole.rs", "//! No tests.\n");
     let text = workspace.fails();
     let again = format!(
         "error: tests: crates/user (units of user); again: cd {root}/crates/user && {root}/target/debug/deps/user-"
