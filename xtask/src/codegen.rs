@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use crate::report;
+use crate::{protos, report};
 
 /// The directory of the CustomResourceDefinitions.
 const CRDS: &str = "config/crd";
@@ -60,6 +60,9 @@ fn files() -> anyhow::Result<BTreeMap<String, String>> {
             serde_saphyr::to_string(&document)?
         );
         files.insert(format!("{CRDS}/{name}.yaml"), text);
+    }
+    if let Some(text) = protos::generated()? {
+        files.insert(protos::FILE.to_owned(), text);
     }
     Ok(files)
 }

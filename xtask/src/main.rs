@@ -3,7 +3,7 @@
 //! ```text
 //!   check [--since REF]      what has to hold before a commit: format, lints, generated files, rules, tests of what changed
 //!   real-systems [--plan]    the steps on real systems that are due, and their record
-//!   codegen [--check]        CRDs and other generated files under config/
+//!   codegen [--check]        CRDs under config/, and the messages of crates/csi-spec
 //!   dist [--target TRIPLE]   archives of a release, with bills of materials and sums, to target/dist
 //!   man [DIR]                manual pages, by default to target/man/man1
 //!   size [--binary FILE]     holds the size of the release binary to docs/benchmarks.md
@@ -29,6 +29,7 @@ mod linked;
 mod lints;
 mod man;
 mod notices;
+mod protos;
 mod real_systems;
 mod size;
 mod stopwatch;

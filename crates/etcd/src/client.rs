@@ -1,19 +1,14 @@
 //! Client of one member.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::response::Parts;
-use http::{HeaderMap, Request, StatusCode};
+use grpc::{Method, Status};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::task::AbortHandle;
 
-use crate::grpc::{self, Status, Unread};
 use crate::messages::{
-    AlarmMember, AlarmRequest, Call, Member, MemberAddRequest, MemberListRequest,
-    MemberPromoteRequest, MemberRemoveRequest, MoveLeaderRequest, StatusRequest, StatusResponse,
+    AlarmMember, AlarmRequest, Member, MemberAddRequest, MemberListRequest, MemberPromoteRequest,
+    MemberRemoveRequest, MoveLeaderRequest, StatusRequest, StatusResponse,
 };
 use crate::peers;
 use crate::tls::Tls;
@@ -38,6 +33,17 @@ pub enum Error {
     Foreign(String),
 }
 
+impl From<grpc::Error> for Error {
+    fn from(error: grpc::Error) -> Self {
+        match error {
+            grpc::Error::Status(status) => Self::Status(status),
+            grpc::Error::Timeout(limit) => Self::Timeout(limit),
+            grpc::Error::Broken(source) => Self::Broken(source),
+            grpc::Error::Foreign(problem) => Self::Foreign(problem),
+        }
+    }
+}
+
 impl Error {
     /// The status, if the member returned one.
     #[must_use]
@@ -49,26 +55,16 @@ impl Error {
     }
 }
 
+/// The limit of a response, in bytes. A list of members takes some hundred bytes for each.
+const LARGEST: usize = 1 << 20;
+
 /// A connection to one member. Clones share it; it closes with the last one.
 #[derive(Clone, Debug)]
-pub struct Client {
-    requests: h2::client::SendRequest<Bytes>,
-    limit: Duration,
-    _connection: Arc<EndsWithClient>,
-}
-
-#[derive(Debug)]
-struct EndsWithClient(AbortHandle);
-
-impl Drop for EndsWithClient {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
+pub struct Client(grpc::Client);
 
 impl Client {
-    /// Sets up TLS and HTTP/2 on `stream`, which is connected to a member. `limit` applies to this and to each later
-    /// call.
+    /// Sets up TLS and HTTP/2 on `stream`, which is connected to a member. `limit` applies to each of them, and to each
+    /// later call.
     ///
     /// # Errors
     /// If one side rejects the other, or on a timeout.
@@ -76,23 +72,11 @@ impl Client {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let handshakes = async {
-            let stream = tls.connect(stream).await.map_err(Error::Tls)?;
-            let builder = h2::client::Builder::new();
-            Ok::<_, Error>(builder.handshake::<_, Bytes>(stream).await?)
-        };
-        let done = tokio::time::timeout(limit, handshakes).await;
-        let (requests, connection) = done.map_err(|_| Error::Timeout(limit))??;
-        let running = tokio::spawn(async move {
-            // Pending calls fail with the same error.
-            let _ = connection.await;
-        });
-        let connection = Arc::new(EndsWithClient(running.abort_handle()));
-        Ok(Self {
-            requests,
-            limit,
-            _connection: connection,
-        })
+        let secured = tokio::time::timeout(limit, tls.connect(stream)).await;
+        let stream = secured.map_err(|_| Error::Timeout(limit))?;
+        let stream = stream.map_err(Error::Tls)?;
+        let connected = grpc::Client::connect(stream, "https://etcd", limit, LARGEST).await;
+        Ok(Self(connected?))
     }
 
     /// All members. A linearizable read, which needs a quorum.
@@ -172,58 +156,11 @@ impl Client {
     /// # Errors
     /// See [`Error`].
     pub async fn peers(&self) -> Result<BTreeSet<u64>, Error> {
-        let answer = tokio::time::timeout(self.limit, self.metrics()).await;
-        let metrics = answer.map_err(|_| Error::Timeout(self.limit))??;
+        let metrics = self.0.page(peers::PATH).await?;
         Ok(peers::read(&String::from_utf8_lossy(&metrics)))
     }
 
-    async fn metrics(&self) -> Result<Bytes, Error> {
-        let request = Request::get(format!("https://etcd{}", peers::PATH)).body(());
-        let request = request.map_err(|source| Error::Foreign(source.to_string()))?;
-        let mut requests = self.requests.clone().ready().await?;
-        let (answer, _) = requests.send_request(request, true)?;
-        let (parts, mut body) = answer.await?.into_parts();
-        read(&parts, &mut body).await
+    async fn call<M: Method>(&self, request: &M) -> Result<M::Response, Error> {
+        Ok(self.0.call(request).await?)
     }
-
-    async fn call<C: Call>(&self, call: &C) -> Result<C::Answer, Error> {
-        let answer = tokio::time::timeout(self.limit, self.send(call)).await;
-        answer.map_err(|_| Error::Timeout(self.limit))?
-    }
-
-    async fn send<C: Call>(&self, call: &C) -> Result<C::Answer, Error> {
-        let foreign = |problem: &str| Error::Foreign(problem.to_owned());
-        let request = Request::post(format!("https://etcd{}", C::PATH))
-            .header(http::header::CONTENT_TYPE, "application/grpc")
-            .header(http::header::TE, "trailers")
-            .header("grpc-timeout", format!("{}m", self.limit.as_millis()))
-            .body(())
-            .map_err(|source| Error::Foreign(source.to_string()))?;
-        let mut requests = self.requests.clone().ready().await?;
-        let (answer, mut body) = requests.send_request(request, false)?;
-        body.send_data(grpc::frame(call), true)?;
-        let (parts, mut body) = answer.await?.into_parts();
-        // A failure may be in the headers of a response without body (gRPC: Trailers-Only).
-        outcome(&parts.headers).unwrap_or(Ok(()))?;
-        let message = read(&parts, &mut body).await?;
-        let trailers = body.trailers().await?.unwrap_or_default();
-        outcome(&trailers).unwrap_or_else(|| Err(foreign("the answer has no gRPC status")))?;
-        grpc::unframe(message).map_err(foreign)
-    }
-}
-
-/// Reads the body of a response whose HTTP status is 200.
-async fn read(parts: &Parts, body: &mut h2::RecvStream) -> Result<Bytes, Error> {
-    if parts.status != StatusCode::OK {
-        return Err(Error::Foreign(format!("HTTP status {}", parts.status)));
-    }
-    let read = grpc::collect(body).await;
-    read.map_err(|unread| match unread {
-        Unread::Broken(source) => Error::Broken(source),
-        Unread::TooLarge => Error::Foreign(unread.to_string()),
-    })
-}
-
-fn outcome(headers: &HeaderMap) -> Option<Result<(), Error>> {
-    Some(Status::read(headers)?.map_err(Error::Status))
 }

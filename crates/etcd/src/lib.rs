@@ -2,7 +2,6 @@
 //!
 //! ```text
 //!   messages   requests and responses of the services Cluster and Maintenance
-//!   grpc       frames; status codes
 //!   peers      the metric of connections between members
 //!   client     calls one member, with a time limit
 //!   server     serves the calls of a (simulated) member
@@ -18,7 +17,6 @@ pub mod server;
 pub mod tls;
 
 mod client;
-mod grpc;
 mod peers;
 
 pub use client::{Client, Error};

@@ -1,6 +1,7 @@
 //! Requests and responses, with the field numbers of etcd's `api/etcdserverpb/rpc.proto`. Unused fields are omitted:
 //! both sides ignore unknown fields.
 
+use grpc::Method;
 use prost::{Enumeration, Message};
 
 /// The header of every response.
@@ -222,19 +223,11 @@ pub struct MoveLeaderResponse {
     pub header: Option<ResponseHeader>,
 }
 
-/// A call: the path and the response of a request.
-pub trait Call: Message + Default {
-    /// The path, such as `/etcdserverpb.Cluster/MemberList`.
-    const PATH: &'static str;
-    /// The response.
-    type Answer: Message + Default;
-}
-
 macro_rules! calls {
     ($($request:ty => $path:literal, $answer:ty;)*) => {
-        $(impl Call for $request {
+        $(impl Method for $request {
             const PATH: &'static str = $path;
-            type Answer = $answer;
+            type Response = $answer;
         })*
     };
 }

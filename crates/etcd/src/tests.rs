@@ -1,11 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use secrecy::SecretString;
 
-use crate::grpc;
 use crate::messages::*;
 use crate::server::Service;
 use crate::tls::{self, Tls};
@@ -155,29 +153,4 @@ async fn nobody_waits_longer_than_the_limit() {
     let tls = Tls::client(&site.ca, &site.certificate, &site.key).unwrap();
     let silent = Client::connect(here, &tls, LIMIT).await.err().unwrap();
     assert_eq!(silent.to_string(), "no answer within 60 s");
-}
-
-#[test]
-fn a_body_that_is_no_message_is_rejected() {
-    let whole = grpc::frame(&MemberRemoveRequest { id: 300 });
-    let read: MemberRemoveRequest = grpc::unframe(whole.clone()).unwrap();
-    assert_eq!(read.id, 300);
-    let changed = |at: usize, to: u8| {
-        let mut bytes = BytesMut::from(whole.as_ref());
-        bytes[at] = to;
-        bytes.freeze()
-    };
-    let mut longer = BytesMut::from(whole.as_ref());
-    longer.put_u8(0);
-    for (body, why) in [
-        (Bytes::new(), "no message"),
-        (whole.slice(..4), "no message"),
-        (changed(0, 1), "compressed"),
-        (changed(4, 200), "not as long"),
-        (longer.freeze(), "not as long"),
-        (changed(5, 0xff), "decoded"),
-    ] {
-        let problem = grpc::unframe::<MemberRemoveRequest>(body).unwrap_err();
-        assert!(problem.contains(why), "{problem}");
-    }
 }

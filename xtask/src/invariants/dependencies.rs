@@ -50,10 +50,22 @@ const RULES: &[Rule] = &[
         never: IO,
     },
     Rule {
-        name: "etcd",
-        uses: &[],
+        name: "csi-spec",
+        uses: &["grpc"],
         tests_use: &[],
         never: &["kube", "kube-*", "k8s-openapi"],
+    },
+    Rule {
+        name: "etcd",
+        uses: &["grpc"],
+        tests_use: &[],
+        never: &["kube", "kube-*", "k8s-openapi"],
+    },
+    Rule {
+        name: "grpc",
+        uses: &[],
+        tests_use: &[],
+        never: &["kube", "kube-*", "k8s-openapi", "rustls"],
     },
     Rule {
         name: "heap",

@@ -1,0 +1,176 @@
+//! The address of a socket, as the Go driver reads it.
+
+use std::fmt;
+use std::io;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use grpc::{Limits, Service};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The number of connections at once: a controller pod has six sidecars, a node two.
+const CONNECTIONS: usize = 64;
+/// The pause after a failure to accept, mostly for lack of file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Where a driver listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// A Unix socket.
+    Unix(PathBuf),
+    /// An address and a port.
+    Tcp(String),
+}
+
+/// Why a socket is not served.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The text is no endpoint.
+    #[error("--endpoint `{}` is neither unix:///DIRECTORY/SOCKET nor tcp://ADDRESS:PORT", .0.escape_debug())]
+    Unknown(String),
+    /// There is a file in place of the socket.
+    #[error("--endpoint: {} exists and is not a socket: move it away or choose another path", .0.display())]
+    Occupied(PathBuf),
+    /// The socket cannot be made.
+    #[error("--endpoint: cannot listen on {0}: {1}")]
+    Bind(Endpoint, io::Error),
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "unix://{}", path.display()),
+            Self::Tcp(address) => write!(f, "tcp://{address}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Endpoint {
+    type Err = Error;
+
+    /// Schemes are case-insensitive, and a path begins at the root whether or not it has its slash:
+    /// `unix://csi/csi.sock`, as the manifests of the Go driver write it, is `/csi/csi.sock`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let unknown = || Error::Unknown(text.to_owned());
+        let (scheme, rest) = text.split_once("://").ok_or_else(unknown)?;
+        let path = rest.trim_start_matches('/');
+        match scheme.to_ascii_lowercase().as_str() {
+            "unix" if !path.is_empty() && !path.contains('\0') => {
+                Ok(Self::Unix(PathBuf::from(format!("/{path}"))))
+            }
+            "tcp" if rest.rsplit_once(':').is_some_and(is_address) => {
+                Ok(Self::Tcp(rest.to_owned()))
+            }
+            _ => Err(unknown()),
+        }
+    }
+}
+
+fn is_address((_, port): (&str, &str)) -> bool {
+    port.parse::<u16>().is_ok()
+}
+
+/// A socket that listens.
+#[derive(Debug)]
+pub struct Listening {
+    listener: Listener,
+    place: Endpoint,
+}
+
+#[derive(Debug)]
+enum Listener {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Endpoint {
+    /// Listens. A socket that a former process left, or still serves, is replaced, as by the Go driver: the newer process
+    /// of a roll-out takes over.
+    ///
+    /// # Errors
+    /// If the path or port is taken by something else or cannot be had.
+    pub async fn listen(&self) -> Result<Listening, Error> {
+        let failed = |source| Error::Bind(self.clone(), source);
+        let (listener, place) = match self {
+            Self::Unix(path) => {
+                match std::fs::symlink_metadata(path) {
+                    Ok(found) if found.file_type().is_socket() => {
+                        std::fs::remove_file(path).map_err(failed)?;
+                    }
+                    Ok(_) => return Err(Error::Occupied(path.clone())),
+                    Err(_) => {} // Absent, or bind says why not.
+                }
+                let listener = UnixListener::bind(path).map_err(failed)?;
+                (Listener::Unix(listener), self.clone())
+            }
+            Self::Tcp(address) => {
+                // An empty host is every address, as for Go.
+                let host = if address.starts_with(':') {
+                    "0.0.0.0"
+                } else {
+                    ""
+                };
+                let bound = TcpListener::bind(format!("{host}{address}")).await;
+                let listener = bound.map_err(failed)?;
+                let bound = listener.local_addr().map_err(failed)?;
+                (Listener::Tcp(listener), Self::Tcp(bound.to_string()))
+            }
+        };
+        Ok(Listening { listener, place })
+    }
+}
+
+impl Listening {
+    /// The address, with the port that the system chose for port 0.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.place
+    }
+
+    /// Serves clients until `stop`, and then until their calls have ended.
+    pub async fn serve(self, service: Arc<dyn Service>, limits: Limits, stop: CancellationToken) {
+        let connections = Arc::new(Semaphore::new(CONNECTIONS));
+        let tasks = TaskTracker::new();
+        loop {
+            let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
+                return;
+            };
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = stop.cancelled() => break,
+            };
+            let Ok(stream) = accepted else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            let (service, stop) = (Arc::clone(&service), stop.clone());
+            let task: BoxFuture<'static, ()> = Box::pin(async move {
+                // A connection that breaks is the client's.
+                let _ = grpc::serve(stream, service, limits, stop).await;
+                drop(permit);
+            });
+            tasks.spawn(task);
+        }
+        tasks.close();
+        tasks.wait().await;
+    }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+impl Listener {
+    async fn accept(&self) -> io::Result<Box<dyn Stream>> {
+        Ok(match self {
+            Self::Unix(listener) => Box::new(listener.accept().await?.0),
+            Self::Tcp(listener) => Box::new(listener.accept().await?.0),
+        })
+    }
+}

@@ -1,0 +1,30 @@
+//! Unary gRPC over any stream of bytes, as in the [protocol over HTTP/2].
+//!
+//! ```text
+//!   status     codes, and the error of a call
+//!   frame      a message in its frame, with a limit of size
+//!   timeout    the header `grpc-timeout`
+//!   service    methods, and what serves them
+//!   client     calls the methods of one server
+//!   server     serves the connections of clients
+//! ```
+//!
+//! The crate opens no connections and knows no TLS: both sides get a stream. Messages are not compressed, and a
+//! compressed one is refused ([why our own framing](../../docs/adr/0067-grpc-on-h2.md)).
+//!
+//! [protocol over HTTP/2]: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+
+mod client;
+mod frame;
+mod server;
+mod service;
+mod status;
+mod timeout;
+
+pub use client::{Client, Error};
+pub use server::{Limits, serve};
+pub use service::{Answer, Context, Method, Service, Services, answer, unimplemented};
+pub use status::{Code, Status};
+
+#[cfg(test)]
+mod tests;

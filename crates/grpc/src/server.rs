@@ -1,0 +1,183 @@
+//! Serves the connections of clients.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use futures::future::{BoxFuture, poll_fn};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::frame::{self, Unread};
+use crate::service::{Context, Service, unimplemented};
+use crate::status::{Code, Status};
+use crate::timeout;
+
+type Respond = h2::server::SendResponse<Bytes>;
+
+/// What a client may ask of a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The limit of a request's message, in bytes.
+    pub message: usize,
+    /// The number of calls at once on one connection.
+    pub calls: u32,
+}
+
+impl Default for Limits {
+    /// 16 MiB, 256 calls.
+    fn default() -> Self {
+        Self {
+            message: 16 << 20,
+            calls: 256,
+        }
+    }
+}
+
+/// Serves one connection until the client closes it, or until `stop` and the end of its calls.
+///
+/// # Errors
+/// If the connection breaks, or the client does not speak HTTP/2.
+pub async fn serve<S>(
+    stream: S,
+    service: Arc<dyn Service>,
+    limits: Limits,
+    stop: CancellationToken,
+) -> Result<(), h2::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut builder = h2::server::Builder::new();
+    builder.max_concurrent_streams(limits.calls);
+    builder.max_header_list_size(64 << 10);
+    let mut connection = builder.handshake(stream).await?;
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            accepted = connection.accept() => match accepted {
+                Some(call) => {
+                    let (request, respond) = call?;
+                    let service = Arc::clone(&service);
+                    // The response fails only if the client has disconnected.
+                    let task: BoxFuture<'static, ()> = Box::pin(async move {
+                        let _ = respond_to(service.as_ref(), limits, request, respond).await;
+                    });
+                    tokio::spawn(task);
+                }
+                None => return Ok(()),
+            },
+            () = stop.cancelled(), if !stopping => {
+                stopping = true;
+                connection.graceful_shutdown();
+            }
+        }
+    }
+}
+
+async fn respond_to(
+    service: &dyn Service,
+    limits: Limits,
+    request: Request<h2::RecvStream>,
+    mut respond: Respond,
+) -> Result<(), h2::Error> {
+    let (parts, mut body) = request.into_parts();
+    let path = parts.uri.path();
+    if parts.method == Method::GET {
+        return send_page(service.page(path), respond);
+    }
+    if let Some(status) = refused(&parts) {
+        let mut response = Response::new(());
+        *response.status_mut() = status;
+        return respond.send_response(response, true).map(drop);
+    }
+    let answered = tokio::select! {
+        answered = answered(service, limits, path, &parts.headers, &mut body) => answered,
+        _ = reset(&mut respond) => return Ok(()),
+    };
+    send(answered, respond)
+}
+
+/// The HTTP status for a request that is not one of gRPC.
+fn refused(parts: &http::request::Parts) -> Option<StatusCode> {
+    let content = parts.headers.get(header::CONTENT_TYPE);
+    let content = content.and_then(|value| value.to_str().ok());
+    if parts.method != Method::POST {
+        return Some(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let known = content.is_some_and(|value| value.starts_with("application/grpc"));
+    (!known).then_some(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+}
+
+async fn answered(
+    service: &dyn Service,
+    limits: Limits,
+    path: &str,
+    headers: &HeaderMap,
+    body: &mut h2::RecvStream,
+) -> Result<Bytes, Status> {
+    let time = timeout::read(headers).map_err(|why| Status::new(Code::Internal, why))?;
+    let deadline = time.and_then(|time| Instant::now().checked_add(time));
+    let work = async {
+        let body = frame::collect(body, limits.message).await;
+        let body = body.map_err(|unread| match unread {
+            Unread::TooLarge(_) => Status::new(Code::ResourceExhausted, unread.to_string()),
+            Unread::Broken(source) => Status::new(Code::Canceled, source.to_string()),
+        })?;
+        let context = Context { deadline };
+        let answer = service.call(path, context, body);
+        answer.ok_or_else(|| unimplemented(path))?.await
+    };
+    let Some(deadline) = deadline else {
+        return work.await;
+    };
+    let late = || {
+        Status::new(
+            Code::DeadlineExceeded,
+            "the deadline of the call has passed",
+        )
+    };
+    if deadline <= Instant::now() {
+        return Err(late());
+    }
+    timeout_at(deadline, work).await.map_err(|_| late())?
+}
+
+/// Ends when the client cancels the call.
+async fn reset(respond: &mut Respond) {
+    poll_fn(|context| match respond.poll_reset(context) {
+        Poll::Ready(_) => Poll::Ready(()),
+        Poll::Pending => Poll::Pending,
+    })
+    .await;
+}
+
+fn send(answered: Result<Bytes, Status>, mut respond: Respond) -> Result<(), h2::Error> {
+    let mut response = Response::new(());
+    let headers = response.headers_mut();
+    let content = http::HeaderValue::from_static("application/grpc");
+    headers.insert(header::CONTENT_TYPE, content);
+    match answered {
+        Ok(message) => {
+            let mut body = respond.send_response(response, false)?;
+            body.send_data(message, false)?;
+            body.send_trailers(Status::trailers(Ok(())))
+        }
+        Err(status) => {
+            headers.extend(Status::trailers(Err(&status)));
+            respond.send_response(response, true).map(drop)
+        }
+    }
+}
+
+fn send_page(page: Option<Bytes>, mut respond: Respond) -> Result<(), h2::Error> {
+    let mut response = Response::new(());
+    let Some(page) = page else {
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        return respond.send_response(response, true).map(drop);
+    };
+    respond
+        .send_response(response, false)?
+        .send_data(page, true)
+}

@@ -1,0 +1,106 @@
+//! Methods, and what serves them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::TryFutureExt as _;
+use futures::future::{BoxFuture, ready};
+use prost::Message;
+use tokio::time::Instant;
+
+use crate::frame::{self, Malformed};
+use crate::status::{Code, Status};
+
+/// A method, by the type of its request.
+pub trait Method: Message + Default {
+    /// The path, such as `/etcdserverpb.Cluster/MemberList`.
+    const PATH: &'static str;
+    /// The response.
+    type Response: Message + Default;
+}
+
+/// What is known of a call beside its request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Context {
+    /// When the caller stops waiting; `None` for one that waits for ever.
+    pub deadline: Option<Instant>,
+}
+
+/// The response of a call in its frame.
+pub type Answer<'a> = BoxFuture<'a, Result<Bytes, Status>>;
+
+/// Serves the methods of one or more gRPC services.
+pub trait Service: Send + Sync + 'static {
+    /// Answers a call whose body is one frame. `None` if there is no method of this path.
+    ///
+    /// The future is dropped when the caller cancels the call or its deadline passes.
+    fn call(&self, path: &str, context: Context, body: Bytes) -> Option<Answer<'_>>;
+
+    /// The body of an answer to a plain GET, for servers with a page beside their methods.
+    fn page(&self, _path: &str) -> Option<Bytes> {
+        None
+    }
+}
+
+/// Several services on one server.
+#[derive(Clone, Default)]
+pub struct Services(Vec<Arc<dyn Service>>);
+
+impl Services {
+    /// Adds a service. The first one that has a method serves it.
+    #[must_use]
+    pub fn with(mut self, service: impl Service) -> Self {
+        self.0.push(Arc::new(service));
+        self
+    }
+}
+
+impl Service for Services {
+    fn call(&self, path: &str, context: Context, body: Bytes) -> Option<Answer<'_>> {
+        let mut services = self.0.iter();
+        services.find_map(|service| service.call(path, context, body.clone()))
+    }
+
+    fn page(&self, path: &str) -> Option<Bytes> {
+        self.0.iter().find_map(|service| service.page(path))
+    }
+}
+
+/// Decodes the request in `body`, calls `serve` with it, and frames its response.
+pub fn answer<'a, M, F>(body: Bytes, serve: F) -> Answer<'a>
+where
+    M: Method,
+    M::Response: 'a,
+    F: FnOnce(M) -> BoxFuture<'a, Result<M::Response, Status>>,
+{
+    match frame::decode::<M>(body) {
+        Ok(request) => {
+            let framed = |response| frame::frame(&response);
+            Box::pin(serve(request).map_ok(framed))
+        }
+        Err(why) => Box::pin(ready(Err(malformed(M::PATH, why)))),
+    }
+}
+
+fn malformed(path: &str, why: Malformed) -> Status {
+    let code = match why {
+        Malformed::Compressed => Code::Unimplemented,
+        _ => Code::Internal,
+    };
+    Status::new(code, format!("{path}: {why}"))
+}
+
+/// The answer of a method that is not there.
+#[must_use]
+pub fn unimplemented(path: &str) -> Status {
+    let (service, method) = path
+        .trim_start_matches('/')
+        .split_once('/')
+        .unwrap_or((path, ""));
+    let message = format!(
+        "unknown method {} for service {}",
+        method.escape_debug(),
+        service.escape_debug()
+    );
+    Status::new(Code::Unimplemented, message)
+}
