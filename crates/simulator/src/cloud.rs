@@ -95,8 +95,10 @@ pub struct Options {
     /// `gigabytes`, `load_balancer`, ...) that differ from the defaults; -1 is unlimited. `router_route` is the most
     /// routes of a router.
     pub quotas: BTreeMap<String, i64>,
-    /// The availability zones of compute and volumes. The first is the default.
+    /// The availability zones of compute. The first is the default.
     pub zones: Vec<String>,
+    /// The availability zones of volumes. The first is the default; without any, they are those of compute.
+    pub volume_zones: Vec<String>,
     /// Names of images to have, besides the ones every simulated cloud has.
     pub images: Vec<String>,
     /// How long a token is good for.
@@ -163,6 +165,7 @@ impl Default for Options {
             external_cidr: Ipv4Net::new_assert(std::net::Ipv4Addr::new(127, 30, 0, 0), 16),
             quotas: BTreeMap::new(),
             zones: ["nova", "az1", "az2"].map(str::to_owned).to_vec(),
+            volume_zones: Vec::new(),
             images: Vec::new(),
             token_lifetime: Duration::from_secs(24 * 3600),
             extensions: Vec::new(),
@@ -229,13 +232,18 @@ impl Cloud {
             latency: options.latency.clone(),
             quotas: options.quotas.clone(),
             zones: options.zones.clone(),
+            volume_zones: match options.volume_zones.is_empty() {
+                true => options.zones.clone(),
+                false => options.volume_zones.clone(),
+            },
             external_cidr: options.external_cidr,
             token_lifetime: options.token_lifetime,
             extensions: options.extensions.clone(),
             console: RwLock::new(None),
             server_faults: Mutex::new(Vec::new()),
             guest_faults: Mutex::new(Vec::new()),
-            reclaim_seconds: AtomicU64::new(0),
+            volume_faults: Mutex::new(Vec::new()),
+            changeable: RwLock::default(),
         };
         let clock = Clock::default();
         let mut state = State::new(options.seed);
@@ -421,6 +429,25 @@ impl Cloud {
         let mut core = self.inner.core.lock();
         core.state.begin(self.inner.clock.now());
         let found = balancer::fail(&mut core.state, id);
+        let changed = core.commit()?;
+        drop(core);
+        self.inner.note(changed);
+        Ok(found)
+    }
+
+    /// Sets the status of a volume, a snapshot or a backup; returns whether it exists.
+    ///
+    /// # Errors
+    /// The change cannot be stored.
+    pub(crate) fn set_volume_status(
+        &self,
+        kind: Kind,
+        id: &str,
+        status: &str,
+    ) -> Result<bool, OpenError> {
+        let mut core = self.inner.core.lock();
+        core.state.begin(self.inner.clock.now());
+        let found = volume::fail(&mut core.state, kind, id, status);
         let changed = core.commit()?;
         drop(core);
         self.inner.note(changed);

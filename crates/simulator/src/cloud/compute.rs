@@ -3,6 +3,7 @@
 mod actions;
 mod attachments;
 mod catalog;
+mod condition;
 mod create;
 mod flavors;
 mod groups;
@@ -17,6 +18,7 @@ mod pattern;
 mod quotas;
 mod servers;
 mod view;
+mod volume_flow;
 mod volumes;
 
 use super::route::Routes;

@@ -3,19 +3,20 @@
 //! Within a process it has no authentication; on a socket, `guard` stands before it.
 
 use std::str::FromStr;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::Method;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
 use super::Cloud;
 use super::call::{Answer, Reply};
 use super::dispatch::Incoming;
+use super::document;
 use super::fault::Fault;
 use super::injection::Rule;
-use super::settings::{GuestFaultRule, ServerFault};
+use super::kind::Kind;
+use super::settings::{Changeable, GuestFaultRule, ServerFault, VolumeFault};
 use crate::world::GuestFault;
 
 /// The keys a posted fault rule may have.
@@ -35,6 +36,13 @@ const RULE_KEYS: [&str; 14] = [
     "drop",
     "garbage",
 ];
+
+/// A status that a volume, a snapshot or a backup is set to.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StatusChange {
+    status: String,
+}
 
 /// Answers a request of the operator.
 pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Answer {
@@ -95,6 +103,34 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
             inner.settings.guest_faults.lock().clear();
             Ok(Reply::empty(204))
         }
+        ("POST", ["volume-faults"]) => {
+            let fault: VolumeFault = serde_json::from_slice(body)
+                .map_err(|error| Fault::bad(format!("the volume fault is malformed: {error}")))?;
+            inner.settings.volume_faults.lock().push(fault.clone());
+            Ok(Reply::with(201, json!({"volume_fault": fault})))
+        }
+        ("GET", ["volume-faults"]) => {
+            let rules = inner.settings.volume_faults.lock().clone();
+            Ok(Reply::ok(json!({"volume_faults": rules})))
+        }
+        ("DELETE", ["volume-faults"]) => {
+            inner.settings.volume_faults.lock().clear();
+            Ok(Reply::empty(204))
+        }
+        ("POST", [what @ ("volumes" | "snapshots" | "backups"), id, "status"]) => {
+            let kind = match *what {
+                "volumes" => Kind::Volume,
+                "snapshots" => Kind::Snapshot,
+                _ => Kind::Backup,
+            };
+            let wanted: StatusChange = serde_json::from_slice(body)
+                .map_err(|error| Fault::bad(format!("the status is malformed: {error}")))?;
+            match cloud.set_volume_status(kind, id, &wanted.status) {
+                Ok(true) => Ok(Reply::empty(204)),
+                Ok(false) => Err(Fault::missing(format!("{what} has no {id}"))),
+                Err(error) => Err(Fault::new(500, "Store", error.to_string())),
+            }
+        }
         ("POST", ["servers", id, "error"]) => {
             let body: Value = serde_json::from_slice(body).unwrap_or_default();
             let message = body
@@ -107,15 +143,8 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
                 Err(error) => Err(Fault::new(500, "Store", error.to_string())),
             }
         }
-        ("GET", ["settings"]) => Ok(Reply::ok(settings(cloud))),
-        ("POST", ["settings"]) => {
-            let wanted: Changeable = serde_json::from_slice(body)
-                .map_err(|error| Fault::bad(format!("the settings are malformed: {error}")))?;
-            let reclaim = wanted.reclaim_instance_interval.min(10 * 366 * 86_400);
-            let setting = &inner.settings.reclaim_seconds;
-            setting.store(reclaim, Ordering::Relaxed);
-            Ok(Reply::ok(settings(cloud)))
-        }
+        ("GET", ["settings"]) => Ok(Reply::ok(json!(*inner.settings.changeable.read()))),
+        ("POST", ["settings"]) => settings(cloud, body),
         ("GET", ["clock"]) => Ok(Reply::ok(json!({"now": inner.clock.now().to_string()}))),
         ("POST", ["clock"]) => {
             let body: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -130,25 +159,24 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
             Ok(Reply::ok(json!({"now": inner.clock.now().to_string()})))
         }
         _ if incoming.method == Method::GET => Err(Fault::missing(
-            "there are requests, resources, log, faults, guest-faults, settings and clock",
+            "there are requests, resources, log, faults, guest-faults, volume-faults, settings and clock",
         )),
         _ => Err(Fault::missing("no such operation")),
     }
 }
 
-/// Settings that can be changed at run time.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Changeable {
-    /// How many seconds Nova keeps deleted servers as SOFT_DELETED, so that they can be restored; 0: not at all.
-    reclaim_instance_interval: u64,
-}
-
-fn settings(cloud: &Cloud) -> Value {
-    let reclaim = &cloud.inner.settings.reclaim_seconds;
-    json!(Changeable {
-        reclaim_instance_interval: reclaim.load(Ordering::Relaxed),
-    })
+/// Changes the settings that the body has.
+fn settings(cloud: &Cloud, body: &[u8]) -> Answer {
+    let malformed = |error| Fault::bad(format!("the settings are malformed: {error}"));
+    let given: Map<String, Value> = serde_json::from_slice(body).map_err(malformed)?;
+    let mut current = cloud.inner.settings.changeable.write();
+    let mut wanted = document::doc(json!(*current));
+    wanted.extend(given);
+    let mut wanted: Changeable =
+        serde_json::from_value(Value::Object(wanted)).map_err(malformed)?;
+    wanted.reclaim_instance_interval = wanted.reclaim_instance_interval.min(10 * 366 * 86_400);
+    *current = wanted;
+    Ok(Reply::ok(json!(*current)))
 }
 
 fn rule(body: &[u8]) -> Result<Rule, Fault> {

@@ -54,6 +54,10 @@ kinds! {
     Volume "volume" ["project_id", "name"],
     Snapshot "snapshot" ["project_id", "volume_id", "name"],
     Backup "backup" ["project_id", "volume_id", "name"],
+    GroupType "volume_group_type" ["name"],
+    VolumeGroup "volume_group" ["project_id", "name"],
+    GroupSnapshot "volume_group_snapshot" ["project_id", "name"],
+    Message "volume_message" ["project_id"],
     Secret "secret" ["project_id", "name"],
     Container "secret_container" ["project_id", "name"],
     LoadBalancer "loadbalancer" ["project_id", "name", "vip_port_id"],
@@ -87,6 +91,7 @@ impl Kind {
                 | Self::Endpoint
                 | Self::DeletedServer
                 | Self::Quota
+                | Self::Message
                 | Self::Pending
         )
     }

@@ -83,6 +83,7 @@ fn machine(state: &State, server: &Doc) -> Machine {
             .list("_volumes")
             .iter()
             .filter_map(Value::as_object)
+            .filter(|attached| attached.flag("plugged") || !attached.contains_key("attachment"))
             .map(|attached| volume(state, attached))
             .collect(),
         config_drive: server.flag("_config_drive"),

@@ -80,7 +80,7 @@ pub(crate) fn limits(service: Service) -> &'static [Limit] {
                     limit("backups", 100, Count(Kind::Backup)),
                     limit("backup_gigabytes", 10_000, BackupGigabytes),
                     limit("per_volume_gigabytes", -1, Nothing),
-                    limit("groups", 10, Nothing),
+                    limit("groups", 10, Count(Kind::VolumeGroup)),
                 ]
             }
         }
@@ -248,6 +248,31 @@ pub(crate) fn change(
     }
     call.state.put(Kind::Quota, doc);
     unknown
+}
+
+/// The limit of any name, also one that only the cloud's content has, such as that of a volume type; -1 is unlimited.
+pub(crate) fn named(call: &Call<'_>, service: Service, project: &str, name: &str) -> i64 {
+    if let Some(limit) = limits(service).iter().find(|limit| limit.name == name) {
+        return limit.of(call.state, call.settings, service, project);
+    }
+    let overridden = call.state.get(Kind::Quota, &key(service, project));
+    overridden
+        .and_then(|doc| doc.get(name).and_then(Value::as_i64))
+        .or_else(|| call.settings.quotas.get(name).copied())
+        .unwrap_or(-1)
+}
+
+/// Overrides a limit of any name.
+pub(crate) fn set_named(
+    call: &mut Call<'_>,
+    service: Service,
+    project: &str,
+    name: &str,
+    most: i64,
+) {
+    call.state.edit(Kind::Quota, &key(service, project), |doc| {
+        doc.set(name, most)
+    });
 }
 
 /// Removes the overrides of a project.

@@ -322,7 +322,7 @@ impl State {
     fn aggregate(&mut self, kind: Kind, old: Option<&Doc>, new: Option<&Doc>) {
         match kind {
             Kind::Port => self.addresses.replace(old, new),
-            Kind::Server | Kind::Volume => {
+            Kind::Server | Kind::Volume | Kind::Snapshot => {
                 for (doc, sign) in old.map(|d| (d, -1)).into_iter().chain(new.map(|d| (d, 1))) {
                     let usage = self
                         .usage
@@ -330,7 +330,8 @@ impl State {
                         .or_default();
                     usage.cores += sign * doc.number("_vcpus");
                     usage.ram += sign * doc.number("_ram");
-                    usage.gigabytes += sign * doc.number("size");
+                    // A volume that grows has its new size already.
+                    usage.gigabytes += sign * (doc.number("size") + doc.number("_grows"));
                 }
             }
             _ => {}

@@ -18,6 +18,11 @@ mod routes;
 mod secrets;
 mod trusts;
 mod volume;
+mod volume_attach;
+mod volume_groups;
+mod volume_sources;
+mod volume_states;
+mod volume_types;
 
 use axum::Router;
 use axum::body::Body;
@@ -233,5 +238,123 @@ pub(super) async fn net(client: &Client, cidr: &str) -> Net {
         subnet,
         router,
         external,
+    }
+}
+
+/// How long a step of a volume takes in a cloud of [`slow_volumes`].
+pub(super) const STEP: std::time::Duration = std::time::Duration::from_secs(100);
+
+/// A cloud whose volumes change only when its clock is advanced, and its users demo and admin.
+pub(super) async fn slow_volumes() -> (Cloud, Client, Client) {
+    let timings = super::Timings {
+        volume: STEP,
+        ..super::Timings::default()
+    };
+    let options = Options {
+        latency: super::Latency::Custom(Box::new(timings)),
+        ..Options::default()
+    };
+    let cloud = Cloud::open(options).await.unwrap();
+    let demo = Client::login(&cloud, "demo").await;
+    let admin = Client::login(&cloud, "admin").await;
+    (cloud, demo, admin)
+}
+
+impl Client {
+    /// A request to Cinder at a microversion such as `3.27`; the path follows the project.
+    pub(super) async fn cinder(
+        &self,
+        version: &str,
+        method: Method,
+        path: &str,
+        body: Value,
+    ) -> Got {
+        let version = format!("volume {version}");
+        let headers = [("openstack-api-version", version.as_str())];
+        let path = format!("/volume/v3/{}/{path}", self.project);
+        self.send(method, &path, &headers, &body).await
+    }
+
+    /// A new volume from these fields.
+    pub(super) async fn new_volume(&self, fields: Value) -> String {
+        let got = self
+            .cinder("3.60", Method::POST, "volumes", json!({"volume": fields}))
+            .await;
+        assert_eq!(got.status, 202, "{}", got.text);
+        id(&got.body["volume"])
+    }
+
+    pub(super) async fn volume(&self, id: &str) -> Value {
+        let path = format!("volumes/{id}");
+        let got = self.cinder("3.65", Method::GET, &path, Value::Null).await;
+        got.body["volume"].clone()
+    }
+
+    /// The status of a volume, `-` without one.
+    pub(super) async fn status(&self, id: &str) -> String {
+        let volume = self.volume(id).await;
+        volume["status"].as_str().unwrap_or("-").to_owned()
+    }
+
+    /// An action on a volume; returns status and text of the answer.
+    pub(super) async fn act(&self, id: &str, action: Value) -> (u16, String) {
+        let path = format!("volumes/{id}/action");
+        let got = self.cinder("3.60", Method::POST, &path, action).await;
+        (got.status, got.text)
+    }
+
+    /// The texts of the messages about a resource.
+    pub(super) async fn messages(&self, id: &str) -> Vec<String> {
+        let path = format!("messages?resource_uuid={id}");
+        let got = self.cinder("3.5", Method::GET, &path, Value::Null).await;
+        let all = got.body["messages"].as_array().cloned().unwrap_or_default();
+        let text = |one: &Value| one["user_message"].as_str().unwrap().to_owned();
+        all.iter().map(text).collect()
+    }
+
+    /// An ACTIVE server of this name.
+    pub(super) async fn server(&self, name: &str) -> String {
+        let image = id(&self.fetch("/image/v2/images?name=ubuntu-24.04").await[0]);
+        let server = json!({"server": {"name": name, "flavorRef": "1", "imageRef": image, "networks": "none"}});
+        id(&self.make("/compute/v2.1/servers", server).await)
+    }
+
+    /// Asks Nova to attach a volume.
+    pub(super) async fn attach(&self, server: &str, volume: &str) -> Got {
+        let path = format!("/compute/v2.1/servers/{server}/os-volume_attachments");
+        let headers = [("openstack-api-version", "compute 2.89")];
+        let body = json!({"volumeAttachment": {"volumeId": volume}});
+        self.send(Method::POST, &path, &headers, &body).await
+    }
+
+    pub(super) async fn detach(&self, server: &str, volume: &str) -> Got {
+        let path = format!("/compute/v2.1/servers/{server}/os-volume_attachments/{volume}");
+        self.delete(&path).await
+    }
+
+    /// The volumes that Nova lists with a server.
+    pub(super) async fn listed(&self, server: &str) -> Vec<Value> {
+        let path = format!("/compute/v2.1/servers/{server}/os-volume_attachments");
+        let headers = [("openstack-api-version", "compute 2.89")];
+        let got = self.send(Method::GET, &path, &headers, &Value::Null).await;
+        got.body["volumeAttachments"].as_array().unwrap().clone()
+    }
+
+    /// The attachments of a volume in Cinder.
+    pub(super) async fn attachments(&self, volume: &str) -> Vec<Value> {
+        let path = format!("attachments/detail?volume_id={volume}");
+        let got = self.cinder("3.27", Method::GET, &path, Value::Null).await;
+        got.body["attachments"].as_array().unwrap().clone()
+    }
+
+    /// Lets something go wrong once with a volume, snapshot or backup.
+    pub(super) async fn trouble(&self, fault: &str) {
+        let got = self
+            .post(
+                "/_simulator/volume-faults",
+                json!({"fault": fault, "count": 1}),
+            )
+            .await;
+        assert_eq!(got.status, 201, "{}", got.text);
     }
 }

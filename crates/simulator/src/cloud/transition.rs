@@ -34,8 +34,13 @@ pub(crate) fn run_due(state: &mut State, settings: &Settings) {
         let target = doc.text("key");
         match Kind::named(doc.text("kind")) {
             Some(Kind::Server) => compute::transition(state, settings, doc.text("action"), target),
-            Some(Kind::Volume) => volume::transition(state, doc.text("action"), target),
-            Some(Kind::Backup) => volume::backup_transition(state, doc.text("action"), target),
+            Some(
+                kind @ (Kind::Volume
+                | Kind::Snapshot
+                | Kind::Backup
+                | Kind::VolumeGroup
+                | Kind::GroupSnapshot),
+            ) => volume::transition(state, settings, kind, doc.text("action"), target),
             Some(Kind::LoadBalancer) => balancer::transition(state, doc.text("action"), target),
             _ => tracing::warn!(kind = doc.text("kind"), "unknown transition dropped"),
         }

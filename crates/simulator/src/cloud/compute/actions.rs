@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::condition::allowed;
 use super::{history, lifecycle, passed_on, servers};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields};
@@ -123,28 +124,6 @@ fn later(call: &mut Call<'_>, id: &str, task: &str, transition: &str, boots: boo
     });
     call.state.schedule(delay, transition, Kind::Server, id);
     Ok(Reply::empty(202))
-}
-
-fn allowed(doc: &Doc, action: &str, statuses: &[&str]) -> Result<(), Fault> {
-    let id = doc.text("id");
-    if !doc.text("_task").is_empty() {
-        return Err(Fault::conflict(format!(
-            "Cannot '{action}' instance {id} while it is in task_state {}",
-            doc.text("_task")
-        )));
-    }
-    if statuses.contains(&doc.text("status")) {
-        return Ok(());
-    }
-    let state = match doc.text("status") {
-        "SHUTOFF" => "stopped".to_owned(),
-        "BUILD" => "building".to_owned(),
-        "SOFT_DELETED" => "soft-delete".to_owned(),
-        other => other.to_ascii_lowercase(),
-    };
-    Err(Fault::conflict(format!(
-        "Cannot '{action}' instance {id} while it is in vm_state {state}"
-    )))
 }
 
 fn console(call: &Call<'_>, id: &str, argument: &Value) -> Answer {

@@ -102,12 +102,17 @@ pub(crate) fn carry_out(
     devices: Vec<Device>,
     server: &str,
     zone: &str,
+    has_image: bool,
 ) -> Result<Vec<Value>, Fault> {
     let mut out = Vec::new();
-    for (device, letter) in devices.into_iter().zip('a'..='z') {
+    // With an image, that is the first disk.
+    let first = u32::from(has_image);
+    let cross_zone = call.settings.changeable.read().cross_az_attach;
+    for (device, index) in devices.into_iter().zip(first..) {
+        let mut attachment = Value::Null;
         let id = match device.source {
             Source::Existing(id) => {
-                volume::reserve(call.state, &id);
+                attachment = json!(volume::reserve(call.state, &id, server));
                 id
             }
             Source::New {
@@ -116,6 +121,8 @@ pub(crate) fn carry_out(
                 image,
                 snapshot,
             } => {
+                // Nova names a zone only where volumes of others cannot be attached.
+                let zone = if cross_zone { "" } else { zone };
                 let given = json!({"size": size, "volume_type": volume_type, "imageRef": image,
                     "snapshot_id": snapshot, "name": "", "availability_zone": zone});
                 volume::create_for_server(call, given)?
@@ -123,7 +130,8 @@ pub(crate) fn carry_out(
         };
         out.push(
             json!({"id": id, "delete_on_termination": device.delete_on_termination,
-            "device": format!("/dev/vd{letter}"), "tag": device.tag, "server": server}),
+            "device": format!("/dev/vd{}", super::volumes::letters(index)), "tag": device.tag,
+            "attachment": attachment, "bdm": call.state.new_id()}),
         );
     }
     Ok(out)
@@ -149,10 +157,15 @@ fn device(call: &Call<'_>, entry: &Doc) -> Result<Device, Fault> {
                     "Block Device Mapping is Invalid: failed to get volume {id}."
                 ))
             })?;
-            if found.text("status") != "available" {
+            if found.flag("multiattach") && call.version < 60 {
+                return Err(Fault::bad(
+                    "Multiattach volumes are only supported starting with compute API version 2.60.",
+                ));
+            }
+            if let Some(refusal) = volume::refusal(&found, "") {
                 return Err(Fault::bad(format!(
-                    "Invalid volume: volume '{id}' status must be 'available'. Currently in '{}'",
-                    found.text("status")
+                    "Invalid volume: Invalid input received: {} (HTTP 400)",
+                    refusal.message
                 )));
             }
             Source::Existing(id)

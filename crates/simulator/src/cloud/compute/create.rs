@@ -63,7 +63,8 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
     let groups = security_groups(call, &given)?;
     let plan = attachments::plan(call, &given)?;
     let created_ports = ports(call, &given, &id, &zone, &groups)?;
-    let volumes = attachments::carry_out(call, plan.devices, &id, &zone)?;
+    let has_image = !plan.image.is_empty();
+    let volumes = attachments::carry_out(call, plan.devices, &id, &zone, has_image)?;
 
     let now = zulu(call.now());
     let name = given.text("name").to_owned();

@@ -1,11 +1,11 @@
 //! Transitions of servers: build, deletion, reboot, failure.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::servers;
+use super::volume_flow::NotYet;
+use super::{servers, volume_flow};
 use crate::cloud::call::Call;
 use crate::cloud::clock::{naive_micros, zulu};
 use crate::cloud::document::{Doc, Fields};
@@ -14,11 +14,12 @@ use crate::cloud::latency::Transition;
 use crate::cloud::network;
 use crate::cloud::settings::Settings;
 use crate::cloud::state::State;
-use crate::cloud::volume;
 use crate::world::GUEST_FAULT;
 
 /// The maximum number of deleted servers in lists with `changes-since`.
 const REMEMBERED: usize = 2000;
+/// How soon a server is looked at again whose volume is being created.
+const AGAIN: Duration = Duration::from_millis(1);
 
 /// Applies a due transition.
 pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, id: &str) {
@@ -30,6 +31,9 @@ pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, i
         "stopped" => settle(state, id, "SHUTOFF"),
         "softened" => soften(state, settings, id),
         "reclaimed" => reclaim(state, settings, id),
+        "connect-volume" | "plug-volume" | "release-volume" | "forget-volume" => {
+            volume_flow::transition(state, settings, action, id);
+        }
         _ => tracing::warn!(action, "unknown server transition dropped"),
     }
 }
@@ -114,6 +118,21 @@ fn spawn(state: &mut State, settings: &Settings, id: &str) {
         );
         return;
     };
+    match volume_flow::attach_all(state, &doc, &host) {
+        Ok(()) => {}
+        Err(NotYet::Creating) => {
+            let delay = settings.latency.transition(Transition::Volume);
+            return state.schedule(delay.max(AGAIN), "spawn", Kind::Server, id);
+        }
+        Err(NotYet::Failed(volume, status)) => {
+            let message = format!(
+                "Build of instance {id} aborted: Volume {volume} did not finish being created even after we waited 0 \
+                 seconds or 1 attempts. And its status is {status}."
+            );
+            fail(state, id, 500, &message);
+            return;
+        }
+    }
     for port in state.by(Kind::Port, "device_id", id) {
         let owner = format!("compute:{}", doc.text("_zone"));
         network::bind(state, port.text("id"), id, &owner, &host, true);
@@ -122,15 +141,6 @@ fn spawn(state: &mut State, settings: &Settings, id: &str) {
                 trunk.set("status", "ACTIVE")
             });
         }
-    }
-    for attached in doc.list("_volumes") {
-        let device = attached["device"].as_str().unwrap_or("/dev/vda");
-        volume::attach(
-            state,
-            attached["id"].as_str().unwrap_or_default(),
-            id,
-            device,
-        );
     }
     let (now, launched) = (zulu(state.now()), naive_micros(state.now()));
     state.edit(Kind::Server, id, |doc| {
@@ -190,13 +200,7 @@ fn gone(state: &mut State, settings: &Settings, id: &str) {
             network::release(state, port.text("id"));
         }
     }
-    for attached in doc.list("_volumes") {
-        let volume = attached["id"].as_str().unwrap_or_default();
-        volume::detach(state, volume, id);
-        if attached["delete_on_termination"] == Value::Bool(true) {
-            state.remove(Kind::Volume, volume);
-        }
-    }
+    volume_flow::release_all(state, settings, &doc);
     if let Some(group) = state.get(Kind::ServerGroup, doc.text("_group")) {
         state.edit(Kind::ServerGroup, group.text("id"), |group| {
             let left: Vec<Value> = group
@@ -221,7 +225,7 @@ fn gone(state: &mut State, settings: &Settings, id: &str) {
 }
 
 fn reclaim_interval(settings: &Settings) -> Duration {
-    Duration::from_secs(settings.reclaim_seconds.load(Ordering::Relaxed))
+    Duration::from_secs(settings.changeable.read().reclaim_instance_interval)
 }
 
 fn soften(state: &mut State, settings: &Settings, id: &str) {

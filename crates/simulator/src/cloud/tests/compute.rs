@@ -472,10 +472,8 @@ async fn a_cloud_that_reclaims_later_keeps_deleted_servers_aside() {
         .await;
     assert_eq!(odd.status, 400);
     let hour = json!({"reclaim_instance_interval": 3600});
-    assert_eq!(
-        client.post("/_simulator/settings", hour.clone()).await.body,
-        hour
-    );
+    let got = client.post("/_simulator/settings", hour).await;
+    assert_eq!(got.body["reclaim_instance_interval"], 3600);
     assert_eq!(client.delete(&at).await.status, 204);
     let found = client.fetch(&at).await;
     assert_eq!(

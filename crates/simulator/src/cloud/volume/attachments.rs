@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
+use super::attach;
 use crate::cloud::call::{Answer, Call, Reply};
-use crate::cloud::clock::naive_micros;
-use crate::cloud::document::{Doc, Fields, doc as to_doc};
+use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
@@ -25,29 +25,10 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .delete("/v3/{project}/attachments/{id}", release);
 }
 
-/// The field of a volume with incomplete attachments, which is not returned.
-const RESERVED: &str = "_reserved";
-
-/// The attachments of a volume as `id`, `status`, `instance`, `volume_id` and so on.
-fn of(volume: &Doc) -> impl Iterator<Item = Doc> {
-    let attached = volume.list("attachments").iter().map(|one| {
-        json!({"id": one["attachment_id"], "status": "attached", "instance": one["server_id"],
-            "volume_id": one["volume_id"], "attached_at": one["attached_at"], "detached_at": "",
-            "attach_mode": "rw", "connection_info": connection(one["attachment_id"].as_str().unwrap_or_default())})
-    });
-    let attached: Vec<Value> = attached.collect();
-    let reserved = volume.list(RESERVED).iter().cloned();
-    attached.into_iter().chain(reserved).map(to_doc)
-}
-
-fn connection(id: &str) -> Value {
-    json!({"attachment_id": id, "driver_volume_type": "fake", "access_mode": "rw", "cacheable": false,
-        "encrypted": false, "qos_specs": null})
-}
-
 fn view(one: &Doc, detail: bool) -> Doc {
     let mut out = one.clone();
     out.remove("device");
+    out.remove("host");
     if !detail {
         out.retain(|name, _| matches!(name.as_str(), "id" | "status" | "instance" | "volume_id"));
     }
@@ -55,7 +36,7 @@ fn view(one: &Doc, detail: bool) -> Doc {
 }
 
 fn list(call: &mut Call<'_>, detail: bool) -> Answer {
-    since_27(call)?;
+    super::since(call, 27)?;
     let project = call.who.project_id.clone();
     let volumes = match call.everyone() {
         true => call.state.all(Kind::Volume).cloned().collect(),
@@ -67,7 +48,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
     };
     let all: Vec<Doc> = volumes
         .iter()
-        .flat_map(|volume| of(volume))
+        .flat_map(|volume| attach::all(volume))
         .filter(|one| {
             is(one, "volume_id", "volume_id")
                 && is(one, "instance", "instance_id")
@@ -80,7 +61,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
 }
 
 fn reserve(call: &mut Call<'_>) -> Answer {
-    since_27(call)?;
+    super::since(call, 27)?;
     let given = call.wrapped("attachment")?;
     for name in ["volume_uuid", "instance_uuid"] {
         match given.get(name) {
@@ -98,36 +79,25 @@ fn reserve(call: &mut Call<'_>) -> Answer {
         }
     }
     let id = given.text("volume_uuid").to_owned();
+    let server = given.text("instance_uuid");
     let volume = call
         .accessible(Kind::Volume, &id)
         .ok_or_else(|| Fault::missing(format!("Volume {id} could not be found.")))?;
-    let free = volume.text("status") == "available";
-    let shared = volume.flag("multiattach") && volume.text("status") == "in-use";
-    // In Cinder, an instance may reserve the same volume twice.
-    let again = of(&volume).any(|one| one.text("instance") == given.text("instance_uuid"));
-    if !free && !shared && !again {
-        return Err(Fault::bad(format!(
-            "Invalid volume: Volume {id} status must be available or downloading to reserve, but the current status is {}.",
-            volume.text("status")
-        )));
+    if let Some(refusal) = attach::refusal(&volume, server) {
+        return Err(refusal);
     }
-    let one = to_doc(json!({"id": call.state.new_id(), "status": "reserved",
-        "instance": given.text("instance_uuid"), "volume_id": id,
-        "attached_at": "", "detached_at": "", "attach_mode": "null", "connection_info": {}}));
-    call.state.edit(Kind::Volume, &id, |doc| {
-        let mut all = doc.list(RESERVED).to_vec();
-        all.push(Value::Object(one.clone()));
-        doc.set(RESERVED, all);
-        if free {
-            doc.set("status", "reserved");
-        }
-    });
+    let attachment = attach::reserve(call.state, &id, server);
+    let connector = given.object("connector");
+    if !connector.is_empty() {
+        attach::connect(call.state, &id, &attachment, &connector);
+    }
+    let one = stored(call, &id, &attachment)?;
     Ok(Reply::ok(json!({"attachment": view(&one, true)})))
 }
 
 /// PUT: sets the connector. Cinder answers with the state from before it asked its back end.
 fn connect(call: &mut Call<'_>) -> Answer {
-    let (volume, one) = find(call)?;
+    let (volume, mut before) = find(call)?;
     let given = call.wrapped("attachment")?;
     let connector = given.object("connector");
     if connector.is_empty() {
@@ -135,25 +105,21 @@ fn connect(call: &mut Call<'_>) -> Answer {
             "Invalid input for field/attribute attachment. 'connector' is a required property",
         ));
     }
-    let now = naive_micros(call.now());
-    let info = connection(one.text("id"));
-    call.state.edit(Kind::Volume, &volume, |doc| {
-        let mut all = doc.list(RESERVED).to_vec();
-        if let Some(pending) = all.iter_mut().find(|other| other["id"] == one.text("id")) {
-            pending["status"] = json!("attaching");
-            pending["attach_mode"] = json!("rw");
-            pending["attached_at"] = json!(now);
-            pending["connection_info"] = info.clone();
-            pending["device"] = connector
-                .get("mountpoint")
-                .cloned()
-                .unwrap_or_else(|| json!("na"));
-            doc.set(RESERVED, all);
-            doc.set("status", "attaching");
-        }
-    });
-    let mut before = one;
-    before.set("connection_info", info);
+    let status = call.state.get(Kind::Volume, &volume).unwrap_or_default();
+    let status = status.text("status");
+    if status.contains("error") {
+        return Err(Fault::bad(format!(
+            "Invalid volume: Volume attachments can not be updated if the volume is in an error state. The Volume \
+             {volume} currently has a status of: {status} "
+        )));
+    }
+    let id = before.text("id").to_owned();
+    attach::connect(call.state, &volume, &id, &connector);
+    let after = stored(call, &volume, &id)?;
+    before.set(
+        "connection_info",
+        Value::Object(after.object("connection_info")),
+    );
     Ok(Reply::ok(json!({"attachment": view(&before, true)})))
 }
 
@@ -167,119 +133,80 @@ fn complete(call: &mut Call<'_>) -> Answer {
         return Err(Fault::bad("There is no such action"));
     }
     let (volume, one) = find(call)?;
-    if call.version < 44 {
-        return Err(not_served(call));
-    }
-    let now = naive_micros(call.now());
-    call.state.edit(Kind::Volume, &volume, |doc| {
-        let mut waiting = doc.list(RESERVED).to_vec();
-        let Some(index) = waiting
-            .iter()
-            .position(|other| other["id"] == one.text("id"))
-        else {
-            return;
-        };
-        waiting.remove(index);
-        doc.set(RESERVED, waiting);
-        let mut all = doc.list("attachments").to_vec();
-        all.push(
-            json!({"id": volume, "attachment_id": one.text("id"), "volume_id": volume,
-            "server_id": one["instance"], "host_name": null, "device": one.text("device"),
-            "attached_at": now}),
-        );
-        doc.set("attachments", all);
-        doc.set("status", "in-use");
-    });
+    super::since(call, 44)?;
+    attach::complete(call.state, &volume, one.text("id"));
     Ok(Reply {
         headers: vec![("content-type", "application/json".to_owned())],
         ..Reply::empty(204)
     })
 }
 
-/// Whether Nova has created an attachment: Cinder asks it before it deletes one.
-fn created_by_nova(call: &Call<'_>, volume: &str, one: &Doc) -> bool {
-    let server = call.state.get(Kind::Server, one.text("instance"));
-    let has_volume = |server: &Doc| {
-        server
-            .list("_volumes")
-            .iter()
-            .any(|attached| attached["id"] == volume)
+/// Whether Nova uses an attachment: Cinder asks it before it lets anybody else delete one. It is nobody's that has no
+/// connection, or whose server or volume Nova does not know, or knows by another attachment.
+fn used_by_nova(call: &Call<'_>, volume: &str, one: &Doc) -> bool {
+    let Some(server) = call.state.get(Kind::Server, one.text("instance")) else {
+        return false;
     };
-    one.text("status") == "attached" && server.is_some_and(|server| has_volume(&server))
+    let attached = server.list("_volumes").iter();
+    let mut attached = attached.filter(|attached| attached["id"] == volume);
+    let connected = !one.object("connection_info").is_empty();
+    connected
+        && call.may_access(&server)
+        && attached.any(|attached| {
+            // Stores of earlier versions do not have the attachment.
+            let known = attached["attachment"].as_str();
+            known.is_none_or(|known| known == one.text("id"))
+        })
+}
+
+/// Refuses to take an attachment away that Nova uses.
+pub(super) fn check_release(call: &Call<'_>, volume: &str, one: &Doc) -> Result<(), Fault> {
+    match used_by_nova(call, volume, one) {
+        false => Ok(()),
+        true => Err(Fault::conflict(format!(
+            "Detach volume from instance {} using the Compute API",
+            one.text("instance")
+        ))),
+    }
 }
 
 fn release(call: &mut Call<'_>) -> Answer {
     let (volume, one) = find(call)?;
-    if created_by_nova(call, &volume, &one) {
-        return Err(Fault::conflict(format!(
-            "Detach volume from instance {} using the Compute API",
-            one.text("instance")
-        )));
-    }
-    call.state.edit(Kind::Volume, &volume, |doc| {
-        let left: Vec<Value> = doc
-            .list(RESERVED)
-            .iter()
-            .filter(|other| other["id"] != one.text("id"))
-            .cloned()
-            .collect();
-        let mut attached = doc.list("attachments").to_vec();
-        attached.retain(|other| other["attachment_id"] != one.text("id"));
-        if matches!(doc.text("status"), "reserved" | "attaching" | "in-use") {
-            doc.set("status", status_with(!attached.is_empty(), &left));
-        }
-        doc.set(RESERVED, left);
-        doc.set("attachments", attached);
-    });
-    let left: Vec<Doc> = call
-        .state
-        .get(Kind::Volume, &volume)
-        .iter()
-        .flat_map(|volume| of(volume))
-        .map(|one| view(&one, false))
-        .collect();
+    check_release(call, &volume, &one)?;
+    attach::release(call.state, &volume, one.text("id"));
+    let volume = call.state.get(Kind::Volume, &volume).unwrap_or_default();
+    let left = attach::all(&volume);
+    let left: Vec<Doc> = left.iter().map(|one| view(one, false)).collect();
     Ok(Reply::ok(json!({"attachments": left})))
-}
-
-/// The status of a volume with the remaining attachments.
-fn status_with(attached: bool, reserved: &[Value]) -> &'static str {
-    if attached {
-        return "in-use";
-    }
-    ["attaching", "reserved"]
-        .into_iter()
-        .find(|status| reserved.iter().any(|one| one["status"] == *status))
-        .unwrap_or("available")
 }
 
 /// The path's attachment with its volume's id.
 fn find(call: &Call<'_>) -> Result<(String, Doc), Fault> {
-    since_27(call)?;
+    super::since(call, 27)?;
     let id = call.parameter("id");
     let volumes = call
         .state
         .all(Kind::Volume)
         .filter(|doc| call.may_access(doc));
     volumes
-        .flat_map(|volume| of(volume).map(|one| (volume.text("id").to_owned(), one)))
-        .find(|(_, one)| one.text("id") == id)
-        .ok_or_else(|| {
-            Fault::missing(format!(
-                "Volume attachment could not be found with filter: attachment_id = {id}."
-            ))
+        .flat_map(|volume| {
+            let attachments = attach::all(volume).into_iter();
+            attachments.map(|one| (volume.text("id").to_owned(), one))
         })
+        .find(|(_, one)| one.text("id") == id)
+        .ok_or_else(|| missing(id))
 }
 
-fn since_27(call: &Call<'_>) -> Result<(), Fault> {
-    if call.version >= 27 {
-        return Ok(());
-    }
-    Err(not_served(call))
+fn stored(call: &Call<'_>, volume: &str, id: &str) -> Result<Doc, Fault> {
+    let volume = call.state.get(Kind::Volume, volume).unwrap_or_default();
+    let mut attachments = attach::all(&volume).into_iter();
+    attachments
+        .find(|one| one.text("id") == id)
+        .ok_or_else(|| missing(id))
 }
 
-fn not_served(call: &Call<'_>) -> Fault {
+fn missing(id: &str) -> Fault {
     Fault::missing(format!(
-        "API version 3.{} is not supported on this method.",
-        call.version
+        "Volume attachment could not be found with filter: attachment_id = {id}."
     ))
 }

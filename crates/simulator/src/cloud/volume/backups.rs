@@ -5,17 +5,22 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::volumes;
+use super::{body, create, messages};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::clock::naive_micros;
 use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::latency::Transition;
+use crate::cloud::query;
 use crate::cloud::quota;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
+use crate::cloud::settings::{Settings, VolumeTrouble};
 use crate::cloud::state::State;
+
+/// The version from which on a backup has a zone of its own.
+const WITH_ZONE: u32 = 51;
 
 /// The operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
@@ -39,13 +44,31 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 }
 
 /// Applies a due transition.
-pub(crate) fn transition(state: &mut State, action: &str, id: &str) {
+pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, id: &str) {
     let Some(backup) = state.get(Kind::Backup, id) else {
         return;
     };
+    let trouble = |trouble| {
+        let name = backup.text("name");
+        settings.volume_trouble(name, &[trouble]).is_some()
+    };
     match action {
         "created" => {
-            state.edit(Kind::Backup, id, |doc| doc.set("status", "available"));
+            let failed = trouble(VolumeTrouble::BackupFails);
+            if failed {
+                messages::write(state, &backup, messages::NO_BACKUP);
+            }
+            state.edit(Kind::Backup, id, |doc| {
+                doc.set("status", if failed { "error" } else { "available" });
+                if failed {
+                    doc.set("fail_reason", "Backup driver reported an error");
+                }
+            });
+            state.edit(Kind::Snapshot, backup.text("snapshot_id"), |doc| {
+                if doc.text("status") == "backing-up" {
+                    doc.set("status", "available");
+                }
+            });
             let before = backup.text("_volume_status").to_owned();
             state.edit(Kind::Volume, backup.text("volume_id"), |doc| {
                 if doc.text("status") == "backing-up" {
@@ -58,6 +81,10 @@ pub(crate) fn transition(state: &mut State, action: &str, id: &str) {
             state.edit(Kind::Volume, backup.text("_restored_to"), |doc| {
                 doc.set("status", "available");
             });
+        }
+        "gone" if trouble(VolumeTrouble::BackupDeleteFails) => {
+            messages::write(state, &backup, messages::BACKUP_STAYS);
+            state.edit(Kind::Backup, id, |doc| doc.set("status", "error_deleting"));
         }
         "gone" => {
             state.remove(Kind::Backup, id);
@@ -78,18 +105,16 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
             .get(field)
             .is_none_or(|wanted| doc.text(field) == wanted)
     };
-    let found: Vec<Doc> = visible
-        .iter()
-        .filter(|doc| is(doc, "name") && is(doc, "volume_id") && is(doc, "status"))
-        .map(|doc| {
-            if detail {
-                view(call, doc)
-            } else {
-                brief(call, doc)
-            }
-        })
-        .collect();
-    Ok(Reply::ok(json!({"backups": found})))
+    let mut found = visible;
+    found.retain(|doc| is(doc, "name") && is(doc, "volume_id") && is(doc, "status"));
+    found.sort_by(|a, b| b.text("created_at").cmp(a.text("created_at")));
+    query::sort(&mut found, &query::sort_keys(&call.query));
+    let page = super::page(call, found, "backups", true)?;
+    let views = page.docs.iter().map(|doc| match detail {
+        true => Value::Object(view(call, doc)),
+        false => Value::Object(brief(call, doc)),
+    });
+    Ok(page.reply("backups", views.collect()))
 }
 
 fn create(call: &mut Call<'_>) -> Answer {
@@ -99,20 +124,26 @@ fn create(call: &mut Call<'_>) -> Answer {
         .accessible(Kind::Volume, wanted)
         .ok_or_else(|| Fault::missing(format!("Volume {wanted} could not be found.")))?;
     let status = volume.text("status");
-    if !matches!(status, "available" | "in-use") {
+    let snapshot = source_snapshot(call, &given, &volume)?;
+    if snapshot.is_none() {
+        if !matches!(status, "available" | "in-use") {
+            return Err(Fault::bad(format!(
+                "Invalid volume: Volume to be backed up must be available or in-use, but the current status is \"{status}\"."
+            )));
+        }
+        if status == "in-use" && !given.get("force").is_some_and(body::is_true) {
+            return Err(Fault::bad(
+                "Invalid volume: Backing up an in-use volume must use the force flag.",
+            ));
+        }
+    }
+    let zone = match given.text("availability_zone") {
+        zone if !zone.is_empty() && call.version >= WITH_ZONE => zone,
+        _ => volume.text("availability_zone"),
+    };
+    if !call.settings.volume_zones.iter().any(|known| known == zone) {
         return Err(Fault::bad(format!(
-            "Invalid volume: Volume to be backed up must be available or in-use, but the current status is \"{status}\"."
-        )));
-    }
-    let snapshot = given.text("snapshot_id");
-    if status == "in-use" && !given.flag("force") && snapshot.is_empty() {
-        return Err(Fault::bad(
-            "Invalid volume: Backing up an in-use volume must use the force flag.",
-        ));
-    }
-    if !snapshot.is_empty() && call.accessible(Kind::Snapshot, snapshot).is_none() {
-        return Err(Fault::missing(format!(
-            "Snapshot {snapshot} could not be found."
+            "Availability zone '{zone}' is invalid."
         )));
     }
     let parent = if given.flag("incremental") {
@@ -131,16 +162,45 @@ fn create(call: &mut Call<'_>) -> Answer {
         "description": given.get("description").cloned().unwrap_or_default(),
         "volume_id": volume.text("id"), "size": size, "object_count": 0, "status": "creating",
         "container": given.get("container").cloned().unwrap_or_default(), "fail_reason": null,
-        "availability_zone": volume.text("availability_zone"), "is_incremental": parent.is_some(),
-        "snapshot_id": given.get("snapshot_id").cloned().unwrap_or_default(), "data_timestamp": now,
+        "availability_zone": zone, "is_incremental": parent.is_some(),
+        "snapshot_id": given.get("snapshot_id").cloned().unwrap_or_default(), "data_timestamp": snapshot.as_ref().map_or(now.as_str(), |doc| doc.text("created_at")),
         "metadata": given.get("metadata").cloned().unwrap_or_else(|| json!({})), "created_at": now,
         "updated_at": null, "_parent": parent.map(|doc| doc.text("id").to_owned()),
-        "_volume_status": status}));
+        "_volume_status": status, "_bootable": volume.text("bootable") == "true",
+        "_image_metadata": volume.get("volume_image_metadata").cloned().unwrap_or_default()}));
     call.state.put(Kind::Backup, doc.clone());
+    // A backup of a snapshot leaves its volume alone.
+    let (kind, source) = match &snapshot {
+        Some(snapshot) => (Kind::Snapshot, snapshot.text("id")),
+        None => (Kind::Volume, wanted),
+    };
     call.state
-        .edit(Kind::Volume, wanted, |doc| doc.set("status", "backing-up"));
+        .edit(kind, source, |doc| doc.set("status", "backing-up"));
     schedule(call, "created", &id);
     Ok(Reply::with(202, json!({"backup": brief(call, &doc)})))
+}
+
+/// The snapshot of the volume that is backed up in its place.
+fn source_snapshot(call: &Call<'_>, given: &Doc, volume: &Doc) -> Result<Option<Arc<Doc>>, Fault> {
+    let wanted = given.text("snapshot_id");
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let snapshot = call
+        .accessible(Kind::Snapshot, wanted)
+        .ok_or_else(|| Fault::missing(format!("Snapshot {wanted} could not be found.")))?;
+    let (of, id) = (snapshot.text("volume_id"), volume.text("id"));
+    if of != id {
+        return Err(Fault::bad(format!(
+            "Invalid volume: Volume {id} does not match with snapshot.volume_id {of}."
+        )));
+    }
+    match snapshot.text("status") {
+        "available" => Ok(Some(snapshot)),
+        status => Err(Fault::bad(format!(
+            "Invalid snapshot: Snapshot to be backed up must be available, but the current status is \"{status}\"."
+        ))),
+    }
 }
 
 fn update(call: &mut Call<'_>) -> Answer {
@@ -192,7 +252,7 @@ fn restore(call: &mut Call<'_>) -> Answer {
                 "" => format!("restore_backup_{id}"),
                 name => name.to_owned(),
             };
-            volumes::create_for_backup(call, json!({"name": name, "size": size}))?
+            create::create_for_backup(call, json!({"name": name, "size": size}))?
         }
         existing => {
             let volume = call

@@ -5,33 +5,33 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Value, json};
 
+use super::body;
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields, doc as to_doc, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
+use crate::cloud::query;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::state::State;
 
 /// The name of the default type.
 const DEFAULT: &str = "__DEFAULT__";
 
+/// The spec of the zones in which a type is offered.
+const ZONES: &str = "RESKEY:availability_zones";
+/// The specs that everybody sees.
+const VISIBLE: [&str; 3] = [ZONES, "multiattach", "replication_enabled"];
+
 /// The operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
-        .get("/v3/{project}/types", |call| {
-            let all: Vec<Value> = call
-                .state
-                .all(Kind::VolumeType)
-                .map(|doc| Value::Object(public_fields(doc)))
-                .collect();
-            Ok(Reply::ok(json!({"volume_types": all})))
-        })
+        .get("/v3/{project}/types", list)
         .get("/v3/{project}/types/{id}", |call| {
             let id = match call.parameter("id") {
                 "default" => DEFAULT,
                 id => id,
             };
-            let mut doc = public_fields(&*resolve(call, id)?);
+            let mut doc = view(call, &*resolve(call, id)?);
             if call.parameter("id") == "default" {
                 doc.remove("os-volume-type-access:is_public");
             }
@@ -39,11 +39,24 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         })
         .on(Method::POST, "/v3/{project}/types", Access::Admin, create)
         .on(
+            Method::PUT,
+            "/v3/{project}/types/{id}",
+            Access::Admin,
+            update,
+        )
+        .on(
             Method::DELETE,
             "/v3/{project}/types/{id}",
             Access::Admin,
             |call| {
                 let doc = resolve(call, call.parameter("id"))?;
+                check_unused(call, &doc, "Target volume type is still in use.")?;
+                if doc.text("name") == DEFAULT {
+                    return Err(Fault::bad(format!(
+                        "The volume type {} is a default volume type and cannot be deleted.",
+                        doc.text("id")
+                    )));
+                }
                 call.state.remove(Kind::VolumeType, doc.text("id"));
                 Ok(Reply::empty(202))
             },
@@ -54,7 +67,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .get("/v3/{project}/os-availability-zone", |call| {
             let all: Vec<Value> = call
                 .settings
-                .zones
+                .volume_zones
                 .iter()
                 .map(|zone| json!({"zoneName": zone, "zoneState": {"available": true}}))
                 .collect();
@@ -76,23 +89,121 @@ pub(crate) fn seed(state: &mut State) {
     }
 }
 
-/// A type by id or name; the default one for the empty name.
+/// A type by id or name that the caller may use; the default one for the empty name.
 pub(crate) fn resolve(call: &Call<'_>, wanted: &str) -> Result<Arc<Doc>, Fault> {
+    let found = any(call, wanted)?;
+    match usable(call, &found) {
+        true => Ok(found),
+        false => Err(missing(wanted)),
+    }
+}
+
+/// A type by id or name, whoever may use it.
+pub(super) fn any(call: &Call<'_>, wanted: &str) -> Result<Arc<Doc>, Fault> {
     let wanted = if wanted.is_empty() { DEFAULT } else { wanted };
+    let named = || {
+        call.state
+            .by(Kind::VolumeType, "name", wanted)
+            .into_iter()
+            .next()
+    };
     call.state
         .get(Kind::VolumeType, wanted)
-        .or_else(|| {
-            call.state
-                .by(Kind::VolumeType, "name", wanted)
-                .into_iter()
-                .next()
-        })
-        .ok_or_else(|| Fault::missing(format!("Volume type {wanted} could not be found.")))
+        .or_else(named)
+        .ok_or_else(|| missing(wanted))
+}
+
+fn missing(wanted: &str) -> Fault {
+    Fault::missing(format!("Volume type {wanted} could not be found."))
+}
+
+fn usable(call: &Call<'_>, doc: &Doc) -> bool {
+    let project = &call.who.project_id;
+    let allowed = || doc.texts("_projects").any(|allowed| allowed == project);
+    call.who.admin() || doc.get("is_public") != Some(&Value::Bool(false)) || allowed()
+}
+
+/// Whether volumes of a type can be attached to several servers.
+pub(super) fn is_multiattach(kind: &Doc) -> bool {
+    kind.object("extra_specs").text("multiattach") == "<is> True"
+}
+
+/// The zones in which a type is offered; empty for all.
+pub(super) fn zones(kind: &Doc) -> Vec<String> {
+    let zones = kind.object("extra_specs");
+    let zones = zones.text(ZONES).split(',').map(str::trim);
+    zones
+        .filter(|zone| !zone.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether a volume of one type can become one of the other where it is: on the same back end, and as it is encrypted.
+pub(super) fn may_become(before: &Doc, after: &Doc) -> bool {
+    let back_end = |kind: &Doc| {
+        let specs = kind.object("extra_specs");
+        specs.text("volume_backend_name").to_owned()
+    };
+    before.get("_encryption") == after.get("_encryption") && back_end(before) == back_end(after)
+}
+
+/// Refuses to change a type that volumes have.
+pub(super) fn check_unused(call: &Call<'_>, kind: &Doc, why: &str) -> Result<(), Fault> {
+    let has = |volume: &Arc<Doc>| volume.text("volume_type") == kind.text("name");
+    match call.state.all(Kind::Volume).any(has) {
+        true => Err(Fault::bad(why)),
+        false => Ok(()),
+    }
+}
+
+/// A type as the caller sees it.
+pub(super) fn view(call: &Call<'_>, doc: &Doc) -> Doc {
+    let mut out = public_fields(doc);
+    out.set("extra_specs", specs_of(call, doc));
+    out
+}
+
+/// The specs that the caller sees.
+pub(super) fn specs_of(call: &Call<'_>, doc: &Doc) -> Doc {
+    let mut specs = doc.object("extra_specs");
+    if !call.who.admin() {
+        specs.retain(|name, _| VISIBLE.contains(&name.as_str()));
+    }
+    specs
+}
+
+/// Administrators choose by `is_public`, `None` for all; without it, they see the public ones.
+fn list(call: &mut Call<'_>) -> Answer {
+    let wanted = match call.query.get("is_public") {
+        _ if !call.who.admin() => None,
+        None => Some(true),
+        Some(text) => query::truth(text),
+    };
+    let fits = |doc: &&Arc<Doc>| {
+        let public = doc.get("is_public") != Some(&Value::Bool(false));
+        usable(call, doc) && wanted.is_none_or(|wanted| wanted == public)
+    };
+    let all: Vec<Value> = call
+        .state
+        .all(Kind::VolumeType)
+        .filter(fits)
+        .map(|doc| Value::Object(view(call, doc)))
+        .collect();
+    Ok(Reply::ok(json!({"volume_types": all})))
 }
 
 fn create(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("volume_type")?;
-    let name = given.text("name");
+    let fields = [
+        "name",
+        "description",
+        "extra_specs",
+        "os-volume-type-access:is_public",
+    ];
+    body::strict("volume_type", &given, &fields)?;
+    body::texts(&given, &fields[..2])?;
+    let public = body::boolean(&given, "os-volume-type-access:is_public")?;
+    let name = body::trimmed(&given, "name");
     if name.is_empty() {
         return Err(Fault::bad(
             "Invalid input for field/attribute name. Value: . '' is too short",
@@ -104,17 +215,66 @@ fn create(call: &mut Call<'_>) -> Answer {
         )));
     }
     let id = call.state.new_id();
-    let specs = given
-        .get("extra_specs")
-        .cloned()
-        .unwrap_or_else(|| json!({}));
-    let mut doc = volume_type(&id, name, specs);
+    let specs = given.object("extra_specs");
+    let mut doc = volume_type(&id, name, Value::Object(specs));
     doc.set(
         "description",
         given.get("description").cloned().unwrap_or_default(),
     );
+    set_public(&mut doc, public.unwrap_or(true));
     call.state.put(Kind::VolumeType, doc.clone());
-    Ok(Reply::ok(json!({"volume_type": public_fields(&doc)})))
+    Ok(Reply::ok(json!({"volume_type": view(call, &doc)})))
+}
+
+fn update(call: &mut Call<'_>) -> Answer {
+    let doc = resolve(call, call.parameter("id"))?;
+    let given = call.wrapped("volume_type")?;
+    let fields = ["name", "description", "is_public"];
+    body::strict("volume_type", &given, &fields)?;
+    body::texts(&given, &fields[..2])?;
+    let public = body::boolean(&given, "is_public")?;
+    let name = body::trimmed(&given, "name");
+    if given.contains_key("name") && name.is_empty() {
+        return Err(Fault::bad("Volume type name can not be empty."));
+    }
+    let taken = call.state.by(Kind::VolumeType, "name", name);
+    if !name.is_empty() && name != doc.text("name") && !taken.is_empty() {
+        return Err(Fault::conflict(format!(
+            "Volume Type {name} already exists."
+        )));
+    }
+    // Volumes know their type by its name here.
+    let before = doc.text("name");
+    if !name.is_empty() && name != before {
+        let volumes: Vec<Arc<Doc>> = call.state.all(Kind::Volume).cloned().collect();
+        for volume in volumes
+            .iter()
+            .filter(|one| one.text("volume_type") == before)
+        {
+            call.state.edit(Kind::Volume, volume.text("id"), |volume| {
+                volume.set("volume_type", name);
+            });
+        }
+    }
+    let id = doc.text("id");
+    call.state.edit(Kind::VolumeType, id, |doc| {
+        if !name.is_empty() {
+            doc.set("name", name);
+        }
+        if let Some(description) = given.get("description") {
+            doc.set("description", description.clone());
+        }
+        if let Some(public) = public {
+            set_public(doc, public);
+        }
+    });
+    let doc = any(call, id)?;
+    Ok(Reply::ok(json!({"volume_type": view(call, &doc)})))
+}
+
+fn set_public(doc: &mut Doc, public: bool) {
+    doc.set("is_public", public);
+    doc.set("os-volume-type-access:is_public", public);
 }
 
 fn volume_type(id: &str, name: &str, specs: Value) -> Doc {

@@ -1,0 +1,261 @@
+//! How a volume gets to a server that exists, and away from it.
+//!
+//! Nova lists a volume from the request on until it has forgotten it, which is after Cinder has released it. Cinder's
+//! attachment goes from `reserved` to `attaching` and `attached`; the guest has the disk just before the last step.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cloud::call::Call;
+use crate::cloud::document::{Doc, Fields, doc as to_doc};
+use crate::cloud::kind::Kind;
+use crate::cloud::latency::{Latency, Transition};
+use crate::cloud::settings::{Settings, VolumeTrouble};
+use crate::cloud::state::State;
+use crate::cloud::volume;
+
+/// Starts to attach a volume that Nova has accepted, as the server's entry for it.
+pub(super) fn begin_attach(call: &mut Call<'_>, server: &str, mut entry: Doc) -> Doc {
+    let volume = entry.text("id").to_owned();
+    let attachment = volume::reserve(call.state, &volume, server);
+    entry.set("attachment", attachment);
+    entry.set("bdm", call.state.new_id());
+    let added = Value::Object(entry.clone());
+    super::servers::change(call, server, |doc| {
+        let mut all = doc.list("_volumes").to_vec();
+        all.push(added);
+        doc.set("_volumes", all);
+    });
+    let delay = step(&call.settings.latency);
+    schedule(call.state, delay, "connect-volume", server, &volume);
+    entry
+}
+
+/// Starts to detach a volume, whose status is `detaching`.
+pub(super) fn begin_detach(call: &mut Call<'_>, server: &str, volume: &str) {
+    volume::set_status(call.state, volume, "detaching");
+    let delay = call.settings.latency.transition(Transition::Volume);
+    schedule(call.state, delay, "release-volume", server, volume);
+}
+
+/// Applies a due transition; `id` is that of the server and that of the volume.
+pub(super) fn transition(state: &mut State, settings: &Settings, action: &str, id: &str) {
+    let Some((server, volume)) = id.split_once('/') else {
+        return;
+    };
+    // The server may have been deleted meanwhile, or the volume.
+    let Some(entry) = entry(state, server, volume) else {
+        return;
+    };
+    let Some(doc) = state.get(Kind::Volume, volume) else {
+        return forget(state, server, volume);
+    };
+    let link = Link {
+        server,
+        volume,
+        attachment: attachment_of(&doc, server, &entry),
+        name: doc.text("name").to_owned(),
+        device: entry.text("device").to_owned(),
+    };
+    match action {
+        "connect-volume" => connect(state, settings, &link),
+        "plug-volume" => plug(state, settings, &link),
+        "release-volume" => release(state, settings, &link),
+        "forget-volume" => forget(state, server, volume),
+        _ => tracing::warn!(action, "unknown transition of a server's volume dropped"),
+    }
+}
+
+/// A server's volume.
+struct Link<'a> {
+    server: &'a str,
+    volume: &'a str,
+    attachment: String,
+    /// The volume's name.
+    name: String,
+    device: String,
+}
+
+fn schedule(state: &mut State, delay: Duration, action: &str, server: &str, volume: &str) {
+    state.schedule(delay, action, Kind::Server, &format!("{server}/{volume}"));
+}
+
+/// Half of the time that an attachment takes.
+fn step(latency: &Latency) -> Duration {
+    latency.transition(Transition::Volume) / 2
+}
+
+/// A server's entry for a volume.
+pub(super) fn entry(state: &State, server: &str, volume: &str) -> Option<Doc> {
+    let server = state.get(Kind::Server, server)?;
+    let mut entries = server.list("_volumes").iter();
+    entries
+        .find(|entry| entry["id"] == volume)
+        .map(|entry| to_doc(entry.clone()))
+}
+
+/// The attachment of a server's entry; stores of earlier versions have it only with the volume.
+pub(super) fn attachment_of(volume: &Doc, server: &str, entry: &Doc) -> String {
+    match entry.text("attachment") {
+        "" => volume::of_server(volume, server)
+            .map_or_else(String::new, |one| one.text("id").to_owned()),
+        id => id.to_owned(),
+    }
+}
+
+/// Nova tells Cinder where the volume goes.
+fn connect(state: &mut State, settings: &Settings, link: &Link<'_>) {
+    let stays = [VolumeTrouble::AttachStaysReserved];
+    if settings.volume_trouble(&link.name, &stays).is_some() {
+        return forget(state, link.server, link.volume);
+    }
+    let host = state.get(Kind::Server, link.server).unwrap_or_default();
+    let connector = to_doc(json!({"host": host.text("_host"), "mountpoint": link.device}));
+    volume::connect(state, link.volume, &link.attachment, &connector);
+    let delay = step(&settings.latency);
+    schedule(state, delay, "plug-volume", link.server, link.volume);
+}
+
+/// The hypervisor gives the volume to the guest, and Nova completes the attachment.
+fn plug(state: &mut State, settings: &Settings, link: &Link<'_>) {
+    let possible = [
+        VolumeTrouble::AttachFails,
+        VolumeTrouble::AttachStaysAttaching,
+    ];
+    match settings.volume_trouble(&link.name, &possible) {
+        Some(VolumeTrouble::AttachFails) => {
+            volume::release(state, link.volume, &link.attachment);
+            forget(state, link.server, link.volume);
+        }
+        Some(_) => {}
+        None => {
+            change_entry(state, link.server, link.volume, |entry| {
+                entry.set("plugged", true)
+            });
+            volume::complete(state, link.volume, &link.attachment);
+        }
+    }
+}
+
+/// The guest loses the volume, then Cinder its attachment; Nova forgets it a moment later.
+fn release(state: &mut State, settings: &Settings, link: &Link<'_>) {
+    let possible = [
+        VolumeTrouble::DetachFails,
+        VolumeTrouble::DetachStaysDetaching,
+        VolumeTrouble::DetachLeavesReserved,
+        VolumeTrouble::DetachEndsInError,
+    ];
+    match settings.volume_trouble(&link.name, &possible) {
+        Some(VolumeTrouble::DetachFails) => {
+            return volume::set_status(state, link.volume, "in-use");
+        }
+        Some(VolumeTrouble::DetachStaysDetaching) => return,
+        Some(VolumeTrouble::DetachLeavesReserved) => {
+            volume::disconnect(state, link.volume, &link.attachment);
+        }
+        Some(_) => volume::set_status(state, link.volume, "error_detaching"),
+        None => volume::release(state, link.volume, &link.attachment),
+    }
+    change_entry(state, link.server, link.volume, |entry| {
+        entry.set("plugged", false)
+    });
+    let delay = settings.latency.transition(Transition::Volume) / 4;
+    schedule(state, delay, "forget-volume", link.server, link.volume);
+}
+
+fn forget(state: &mut State, server: &str, volume: &str) {
+    state.edit(Kind::Server, server, |doc| {
+        let mut all = doc.list("_volumes").to_vec();
+        all.retain(|entry| entry["id"] != volume);
+        doc.set("_volumes", all);
+    });
+}
+
+fn change_entry(state: &mut State, server: &str, volume: &str, change: impl Fn(&mut Doc)) {
+    state.edit(Kind::Server, server, |doc| {
+        let mut all = doc.list("_volumes").to_vec();
+        let entries = all.iter_mut().filter_map(Value::as_object_mut);
+        for entry in entries.filter(|entry| entry.text("id") == volume) {
+            change(entry);
+        }
+        doc.set("_volumes", all);
+    });
+}
+
+/// Gives a new server its volumes; returns the first that failed, or `None` when all are there. A volume that is still
+/// `creating` is waited for.
+pub(super) fn attach_all(state: &mut State, server: &Doc, host: &str) -> Result<(), NotYet> {
+    let id = server.text("id");
+    let entries: Vec<Doc> = server
+        .list("_volumes")
+        .iter()
+        .cloned()
+        .map(to_doc)
+        .collect();
+    for entry in &entries {
+        let volume = state.get(Kind::Volume, entry.text("id"));
+        match volume
+            .as_ref()
+            .map_or("error", |volume| volume.text("status"))
+        {
+            "creating" | "downloading" => return Err(NotYet::Creating),
+            status if status.contains("error") => {
+                return Err(NotYet::Failed(
+                    entry.text("id").to_owned(),
+                    status.to_owned(),
+                ));
+            }
+            _ => {}
+        }
+    }
+    for entry in &entries {
+        let volume = entry.text("id");
+        let doc = state.get(Kind::Volume, volume).unwrap_or_default();
+        let attachment = match attachment_of(&doc, id, entry) {
+            none if none.is_empty() => volume::reserve(state, volume, id),
+            reserved => reserved,
+        };
+        volume::attach(state, volume, &attachment, entry.text("device"), host);
+        change_entry(state, id, volume, |entry| {
+            entry.set("attachment", attachment.clone());
+            entry.set("plugged", true);
+        });
+    }
+    Ok(())
+}
+
+/// Why a new server does not have its volumes.
+pub(super) enum NotYet {
+    /// A volume is being created.
+    Creating,
+    /// The volume of this id has this status.
+    Failed(String, String),
+}
+
+/// Takes the volumes of a server that is deleted away, and deletes those that go with it.
+pub(super) fn release_all(state: &mut State, settings: &Settings, server: &Doc) {
+    let id = server.text("id");
+    for entry in server.list("_volumes").iter().cloned().map(to_doc) {
+        let volume = entry.text("id");
+        let Some(doc) = state.get(Kind::Volume, volume) else {
+            continue;
+        };
+        let stays = [VolumeTrouble::AttachmentOutlivesServer];
+        if settings.volume_trouble(doc.text("name"), &stays).is_some() {
+            continue;
+        }
+        let attachment = attachment_of(&doc, id, &entry);
+        if !attachment.is_empty() {
+            volume::release(state, volume, &attachment);
+        }
+        let free = state.get(Kind::Volume, volume);
+        let free = free.is_some_and(|doc| {
+            matches!(doc.text("status"), "available" | "error") && !doc.given("_group")
+        });
+        let snapshots = state.by(Kind::Snapshot, "volume_id", volume);
+        if entry.flag("delete_on_termination") && free && snapshots.is_empty() {
+            volume::begin_delete(state, settings, volume);
+        }
+    }
+}
