@@ -132,6 +132,28 @@ impl Compute {
         self.session.done(call).await
     }
 
+    /// Attaches a volume to a server. Nova reserves it before this returns, and attaches it afterwards.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn attach_volume(&self, server: &str, volume: &str) -> Result<()> {
+        let route = "/servers/{id}/os-volume_attachments";
+        let call = Call::post(Service::Compute, route, &[server])
+            .microversion(SERVERS)
+            .body("volumeAttachment", &json!({"volumeId": volume}));
+        self.session.done(call).await
+    }
+
+    /// Detaches a volume from a server, which Nova does after this returns.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn detach_volume(&self, server: &str, volume: &str) -> Result<()> {
+        let route = "/servers/{id}/os-volume_attachments/{volume}";
+        let call = Call::delete(Service::Compute, route, &[server, volume]).microversion(SERVERS);
+        self.session.done(call).await
+    }
+
     /// The last lines of a server's console.
     ///
     /// # Errors

@@ -1,13 +1,29 @@
-//! Cinder: volumes and their types.
+//! Cinder: volumes and their types, snapshots, backups, attachments.
+
+mod backup;
+mod snapshot;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
 
 use crate::call::Call;
 use crate::error::Result;
 use crate::service::Service;
 use crate::session::Session;
+
+pub use backup::{Backup, BackupCreate};
+pub use snapshot::{Snapshot, SnapshotCreate};
+
+/// Extending a volume that is attached (Ocata, 2017).
+const EXTEND_IN_USE: &str = "3.42";
+/// Creating a volume from a backup (Pike, 2017).
+const FROM_BACKUP: &str = "3.47";
+/// Attachments (Ocata, 2017).
+const ATTACHMENTS: &str = "3.27";
+/// Messages by the object they are about (Ocata, 2017).
+const MESSAGES: &str = "3.5";
 
 /// A volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +54,14 @@ pub struct Volume {
     /// Project that owns it.
     #[serde(rename = "os-vol-tenant-attr:tenant_id")]
     pub project_id: String,
+    /// Time of creation, RFC 3339 without a zone.
+    pub created_at: String,
+    /// The snapshot it was created from.
+    pub snapshot_id: String,
+    /// The volume it was created from.
+    pub source_volid: String,
+    /// Whether the hypervisor encrypts it.
+    pub encrypted: bool,
 }
 
 /// One attachment of a volume.
@@ -74,9 +98,18 @@ pub struct VolumeCreate {
     /// Snapshot to create it from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<String>,
+    /// Volume to create it from.
+    #[serde(rename = "source_volid", skip_serializing_if = "Option::is_none")]
+    pub source_volume_id: Option<String>,
+    /// Backup to create it from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backup_id: Option<String>,
     /// Free key-value pairs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
+    /// Hints for Cinder's scheduler, such as `same_host`: lists of ids of volumes.
+    #[serde(skip)]
+    pub scheduler_hints: BTreeMap<String, Vec<String>>,
 }
 
 /// A volume type.
@@ -87,6 +120,17 @@ pub struct VolumeType {
     pub id: String,
     /// Name.
     pub name: String,
+    /// What its back end can do, for example `multiattach: <is> True`. Cinder shows everyone a part of them.
+    pub extra_specs: BTreeMap<String, String>,
+}
+
+impl VolumeType {
+    /// Whether several servers may attach a volume of this type.
+    #[must_use]
+    pub fn is_multiattach(&self) -> bool {
+        let spec = self.extra_specs.get("multiattach");
+        spec.is_some_and(|spec| spec.eq_ignore_ascii_case("<is> True"))
+    }
 }
 
 /// Calls to Cinder.
@@ -142,8 +186,87 @@ impl Volumes {
     /// # Errors
     /// Those of the request.
     pub async fn create(&self, volume: &VolumeCreate) -> Result<Volume> {
-        let call = Call::post(Service::Volume, "/volumes", &[]).body("volume", volume);
+        let mut body = Map::new();
+        body.insert("volume".to_owned(), json!(volume));
+        if !volume.scheduler_hints.is_empty() {
+            let hints = json!(volume.scheduler_hints);
+            body.insert("OS-SCH-HNT:scheduler_hints".to_owned(), hints);
+        }
+        let mut call = Call::post(Service::Volume, "/volumes", &[]).whole_body(&body);
+        if volume.backup_id.is_some() {
+            call = call.microversion(FROM_BACKUP);
+        }
         self.session.one(call, "volume").await
+    }
+
+    /// Extends a volume to a size in GiB; it is `extending` when this returns. `attached` says that a server has it.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn extend(&self, id: &str, size: i64, attached: bool) -> Result<()> {
+        let mut call = Call::post(Service::Volume, "/volumes/{id}/action", &[id])
+            .body("os-extend", &json!({"new_size": size}));
+        if attached {
+            call = call.microversion(EXTEND_IN_USE);
+        }
+        self.session.done(call).await
+    }
+
+    /// Gives a volume another type; it is `retyping` when this returns. `moves` lets Cinder move its data to another back
+    /// end.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn retype(&self, id: &str, to: &str, moves: bool) -> Result<()> {
+        let policy = if moves { "on-demand" } else { "never" };
+        let call = Call::post(Service::Volume, "/volumes/{id}/action", &[id]).body(
+            "os-retype",
+            &json!({"new_type": to, "migration_policy": policy}),
+        );
+        self.session.done(call).await
+    }
+
+    /// Sets metadata of a volume, and leaves other keys as they are.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn set_metadata(&self, id: &str, metadata: &BTreeMap<String, String>) -> Result<()> {
+        let call =
+            Call::post(Service::Volume, "/volumes/{id}/metadata", &[id]).body("metadata", metadata);
+        self.session.done(call).await
+    }
+
+    /// Deletes an attachment whose server is gone. Cinder refuses it while Nova knows server and volume.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_attachment(&self, id: &str) -> Result<()> {
+        let call =
+            Call::delete(Service::Volume, "/attachments/{id}", &[id]).microversion(ATTACHMENTS);
+        self.session.done(call).await
+    }
+
+    /// The attachments of a volume, with those that are not complete.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn attachments_of(&self, volume: &str) -> Result<Vec<Attachment>> {
+        let call = Call::list(Service::Volume, "/attachments", &[])
+            .microversion(ATTACHMENTS)
+            .query("volume_id", volume);
+        self.session.list(call, "attachments").await
+    }
+
+    /// What Cinder tells the user of an object, for example why a volume is in `error`; the newest first.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn messages(&self, id: &str) -> Result<Vec<VolumeMessage>> {
+        let call = Call::list(Service::Volume, "/messages", &[])
+            .microversion(MESSAGES)
+            .query("resource_uuid", id)
+            .query("sort", "created_at:desc");
+        self.session.list(call, "messages").await
     }
 
     /// Deletes a volume; it is `deleting` when this returns.
@@ -179,6 +302,32 @@ impl Volumes {
         let call = Call::get(Service::Volume, "/limits", &[]);
         Ok(self.session.one::<Limits>(call, "limits").await?.absolute)
     }
+}
+
+/// An attachment as Cinder keeps it, from its reservation on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Attachment {
+    /// Id.
+    pub id: String,
+    /// `reserved`, `attaching`, `attached`, `error_attaching`, ...
+    pub status: String,
+    /// The server.
+    pub instance: String,
+    /// The volume.
+    pub volume_id: String,
+}
+
+/// A message of Cinder's to the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VolumeMessage {
+    /// Id.
+    pub id: String,
+    /// The text.
+    pub user_message: String,
+    /// Time of creation, RFC 3339 without a zone.
+    pub created_at: String,
 }
 
 /// Cinder's absolute limits; -1 is no limit.

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::image::Image;
 use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
 use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
-use crate::volume::{Volume, VolumeType};
+use crate::volume::{Backup, Snapshot, Volume, VolumeType};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
@@ -140,6 +140,10 @@ kinds! {
     Monitors monitors Monitor, Calm;
     /// Volumes.
     Volumes volumes Volume, Lively;
+    /// Snapshots of volumes.
+    Snapshots snapshots Snapshot, Lively;
+    /// Backups of volumes; none where the cloud has no such service, or the credential may not use it.
+    Backups backups Backup, Lively;
     /// Types of volumes.
     VolumeTypes volume_types VolumeType, Slow;
     /// Flavors of servers.

@@ -79,6 +79,11 @@ struct State {
     read: Option<Instant>,
     /// Lists that began before this time are stale.
     stale: Option<Instant>,
+    /// The number of times that lists became stale; when the running list began, and when the last one that succeeded
+    /// did. Two of them can be at one instant of a coarse clock.
+    marks: u64,
+    begun_marks: u64,
+    read_marks: u64,
     was_read: bool,
     /// Start of the last list, successful or not.
     begun: Option<Instant>,
@@ -104,6 +109,9 @@ impl Pace {
         let state = self.0.lock();
         // `None` is less than any bound.
         let since = since.max(state.stale);
+        if state.read_marks < state.marks {
+            return false;
+        }
         state
             .read
             .is_some_and(|read| since.is_none_or(|since| read >= since))
@@ -136,6 +144,7 @@ impl Pace {
     pub(super) fn begin(&self, now: Instant) {
         let mut state = self.0.lock();
         state.begun = Some(now);
+        state.begun_marks = state.marks;
         state.hurried = None;
     }
 
@@ -143,6 +152,7 @@ impl Pace {
     pub(super) fn done(&self, as_of: Instant, took: Duration, changed: bool) {
         let mut state = self.0.lock();
         state.read = Some(as_of);
+        state.read_marks = state.begun_marks;
         state.was_read = true;
         state.took = took;
         state.failures = 0;
@@ -164,6 +174,7 @@ impl Pace {
     pub(super) fn stale(&self, now: Instant) {
         let mut state = self.0.lock();
         state.stale = Some(now);
+        state.marks += 1;
         state.unchanged = 0;
     }
 

@@ -11,7 +11,7 @@ use crate::loadbalancer::{
 use crate::network::{
     Extension, FloatingIp, Network, Port, Router, SecurityGroup, SecurityGroupRule, Subnet, Trunk,
 };
-use crate::volume::{Volume, VolumeType};
+use crate::volume::{Backup, Snapshot, Volume, VolumeType};
 
 /// An object that can be found by id, name, tag, description and parent.
 pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
@@ -208,18 +208,21 @@ resource!(
             .first()
             .and_then(|attachment| filled(&attachment.server_id))
     },
-    is_pending = |item| -> bool {
-        matches!(
-            item.status.as_str(),
-            "creating"
-                | "deleting"
-                | "attaching"
-                | "detaching"
-                | "extending"
-                | "downloading"
-                | "reserved"
-        )
-    },
+    is_pending = |item| -> bool { is_volume_pending(&item.status) },
+);
+resource!(
+    Snapshot,
+    Snapshots,
+    description = |item| -> &str { &item.description },
+    parent = |item| -> Option<&str> { filled(&item.volume_id) },
+    is_pending = |item| -> bool { is_volume_pending(&item.status) },
+);
+resource!(
+    Backup,
+    Backups,
+    description = |item| -> &str { &item.description },
+    parent = |item| -> Option<&str> { filled(&item.volume_id) },
+    is_pending = |item| -> bool { is_volume_pending(&item.status) },
 );
 resource!(VolumeType, VolumeTypes);
 resource!(Flavor, Flavors);
@@ -286,4 +289,25 @@ impl Resource for Quota {
     fn name(&self) -> &str {
         &self.id
     }
+}
+
+/// Whether Cinder is working on a volume, snapshot or backup.
+fn is_volume_pending(status: &str) -> bool {
+    matches!(
+        status,
+        "creating"
+            | "deleting"
+            | "attaching"
+            | "detaching"
+            | "extending"
+            | "retyping"
+            | "downloading"
+            | "uploading"
+            | "reserved"
+            | "backing-up"
+            | "restoring-backup"
+            | "restoring"
+            | "unmanaging"
+            | "managing"
+    )
 }

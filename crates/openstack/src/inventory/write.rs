@@ -16,7 +16,6 @@ use crate::network::{
     SecurityGroup, SecurityGroupCreate, SecurityGroupUpdate, Subnet, SubnetCreate, SubnetUpdate,
     Trunk, TrunkCreate,
 };
-use crate::volume::{Volume, VolumeCreate};
 
 /// A resource of Neutron that can carry tags.
 pub trait Taggable: Observed {
@@ -47,7 +46,7 @@ taggable! {
     Trunk: "trunks";
 }
 
-/// Compute and volumes.
+/// Compute.
 impl Inventory {
     /// Creates a server; it is `BUILD` when this returns.
     ///
@@ -70,24 +69,6 @@ impl Inventory {
                 server.task_state = Some("deleting".to_owned());
             },
         )
-    }
-
-    /// Creates a volume; it is `creating` when this returns.
-    ///
-    /// # Errors
-    /// Those of the request.
-    pub async fn create_volume(&self, volume: &VolumeCreate) -> Result<Arc<Volume>> {
-        Ok(self.fold(self.session().volume().create(volume).await?))
-    }
-
-    /// Deletes a volume; it is known as being deleted until it is no longer listed.
-    ///
-    /// # Errors
-    /// Those of the request.
-    pub async fn delete_volume(&self, id: &str) -> Result<()> {
-        self.deleting::<Volume>(id, self.session().volume().delete(id).await, |volume| {
-            volume.status = "deleting".to_owned();
-        })
     }
 }
 
@@ -717,14 +698,14 @@ impl Inventory {
 
 impl Inventory {
     /// Updates the inventory after a deletion that is complete when its answer arrives.
-    fn deleted<T: Observed>(&self, id: &str, result: Result<()>) -> Result<()> {
+    pub(super) fn deleted<T: Observed>(&self, id: &str, result: Result<()>) -> Result<()> {
         absent_is_fine(result)?;
         self.fold_gone::<T>(id);
         Ok(())
     }
 
     /// Updates the inventory after a deletion that the cloud completes later.
-    fn deleting<T: Observed>(
+    pub(super) fn deleting<T: Observed>(
         &self,
         id: &str,
         result: Result<()>,

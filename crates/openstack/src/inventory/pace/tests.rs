@@ -162,7 +162,21 @@ fn a_list_that_began_before_the_kind_went_stale_does_not_count() {
     assert!(!pace.is_read_since(None));
     pace.done(now + MS, MS, false);
     assert!(!pace.is_read_since(None), "began before");
+    pace.begin(now + 2 * MS);
     pace.done(now + 2 * MS, MS, false);
+    assert!(pace.is_read_since(None));
+}
+
+#[test]
+fn a_list_that_began_at_the_instant_of_a_write_does_not_count() {
+    let now = Instant::now();
+    let pace = read(now, MS);
+    pace.begin(now + MS);
+    pace.stale(now + MS);
+    pace.done(now + MS, MS, false);
+    assert!(!pace.is_read_since(None));
+    pace.begin(now + MS);
+    pace.done(now + MS, MS, false);
     assert!(pace.is_read_since(None));
 }
 

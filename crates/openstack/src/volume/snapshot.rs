@@ -1,0 +1,76 @@
+//! Snapshots of volumes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Volumes;
+use crate::call::Call;
+use crate::error::Result;
+use crate::service::Service;
+
+/// A snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Snapshot {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// `creating`, `available`, `deleting`, `error`, ...
+    pub status: String,
+    /// Size of the volume in GiB, when it was taken.
+    pub size: i64,
+    /// The volume.
+    pub volume_id: String,
+    /// Time of creation, RFC 3339 without a zone.
+    pub created_at: String,
+    /// Free key-value pairs.
+    pub metadata: BTreeMap<String, String>,
+}
+
+/// A new snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SnapshotCreate {
+    /// Name.
+    pub name: String,
+    /// The volume.
+    pub volume_id: String,
+    /// Free text.
+    pub description: String,
+    /// Whether it is taken although a server has the volume.
+    pub force: bool,
+    /// Free key-value pairs.
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl Volumes {
+    /// The project's snapshots.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn snapshots(&self) -> Result<Vec<Snapshot>> {
+        let call = Call::list(Service::Volume, "/snapshots/detail", &[]);
+        self.session.list(call, "snapshots").await
+    }
+
+    /// Creates a snapshot; it is `creating` when this returns.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_snapshot(&self, snapshot: &SnapshotCreate) -> Result<Snapshot> {
+        let call = Call::post(Service::Volume, "/snapshots", &[]).body("snapshot", snapshot);
+        self.session.one(call, "snapshot").await
+    }
+
+    /// Deletes a snapshot; it is `deleting` when this returns.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_snapshot(&self, id: &str) -> Result<()> {
+        let call = Call::delete(Service::Volume, "/snapshots/{id}", &[id]);
+        self.session.done(call).await
+    }
+}
