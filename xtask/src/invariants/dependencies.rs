@@ -50,6 +50,20 @@ const RULES: &[Rule] = &[
         never: IO,
     },
     Rule {
+        name: "csi",
+        uses: &["csi-spec", "grpc", "openstack"],
+        tests_use: &["simulator"],
+        never: &[
+            "kube",
+            "kube-*",
+            "k8s-openapi",
+            "reqwest",
+            "hyper",
+            "hyper-util",
+            "rusqlite",
+        ],
+    },
+    Rule {
         name: "csi-spec",
         uses: &["grpc"],
         tests_use: &[],

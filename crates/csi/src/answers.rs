@@ -1,0 +1,55 @@
+//! Answers that are made of what is observed.
+
+use csi_spec::list_volumes_response::{Entry, VolumeStatus};
+use csi_spec::{Snapshot, Volume as Answer};
+use openstack::volume::Volume;
+
+use crate::plan::snapshot::Taken;
+use crate::{Options, size, time, zone};
+
+/// A volume of a list.
+pub(crate) fn volume(volume: &Volume, options: &Options) -> Answer {
+    let zones = match options.with_topology && !options.ignore_volume_az {
+        true => options.zones.of_nova(&volume.availability_zone),
+        false => Vec::new(),
+    };
+    Answer {
+        capacity_bytes: size::bytes(volume.size),
+        volume_id: volume.id.clone(),
+        accessible_topology: zones.iter().map(|it| zone::topology(it)).collect(),
+        ..Answer::default()
+    }
+}
+
+/// The servers that have a volume, once each.
+pub(crate) fn nodes(volume: &Volume) -> Vec<String> {
+    let mut nodes: Vec<String> = Vec::new();
+    for attachment in &volume.attachments {
+        if !nodes.contains(&attachment.server_id) {
+            nodes.push(attachment.server_id.clone());
+        }
+    }
+    nodes
+}
+
+/// An entry of a list.
+pub(crate) fn entry(one: &Volume, options: &Options) -> Entry {
+    Entry {
+        volume: Some(volume(one, options)),
+        status: Some(VolumeStatus {
+            published_node_ids: nodes(one),
+        }),
+    }
+}
+
+/// A snapshot or backup.
+pub(crate) fn snapshot(taken: &Taken) -> Snapshot {
+    Snapshot {
+        size_bytes: size::bytes(taken.size),
+        snapshot_id: taken.id.clone(),
+        source_volume_id: taken.volume.clone(),
+        creation_time: time::read(&taken.created_at),
+        ready_to_use: taken.ready,
+        ..Snapshot::default()
+    }
+}

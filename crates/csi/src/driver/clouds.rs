@@ -1,0 +1,52 @@
+//! The cloud that a request is about.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use grpc::{Code, Status};
+use openstack::{Cloud, Kind, View};
+
+use super::{Driver, NamedCloud};
+use crate::refusal;
+
+/// The key of a Secret with the name of a cloud.
+const CLOUD: &str = "cloud";
+
+impl Driver {
+    /// The cloud that the secrets of a request name; `[Global]` without one.
+    pub(super) async fn cloud(&self, secrets: &BTreeMap<String, String>) -> Result<Cloud, Status> {
+        let name = secrets.get(CLOUD).map_or("", String::as_str);
+        let found = self.clouds.iter().find(|it| it.name == name);
+        let found = found.ok_or_else(|| {
+            let names: Vec<&str> = self.clouds.iter().map(|it| it.name.as_str()).collect();
+            let message = format!(
+                "the Secret names the cloud `{}`, and cloud.conf has: `{}`",
+                name.escape_debug(),
+                names.join("`, `")
+            );
+            Status::new(Code::InvalidArgument, message)
+        })?;
+        self.connected(found).await
+    }
+
+    async fn connected(&self, cloud: &NamedCloud) -> Result<Cloud, Status> {
+        let connected = self.pool.get(&cloud.config).await;
+        connected.map_err(|error| refusal::of_read(&error))
+    }
+
+    /// Views of all clouds, by name.
+    pub(super) async fn views(
+        &self,
+        kinds: &[Kind],
+        age: Duration,
+    ) -> Result<Vec<(&str, std::sync::Arc<View>)>, Status> {
+        let mut views = Vec::new();
+        for cloud in &self.clouds {
+            let connected = self.connected(cloud).await?;
+            let view = connected.inventory.view(kinds, age).await;
+            let view = view.map_err(|error| refusal::of_read(&error))?;
+            views.push((cloud.name.as_str(), view));
+        }
+        Ok(views)
+    }
+}

@@ -1,0 +1,438 @@
+//! The service Controller.
+
+use std::time::Duration;
+
+use csi_spec::controller_service_capability::rpc::Type;
+use csi_spec::controller_service_capability::{Rpc, Type as Capability};
+use csi_spec::list_snapshots_response::Entry as SnapshotEntry;
+use csi_spec::validate_volume_capabilities_response::Confirmed;
+use csi_spec::{
+    Controller, ControllerExpandVolumeRequest, ControllerExpandVolumeResponse,
+    ControllerGetCapabilitiesRequest, ControllerGetCapabilitiesResponse,
+    ControllerGetVolumeRequest, ControllerGetVolumeResponse, ControllerPublishVolumeRequest,
+    ControllerPublishVolumeResponse, ControllerServiceCapability, ControllerUnpublishVolumeRequest,
+    ControllerUnpublishVolumeResponse, CreateSnapshotRequest, CreateSnapshotResponse,
+    CreateVolumeRequest, CreateVolumeResponse, DeleteSnapshotRequest, DeleteSnapshotResponse,
+    DeleteVolumeRequest, DeleteVolumeResponse, GetCapacityRequest, GetCapacityResponse,
+    ListSnapshotsRequest, ListSnapshotsResponse, ListVolumesRequest, ListVolumesResponse, Reply,
+    ValidateVolumeCapabilitiesRequest, ValidateVolumeCapabilitiesResponse,
+    controller_get_volume_response::VolumeStatus,
+};
+use futures::FutureExt as _;
+use grpc::{Code, Context, Status};
+use openstack::{Kind, View};
+
+use super::Driver;
+use crate::answers;
+use crate::listing;
+use crate::plan::{self, snapshot};
+use crate::request::{self, Form, NewSnapshot, NewVolume, given};
+use crate::round::{CHECKED, CREATION, Round};
+use crate::size::{self, Range};
+
+/// The age of a list that an answer to a list may have.
+const RECENT: Duration = Duration::from_secs(60);
+/// The keys of a publish context: the device that Nova names, which is a guess; and for the node, by which it knows the
+/// right device, the volume's id and size.
+const DEVICE: &str = "DevicePath";
+const SERIAL: &str = "cinder.csi.openstack.org/serial";
+const SIZE: &str = "cinder.csi.openstack.org/sizeBytes";
+
+/// What the controller can do.
+const CAPABILITIES: &[Type] = &[
+    Type::CreateDeleteVolume,
+    Type::PublishUnpublishVolume,
+    Type::ListVolumes,
+    Type::ListVolumesPublishedNodes,
+    Type::GetVolume,
+    Type::CreateDeleteSnapshot,
+    Type::ListSnapshots,
+    Type::ExpandVolume,
+    Type::CloneVolume,
+    Type::GetCapacity,
+    Type::SingleNodeMultiWriter,
+];
+
+impl Controller for Driver {
+    fn create_volume(
+        &self,
+        context: Context,
+        request: CreateVolumeRequest,
+    ) -> Reply<'_, CreateVolumeResponse> {
+        self.creating(context, request).boxed()
+    }
+
+    fn delete_volume(
+        &self,
+        context: Context,
+        request: DeleteVolumeRequest,
+    ) -> Reply<'_, DeleteVolumeResponse> {
+        self.deleting(context, request).boxed()
+    }
+
+    fn controller_publish_volume(
+        &self,
+        context: Context,
+        request: ControllerPublishVolumeRequest,
+    ) -> Reply<'_, ControllerPublishVolumeResponse> {
+        self.attaching(context, request).boxed()
+    }
+
+    fn controller_unpublish_volume(
+        &self,
+        context: Context,
+        request: ControllerUnpublishVolumeRequest,
+    ) -> Reply<'_, ControllerUnpublishVolumeResponse> {
+        self.detaching(context, request).boxed()
+    }
+
+    fn validate_volume_capabilities(
+        &self,
+        _: Context,
+        request: ValidateVolumeCapabilitiesRequest,
+    ) -> Reply<'_, ValidateVolumeCapabilitiesResponse> {
+        self.validating(request).boxed()
+    }
+
+    fn list_volumes(
+        &self,
+        _: Context,
+        request: ListVolumesRequest,
+    ) -> Reply<'_, ListVolumesResponse> {
+        self.listing(request).boxed()
+    }
+
+    fn controller_get_volume(
+        &self,
+        _: Context,
+        request: ControllerGetVolumeRequest,
+    ) -> Reply<'_, ControllerGetVolumeResponse> {
+        self.getting(request).boxed()
+    }
+
+    fn get_capacity(
+        &self,
+        _: Context,
+        request: GetCapacityRequest,
+    ) -> Reply<'_, GetCapacityResponse> {
+        self.capacity(request).boxed()
+    }
+
+    fn controller_get_capabilities(
+        &self,
+        _: Context,
+        _: ControllerGetCapabilitiesRequest,
+    ) -> Reply<'_, ControllerGetCapabilitiesResponse> {
+        let capability = |it: &Type| ControllerServiceCapability {
+            r#type: Some(Capability::Rpc(Rpc { r#type: *it as i32 })),
+        };
+        let capabilities = CAPABILITIES.iter().map(capability).collect();
+        let response = ControllerGetCapabilitiesResponse { capabilities };
+        futures::future::ready(Ok(response)).boxed()
+    }
+
+    fn create_snapshot(
+        &self,
+        context: Context,
+        request: CreateSnapshotRequest,
+    ) -> Reply<'_, CreateSnapshotResponse> {
+        self.taking(context, request).boxed()
+    }
+
+    fn delete_snapshot(
+        &self,
+        context: Context,
+        request: DeleteSnapshotRequest,
+    ) -> Reply<'_, DeleteSnapshotResponse> {
+        self.untaking(context, request).boxed()
+    }
+
+    fn list_snapshots(
+        &self,
+        _: Context,
+        request: ListSnapshotsRequest,
+    ) -> Reply<'_, ListSnapshotsResponse> {
+        self.listing_snapshots(request).boxed()
+    }
+
+    fn controller_expand_volume(
+        &self,
+        context: Context,
+        request: ControllerExpandVolumeRequest,
+    ) -> Reply<'_, ControllerExpandVolumeResponse> {
+        self.expanding(context, request).boxed()
+    }
+}
+
+impl Driver {
+    async fn creating(
+        &self,
+        context: Context,
+        request: CreateVolumeRequest,
+    ) -> Result<CreateVolumeResponse, Status> {
+        let wanted = NewVolume::read(&request, &self.options)?;
+        let guard = self.busy.begin(format!("volume {}", wanted.name))?;
+        let cloud = self.cloud(&request.secrets).await?;
+        let round = Round::new(cloud.inventory, context, guard, CREATION);
+        let plan =
+            |view: &View, past: &plan::Past| plan::create::plan(&wanted, &self.options, view, past);
+        let (id, view) = round.run(&[Kind::Volumes], plan).await?;
+        let volume = found(view.volumes.get(&id), &id)?;
+        let source = request.volume_content_source;
+        let answer = plan::create::answer(volume, &wanted, source, &self.options);
+        Ok(CreateVolumeResponse {
+            volume: Some(answer),
+        })
+    }
+
+    async fn deleting(
+        &self,
+        context: Context,
+        request: DeleteVolumeRequest,
+    ) -> Result<DeleteVolumeResponse, Status> {
+        let id = given(&request.volume_id, "volume_id")?;
+        let guard = self.busy.begin(format!("volume {id}"))?;
+        let cloud = self.cloud(&request.secrets).await?;
+        let round = Round::new(cloud.inventory, context, guard, CHECKED);
+        let plan = |view: &View, past: &plan::Past| plan::delete::plan(&id, view, past);
+        round.run(&[Kind::Volumes], plan).await?;
+        Ok(DeleteVolumeResponse {})
+    }
+
+    async fn attaching(
+        &self,
+        context: Context,
+        request: ControllerPublishVolumeRequest,
+    ) -> Result<ControllerPublishVolumeResponse, Status> {
+        let id = given(&request.volume_id, "volume_id")?;
+        let node = given(&request.node_id, "node_id")?;
+        let Some(capability) = &request.volume_capability else {
+            return request::invalid("volume_capability is missing");
+        };
+        let uses = request::one_use(capability)?;
+        let guard = self.busy.begin(format!("volume {id}"))?;
+        let cloud = self.cloud(&request.secrets).await?;
+        let round = Round::new(cloud.inventory, context, guard, CHECKED);
+        let plan =
+            |view: &View, past: &plan::Past| plan::attach::plan(&id, &node, uses, view, past);
+        let (device, view) = round.run(&[Kind::Volumes], plan).await?;
+        let volume = found(view.volumes.get(&id), &id)?;
+        let size = size::bytes(volume.size).to_string();
+        let pairs = [(DEVICE, device), (SERIAL, id.clone()), (SIZE, size)];
+        let pairs = pairs.map(|(key, value)| (key.to_owned(), value));
+        Ok(ControllerPublishVolumeResponse {
+            publish_context: pairs.into(),
+        })
+    }
+
+    async fn detaching(
+        &self,
+        context: Context,
+        request: ControllerUnpublishVolumeRequest,
+    ) -> Result<ControllerUnpublishVolumeResponse, Status> {
+        let id = given(&request.volume_id, "volume_id")?;
+        let node = request.node_id;
+        let guard = self.busy.begin(format!("volume {id}"))?;
+        let cloud = self.cloud(&request.secrets).await?;
+        let round = Round::new(cloud.inventory, context, guard, CHECKED);
+        let plan = |view: &View, past: &plan::Past| plan::detach::plan(&id, &node, view, past);
+        round.run(&[Kind::Volumes], plan).await?;
+        Ok(ControllerUnpublishVolumeResponse {})
+    }
+
+    async fn expanding(
+        &self,
+        context: Context,
+        request: ControllerExpandVolumeRequest,
+    ) -> Result<ControllerExpandVolumeResponse, Status> {
+        let id = given(&request.volume_id, "volume_id")?;
+        let Some(range) = &request.capacity_range else {
+            return request::invalid("capacity_range is missing");
+        };
+        let range = Range::read(Some(range))?;
+        let block = match &request.volume_capability {
+            Some(capability) => request::one_use(capability)?.block,
+            None => false,
+        };
+        let guard = self.busy.begin(format!("volume {id}"))?;
+        let cloud = self.cloud(&request.secrets).await?;
+        let round = Round::new(cloud.inventory, context, guard, CHECKED);
+        let plan = |view: &View, past: &plan::Past| plan::expand::plan(&id, range, view, past);
+        let (size, _) = round.run(&[Kind::Volumes], plan).await?;
+        Ok(ControllerExpandVolumeResponse {
+            capacity_bytes: size::bytes(size),
+            node_expansion_required: !block,
+        })
+    }
+
+    async fn taking(
+        &self,
+        context: Context,
+        request: CreateSnapshotRequest,
+    ) -> Result<CreateSnapshotResponse, Status> {
+        let wanted = NewSnapshot::read(&request, &self.options)?;
+        let guard = self.busy.begin(format!("snapshot {}", wanted.name))?;
+        let cloud = self.cloud(&request.secrets).await?;
+        let round = Round::new(cloud.inventory, context, guard, CREATION);
+        let kinds: &[Kind] = match wanted.form {
+            Form::Snapshot => &[Kind::Volumes, Kind::Snapshots],
+            Form::Backup => &[Kind::Volumes, Kind::Snapshots, Kind::Backups],
+        };
+        let plan =
+            |view: &View, past: &plan::Past| snapshot::plan(&wanted, &self.options, view, past);
+        let (taken, _) = round.run(kinds, plan).await?;
+        Ok(CreateSnapshotResponse {
+            snapshot: Some(answers::snapshot(&taken)),
+        })
+    }
+
+    async fn untaking(
+        &self,
+        context: Context,
+        request: DeleteSnapshotRequest,
+    ) -> Result<DeleteSnapshotResponse, Status> {
+        let id = given(&request.snapshot_id, "snapshot_id")?;
+        let guard = self.busy.begin(format!("snapshot {id}"))?;
+        let cloud = self.cloud(&request.secrets).await?;
+        let round = Round::new(cloud.inventory, context, guard, CHECKED);
+        let plan = |view: &View, past: &plan::Past| plan::unsnapshot::plan(&id, view, past);
+        round.run(&[Kind::Snapshots], plan).await?;
+        Ok(DeleteSnapshotResponse {})
+    }
+
+    async fn validating(
+        &self,
+        request: ValidateVolumeCapabilitiesRequest,
+    ) -> Result<ValidateVolumeCapabilitiesResponse, Status> {
+        let id = given(&request.volume_id, "volume_id")?;
+        let uses = request::uses(&request.volume_capabilities)?;
+        let cloud = self.cloud(&request.secrets).await?;
+        let view = cloud.inventory.view(&[Kind::Volumes], Duration::ZERO).await;
+        let view = view.map_err(|error| crate::refusal::of_read(&error))?;
+        let volume = found(view.volumes.get(&id), &id)?;
+        if uses.several_nodes && !volume.multiattach {
+            let message = format!(
+                "volume {id} is of a type without multiattach: one node at a time can have it"
+            );
+            return Ok(ValidateVolumeCapabilitiesResponse {
+                confirmed: None,
+                message,
+            });
+        }
+        Ok(ValidateVolumeCapabilitiesResponse {
+            confirmed: Some(Confirmed {
+                volume_context: request.volume_context,
+                volume_capabilities: request.volume_capabilities,
+                parameters: request.parameters,
+                mutable_parameters: request.mutable_parameters,
+            }),
+            message: String::new(),
+        })
+    }
+
+    async fn listing(&self, request: ListVolumesRequest) -> Result<ListVolumesResponse, Status> {
+        let mut items = Vec::new();
+        for (cloud, view) in self.views(&[Kind::Volumes], RECENT).await? {
+            for volume in view.volumes.iter() {
+                let entry = answers::entry(volume, &self.options);
+                items.push((listing::key(cloud, &volume.id), entry));
+            }
+        }
+        let (entries, next_token) =
+            listing::page(items, request.max_entries, &request.starting_token)?;
+        Ok(ListVolumesResponse {
+            entries,
+            next_token,
+        })
+    }
+
+    async fn getting(
+        &self,
+        request: ControllerGetVolumeRequest,
+    ) -> Result<ControllerGetVolumeResponse, Status> {
+        let id = given(&request.volume_id, "volume_id")?;
+        let views = self.views(&[Kind::Volumes], Duration::ZERO).await?;
+        let mut views = views.iter();
+        let volume = views.find_map(|(_, view)| view.volumes.get(&id));
+        let volume = found(volume, &id)?;
+        Ok(ControllerGetVolumeResponse {
+            volume: Some(answers::volume(volume, &self.options)),
+            status: Some(VolumeStatus {
+                published_node_ids: answers::nodes(volume),
+            }),
+        })
+    }
+
+    async fn capacity(&self, _: GetCapacityRequest) -> Result<GetCapacityResponse, Status> {
+        let mut left = 0i64;
+        for (_, view) in self.views(&[Kind::Quotas], RECENT).await? {
+            let quota = view.quotas.get("block-storage/gigabytes");
+            let gib = quota.and_then(|quota| quota.left());
+            // No limit is the largest number.
+            left = left.max(gib.map_or(i64::MAX, size::bytes));
+        }
+        Ok(GetCapacityResponse {
+            available_capacity: left,
+            maximum_volume_size: None,
+            minimum_volume_size: Some(size::GIB),
+        })
+    }
+
+    async fn listing_snapshots(
+        &self,
+        request: ListSnapshotsRequest,
+    ) -> Result<ListSnapshotsResponse, Status> {
+        let cloud = self.cloud(&request.secrets).await?;
+        // A sidecar asks for one to see whether it is ready.
+        let age = match request.snapshot_id.as_str() {
+            "" => RECENT,
+            _ => Duration::ZERO,
+        };
+        let view = cloud
+            .inventory
+            .view(&[Kind::Snapshots, Kind::Backups], age)
+            .await;
+        let view = view.map_err(|error| crate::refusal::of_read(&error))?;
+        let is_wanted = |id: &str, volume: &str| {
+            (request.snapshot_id.is_empty() || request.snapshot_id == id)
+                && (request.source_volume_id.is_empty() || request.source_volume_id == volume)
+        };
+        let mut taken = Vec::new();
+        for one in view
+            .snapshots
+            .iter()
+            .filter(|it| is_wanted(&it.id, &it.volume_id))
+        {
+            taken.push(snapshot::of_snapshot(one, one.status == "available"));
+        }
+        for one in view
+            .backups
+            .iter()
+            .filter(|it| is_wanted(&it.id, &it.volume_id))
+        {
+            taken.push(snapshot::of_backup(one, one.status == "available"));
+        }
+        taken.sort_by(|a, b| a.id.cmp(&b.id));
+        let entry = |it: &snapshot::Taken| SnapshotEntry {
+            snapshot: Some(answers::snapshot(it)),
+        };
+        let items = taken.iter().map(|it| (listing::key("", &it.id), entry(it)));
+        let (entries, next_token) = listing::page(
+            items.collect(),
+            request.max_entries,
+            &request.starting_token,
+        )?;
+        Ok(ListSnapshotsResponse {
+            entries,
+            next_token,
+        })
+    }
+}
+
+/// An object that must be there.
+fn found<'a, T>(object: Option<&'a std::sync::Arc<T>>, id: &str) -> Result<&'a T, Status> {
+    object.map(|it| &**it).ok_or_else(|| {
+        let message = format!("volume {} does not exist", id.escape_debug());
+        Status::new(Code::NotFound, message)
+    })
+}

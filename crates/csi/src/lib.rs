@@ -1,0 +1,78 @@
+//! The controller half of the [Cinder CSI driver]: what the CSI driver of Kubernetes' cloud-provider-openstack does, with
+//! the same names, parameters and metadata.
+//!
+//! ```text
+//!   driver       the RPCs: each reads its request, and decides by a plan
+//!   round        observe, plan, send at most one write, wait for the cloud, answer
+//!   plan         what one RPC does next, by the request and the observed cloud (pure)
+//!   request      requests checked, as typed values
+//!   answers      what is observed, as messages of CSI
+//!   mark         what is ours: name and metadata
+//!   size         GiB and bytes
+//!   time         times as Cinder writes them
+//!   zone         zones of Nova, zones of Cinder, labels
+//!   listing      pages of volumes and snapshots
+//!   refusal      errors of the cloud as codes of CSI
+//! ```
+//!
+//! Nothing is remembered but in the cloud: the next call of a request that was not finished goes on from what is there. A
+//! code after which a sidecar forgets its request is answered only when a list that began afterwards shows that nothing
+//! is in progress ([why](../../docs/adr/0068-final-codes.md)).
+//!
+//! [Cinder CSI driver]: https://github.com/kubernetes/cloud-provider-openstack/blob/master/docs/cinder-csi-plugin/using-cinder-csi-plugin.md
+
+mod answers;
+mod busy;
+mod driver;
+mod listing;
+mod mark;
+mod plan;
+mod refusal;
+mod request;
+mod round;
+mod size;
+mod time;
+mod zone;
+
+use std::time::Duration;
+
+use openstack::inventory::Intervals;
+
+pub use driver::{Driver, NamedCloud};
+pub use zone::{TOPOLOGY_KEY, ZoneMap};
+
+/// The intervals of lists: a list is needed when a sidecar asks for something, and often only while the cloud works.
+pub const INTERVALS: Intervals = Intervals {
+    pending_least: Duration::from_millis(50),
+    pending_first: Duration::from_millis(300),
+    pending_most: Duration::from_secs(5),
+    idle: Duration::from_secs(300),
+    rest: Duration::from_secs(600),
+    hints: Duration::from_secs(1),
+    slow: Duration::from_secs(600),
+    forget: Duration::from_secs(120),
+};
+
+/// The options of the controller half.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `--cluster`: the name of the Kubernetes cluster, which is a volume's metadata.
+    pub cluster: String,
+    /// `--with-topology`: whether volumes have zones.
+    pub with_topology: bool,
+    /// `ignore-volume-az`: volumes are made in Cinder's default zone, and can be used in each of Nova's.
+    pub ignore_volume_az: bool,
+    /// `zone-map`: Nova's zones whose volumes are in a zone of Cinder of another name.
+    pub zones: ZoneMap,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            cluster: String::new(),
+            with_topology: true,
+            ignore_volume_az: false,
+            zones: ZoneMap::default(),
+        }
+    }
+}

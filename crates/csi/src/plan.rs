@@ -1,0 +1,160 @@
+//! What one RPC does next, by the request and the observed cloud. Pure functions.
+
+pub(crate) mod attach;
+pub(crate) mod create;
+pub(crate) mod delete;
+pub(crate) mod detach;
+pub(crate) mod expand;
+pub(crate) mod snapshot;
+pub(crate) mod unsnapshot;
+
+use grpc::{Code, Status};
+use openstack::volume::{BackupCreate, SnapshotCreate, VolumeCreate};
+use openstack::{Error, Kind};
+
+/// The next step.
+#[derive(Clone, Debug)]
+pub(crate) enum Step<T> {
+    /// The request is done.
+    Answer(T),
+    /// The request cannot be done.
+    Refuse(Status),
+    /// Something is written, at most once in a call.
+    Write(Write),
+    /// The cloud is working.
+    Wait(Wait),
+    /// More kinds are needed.
+    Look(&'static [Kind]),
+}
+
+/// What is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    pub kind: Kind,
+    pub id: String,
+    /// For the caller, if the call ends first.
+    pub why: String,
+}
+
+/// A request that changes something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Write {
+    CreateVolume(VolumeCreate),
+    DeleteVolume {
+        id: String,
+    },
+    /// A volume of ours that Cinder could not make. What Cinder says of it is read before.
+    DeleteFailedVolume {
+        id: String,
+    },
+    ExtendVolume {
+        id: String,
+        size: i64,
+        attached: bool,
+    },
+    Attach {
+        server: String,
+        volume: String,
+    },
+    Detach {
+        server: String,
+        volume: String,
+    },
+    /// An attachment of a server that Nova does not know.
+    DeleteAttachment {
+        volume: String,
+        attachment: String,
+    },
+    /// Reservations of a volume for a server that Nova gave up half way, of an empty `server` for any. Cinder keeps those
+    /// that Nova knows.
+    Release {
+        server: String,
+        volume: String,
+    },
+    CreateSnapshot(SnapshotCreate),
+    DeleteSnapshot {
+        id: String,
+    },
+    CreateBackup(BackupCreate),
+    DeleteBackup {
+        id: String,
+    },
+}
+
+impl Write {
+    /// For messages.
+    pub(crate) fn doing(&self) -> String {
+        match self {
+            Self::CreateVolume(it) => format!("create volume {}", it.name),
+            Self::DeleteVolume { id } => format!("delete volume {id}"),
+            Self::DeleteFailedVolume { id } => format!("delete the failed volume {id}"),
+            Self::ExtendVolume { id, size, .. } => format!("extend volume {id} to {size} GiB"),
+            Self::Attach { server, volume } => format!("attach volume {volume} to server {server}"),
+            Self::Detach { server, volume } => {
+                format!("detach volume {volume} from server {server}")
+            }
+            Self::DeleteAttachment { volume, attachment } => {
+                format!("delete attachment {attachment} of volume {volume}")
+            }
+            Self::Release { volume, .. } => {
+                format!("detach volume {volume}: delete a reservation")
+            }
+            Self::CreateSnapshot(it) => format!("create snapshot {}", it.name),
+            Self::DeleteSnapshot { id } => format!("delete snapshot {id}"),
+            Self::CreateBackup(it) => format!("create backup {}", it.name),
+            Self::DeleteBackup { id } => format!("delete backup {id}"),
+        }
+    }
+
+    /// The kind that it changes.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::CreateSnapshot(_) | Self::DeleteSnapshot { .. } => Kind::Snapshots,
+            Self::CreateBackup(_) | Self::DeleteBackup { .. } => Kind::Backups,
+            _ => Kind::Volumes,
+        }
+    }
+}
+
+/// What a call has done so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Past {
+    /// The write that the cloud accepted.
+    pub written: Option<Write>,
+    /// The write that the cloud refused, and why.
+    pub refused: Option<(Write, Error)>,
+    /// What Cinder says of something that failed.
+    pub reason: Option<String>,
+}
+
+impl Past {
+    /// Whether the call has asked for nothing yet.
+    fn is_empty(&self) -> bool {
+        self.written.is_none() && self.refused.is_none()
+    }
+
+    /// Whether the cloud says that what was to be changed does not exist.
+    fn found_nothing(&self) -> bool {
+        self.refused
+            .as_ref()
+            .is_some_and(|(_, error)| error.is_absent())
+    }
+}
+
+fn refuse<T>(code: Code, message: impl Into<String>) -> Step<T> {
+    Step::Refuse(Status::new(code, message))
+}
+
+fn wait<T>(kind: Kind, id: &str, why: String) -> Step<T> {
+    Step::Wait(Wait {
+        kind,
+        id: id.to_owned(),
+        why,
+    })
+}
+
+/// Waits for a volume in a state of transition.
+fn wait_for<T>(volume: &openstack::volume::Volume) -> Step<T> {
+    let why = format!("volume {} is {}", volume.id, volume.status);
+    wait(Kind::Volumes, &volume.id, why)
+}

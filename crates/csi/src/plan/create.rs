@@ -1,0 +1,258 @@
+//! CreateVolume.
+
+use std::collections::BTreeMap;
+
+use csi_spec::{Topology, Volume as Answer, VolumeContentSource};
+use grpc::{Code, Status};
+use openstack::Kind;
+use openstack::View;
+use openstack::volume::{Volume, VolumeCreate};
+
+use super::{Past, Step, Write, refuse, wait_for};
+use crate::Options;
+use crate::mark;
+use crate::request::{NewVolume, Source};
+use crate::size;
+use crate::time;
+use crate::zone;
+
+/// The seconds between two volumes of one call: two replicas each look, create, and have not seen the other's.
+const AT_ONCE: i64 = 300;
+/// The key of a volume's context after which its file system is grown when it is staged.
+const RESIZE: &str = "cinder.csi.openstack.org/resizeRequired";
+
+/// The next step. The step for a volume that is there is its id.
+pub(crate) fn plan(
+    wanted: &NewVolume,
+    options: &Options,
+    view: &View,
+    past: &Past,
+) -> Step<String> {
+    let named = view.volumes.named(&wanted.name);
+    let mut ours: Vec<&Volume> = named.iter().map(|it| &**it).collect();
+    ours.retain(|it| mark::is_of(&options.cluster, &it.metadata));
+    ours.sort_by(|a, b| (&a.created_at, &a.id).cmp(&(&b.created_at, &b.id)));
+    if let Some(double) = double(&ours) {
+        let id = double.id.clone();
+        return Step::Write(Write::DeleteVolume { id });
+    }
+    if let Some(first) = ours.first() {
+        return existing(wanted, first, view);
+    }
+    if let Some(other) = named.first() {
+        return refuse(Code::AlreadyExists, not_ours(other, options));
+    }
+    if let Some(Write::DeleteFailedVolume { id }) = &past.written {
+        let reason = past.reason.as_deref().unwrap_or("it says no reason");
+        let message = format!("Cinder could not create the volume ({id} was deleted): {reason}");
+        return refuse(Code::ResourceExhausted, message);
+    }
+    match creation(wanted, view) {
+        Ok(step) => step,
+        Err(status) => Step::Refuse(status),
+    }
+}
+
+/// A second volume of the same call, which two replicas have made at once: younger than the first, and unused.
+fn double<'a>(ours: &[&'a Volume]) -> Option<&'a Volume> {
+    let (first, rest) = ours.split_first()?;
+    let is_unused = |it: &&&Volume| it.status == "available" && it.attachments.is_empty();
+    let is_same = |it: &&&Volume| {
+        let same = (it.size, &it.volume_type, &it.metadata)
+            == (first.size, &first.volume_type, &first.metadata);
+        let source =
+            (&it.snapshot_id, &it.source_volid) == (&first.snapshot_id, &first.source_volid);
+        same && source && first.status != "error" && is_soon(&first.created_at, &it.created_at)
+    };
+    rest.iter().filter(is_unused).find(is_same).copied()
+}
+
+/// Whether the later time is at most [`AT_ONCE`] after the other; not so if either cannot be read.
+fn is_soon(first: &str, later: &str) -> bool {
+    match (time::read(first), time::read(later)) {
+        (Some(first), Some(later)) => {
+            let seconds = later.seconds.saturating_sub(first.seconds);
+            (0..=AT_ONCE).contains(&seconds)
+        }
+        _ => false,
+    }
+}
+
+fn existing(wanted: &NewVolume, volume: &Volume, view: &View) -> Step<String> {
+    let id = volume.id.clone();
+    match volume.status.as_str() {
+        "error" => return Step::Write(Write::DeleteFailedVolume { id }),
+        "error_deleting" => return Step::Write(Write::DeleteVolume { id }),
+        "creating" | "deleting" | "downloading" => return wait_for(volume),
+        _ => {}
+    }
+    match difference(wanted, volume, view) {
+        Some(difference) => {
+            let message = format!(
+                "volume {id} has the name {} already, and {difference}",
+                wanted.name
+            );
+            refuse(Code::AlreadyExists, message)
+        }
+        None => Step::Answer(id),
+    }
+}
+
+/// What of a volume differs from the request.
+fn difference(wanted: &NewVolume, volume: &Volume, view: &View) -> Option<String> {
+    if !wanted.range.accepts(volume.size) {
+        return Some(format!("another size: {} GiB", volume.size));
+    }
+    if let Some(wanted) = &wanted.volume_type
+        && *wanted != volume.volume_type
+        && view
+            .volume_types
+            .get(wanted)
+            .is_none_or(|it| it.name != volume.volume_type)
+    {
+        return Some(format!("another type: {}", volume.volume_type));
+    }
+    if !wanted.zones.is_empty() && !wanted.zones.contains(&volume.availability_zone) {
+        return Some(format!("is in another zone: {}", volume.availability_zone));
+    }
+    // A volume that was restored from a backup does not say from which.
+    let source = match &wanted.source {
+        Some(Source::Volume(id)) => *id == volume.source_volid,
+        Some(Source::Snapshot(id)) if view.snapshots.get(id).is_some() => *id == volume.snapshot_id,
+        Some(Source::Snapshot(_)) => volume.source_volid.is_empty(),
+        None => volume.snapshot_id.is_empty() && volume.source_volid.is_empty(),
+    };
+    (!source).then(|| "another source".to_owned())
+}
+
+fn not_ours(other: &Volume, options: &Options) -> String {
+    let cluster = other.metadata.get(mark::CLUSTER);
+    let whose = cluster.map_or("nobody's".to_owned(), |it| format!("of cluster {it}"));
+    format!(
+        "volume {} has the name {} and is {whose}, not of cluster {}: rename it, or delete the claim",
+        other.id, other.name, options.cluster
+    )
+}
+
+fn creation(wanted: &NewVolume, view: &View) -> Result<Step<String>, Status> {
+    if wanted.uses.several_nodes {
+        if !view.volume_types.is_read() {
+            return Ok(Step::Look(&[Kind::VolumeTypes]));
+        }
+        check_multiattach(wanted, view)?;
+    }
+    let (mut snapshot_id, mut source_volume_id, mut backup_id, mut least) =
+        (None, None, None, None);
+    match &wanted.source {
+        None => {}
+        Some(Source::Volume(id)) => {
+            let volume = view.volumes.get(id).ok_or_else(|| missing("volume", id))?;
+            if !matches!(volume.status.as_str(), "available" | "in-use") {
+                return Err(not_yet("volume", id, &volume.status));
+            }
+            (source_volume_id, least) = (Some(id.clone()), Some(volume.size));
+        }
+        Some(Source::Snapshot(id)) if !view.snapshots.is_read() => {
+            let _ = id;
+            return Ok(Step::Look(&[Kind::Snapshots]));
+        }
+        Some(Source::Snapshot(id)) => match view.snapshots.get(id) {
+            Some(it) if it.status == "available" => {
+                (snapshot_id, least) = (Some(id.clone()), Some(it.size));
+            }
+            Some(it) => return Err(not_yet("snapshot", id, &it.status)),
+            None if !view.backups.is_read() => return Ok(Step::Look(&[Kind::Backups])),
+            None => {
+                let backup = view
+                    .backups
+                    .get(id)
+                    .ok_or_else(|| missing("snapshot or backup", id))?;
+                if backup.status != "available" {
+                    return Err(not_yet("backup", id, &backup.status));
+                }
+                (backup_id, least) = (Some(id.clone()), Some(backup.size));
+            }
+        },
+    }
+    Ok(Step::Write(Write::CreateVolume(VolumeCreate {
+        name: wanted.name.clone(),
+        size: wanted.range.size(least)?,
+        description: Some(mark::DESCRIPTION.to_owned()),
+        volume_type: wanted.volume_type.clone(),
+        availability_zone: wanted.zones.first().cloned(),
+        image_id: None,
+        snapshot_id,
+        source_volume_id,
+        backup_id,
+        metadata: wanted.metadata.clone(),
+        scheduler_hints: BTreeMap::new(),
+    })))
+}
+
+/// Refuses a volume for several nodes of a type whose volumes one server can attach.
+fn check_multiattach(wanted: &NewVolume, view: &View) -> Result<(), Status> {
+    let invalid = |message: String| Err(Status::new(Code::InvalidArgument, message));
+    let Some(wanted) = &wanted.volume_type else {
+        return invalid(
+            "the access mode is for several nodes, and the StorageClass has no `type`: name a type with \
+             multiattach = \"<is> True\""
+                .to_owned(),
+        );
+    };
+    let mut types = view.volume_types.iter();
+    let found = types.find(|it| it.id == *wanted || it.name == *wanted);
+    match found {
+        None => invalid(format!("there is no volume type {}", wanted.escape_debug())),
+        Some(found) if !found.is_multiattach() => invalid(format!(
+            "the access mode is for several nodes, and the volume type {} has no multiattach = \"<is> True\"",
+            found.name
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+fn missing(what: &str, id: &str) -> Status {
+    Status::new(
+        Code::NotFound,
+        format!("the source, {what} {}, does not exist", id.escape_debug()),
+    )
+}
+
+/// A source that can be used later, or never: the code is not final.
+fn not_yet(what: &str, id: &str, status: &str) -> Status {
+    Status::new(
+        Code::Unavailable,
+        format!("the source, {what} {id}, is {status}"),
+    )
+}
+
+/// The volume of an answer.
+pub(crate) fn answer(
+    volume: &Volume,
+    wanted: &NewVolume,
+    source: Option<VolumeContentSource>,
+    options: &Options,
+) -> Answer {
+    let mut context = BTreeMap::new();
+    if source.is_some() {
+        context.insert(RESIZE.to_owned(), "true".to_owned());
+    }
+    Answer {
+        capacity_bytes: size::bytes(volume.size),
+        volume_id: volume.id.clone(),
+        volume_context: context,
+        content_source: source,
+        accessible_topology: topology(volume, wanted, options),
+    }
+}
+
+fn topology(volume: &Volume, wanted: &NewVolume, options: &Options) -> Vec<Topology> {
+    if !options.with_topology {
+        return Vec::new();
+    }
+    let zones = match options.ignore_volume_az {
+        true => wanted.labels.clone(),
+        false => options.zones.of_nova(&volume.availability_zone),
+    };
+    zones.iter().map(|it| zone::topology(it)).collect()
+}

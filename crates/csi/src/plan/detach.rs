@@ -1,0 +1,35 @@
+//! ControllerUnpublishVolume.
+
+use openstack::View;
+
+use super::{Past, Step, Write, wait_for};
+
+/// The next step. An empty `node` is every node.
+pub(crate) fn plan(id: &str, node: &str, view: &View, past: &Past) -> Step<()> {
+    let Some(volume) = view.volumes.get(id) else {
+        return Step::Answer(());
+    };
+    let mut attachments = volume.attachments.iter();
+    let found = attachments.find(|it| node.is_empty() || it.server_id == node);
+    let status = volume.status.as_str();
+    match found {
+        None if status == "reserved" && past.is_empty() => Step::Write(Write::Release {
+            server: node.to_owned(),
+            volume: id.to_owned(),
+        }),
+        None if matches!(status, "detaching" | "attaching" | "reserved") => wait_for(volume),
+        None => Step::Answer(()),
+        Some(_) if status == "detaching" || past.written.is_some() => wait_for(volume),
+        // Nova knows no such server, or no such volume of it: Cinder may let go of it then.
+        Some(found) if past.found_nothing() && !found.attachment_id.is_empty() => {
+            Step::Write(Write::DeleteAttachment {
+                volume: id.to_owned(),
+                attachment: found.attachment_id.clone(),
+            })
+        }
+        Some(found) => Step::Write(Write::Detach {
+            server: found.server_id.clone(),
+            volume: id.to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,86 @@
+//! Errors of the cloud as codes of CSI.
+//!
+//! A *final* code makes a sidecar forget its request; CANCELED, DEADLINE_EXCEEDED, UNAVAILABLE and ABORTED do not.
+
+use grpc::{Code, Status};
+use openstack::{Error, ErrorKind};
+
+/// The words with which Nova refuses a disk beyond its limit, in lower case.
+const FULL: &[&str] = &[
+    "maximum allowed number of disk devices",
+    "no more available pci slots",
+    "no more free slots",
+    "disk device limit",
+];
+/// The words with which Cinder refuses to delete what others depend on, in lower case.
+const NEEDED: &[&str] = &[
+    "snapshot",
+    "dependent",
+    "attached",
+    "in use",
+    "must be available",
+];
+
+/// The status for a read that failed. Never final: a former call may have begun something.
+pub(crate) fn of_read(error: &Error) -> Status {
+    let hint = match error.kind() {
+        ErrorKind::Unauthenticated | ErrorKind::Denied => {
+            "; check the credentials and roles in cloud.conf"
+        }
+        _ => "",
+    };
+    Status::new(Code::Unavailable, format!("{}{hint}", error.cause("list")))
+}
+
+/// Whether the cloud has certainly not done what it was asked.
+pub(crate) fn is_certain(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::Transient { .. } | ErrorKind::Unreachable | ErrorKind::Protocol => false,
+        ErrorKind::Absent
+        | ErrorKind::Busy
+        | ErrorKind::Conflict
+        | ErrorKind::Quota
+        | ErrorKind::Denied
+        | ErrorKind::Unauthenticated
+        | ErrorKind::Invalid => true,
+    }
+}
+
+/// The status for a write whose outcome is not known.
+pub(crate) fn unknown(error: &Error, doing: &str) -> Status {
+    let message = format!(
+        "{}; the next call looks for what became of it",
+        error.cause(doing)
+    );
+    Status::new(Code::Aborted, message)
+}
+
+/// The status for a write that the cloud refused.
+pub(crate) fn of_write(error: &Error, doing: &str) -> Status {
+    let message = error.message().to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    let code = match error.kind() {
+        ErrorKind::Quota => Code::ResourceExhausted,
+        ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::Conflict if says(FULL) => {
+            Code::ResourceExhausted
+        }
+        ErrorKind::Absent => Code::NotFound,
+        ErrorKind::Busy => Code::Aborted,
+        ErrorKind::Conflict => Code::FailedPrecondition,
+        ErrorKind::Denied => Code::PermissionDenied,
+        ErrorKind::Unauthenticated => Code::Unavailable,
+        ErrorKind::Invalid if doing.starts_with("delete") && says(NEEDED) => {
+            Code::FailedPrecondition
+        }
+        ErrorKind::Invalid
+            if ["attach", "detach", "extend"]
+                .iter()
+                .any(|it| doing.starts_with(it)) =>
+        {
+            Code::FailedPrecondition
+        }
+        ErrorKind::Invalid => Code::InvalidArgument,
+        ErrorKind::Transient { .. } | ErrorKind::Unreachable | ErrorKind::Protocol => Code::Aborted,
+    };
+    Status::new(code, error.cause(doing))
+}

@@ -1,0 +1,262 @@
+//! Requests checked, as typed values. Wrong ones are refused before the cloud is asked.
+
+use std::collections::BTreeMap;
+
+use csi_spec::volume_capability::AccessType;
+use csi_spec::volume_capability::access_mode::Mode;
+use csi_spec::volume_content_source::Type;
+use csi_spec::{CreateSnapshotRequest, CreateVolumeRequest, VolumeCapability, VolumeContentSource};
+use grpc::{Code, Status};
+
+use crate::Options;
+use crate::mark;
+use crate::size::Range;
+use crate::zone;
+
+/// The prefix of parameters that the sidecars add or read.
+const OF_SIDECARS: &str = "csi.storage.k8s.io/";
+
+/// Refuses a request.
+pub(crate) fn invalid<T>(message: impl Into<String>) -> Result<T, Status> {
+    Err(Status::new(Code::InvalidArgument, message))
+}
+
+/// A text that must be there.
+pub(crate) fn given(text: &str, field: &str) -> Result<String, Status> {
+    match text {
+        "" => invalid(format!("{field} is missing")),
+        text => Ok(text.to_owned()),
+    }
+}
+
+/// Refuses parameters that mean nothing here, rather than ignore them.
+fn only_known(
+    parameters: &BTreeMap<String, String>,
+    known: &[&str],
+    class: &str,
+) -> Result<(), Status> {
+    let is_known = |key: &str| known.contains(&key) || key.starts_with(OF_SIDECARS);
+    match parameters.keys().find(|key| !is_known(key)) {
+        Some(key) => invalid(format!(
+            "the parameter `{}` of the {class} is unknown; there are: {}",
+            key.escape_debug(),
+            known.join(", ")
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What a volume is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Uses {
+    /// Several nodes have it at once.
+    pub several_nodes: bool,
+    /// It is a block device in its pods.
+    pub block: bool,
+}
+
+/// Reads capabilities.
+pub(crate) fn uses(capabilities: &[VolumeCapability]) -> Result<Uses, Status> {
+    if capabilities.is_empty() {
+        return invalid("volume_capabilities are missing");
+    }
+    let mut uses = Uses::default();
+    for capability in capabilities {
+        let one = one_use(capability)?;
+        uses.several_nodes |= one.several_nodes;
+        uses.block |= one.block;
+    }
+    Ok(uses)
+}
+
+/// Reads one capability.
+pub(crate) fn one_use(capability: &VolumeCapability) -> Result<Uses, Status> {
+    let block = match capability.access_type {
+        Some(AccessType::Block(_)) => true,
+        Some(AccessType::Mount(_)) => false,
+        None => return invalid("volume_capability.access_type is missing"),
+    };
+    let several_nodes = match capability.access_mode.as_ref().map(|it| it.mode()) {
+        Some(
+            Mode::SingleNodeWriter
+            | Mode::SingleNodeReaderOnly
+            | Mode::SingleNodeSingleWriter
+            | Mode::SingleNodeMultiWriter,
+        ) => false,
+        Some(
+            Mode::MultiNodeReaderOnly | Mode::MultiNodeSingleWriter | Mode::MultiNodeMultiWriter,
+        ) => true,
+        Some(Mode::Unknown) | None => {
+            return invalid("volume_capability.access_mode is missing or unknown");
+        }
+    };
+    Ok(Uses {
+        several_nodes,
+        block,
+    })
+}
+
+/// What a new volume is filled from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A snapshot, or a backup.
+    Snapshot(String),
+    /// A volume.
+    Volume(String),
+}
+
+/// CreateVolume.
+#[derive(Clone, Debug)]
+pub(crate) struct NewVolume {
+    pub name: String,
+    pub range: Range,
+    pub uses: Uses,
+    /// The parameter `type`: a name or an id.
+    pub volume_type: Option<String>,
+    /// The zones of Cinder where it may be, the best one first; none for Cinder's default.
+    pub zones: Vec<String>,
+    /// The topology of the request, for volumes that can be used in each zone.
+    pub labels: Vec<String>,
+    pub source: Option<Source>,
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl NewVolume {
+    pub(crate) fn read(request: &CreateVolumeRequest, options: &Options) -> Result<Self, Status> {
+        let name = given(&request.name, "name")?;
+        let uses = uses(&request.volume_capabilities)?;
+        let parameters = &request.parameters;
+        only_known(parameters, &["type", "availability"], "StorageClass")?;
+        if let Some((key, _)) = request.mutable_parameters.first_key_value() {
+            return invalid(format!(
+                "mutable parameters such as `{}` need MODIFY_VOLUME, which this driver does not have",
+                key.escape_debug()
+            ));
+        }
+        let labels = zone::required(request.accessibility_requirements.as_ref());
+        let filled = |key: &str| parameters.get(key).filter(|it| !it.is_empty()).cloned();
+        Ok(Self {
+            name,
+            range: Range::read(request.capacity_range.as_ref())?,
+            uses,
+            volume_type: filled("type"),
+            zones: zones(filled("availability"), &labels, options),
+            labels,
+            source: source(request.volume_content_source.as_ref())?,
+            metadata: mark::metadata(&options.cluster, parameters, mark::OF_VOLUMES),
+        })
+    }
+}
+
+/// The zones of Cinder: the class's parameter wins over the topology.
+fn zones(parameter: Option<String>, labels: &[String], options: &Options) -> Vec<String> {
+    if let Some(zone) = parameter {
+        return vec![zone];
+    }
+    if !options.with_topology || options.ignore_volume_az {
+        return Vec::new();
+    }
+    let of_cinder = |label: &String| options.zones.of_cinder(label);
+    let mut zones: Vec<String> = labels.iter().map(of_cinder).collect();
+    let mut seen = Vec::new();
+    zones.retain(|zone| {
+        let is_new = !seen.contains(zone);
+        seen.push(zone.clone());
+        is_new
+    });
+    zones
+}
+
+fn source(source: Option<&VolumeContentSource>) -> Result<Option<Source>, Status> {
+    let Some(source) = source else {
+        return Ok(None);
+    };
+    Ok(Some(match &source.r#type {
+        Some(Type::Snapshot(it)) => Source::Snapshot(given(
+            &it.snapshot_id,
+            "volume_content_source.snapshot.snapshot_id",
+        )?),
+        Some(Type::Volume(it)) => Source::Volume(given(
+            &it.volume_id,
+            "volume_content_source.volume.volume_id",
+        )?),
+        None => return invalid("volume_content_source.type is missing"),
+    }))
+}
+
+/// The form of a snapshot, the parameter `type` of a VolumeSnapshotClass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    #[default]
+    Snapshot,
+    Backup,
+}
+
+/// CreateSnapshot.
+#[derive(Clone, Debug)]
+pub(crate) struct NewSnapshot {
+    pub name: String,
+    pub volume: String,
+    pub form: Form,
+    /// `force-create`: also of a volume that a server has.
+    pub force: bool,
+    /// `availability`: the zone of a backup.
+    pub zone: Option<String>,
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl NewSnapshot {
+    pub(crate) fn read(request: &CreateSnapshotRequest, options: &Options) -> Result<Self, Status> {
+        const KNOWN: &[&str] = &[
+            "type",
+            "force-create",
+            "availability",
+            "backup-max-duration-seconds-per-gb",
+        ];
+        let parameters = &request.parameters;
+        let name = given(&request.name, "name")?;
+        let volume = given(&request.source_volume_id, "source_volume_id")?;
+        only_known(parameters, KNOWN, "VolumeSnapshotClass")?;
+        let form = match parameters.get("type").map_or("", String::as_str) {
+            "" | "snapshot" => Form::Snapshot,
+            "backup" => Form::Backup,
+            other => {
+                return invalid(format!(
+                    "the parameter `type` is snapshot or backup, not `{}`",
+                    other.escape_debug()
+                ));
+            }
+        };
+        let force = match parameters.get("force-create").map_or("", String::as_str) {
+            "" | "false" => false,
+            "true" => true,
+            other => {
+                return invalid(format!(
+                    "the parameter `force-create` is true or false, not `{}`",
+                    other.escape_debug()
+                ));
+            }
+        };
+        // Nothing waits for a backup here, so that the time in this parameter limits nothing; a wrong one is told.
+        let pace = parameters.get("backup-max-duration-seconds-per-gb");
+        if let Some(pace) = pace.filter(|pace| pace.parse::<u32>().is_err()) {
+            return invalid(format!(
+                "the parameter `backup-max-duration-seconds-per-gb` is a number of seconds, not `{}`",
+                pace.escape_debug()
+            ));
+        }
+        let mut metadata = mark::metadata(&options.cluster, parameters, mark::OF_SNAPSHOTS);
+        if form == Form::Backup {
+            metadata.insert("type".to_owned(), "backup".to_owned());
+        }
+        let zone = parameters.get("availability");
+        Ok(Self {
+            name,
+            volume,
+            form,
+            force,
+            zone: zone.filter(|it| !it.is_empty()).cloned(),
+            metadata,
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! Availability zones: Nova's, which nodes report as topology, and Cinder's, in which volumes are.
+
+use std::collections::BTreeMap;
+
+use csi_spec::{Topology, TopologyRequirement};
+
+/// The topology key of a zone.
+pub const TOPOLOGY_KEY: &str = "topology.cinder.csi.openstack.org/zone";
+/// The length of a label's value.
+const LONGEST: usize = 63;
+
+/// Zones of Nova by name, each with the zone of Cinder in which the volumes of its servers are. A zone that is not
+/// named has the same name in both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ZoneMap(pub BTreeMap<String, String>);
+
+impl ZoneMap {
+    /// Cinder's zone for the label of a zone of Nova's.
+    pub(crate) fn of_cinder(&self, nova: &str) -> String {
+        let found = self.0.iter().find(|(name, _)| label(name) == nova);
+        found.map_or(nova, |(_, cinder)| cinder).to_owned()
+    }
+
+    /// The labels of Nova's zones whose servers can attach a volume of Cinder's zone.
+    pub(crate) fn of_nova(&self, cinder: &str) -> Vec<String> {
+        let mapped = self.0.iter().filter(|(_, other)| other.as_str() == cinder);
+        let zones: Vec<String> = mapped.map(|(nova, _)| label(nova)).collect();
+        match zones.is_empty() {
+            true => vec![label(cinder)],
+            false => zones,
+        }
+    }
+}
+
+/// The value of a label for a zone: nodes report their zone in the same form.
+pub(crate) fn label(zone: &str) -> String {
+    let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let text: String = zone
+        .chars()
+        .map(|c| if is_inner(c) { c } else { '-' })
+        .take(LONGEST)
+        .collect();
+    let is_end = |c: char| !c.is_ascii_alphanumeric();
+    text.trim_matches(is_end).to_owned()
+}
+
+/// The zones of a requirement, as labels: the preferred ones first.
+pub(crate) fn required(requirement: Option<&TopologyRequirement>) -> Vec<String> {
+    let Some(requirement) = requirement else {
+        return Vec::new();
+    };
+    let mut zones = Vec::new();
+    for topology in requirement.preferred.iter().chain(&requirement.requisite) {
+        if let Some(zone) = topology.segments.get(TOPOLOGY_KEY)
+            && !zones.contains(zone)
+        {
+            zones.push(zone.clone());
+        }
+    }
+    zones
+}
+
+/// The topology of a zone.
+pub(crate) fn topology(zone: &str) -> Topology {
+    Topology {
+        segments: BTreeMap::from([(TOPOLOGY_KEY.to_owned(), zone.to_owned())]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_is_a_label_on_both_sides() {
+        for (zone, expected) in [
+            ("nova", "nova"),
+            ("AZ 1", "AZ-1"),
+            ("-a_b.c-", "a_b.c"),
+            ("zürich/1", "z-rich-1"),
+            ("", ""),
+            ("ü", ""),
+        ] {
+            assert_eq!(label(zone), expected);
+        }
+        assert_eq!(label(&"x".repeat(100)).len(), 63);
+    }
+
+    #[test]
+    fn zones_of_nova_and_cinder_are_mapped_both_ways() {
+        let pair = |nova: &str, cinder: &str| (nova.to_owned(), cinder.to_owned());
+        let map = ZoneMap(BTreeMap::from([
+            pair("az 1", "ceph"),
+            pair("az2", "ceph"),
+            pair("az3", "az4"),
+        ]));
+        assert_eq!(map.of_cinder("az-1"), "ceph");
+        assert_eq!(map.of_cinder("other"), "other");
+        assert_eq!(map.of_nova("ceph"), ["az-1", "az2"]);
+        assert_eq!(map.of_nova("az4"), ["az3"]);
+        assert_eq!(map.of_nova("other"), ["other"]);
+    }
+
+    #[test]
+    fn preferred_zones_come_first_and_once() {
+        let of = |zones: &[&str]| zones.iter().map(|it| topology(it)).collect::<Vec<_>>();
+        let requirement = TopologyRequirement {
+            requisite: of(&["a", "b", "c"]),
+            preferred: of(&["b"]),
+        };
+        assert_eq!(required(Some(&requirement)), ["b", "a", "c"]);
+        assert!(required(None).is_empty());
+    }
+}

@@ -1,0 +1,179 @@
+//! Volumes are attached and detached.
+
+use csi_spec::volume_capability::access_mode::Mode;
+use grpc::Code;
+use serde_json::{Value, json};
+use simulator::cloud::{Latency, Options as CloudOptions};
+
+use crate::world::{World, new_volume, options, pairs, refused};
+
+async fn slow() -> World {
+    let cloud = CloudOptions {
+        latency: Latency::Real,
+        ..CloudOptions::default()
+    };
+    World::open_on(cloud, options()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_is_in_use_when_its_attachment_is_answered() {
+    let world = slow().await;
+    let id = world.volume("pvc-1", 2).await.volume_id;
+    let server = world.server("node-1").await;
+    let context = world.attach(&id, &server).await.unwrap();
+    let volume = world.one("volumes", &id).await;
+    assert_eq!(volume["status"], "in-use");
+    assert_eq!(volume["attachments"][0]["server_id"], server.as_str());
+    assert_eq!(context["cinder.csi.openstack.org/serial"], id);
+    assert_eq!(context["cinder.csi.openstack.org/sizeBytes"], "2147483648");
+    assert_eq!(context["DevicePath"], volume["attachments"][0]["device"]);
+    world.requests();
+    assert_eq!(world.attach(&id, &server).await.unwrap(), context);
+    // Asked again, it costs one list, and Nova nothing.
+    let requests = world.requests();
+    assert_eq!(requests.values().sum::<u64>(), 1, "{requests:?}");
+    world.detach(&id, &server).await.unwrap();
+    let volume = world.one("volumes", &id).await;
+    assert_eq!(volume["status"], "available");
+    assert_eq!(volume["attachments"], json!([]));
+    world.detach(&id, &server).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_another_server_has_is_refused_before_nova_is_asked() {
+    let world = World::open().await;
+    let id = world.volume("pvc-1", 1).await.volume_id;
+    let (one, two) = (world.server("node-1").await, world.server("node-2").await);
+    world.attach(&id, &one).await.unwrap();
+    world.requests();
+    refused(
+        world.attach(&id, &two).await,
+        Code::FailedPrecondition,
+        &one,
+    );
+    let requests = world.requests();
+    assert!(
+        requests.keys().all(|it| it.starts_with("GET")),
+        "{requests:?}"
+    );
+    // Detached from a server that does not have it: nothing to do.
+    world.detach(&id, &two).await.unwrap();
+    assert_eq!(world.one("volumes", &id).await["status"], "in-use");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_of_a_shared_type_is_attached_to_several_servers_and_detached_from_all() {
+    let world = World::open().await;
+    let mut request = new_volume("pvc-1", 1);
+    request.parameters.extend(pairs(&[("type", "shared")]));
+    let id = world.create(request).await.unwrap().volume_id;
+    let (one, two) = (world.server("node-1").await, world.server("node-2").await);
+    let writers = Mode::MultiNodeMultiWriter;
+    world.attach_as(&id, &one, writers).await.unwrap();
+    // ReadWriteOncePod on a volume that can be shared is for one node all the same.
+    let alone = world
+        .attach_as(&id, &two, Mode::SingleNodeSingleWriter)
+        .await;
+    refused(alone, Code::FailedPrecondition, "for one node");
+    world.attach_as(&id, &two, writers).await.unwrap();
+    let nodes = |volume: &Value| volume["attachments"].as_array().unwrap().len();
+    assert_eq!(nodes(&world.one("volumes", &id).await), 2);
+    while let Err(status) = world.detach(&id, "").await {
+        assert_eq!(status.code, Code::Aborted, "{}", status.message);
+    }
+    assert_eq!(nodes(&world.one("volumes", &id).await), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_exist_is_named() {
+    let world = World::open().await;
+    let id = world.volume("pvc-1", 1).await.volume_id;
+    let absent = "00000000-0000-0000-0000-000000000000";
+    refused(
+        world.attach(absent, "x").await,
+        Code::NotFound,
+        "does not exist",
+    );
+    refused(world.attach(&id, absent).await, Code::NotFound, absent);
+    world.detach(absent, "x").await.unwrap();
+    world.detach(&id, absent).await.unwrap();
+    refused(
+        world.attach("", "x").await,
+        Code::InvalidArgument,
+        "volume_id is missing",
+    );
+    refused(
+        world.attach(&id, "").await,
+        Code::InvalidArgument,
+        "node_id is missing",
+    );
+    refused(
+        world.detach("", "x").await,
+        Code::InvalidArgument,
+        "volume_id is missing",
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_gone_holds_no_volume() {
+    let world = slow().await;
+    let id = world.volume("pvc-1", 1).await.volume_id;
+    let server = world.server("node-1").await;
+    world.attach(&id, &server).await.unwrap();
+    world.orphan(&server).await;
+    let volume = world.one("volumes", &id).await;
+    assert_eq!(
+        volume["attachments"][0]["server_id"],
+        server.as_str(),
+        "{volume}"
+    );
+    world.detach(&id, &server).await.unwrap();
+    let volume = world.one("volumes", &id).await;
+    assert_eq!(volume["status"], "available", "{volume}");
+    let other = world.server("node-2").await;
+    world.attach(&id, &other).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reservation_that_nova_forgot_is_released() {
+    let world = slow().await;
+    let id = world.volume("pvc-1", 1).await.volume_id;
+    let server = world.server("node-1").await;
+    for trouble in ["attach-stays-reserved", "detach-leaves-reserved"] {
+        world.trouble(trouble).await;
+        for _ in 0..5 {
+            if world.attach(&id, &server).await.is_ok() {
+                break;
+            }
+        }
+        for _ in 0..5 {
+            if world.detach(&id, &server).await.is_ok() {
+                break;
+            }
+        }
+        let volume = world.one("volumes", &id).await;
+        assert_eq!(volume["status"], "available", "{trouble}: {volume}");
+        let path = world.volumes("/attachments");
+        let left = world.with_version("GET", &path, "volume 3.27").await;
+        assert_eq!(left["attachments"], json!([]), "{trouble}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attachment_that_fails_is_told_and_tried_again() {
+    let world = slow().await;
+    let id = world.volume("pvc-1", 1).await.volume_id;
+    let server = world.server("node-1").await;
+    world.trouble("attach-fails").await;
+    refused(
+        world.attach(&id, &server).await,
+        Code::Aborted,
+        "could not attach",
+    );
+    world.attach(&id, &server).await.unwrap();
+    world.trouble("detach-fails").await;
+    let refusal = world.detach(&id, &server).await.unwrap_err();
+    assert_eq!(refusal.code, Code::Aborted, "{}", refusal.message);
+    world.detach(&id, &server).await.unwrap();
+    assert_eq!(world.one("volumes", &id).await["status"], "available");
+}

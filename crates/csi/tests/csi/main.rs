@@ -1,0 +1,11 @@
+//! The driver against the simulated cloud, in process and on paused time.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod attachments;
+mod faults;
+mod lists;
+mod requests;
+mod snapshots;
+mod volumes;
+mod world;

@@ -1,0 +1,191 @@
+//! Snapshots and backups.
+
+use csi_spec::{Controller, ListSnapshotsRequest};
+use grpc::Code;
+use serde_json::json;
+use simulator::cloud::{Latency, Options as CloudOptions};
+
+use crate::world::{GIB, World, minutes, options, refused};
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_is_taken_once_and_deleted() {
+    let world = World::open().await;
+    let volume = world.volume("pvc-1", 2).await.volume_id;
+    let first = world.snapshot("snap", &volume, &[]).await.unwrap();
+    assert!(first.ready_to_use);
+    assert_eq!(
+        (first.size_bytes, &first.source_volume_id),
+        (2 * GIB, &volume)
+    );
+    assert!(first.creation_time.is_some());
+    assert_eq!(world.snapshot("snap", &volume, &[]).await.unwrap(), first);
+    let created = world.one("snapshots", &first.snapshot_id).await;
+    assert_eq!(
+        created["metadata"],
+        json!({"cinder.csi.openstack.org/cluster": "kubernetes"})
+    );
+    let other = world.volume("pvc-2", 1).await.volume_id;
+    refused(
+        world.snapshot("snap", &other, &[]).await,
+        Code::AlreadyExists,
+        "of another volume",
+    );
+    for _ in 0..2 {
+        world.delete_snapshot(&first.snapshot_id).await.unwrap();
+    }
+    assert!(world.all("snapshots").await.is_empty());
+    refused(
+        world.snapshot("snap", "absent", &[]).await,
+        Code::NotFound,
+        "volume absent does not exist",
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_of_a_volume_in_use_is_forced_when_the_class_says_so() {
+    let world = World::open().await;
+    let volume = world.volume("pvc-1", 1).await.volume_id;
+    let server = world.server("node-1").await;
+    world.attach(&volume, &server).await.unwrap();
+    let refused_by_cinder = world.snapshot("snap", &volume, &[]).await;
+    refused(
+        refused_by_cinder,
+        Code::InvalidArgument,
+        "create snapshot snap",
+    );
+    let forced = [("force-create", "true")];
+    assert!(
+        world
+            .snapshot("snap", &volume, &forced)
+            .await
+            .unwrap()
+            .ready_to_use
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backup_takes_no_longer_call_than_a_snapshot_and_leaves_no_snapshot() {
+    let cloud = CloudOptions {
+        latency: Latency::Real,
+        ..CloudOptions::default()
+    };
+    let world = World::open_on(cloud, options()).await;
+    let volume = world.volume("pvc-1", 3).await.volume_id;
+    let mut ids = Vec::new();
+    for _ in 0..100 {
+        match world
+            .snapshot("backup", &volume, &[("type", "backup")])
+            .await
+        {
+            Ok(backup) => {
+                ids.push(backup.snapshot_id.clone());
+                if backup.ready_to_use {
+                    break;
+                }
+                tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+            }
+            Err(status) => assert_eq!(status.code, Code::Aborted, "{}", status.message),
+        }
+    }
+    ids.dedup();
+    let [id] = ids.as_slice() else {
+        panic!("one backup under one id: {ids:?}");
+    };
+    let backup = world.one("backups", id).await;
+    assert_eq!(backup["status"], "available");
+    assert!(world.all("snapshots").await.is_empty());
+    world.delete_snapshot(id).await.unwrap();
+    assert!(world.all("backups").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_parameters_of_a_class_are_told() {
+    let world = World::open().await;
+    for (key, value, words) in [
+        ("type", "image", "is snapshot or backup, not `image`"),
+        ("force-create", "yes", "is true or false, not `yes`"),
+        (
+            "backup-max-duration-seconds-per-gb",
+            "long",
+            "is a number of seconds",
+        ),
+        ("incremental", "true", "there are: type, force-create"),
+    ] {
+        let taken = world.snapshot("snap", "x", &[(key, value)]).await;
+        refused(taken, Code::InvalidArgument, words);
+    }
+    refused(
+        world.snapshot("", "x", &[]).await,
+        Code::InvalidArgument,
+        "name is missing",
+    );
+    refused(
+        world.snapshot("a", "", &[]).await,
+        Code::InvalidArgument,
+        "source_volume_id",
+    );
+    refused(
+        world.delete_snapshot("").await,
+        Code::InvalidArgument,
+        "snapshot_id is missing",
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn snapshots_are_listed_in_pages_and_by_source() {
+    let world = World::open().await;
+    let one = world.volume("pvc-1", 1).await.volume_id;
+    let two = world.volume("pvc-2", 1).await.volume_id;
+    for index in 0..3 {
+        world
+            .snapshot(&format!("a-{index}"), &one, &[])
+            .await
+            .unwrap();
+        world
+            .snapshot(&format!("b-{index}"), &two, &[])
+            .await
+            .unwrap();
+    }
+    let list = async |request: ListSnapshotsRequest| {
+        let answer = world
+            .driver
+            .list_snapshots(minutes(3), request)
+            .await
+            .unwrap();
+        let ids = answer
+            .entries
+            .into_iter()
+            .map(|it| it.snapshot.unwrap().snapshot_id);
+        (ids.collect::<Vec<_>>(), answer.next_token)
+    };
+    let (mut seen, mut token) = (Vec::new(), String::new());
+    loop {
+        let (page, next) = list(ListSnapshotsRequest {
+            max_entries: 2,
+            starting_token: token,
+            source_volume_id: two.clone(),
+            ..ListSnapshotsRequest::default()
+        })
+        .await;
+        seen.extend(page);
+        token = next;
+        if token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 3);
+    let (all, _) = list(ListSnapshotsRequest::default()).await;
+    assert_eq!(all.len(), 6);
+    let (found, _) = list(ListSnapshotsRequest {
+        snapshot_id: seen[0].clone(),
+        ..ListSnapshotsRequest::default()
+    })
+    .await;
+    assert_eq!(found, seen[..1]);
+    let (none, _) = list(ListSnapshotsRequest {
+        snapshot_id: "absent".to_owned(),
+        ..ListSnapshotsRequest::default()
+    })
+    .await;
+    assert!(none.is_empty());
+}

@@ -1,0 +1,392 @@
+//! Volumes are created, grown and deleted.
+
+use std::time::Duration;
+
+use csi_spec::volume_capability::access_mode::Mode;
+use csi_spec::volume_content_source::{SnapshotSource, Type, VolumeSource};
+use csi_spec::{
+    CapacityRange, Controller, ControllerExpandVolumeRequest, CreateVolumeRequest, Topology,
+    TopologyRequirement, ValidateVolumeCapabilitiesRequest, VolumeContentSource,
+};
+use grpc::Code;
+use serde_json::json;
+use simulator::cloud::{Latency, Options as CloudOptions};
+
+use crate::world::{GIB, World, capability, minutes, new_volume, options, pairs, refused};
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_is_available_and_has_our_mark_when_it_is_answered() {
+    let world = World::open_on(real(), options()).await;
+    let volume = world.volume("pvc-1", 2).await;
+    assert_eq!(volume.capacity_bytes, 2 * GIB);
+    let created = world.one("volumes", &volume.volume_id).await;
+    assert_eq!(created["status"], "available");
+    assert_eq!(created["name"], "pvc-1");
+    assert_eq!(
+        created["description"],
+        "Created by OpenStack Cinder CSI driver"
+    );
+    assert_eq!(
+        created["metadata"],
+        json!({"cinder.csi.openstack.org/cluster": "kubernetes", "csi.storage.k8s.io/pvc/name": "data-db-0",
+            "csi.storage.k8s.io/pvc/namespace": "default", "csi.storage.k8s.io/pv/name": "pvc-1"})
+    );
+    let zone = &volume.accessible_topology[0].segments["topology.cinder.csi.openstack.org/zone"];
+    assert_eq!(zone, "nova");
+}
+
+/// Volumes take their time.
+fn real() -> CloudOptions {
+    CloudOptions {
+        latency: Latency::Real,
+        ..CloudOptions::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_is_made_once_however_often_it_is_asked_for() {
+    let mut world = World::open().await;
+    let first = world.volume("pvc-1", 1).await;
+    assert_eq!(world.volume("pvc-1", 1).await, first);
+    world.restart();
+    assert_eq!(world.volume("pvc-1", 1).await, first);
+    assert_eq!(world.all("volumes").await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_of_that_name_that_differs_is_not_answered() {
+    let world = World::open().await;
+    world.volume("pvc-1", 2).await;
+    let create = async |change: &dyn Fn(&mut CreateVolumeRequest)| {
+        let mut request = new_volume("pvc-1", 2);
+        change(&mut request);
+        world.create(request).await
+    };
+    let larger = create(&|it| it.capacity_range.as_mut().unwrap().required_bytes = 3 * GIB).await;
+    refused(larger, Code::AlreadyExists, "another size: 2 GiB");
+    let typed = create(&|it| it.parameters.extend(pairs(&[("type", "other")]))).await;
+    refused(typed, Code::AlreadyExists, "another type: ");
+    let zone = create(&|it| it.parameters.extend(pairs(&[("availability", "az1")]))).await;
+    refused(zone, Code::AlreadyExists, "another zone: nova");
+    let clone = create(&|it| it.volume_content_source = Some(from_volume("x"))).await;
+    refused(clone, Code::AlreadyExists, "another source");
+    let mut smaller = new_volume("pvc-1", 1);
+    smaller.capacity_range.as_mut().unwrap().limit_bytes = 2 * GIB;
+    world.create(smaller).await.unwrap();
+    assert_eq!(world.all("volumes").await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_of_another_cluster_is_left_alone() {
+    let mut world = World::open().await;
+    for metadata in [
+        json!({}),
+        json!({"cinder.csi.openstack.org/cluster": "other"}),
+    ] {
+        let body = json!({"volume": {"name": "pvc-1", "size": 1, "metadata": metadata}});
+        let path = world.volumes("/volumes");
+        let created = world.request("POST", &path, body).await;
+        world.restart();
+        let id = created["volume"]["id"].as_str().unwrap();
+        refused(
+            world.create(new_volume("pvc-1", 1)).await,
+            Code::AlreadyExists,
+            id,
+        );
+        assert_eq!(world.all("volumes").await.len(), 1);
+        // What a PV names is deleted, whoever created it.
+        world.delete(id).await.unwrap();
+        assert_eq!(world.all("volumes").await.len(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_is_made_in_the_zone_of_its_pod() {
+    let world = World::open().await;
+    let segment = |zone: &str| Topology {
+        segments: pairs(&[("topology.cinder.csi.openstack.org/zone", zone)]),
+    };
+    let mut request = new_volume("pvc-1", 1);
+    request.accessibility_requirements = Some(TopologyRequirement {
+        requisite: vec![segment("az1"), segment("az2")],
+        preferred: vec![segment("az2"), segment("az1")],
+    });
+    let volume = world.create(request).await.unwrap();
+    let created = world.one("volumes", &volume.volume_id).await;
+    assert_eq!(created["availability_zone"], "az2");
+    assert_eq!(volume.accessible_topology, [segment("az2")]);
+}
+
+fn from_volume(id: &str) -> VolumeContentSource {
+    VolumeContentSource {
+        r#type: Some(Type::Volume(VolumeSource {
+            volume_id: id.to_owned(),
+        })),
+    }
+}
+
+fn from_snapshot(id: &str) -> VolumeContentSource {
+    VolumeContentSource {
+        r#type: Some(Type::Snapshot(SnapshotSource {
+            snapshot_id: id.to_owned(),
+        })),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_is_cloned_and_restored_at_least_as_large_as_its_source() {
+    let world = World::open().await;
+    let source = world.volume("pvc-1", 2).await.volume_id;
+    let snapshot = world
+        .snapshot("snap", &source, &[])
+        .await
+        .unwrap()
+        .snapshot_id;
+    let backup = loop {
+        let class = [("type", "backup")];
+        match world.snapshot("backup", &source, &class).await {
+            Ok(backup) if backup.ready_to_use => break backup,
+            Ok(_) => {}
+            Err(status) => assert_eq!(status.code, Code::Aborted, "{}", status.message),
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    for (index, from) in [
+        from_volume(&source),
+        from_snapshot(&snapshot),
+        from_snapshot(&backup.snapshot_id),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut small = new_volume(&format!("small-{index}"), 1);
+        small.volume_content_source = Some(from.clone());
+        refused(
+            world.create(small).await,
+            Code::OutOfRange,
+            "less than the 2 GiB of the source",
+        );
+        let mut open = new_volume(&format!("open-{index}"), 1);
+        open.capacity_range = None;
+        open.volume_content_source = Some(from.clone());
+        let restored = world.create(open.clone()).await.unwrap();
+        assert_eq!(restored.capacity_bytes, 2 * GIB);
+        assert_eq!(restored.content_source, Some(from));
+        let context = pairs(&[("cinder.csi.openstack.org/resizeRequired", "true")]);
+        assert_eq!(restored.volume_context, context);
+        assert_eq!(world.create(open).await.unwrap(), restored);
+    }
+    for from in [from_volume("absent"), from_snapshot("absent")] {
+        let mut request = new_volume("none", 1);
+        request.volume_content_source = Some(from);
+        refused(
+            world.create(request).await,
+            Code::NotFound,
+            "absent, does not exist",
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_nodes_need_a_type_with_multiattach() {
+    let world = World::open().await;
+    let request = |name: &str, of_type: Option<&str>| {
+        let mut request = new_volume(name, 1);
+        request.volume_capabilities = vec![capability(Mode::MultiNodeMultiWriter, true)];
+        request
+            .parameters
+            .extend(of_type.map(|it| ("type".to_owned(), it.to_owned())));
+        request
+    };
+    let create = async |of_type| world.create(request("pvc", of_type)).await;
+    refused(create(None).await, Code::InvalidArgument, "has no `type`");
+    refused(
+        create(Some("nothing")).await,
+        Code::InvalidArgument,
+        "no volume type nothing",
+    );
+    refused(
+        create(Some("__DEFAULT__")).await,
+        Code::InvalidArgument,
+        "has no multiattach",
+    );
+    let volume = create(Some("shared")).await.unwrap();
+    let single = world.volume("single", 1).await;
+    for (id, confirmed) in [(&volume.volume_id, true), (&single.volume_id, false)] {
+        let request = ValidateVolumeCapabilitiesRequest {
+            volume_id: id.clone(),
+            volume_capabilities: vec![capability(Mode::MultiNodeMultiWriter, true)],
+            ..ValidateVolumeCapabilitiesRequest::default()
+        };
+        let answer = world
+            .driver
+            .validate_volume_capabilities(minutes(3), request)
+            .await;
+        assert_eq!(answer.unwrap().confirmed.is_some(), confirmed);
+    }
+}
+
+async fn expand(
+    world: &World,
+    id: &str,
+    gib: i64,
+    limit: i64,
+) -> Result<(i64, bool), grpc::Status> {
+    let request = ControllerExpandVolumeRequest {
+        volume_id: id.to_owned(),
+        capacity_range: Some(CapacityRange {
+            required_bytes: gib * GIB,
+            limit_bytes: limit * GIB,
+        }),
+        ..ControllerExpandVolumeRequest::default()
+    };
+    let answer = world
+        .driver
+        .controller_expand_volume(minutes(3), request)
+        .await?;
+    Ok((answer.capacity_bytes, answer.node_expansion_required))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_grows_detached_and_attached() {
+    let world = World::open_on(real(), options()).await;
+    let id = world.volume("pvc-1", 1).await.volume_id;
+    assert_eq!(expand(&world, &id, 2, 0).await.unwrap(), (2 * GIB, true));
+    let server = world.server("node-1").await;
+    world.attach(&id, &server).await.unwrap();
+    assert_eq!(expand(&world, &id, 3, 0).await.unwrap(), (3 * GIB, true));
+    assert_eq!(world.one("volumes", &id).await["size"], 3);
+    world.requests();
+    assert_eq!(expand(&world, &id, 3, 0).await.unwrap(), (3 * GIB, true));
+    assert_eq!(
+        world.requests().keys().collect::<Vec<_>>(),
+        ["GET /v3/{project}/volumes/detail"]
+    );
+    refused(
+        expand(&world, &id, 2, 2).await,
+        Code::OutOfRange,
+        "3 GiB are more than limit_bytes",
+    );
+    refused(
+        expand(&world, "absent", 2, 0).await,
+        Code::NotFound,
+        "absent does not exist",
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_is_told_as_an_exhausted_resource() {
+    let cloud = CloudOptions {
+        quotas: [("gigabytes".to_owned(), 5)].into(),
+        ..CloudOptions::default()
+    };
+    let world = World::open_on(cloud, options()).await;
+    let id = world.volume("pvc-1", 4).await.volume_id;
+    refused(
+        world.create(new_volume("pvc-2", 2)).await,
+        Code::ResourceExhausted,
+        "exceed",
+    );
+    refused(
+        expand(&world, &id, 7, 0).await,
+        Code::ResourceExhausted,
+        "exceed",
+    );
+    let left = world
+        .driver
+        .get_capacity(minutes(3), Default::default())
+        .await
+        .unwrap();
+    assert_eq!(left.available_capacity, GIB);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_others_need_is_not_deleted() {
+    let world = World::open().await;
+    let id = world.volume("pvc-1", 1).await.volume_id;
+    let server = world.server("node-1").await;
+    world.attach(&id, &server).await.unwrap();
+    refused(world.delete(&id).await, Code::FailedPrecondition, &server);
+    world.detach(&id, &server).await.unwrap();
+    let snapshot = world.snapshot("snap", &id, &[]).await.unwrap().snapshot_id;
+    refused(
+        world.delete(&id).await,
+        Code::FailedPrecondition,
+        "snapshot",
+    );
+    world.delete_snapshot(&snapshot).await.unwrap();
+    world.delete(&id).await.unwrap();
+    world.delete(&id).await.unwrap();
+    assert!(world.all("volumes").await.is_empty());
+}
+
+type Change = Box<dyn Fn(&mut CreateVolumeRequest)>;
+
+#[tokio::test(start_paused = true)]
+async fn wrong_requests_are_refused_before_the_cloud_is_asked() {
+    let world = World::open().await;
+    world.requests();
+    let change: Vec<(&str, Change)> = vec![
+        ("name is missing", Box::new(|it| it.name.clear())),
+        (
+            "volume_capabilities are missing",
+            Box::new(|it| it.volume_capabilities.clear()),
+        ),
+        (
+            "access_mode is missing or unknown",
+            Box::new(|it| it.volume_capabilities[0].access_mode = None),
+        ),
+        (
+            "access_type is missing",
+            Box::new(|it| it.volume_capabilities[0].access_type = None),
+        ),
+        (
+            "`avaliability` of the StorageClass is unknown; there are: type, availability",
+            Box::new(|it| it.parameters.extend(pairs(&[("avaliability", "az1")]))),
+        ),
+        (
+            "a size is not negative",
+            Box::new(|it| it.capacity_range.as_mut().unwrap().required_bytes = -1),
+        ),
+        (
+            "limit_bytes 1 is less",
+            Box::new(|it| it.capacity_range.as_mut().unwrap().limit_bytes = 1),
+        ),
+        (
+            "names the cloud `nowhere`",
+            Box::new(|it| it.secrets = pairs(&[("cloud", "nowhere")])),
+        ),
+        (
+            "volume_content_source.type is missing",
+            Box::new(|it| it.volume_content_source = Some(VolumeContentSource::default())),
+        ),
+        (
+            "need MODIFY_VOLUME",
+            Box::new(|it| it.mutable_parameters = pairs(&[("type", "fast")])),
+        ),
+    ];
+    for (words, change) in change {
+        let mut request = new_volume("pvc-1", 1);
+        change(&mut request);
+        refused(world.create(request).await, Code::InvalidArgument, words);
+    }
+    assert!(world.requests().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_and_metadata_of_any_kind_arrive_in_the_cloud() {
+    let world = World::open().await;
+    for name in ["%41%0a", "a\nb", "😀", "../../etc", "' OR 1=1 --"] {
+        let mut request = new_volume(name, 1);
+        request.parameters = pairs(&[("csi.storage.k8s.io/pvc/name", &"x".repeat(1000))]);
+        let id = world.create(request.clone()).await.unwrap().volume_id;
+        let created = world.one("volumes", &id).await;
+        assert_eq!(created["name"], name);
+        let value = created["metadata"]["csi.storage.k8s.io/pvc/name"]
+            .as_str()
+            .unwrap();
+        assert_eq!(value.len(), 255);
+        assert_eq!(world.create(request).await.unwrap().volume_id, id);
+        world.delete(&id).await.unwrap();
+    }
+}

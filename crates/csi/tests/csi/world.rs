@@ -1,0 +1,374 @@
+//! A simulated cloud, and the driver.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use csi::{Driver, NamedCloud, Options};
+use csi_spec::volume_capability::access_mode::Mode;
+use csi_spec::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolume};
+use csi_spec::{
+    CapacityRange, Controller, ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest,
+    CreateSnapshotRequest, CreateVolumeRequest, DeleteSnapshotRequest, DeleteVolumeRequest,
+    Snapshot, Volume, VolumeCapability,
+};
+use grpc::{Code, Context, Status};
+use openstack::transport::{InProcess, Limits, SharedTransport};
+use openstack::{CloudConfig, CloudPool, PoolOptions};
+use serde_json::{Value, json};
+use simulator::cloud::{Cloud, Options as CloudOptions};
+use tokio::time::Instant;
+
+const URL: &str = "http://cloud";
+pub(crate) const GIB: i64 = 1 << 30;
+
+pub(crate) struct World {
+    pub(crate) cloud: Cloud,
+    pub(crate) driver: Arc<Driver>,
+    token: String,
+    project: String,
+}
+
+impl World {
+    pub(crate) async fn open() -> Self {
+        Self::open_on(CloudOptions::default(), options()).await
+    }
+
+    pub(crate) async fn open_on(mut cloud: CloudOptions, options: Options) -> Self {
+        for name in [
+            "instances",
+            "cores",
+            "ram",
+            "port",
+            "volumes",
+            "gigabytes",
+            "snapshots",
+        ] {
+            cloud.quotas.entry(name.to_owned()).or_insert(-1);
+        }
+        let cloud = Cloud::open(cloud).await.unwrap();
+        let driver = driver(&cloud, options);
+        let mut world = Self {
+            cloud,
+            driver,
+            token: String::new(),
+            project: String::new(),
+        };
+        (world.token, world.project) = log_in(&world.cloud, "demo").await;
+        world
+    }
+
+    /// Another replica, or the same after a restart.
+    pub(crate) fn restart(&mut self) {
+        self.driver = driver(&self.cloud, options());
+    }
+
+    /// A server without network or image to speak of.
+    pub(crate) async fn server(&self, name: &str) -> String {
+        let first = async |path: &str, kind: &str| {
+            let answer = self.request("GET", path, Value::Null).await;
+            answer[kind][0]["id"].as_str().unwrap().to_owned()
+        };
+        let flavor = first("/compute/v2.1/flavors", "flavors").await;
+        let image = first("/image/v2/images", "images").await;
+        let server = json!({"server": {"name": name, "flavorRef": flavor, "imageRef": image, "networks": "none"}});
+        let server = self.compute("POST", "/compute/v2.1/servers", server).await;
+        let id = server["server"]["id"].as_str().unwrap().to_owned();
+        for _ in 0..1000 {
+            let path = format!("/compute/v2.1/servers/{id}");
+            let server = self.request("GET", &path, Value::Null).await;
+            if server["server"]["status"] == "ACTIVE" {
+                return id;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        panic!("server {name} did not start");
+    }
+
+    pub(crate) async fn create(&self, request: CreateVolumeRequest) -> Result<Volume, Status> {
+        let created = self.driver.create_volume(minutes(3), request).await;
+        created.map(|it| it.volume.unwrap())
+    }
+
+    /// Creates a volume of some GiB.
+    pub(crate) async fn volume(&self, name: &str, gib: i64) -> Volume {
+        self.create(new_volume(name, gib)).await.unwrap()
+    }
+
+    pub(crate) async fn delete(&self, id: &str) -> Result<(), Status> {
+        let request = DeleteVolumeRequest {
+            volume_id: id.to_owned(),
+            ..DeleteVolumeRequest::default()
+        };
+        self.driver
+            .delete_volume(minutes(3), request)
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn attach(
+        &self,
+        id: &str,
+        node: &str,
+    ) -> Result<BTreeMap<String, String>, Status> {
+        self.attach_as(id, node, Mode::SingleNodeWriter).await
+    }
+
+    pub(crate) async fn attach_as(
+        &self,
+        id: &str,
+        node: &str,
+        mode: Mode,
+    ) -> Result<BTreeMap<String, String>, Status> {
+        let request = ControllerPublishVolumeRequest {
+            volume_id: id.to_owned(),
+            node_id: node.to_owned(),
+            volume_capability: Some(capability(mode, false)),
+            ..ControllerPublishVolumeRequest::default()
+        };
+        let attached = self
+            .driver
+            .controller_publish_volume(minutes(3), request)
+            .await;
+        attached.map(|it| it.publish_context)
+    }
+
+    pub(crate) async fn detach(&self, id: &str, node: &str) -> Result<(), Status> {
+        let request = ControllerUnpublishVolumeRequest {
+            volume_id: id.to_owned(),
+            node_id: node.to_owned(),
+            ..ControllerUnpublishVolumeRequest::default()
+        };
+        self.driver
+            .controller_unpublish_volume(minutes(3), request)
+            .await
+            .map(drop)
+    }
+
+    pub(crate) async fn snapshot(
+        &self,
+        name: &str,
+        volume: &str,
+        parameters: &[(&str, &str)],
+    ) -> Result<Snapshot, Status> {
+        let request = CreateSnapshotRequest {
+            name: name.to_owned(),
+            source_volume_id: volume.to_owned(),
+            parameters: pairs(parameters),
+            ..CreateSnapshotRequest::default()
+        };
+        let taken = self.driver.create_snapshot(minutes(3), request).await;
+        taken.map(|it| it.snapshot.unwrap())
+    }
+
+    pub(crate) async fn delete_snapshot(&self, id: &str) -> Result<(), Status> {
+        let request = DeleteSnapshotRequest {
+            snapshot_id: id.to_owned(),
+            ..DeleteSnapshotRequest::default()
+        };
+        self.driver
+            .delete_snapshot(minutes(3), request)
+            .await
+            .map(drop)
+    }
+
+    /// What the cloud has of a kind: `volumes`, `snapshots`, `backups`.
+    pub(crate) async fn all(&self, kind: &str) -> Vec<Value> {
+        let path = self.volumes(&format!("/{kind}/detail"));
+        let list = self.request("GET", &path, Value::Null).await;
+        list[kind].as_array().unwrap().clone()
+    }
+
+    /// The one of a kind with an id.
+    pub(crate) async fn one(&self, kind: &str, id: &str) -> Value {
+        let all = self.all(kind).await;
+        all.into_iter()
+            .find(|it| it["id"] == id)
+            .unwrap_or_default()
+    }
+
+    /// The next requests to a route fail as `rule` says.
+    pub(crate) async fn fault(&self, rule: Value) {
+        self.request("POST", "/_simulator/faults", rule).await;
+    }
+
+    /// Something goes wrong in the cloud with the next volume, snapshot, backup or attachment.
+    pub(crate) async fn trouble(&self, fault: &str) {
+        let body = json!({"fault": fault, "count": 1});
+        self.request("POST", "/_simulator/volume-faults", body)
+            .await;
+    }
+
+    /// Deletes a server whose attachments stay in Cinder.
+    pub(crate) async fn orphan(&self, server: &str) {
+        self.trouble("attachment-outlives-server").await;
+        let path = format!("/compute/v2.1/servers/{server}");
+        self.request("DELETE", &path, Value::Null).await;
+        for _ in 0..1000 {
+            let list = self
+                .request("GET", "/compute/v2.1/servers", Value::Null)
+                .await;
+            let servers = list["servers"].as_array().unwrap();
+            if servers.iter().all(|it| it["id"] != server) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        panic!("server {server} is not deleted");
+    }
+
+    /// The path of Cinder's API for the project.
+    pub(crate) fn volumes(&self, path: &str) -> String {
+        format!("/volume/v3/{}{path}", self.project)
+    }
+
+    /// The requests to the cloud since the last call of this, by operation, without logins.
+    pub(crate) fn requests(&self) -> BTreeMap<String, u64> {
+        let counted = self.cloud.requests();
+        self.cloud.reset_requests();
+        let of_project = counted.into_iter().filter(|it| it.service != "identity");
+        of_project
+            .map(|it| (format!("{} {}", it.method, it.route), it.count))
+            .collect()
+    }
+
+    pub(crate) async fn request(&self, method: &str, path: &str, body: Value) -> Value {
+        send(&self.cloud, &self.token, method, path, body, None).await
+    }
+
+    async fn compute(&self, method: &str, path: &str, body: Value) -> Value {
+        send(
+            &self.cloud,
+            &self.token,
+            method,
+            path,
+            body,
+            Some("compute 2.60"),
+        )
+        .await
+    }
+
+    pub(crate) async fn with_version(&self, method: &str, path: &str, version: &str) -> Value {
+        let version = Some(version);
+        send(&self.cloud, &self.token, method, path, Value::Null, version).await
+    }
+}
+
+/// Options of a cluster.
+pub(crate) fn options() -> Options {
+    Options {
+        cluster: "kubernetes".to_owned(),
+        ..Options::default()
+    }
+}
+
+fn driver(cloud: &Cloud, options: Options) -> Arc<Driver> {
+    let mut pool = PoolOptions::default();
+    let transport: SharedTransport = Arc::new(InProcess::new(cloud.router(URL)));
+    pool.session.transport = Some(transport);
+    pool.intervals = csi::INTERVALS;
+    let config = CloudConfig::parse(&cloud.clouds_yaml(URL), "simulated").unwrap();
+    let named = NamedCloud {
+        name: String::new(),
+        config,
+    };
+    Driver::new(CloudPool::new(pool), vec![named], options)
+}
+
+/// A call whose caller waits for some minutes.
+pub(crate) fn minutes(minutes: u64) -> Context {
+    Context {
+        deadline: Some(Instant::now() + Duration::from_secs(minutes * 60)),
+    }
+}
+
+pub(crate) fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+    pairs.iter().map(owned).collect()
+}
+
+pub(crate) fn capability(mode: Mode, block: bool) -> VolumeCapability {
+    VolumeCapability {
+        access_mode: Some(AccessMode { mode: mode as i32 }),
+        access_type: Some(match block {
+            true => AccessType::Block(BlockVolume {}),
+            false => AccessType::Mount(MountVolume::default()),
+        }),
+    }
+}
+
+/// A request for a volume of some GiB.
+pub(crate) fn new_volume(name: &str, gib: i64) -> CreateVolumeRequest {
+    CreateVolumeRequest {
+        name: name.to_owned(),
+        capacity_range: Some(CapacityRange {
+            required_bytes: gib * GIB,
+            limit_bytes: 0,
+        }),
+        volume_capabilities: vec![capability(Mode::SingleNodeWriter, false)],
+        parameters: pairs(&[
+            ("csi.storage.k8s.io/pvc/name", "data-db-0"),
+            ("csi.storage.k8s.io/pvc/namespace", "default"),
+            ("csi.storage.k8s.io/pv/name", name),
+        ]),
+        ..CreateVolumeRequest::default()
+    }
+}
+
+/// The code and the words of a refusal.
+pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Status>, code: Code, words: &str) {
+    let status = result.unwrap_err();
+    assert_eq!(status.code, code, "{}", status.message);
+    assert!(status.message.contains(words), "{}", status.message);
+}
+
+/// The token of a user, and the id of the project of the same name.
+async fn log_in(cloud: &Cloud, user: &str) -> (String, String) {
+    let login = json!({"auth": {"identity": {"methods": ["password"], "password": {"user":
+        {"name": user, "password": "secret", "domain": {"id": "default"}}}},
+        "scope": {"project": {"name": user, "domain": {"id": "default"}}}}});
+    let request = http::Request::post(format!("{URL}/identity/v3/auth/tokens"))
+        .header("content-type", "application/json")
+        .body(bytes::Bytes::from(login.to_string()))
+        .unwrap();
+    let answer = transport(cloud).send(request, limits()).await.unwrap();
+    let body: Value = serde_json::from_slice(answer.body()).unwrap();
+    let token = answer.headers()["x-subject-token"].to_str().unwrap();
+    let project = body["token"]["project"]["id"].as_str().unwrap();
+    (token.to_owned(), project.to_owned())
+}
+
+async fn send(
+    cloud: &Cloud,
+    token: &str,
+    method: &str,
+    path: &str,
+    body: Value,
+    version: Option<&str>,
+) -> Value {
+    let text = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    let mut request = http::Request::builder()
+        .method(method)
+        .uri(format!("{URL}{path}"))
+        .header("content-type", "application/json")
+        .header("x-auth-token", token);
+    if let Some(version) = version {
+        request = request.header("openstack-api-version", version);
+    }
+    let request = request.body(bytes::Bytes::from(text)).unwrap();
+    let answer = transport(cloud).send(request, limits()).await.unwrap();
+    assert!(answer.status().is_success(), "{method} {path}: {answer:?}");
+    serde_json::from_slice(answer.body()).unwrap_or_default()
+}
+
+fn transport(cloud: &Cloud) -> SharedTransport {
+    Arc::new(InProcess::new(cloud.router(URL)))
+}
+
+fn limits() -> Limits {
+    Limits::object(Duration::from_secs(60))
+}
