@@ -64,6 +64,13 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        name: "csi-node",
+        uses: &["csi-spec", "grpc"],
+        tests_use: &["skipped"],
+        // A node has no credentials, neither of the cloud nor of the cluster.
+        never: &["kube", "kube-*", "k8s-openapi", "reqwest"],
+    },
+    Rule {
         name: "csi-spec",
         uses: &["grpc"],
         tests_use: &[],

@@ -1,0 +1,229 @@
+//! The search in sysfs and in the links of udev.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Bus, Devices, Disk, Error, serial};
+
+/// Disks that are made of software and have no serial: nothing that Nova attaches.
+const SOFTWARE: [&str; 7] = ["dm-", "loop", "md", "nbd", "ram", "sr", "zram"];
+
+/// The bus and the address of the disk of a volume (`scsi`, `0:0:0:2`), by the metadata service.
+pub type Addresses = Arc<dyn Fn(&str) -> Option<(String, String)> + Send + Sync>;
+
+/// Finds disks below these directories.
+#[derive(Clone)]
+pub struct Search {
+    sys: PathBuf,
+    dev: PathBuf,
+    addresses: Option<Addresses>,
+}
+
+impl Search {
+    /// With `/sys` and `/dev`, or others for tests.
+    pub fn new(sys: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
+        Self {
+            sys: sys.into(),
+            dev: dev.into(),
+            addresses: None,
+        }
+    }
+
+    /// Asks for the address of a volume for which there is neither a serial nor a link.
+    #[must_use]
+    pub fn with_addresses(mut self, addresses: Addresses) -> Self {
+        self.addresses = Some(addresses);
+        self
+    }
+
+    /// Disks of `/sys/block` whose own attributes name the volume.
+    fn by_serial(&self, volume: &str) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for name in self.hardware() {
+            let disk = self.block(&name);
+            let text = |file: &str| fs::read_to_string(disk.join(file)).unwrap_or_default();
+            let page = fs::read(disk.join("device/vpd_pg80")).unwrap_or_default();
+            let serials = [
+                text("serial"),
+                serial::of_page(&page).unwrap_or_default().to_owned(),
+                text("device/serial"),
+            ];
+            let named = serials.iter().find(|one| serial::is_of(one, volume));
+            let wwns = [text("wwid"), text("device/wwid")];
+            let wwn = wwns.iter().find(|one| serial::is_wwn_of(one, volume));
+            if let Some(one) = named {
+                let one = one.trim_matches([' ', '\0', '\n']);
+                found.push((name, format!("serial {one}")));
+            } else if let Some(one) = wwn {
+                found.push((name, format!("world wide name {}", one.trim())));
+            }
+        }
+        found
+    }
+
+    /// What the links of udev point at.
+    fn by_link(&self, volume: &str) -> Vec<(String, String)> {
+        let directory = self.dev.join("disk/by-id");
+        let links = serial::names(volume).into_iter();
+        let found = links.filter_map(|link| {
+            let name = target(&directory.join(&link))?;
+            Some((name, format!("link {link}")))
+        });
+        found.collect()
+    }
+
+    /// `/dev/disk/by-path/*-<bus>-<address>`, as Hyper-V needs it.
+    fn by_address(&self, volume: &str) -> Vec<(String, String)> {
+        let asked = self.addresses.as_ref().and_then(|ask| ask(volume));
+        let Some((bus, address)) = asked else {
+            return Vec::new();
+        };
+        let end = format!("-{bus}-{address}");
+        let directory = self.dev.join("disk/by-path");
+        let links = entries(&directory).into_iter();
+        let found = links
+            .filter(|link| link.ends_with(&end))
+            .filter_map(|link| {
+                let name = target(&directory.join(&link))?;
+                Some((name, format!("address {bus} {address}")))
+            });
+        found.collect()
+    }
+
+    /// Paths of one disk are replaced by the multipath device that holds all of them.
+    fn single(&self, volume: &str, found: Vec<(String, String)>) -> Result<Option<Disk>, Error> {
+        let mut disks = BTreeSet::new();
+        let mut by = String::new();
+        for (name, how) in found {
+            let name = match self.holder(&name)? {
+                Some(holder) => holder,
+                None => name,
+            };
+            disks.insert(name);
+            by = how;
+        }
+        let mut names = disks.iter();
+        match (names.next(), names.next()) {
+            (None, _) => Ok(None),
+            (Some(name), None) => self.disk(name, by).map(Some),
+            (Some(_), Some(_)) => Err(Error::Ambiguous {
+                volume: volume.to_owned(),
+                disks: disks.into_iter().collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+
+    /// The multipath device that holds a disk.
+    fn holder(&self, name: &str) -> Result<Option<String>, Error> {
+        let holders = entries(&self.block(name).join("holders"));
+        for holder in &holders {
+            let uuid = fs::read_to_string(self.block(holder).join("dm/uuid")).unwrap_or_default();
+            if uuid.starts_with("mpath-") {
+                return Ok(Some(holder.clone()));
+            }
+        }
+        match holders.into_iter().next() {
+            None => Ok(None),
+            Some(holder) => Err(Error::Held {
+                disk: name.to_owned(),
+                holder,
+            }),
+        }
+    }
+
+    fn disk(&self, name: &str, by: String) -> Result<Disk, Error> {
+        let file = self.block(name).join("size");
+        let unreadable = |source| Error::Unreadable {
+            path: file.clone(),
+            source,
+        };
+        let text = fs::read_to_string(&file).map_err(unreadable)?;
+        let sectors: u64 = text
+            .trim()
+            .parse()
+            .map_err(|_| unreadable(io::ErrorKind::InvalidData.into()))?;
+        Ok(Disk {
+            name: name.to_owned(),
+            path: self.dev.join(name),
+            // Of 512 bytes, whatever the disk has.
+            size: sectors.saturating_mul(512),
+            by,
+        })
+    }
+
+    /// Names of disks that are not made of software.
+    fn hardware(&self) -> Vec<String> {
+        let mut names = entries(&self.sys.join("block"));
+        names.retain(|name| !SOFTWARE.iter().any(|kind| name.starts_with(kind)));
+        names
+    }
+
+    fn block(&self, name: &str) -> PathBuf {
+        self.sys.join("block").join(name)
+    }
+}
+
+impl Devices for Search {
+    fn find(&self, volume: &str) -> Result<Option<Disk>, Error> {
+        let ways = [Self::by_serial, Self::by_link, Self::by_address];
+        for way in ways {
+            if let Some(disk) = self.single(volume, way(self, volume))? {
+                return Ok(Some(disk));
+            }
+        }
+        Ok(None)
+    }
+
+    fn rescan(&self, disk: Option<&Disk>) {
+        // A file that is absent or refuses means a bus that needs no scan.
+        let write = |path: PathBuf, text: &str| drop(fs::write(path, text));
+        if let Some(disk) = disk {
+            write(self.block(&disk.name).join("device/rescan"), "1");
+        }
+        for (class, file, text) in [
+            ("scsi_host", "scan", "- - -"),
+            ("nvme", "rescan_controller", "1"),
+        ] {
+            let directory = self.sys.join("class").join(class);
+            for host in entries(&directory) {
+                write(directory.join(host).join(file), text);
+            }
+        }
+    }
+
+    fn buses(&self) -> Vec<Bus> {
+        let names = self.hardware().into_iter();
+        let bus = |name: String| match name.get(..2) {
+            Some("nv") => Bus::Nvme,
+            Some("vd") => Bus::Virtio,
+            _ => Bus::Scsi,
+        };
+        names.map(bus).collect()
+    }
+
+    fn exists(&self, major: u32, minor: u32) -> bool {
+        let number = format!("dev/block/{major}:{minor}");
+        self.sys.join(number).exists()
+    }
+}
+
+/// The name of the device that a link leads to.
+fn target(link: &Path) -> Option<String> {
+    let target = fs::canonicalize(link).ok()?;
+    let name = target.file_name().and_then(OsStr::to_str)?;
+    Some(name.to_owned())
+}
+
+/// Names in a directory, sorted; none if it is absent.
+fn entries(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,57 @@
+//! The forms in which a disk carries the id of its volume.
+
+/// virtio-blk and NVMe have room for this many characters.
+const CUT: usize = 20;
+
+/// Whether a serial of a disk is that of a volume: the whole id, with or without dashes, or its start, where the bus cuts it.
+pub(super) fn is_of(serial: &str, volume: &str) -> bool {
+    let serial = serial.trim_matches([' ', '\0', '\n']);
+    let compact = volume.replace('-', "");
+    if serial.is_empty() || compact.is_empty() {
+        return false;
+    }
+    let same = |id: &str| serial.eq_ignore_ascii_case(id);
+    let cut = |id: &str| id.len() > CUT && id.get(..CUT).is_some_and(same);
+    same(volume) || same(&compact) || cut(volume) || cut(&compact)
+}
+
+/// Whether a world wide name is that of a volume: ESXi makes it of the id.
+pub(super) fn is_wwn_of(wwn: &str, volume: &str) -> bool {
+    let wwn = wwn.trim().to_ascii_lowercase();
+    let digits = ["naa.", "eui.", "uuid.", "0x"]
+        .iter()
+        .find_map(|prefix| wwn.strip_prefix(prefix));
+    let compact = volume.replace('-', "").to_ascii_lowercase();
+    compact.len() == 32 && digits.is_some_and(|digits| digits.replace('-', "") == compact)
+}
+
+/// Page 0x80 of SCSI: four bytes of header, then the serial.
+pub(super) fn of_page(page: &[u8]) -> Option<&str> {
+    let [_, 0x80, high, low, rest @ ..] = page else {
+        return None;
+    };
+    let length = usize::from(u16::from_be_bytes([*high, *low]));
+    let serial = rest.get(..length.min(rest.len()))?;
+    std::str::from_utf8(serial).ok()
+}
+
+/// The links of udev below `/dev/disk/by-id` that a volume may have, those of the Go driver first.
+pub(super) fn names(volume: &str) -> Vec<String> {
+    let cut = volume.get(..CUT).unwrap_or(volume);
+    let mut names = Vec::new();
+    for prefix in [
+        "virtio-",
+        "scsi-0QEMU_QEMU_HARDDISK_",
+        "scsi-SQEMU_QEMU_HARDDISK_",
+        "nvme-QEMU_NVMe_Ctrl_",
+    ] {
+        for id in [cut, volume] {
+            let name = format!("{prefix}{id}");
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names.push(format!("wwn-0x{}", volume.replace('-', "")));
+    names
+}

@@ -1,0 +1,129 @@
+//! What a block device contains: read by ourselves, since the decision to format depends on it.
+//!
+//! `blkid` answers that nothing was found with the same exit code as for a device that is absent or has no bytes, and
+//! clients that take it for "empty" have destroyed data. Here a device is [`Content::Blank`] only if every place where a
+//! superblock, a partition table, a header of an encrypted volume, or a copy of one, may be was read and is zero.
+
+mod device;
+mod filesystem;
+mod magic;
+mod places;
+
+use std::io;
+
+pub use device::Device;
+pub use filesystem::FileSystem;
+use places::Sample;
+
+/// Something that can be read at an offset: a block device, or bytes in a test.
+pub trait Blocks {
+    /// Size in bytes.
+    fn size(&self) -> u64;
+
+    /// Fills `buffer` from `offset`.
+    ///
+    /// # Errors
+    /// What the device answers; an end before the buffer is full is one.
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
+}
+
+/// An image in memory.
+impl Blocks for &[u8] {
+    fn size(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let start = usize::try_from(offset).map_err(io::Error::other)?;
+        let rest = self.get(start..).unwrap_or_default();
+        let bytes = rest.get(..buffer.len());
+        buffer.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+/// What a device contains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// It reads as zeros wherever something could be recognised.
+    Blank,
+    /// One that the driver mounts.
+    FileSystem(FileSystem),
+    /// mkfs was interrupted: it left a superblock that says so.
+    HalfFormatted(&'static str),
+    /// A LUKS header, or a copy of one.
+    Luks,
+    /// A member of something larger, or data of a kind that is no file system: LVM, RAID, swap, ZFS.
+    Other(&'static str),
+    /// A partition table, of this kind.
+    Partitioned(&'static str),
+    /// Not zero at this offset, and nothing that is recognised.
+    Unknown(u64),
+}
+
+/// Why nothing can be said of a device.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It has no bytes (yet), which is not the same as being empty.
+    #[error("it has 0 bytes")]
+    Empty,
+    /// A place of it cannot be read.
+    #[error("offset {offset} cannot be read: {source}")]
+    Unreadable {
+        /// Where.
+        offset: u64,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Reads a device and says what it contains.
+///
+/// # Errors
+/// A device without bytes, or one of whose places cannot be read: nothing is known then.
+pub fn probe(blocks: &(impl Blocks + ?Sized)) -> Result<Content, Error> {
+    let size = blocks.size();
+    if size == 0 {
+        return Err(Error::Empty);
+    }
+    let mut sample = Sample::new(size);
+    for place in places::all(size) {
+        let mut buffer = vec![0; usize::try_from(place.end - place.start).unwrap_or(0)];
+        let offset = place.start;
+        let read = blocks.read(offset, &mut buffer);
+        read.map_err(|source| Error::Unreadable { offset, source })?;
+        sample.add(offset, buffer);
+    }
+    Ok(recognise(&sample))
+}
+
+/// Containers come first: the start of what they contain may look like a file system.
+fn recognise(sample: &Sample) -> Content {
+    let recognised = magic::container(sample)
+        .or_else(|| filesystem::recognise(sample))
+        .or_else(|| magic::other(sample))
+        .or_else(|| magic::partitions(sample));
+    match (recognised, sample.first_not_zero()) {
+        (Some(content), _) => content,
+        (None, Some(offset)) => Content::Unknown(offset),
+        (None, None) => Content::Blank,
+    }
+}
+
+/// As in a message: `an ext4 file system`, `a LUKS header`.
+impl std::fmt::Display for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Blank => f.write_str("nothing"),
+            Self::FileSystem(found) => write!(f, "a file system of type {}", found.kind),
+            Self::HalfFormatted(kind) => write!(f, "a half finished file system of type {kind}"),
+            Self::Luks => f.write_str("a LUKS header"),
+            Self::Other(kind) => f.write_str(kind),
+            Self::Partitioned(kind) => write!(f, "a partition table ({kind})"),
+            Self::Unknown(offset) => write!(f, "unknown data (the first at offset {offset})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
