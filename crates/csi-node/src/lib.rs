@@ -2,6 +2,11 @@
 //! metadata of its server, and from the disks of the machine.
 //!
 //! ```text
+//!   node          the calls: parsed, locked, done
+//!   registration  the kubelet learns of the driver
+//!   health        /healthz
+//!   context       what controller and node agree on
+//!
 //!   device        the disk of a volume, by its serial
 //!   probe         what a disk contains
 //!   format        whether it is formatted (pure)
@@ -13,12 +18,16 @@
 //!   limits        how many volumes it takes (pure)
 //! ```
 
+pub mod context;
 pub mod device;
 pub mod filesystem;
 pub mod format;
+pub mod health;
 pub mod limits;
 pub mod metadata;
 pub mod mount;
 pub mod mountinfo;
+pub mod node;
 pub mod probe;
 pub mod program;
+pub mod registration;

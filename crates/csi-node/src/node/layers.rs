@@ -1,0 +1,146 @@
+//! What is mounted at a path, compared with the device of a volume.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use grpc::{Code, Status};
+
+use super::{Machine, answers, is_ours};
+use crate::mount::state::{Layer, Plan};
+use crate::mount::{self, state};
+use crate::mountinfo::{self, Mount};
+
+/// The number of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Number(pub(super) u32, pub(super) u32);
+
+impl Number {
+    /// Of the node of a block device.
+    pub(super) fn of(node: &Path) -> io::Result<Option<Self>> {
+        let metadata = fs::metadata(node)?;
+        let device = metadata.rdev();
+        let is_block = metadata.file_type().is_block_device();
+        Ok(is_block.then(|| Self(rustix::fs::major(device), rustix::fs::minor(device))))
+    }
+}
+
+/// The device of a mount. btrfs has numbers of its own, and is known by the path of its device; a device that is itself
+/// shown in a second place, by its name in the file system of devices.
+pub(super) fn device_of(mount: &Mount, dev: &Path) -> Option<Number> {
+    let at = |path: &Path| Number::of(path).ok().flatten();
+    if mount.major != 0 {
+        return Some(Number(mount.major, mount.minor));
+    }
+    let source = Path::new(&mount.source);
+    match mount.fs_type.to_str() {
+        Some("devtmpfs" | "tmpfs") => at(&dev.join(mount.root.strip_prefix("/").ok()?)),
+        _ if source.is_absolute() => at(source),
+        _ => None,
+    }
+}
+
+/// Volumes that the kubelet has staged or published here.
+pub(super) fn volumes_in_use(mounts: &[Mount]) -> usize {
+    let ours = mounts
+        .iter()
+        .filter(|one| is_ours(&one.target.to_string_lossy()));
+    let devices = ours.map(|one| match one.major {
+        // A device as a file, or btrfs.
+        0 => (one.root.clone(), one.source.clone()),
+        _ => (
+            Path::new("").into(),
+            format!("{}:{}", one.major, one.minor).into(),
+        ),
+    });
+    devices.collect::<BTreeSet<_>>().len()
+}
+
+impl Machine<'_> {
+    pub(super) fn mounts(&self, volume: &str) -> Result<Vec<Mount>, Status> {
+        let unknown = |error| {
+            let what = format!("what is mounted is not known: {error}");
+            answers::status(Code::Unavailable, volume, what)
+        };
+        mountinfo::read().map_err(unknown)
+    }
+
+    /// The layers at a path.
+    pub(super) fn layers(&self, mounts: &[Mount], path: &Path, device: Number) -> Vec<Layer> {
+        let at = mountinfo::at(mounts, path).into_iter();
+        at.map(|one| match device_of(one, &self.options.dev) {
+            Some(number) if number == device => Layer::Ours {
+                read_only: one.is_read_only(),
+            },
+            Some(Number(major, minor)) if self.devices.exists(major, minor) => Layer::Foreign,
+            // Its node is gone with it. Anything else that has no device is foreign.
+            None if !is_of_device(one) => Layer::Foreign,
+            _ => Layer::Stale,
+        })
+        .collect()
+    }
+
+    /// Where a device is mounted, if it is.
+    pub(super) fn mounted_at(
+        &self,
+        volume: &str,
+        device: Number,
+    ) -> Result<Option<PathBuf>, Status> {
+        let mounts = self.mounts(volume)?.into_iter();
+        // A device that is shown as a file is not mounted itself.
+        let mut mounts = mounts.filter(|one| !is_node(one));
+        let at = mounts.find(|one| device_of(one, &self.options.dev) == Some(device));
+        Ok(at.map(|one| one.target))
+    }
+
+    /// Takes away what the plan says.
+    pub(super) fn clear(&self, volume: &str, path: &Path, plan: Plan) -> Result<(), Status> {
+        let failed = |error| answers::system(volume, "unmount", path, &error);
+        for _ in 0..plan.detach {
+            mount::unmount(path, true).map_err(failed)?;
+        }
+        for _ in 0..plan.unmount {
+            mount::unmount(path, false).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// What brings a path to one layer of a device.
+    pub(super) fn plan(
+        &self,
+        volume: &str,
+        path: &Path,
+        device: Number,
+        read_only: bool,
+    ) -> Result<Plan, Status> {
+        let layers = self.layers(&self.mounts(volume)?, path, device);
+        state::plan(&layers, read_only).map_err(|what| answers::conflict(volume, path, what))
+    }
+
+    /// Takes away all that is mounted at a path.
+    pub(super) fn unmount_all(&self, volume: &str, path: &Path) -> Result<(), Status> {
+        let mounts = self.mounts(volume)?;
+        for one in mountinfo::at(&mounts, path).iter().rev() {
+            let gone = match device_of(one, &self.options.dev) {
+                Some(Number(major, minor)) => !self.devices.exists(major, minor),
+                None => is_of_device(one),
+            };
+            mount::unmount(path, gone)
+                .map_err(|error| answers::system(volume, "unmount", path, &error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a mount without a number of a device is one of a device whose node is gone.
+fn is_of_device(mount: &Mount) -> bool {
+    let device = Path::new(&mount.source).is_absolute();
+    device || is_node(mount)
+}
+
+/// Whether a mount shows a device as a file.
+fn is_node(mount: &Mount) -> bool {
+    matches!(mount.fs_type.to_str(), Some("devtmpfs" | "tmpfs")) && mount.root != Path::new("/")
+}

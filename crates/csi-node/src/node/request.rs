@@ -1,0 +1,269 @@
+//! Requests, parsed: what is wrong in them is said before anything is done.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use csi_spec::volume_capability::{AccessType, MountVolume, access_mode::Mode as AccessMode};
+use csi_spec::{
+    CapacityRange, NodeExpandVolumeRequest, NodeGetVolumeStatsRequest, NodePublishVolumeRequest,
+    NodeStageVolumeRequest, NodeUnpublishVolumeRequest, NodeUnstageVolumeRequest, VolumeCapability,
+};
+use grpc::Status;
+
+use super::answers::invalid;
+use crate::context;
+use crate::device::Expected;
+use crate::filesystem::Kind;
+use crate::format::Mode;
+use crate::mount::{Options, checked};
+
+/// As which a volume is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Block,
+    Mount { kind: Kind, options: Options },
+}
+
+#[derive(Debug)]
+pub(super) struct Stage {
+    pub(super) volume: String,
+    pub(super) path: PathBuf,
+    pub(super) access: Access,
+    pub(super) expected: Expected,
+    pub(super) mode: Mode,
+    pub(super) first_attach: bool,
+    pub(super) grow: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Unstage {
+    pub(super) volume: String,
+    pub(super) path: PathBuf,
+}
+
+#[derive(Debug)]
+pub(super) struct Publish {
+    pub(super) volume: String,
+    pub(super) staging: PathBuf,
+    pub(super) target: PathBuf,
+    pub(super) access: Access,
+    pub(super) read_only: bool,
+    pub(super) expected: Expected,
+}
+
+#[derive(Debug)]
+pub(super) struct Unpublish {
+    pub(super) volume: String,
+    pub(super) target: PathBuf,
+}
+
+#[derive(Debug)]
+pub(super) struct Stats {
+    pub(super) volume: String,
+    pub(super) path: PathBuf,
+}
+
+#[derive(Debug)]
+pub(super) struct Expand {
+    pub(super) volume: String,
+    pub(super) path: PathBuf,
+    pub(super) staging: Option<PathBuf>,
+    pub(super) expected: Expected,
+    pub(super) limit: Option<u64>,
+    /// The caller says that it is a block volume.
+    pub(super) block: bool,
+}
+
+impl Stage {
+    pub(super) fn parse(request: NodeStageVolumeRequest) -> Result<Self, Status> {
+        let (access, _) = access(request.volume_capability)?;
+        let format = text(&request.volume_context, context::FORMAT);
+        let mode = Mode::parse(format).ok_or_else(|| {
+            invalid(format!(
+                "volume_context {} is `{format}`: it can be blank, first-attach or blkid",
+                context::FORMAT
+            ))
+        })?;
+        Ok(Self {
+            volume: volume(request.volume_id)?,
+            path: path("staging_target_path", &request.staging_target_path)?,
+            access,
+            expected: expected(&request.publish_context)?,
+            mode,
+            first_attach: text(&request.publish_context, context::FIRST_ATTACH) == "true",
+            grow: text(&request.volume_context, context::RESIZE) == "true",
+        })
+    }
+}
+
+impl Unstage {
+    pub(super) fn parse(request: NodeUnstageVolumeRequest) -> Result<Self, Status> {
+        Ok(Self {
+            volume: volume(request.volume_id)?,
+            path: path("staging_target_path", &request.staging_target_path)?,
+        })
+    }
+}
+
+impl Publish {
+    pub(super) fn parse(request: NodePublishVolumeRequest) -> Result<Self, Status> {
+        let (access, reads) = access(request.volume_capability)?;
+        Ok(Self {
+            volume: volume(request.volume_id)?,
+            staging: path("staging_target_path", &request.staging_target_path)?,
+            target: path("target_path", &request.target_path)?,
+            access,
+            read_only: request.readonly || reads,
+            expected: expected(&request.publish_context)?,
+        })
+    }
+}
+
+impl Unpublish {
+    pub(super) fn parse(request: NodeUnpublishVolumeRequest) -> Result<Self, Status> {
+        Ok(Self {
+            volume: volume(request.volume_id)?,
+            target: path("target_path", &request.target_path)?,
+        })
+    }
+}
+
+impl Stats {
+    pub(super) fn parse(request: NodeGetVolumeStatsRequest) -> Result<Self, Status> {
+        Ok(Self {
+            volume: volume(request.volume_id)?,
+            path: path("volume_path", &request.volume_path)?,
+        })
+    }
+}
+
+impl Expand {
+    pub(super) fn parse(request: NodeExpandVolumeRequest) -> Result<Self, Status> {
+        let CapacityRange {
+            required_bytes,
+            limit_bytes,
+        } = request.capacity_range.unwrap_or_default();
+        let size = bytes("capacity_range.required_bytes", required_bytes)?;
+        let limit = bytes("capacity_range.limit_bytes", limit_bytes)?;
+        if let (Some(size), Some(limit)) = (size, limit)
+            && limit < size
+        {
+            return Err(invalid(
+                "capacity_range.limit_bytes is less than required_bytes",
+            ));
+        }
+        let staging = request.staging_target_path;
+        let staging = match staging.as_str() {
+            "" => None,
+            given => Some(path("staging_target_path", given)?),
+        };
+        Ok(Self {
+            volume: volume(request.volume_id)?,
+            path: path("volume_path", &request.volume_path)?,
+            staging,
+            expected: Expected { size },
+            limit,
+            block: matches!(
+                request.volume_capability.and_then(|one| one.access_type),
+                Some(AccessType::Block(_))
+            ),
+        })
+    }
+}
+
+fn volume(id: String) -> Result<String, Status> {
+    const LONGEST: usize = 128;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if id.is_empty() {
+        Err(invalid("volume_id is empty"))
+    } else if id.len() > LONGEST || !id.chars().all(allowed) {
+        // It becomes part of the names of links.
+        Err(invalid("volume_id is no id of Cinder"))
+    } else {
+        Ok(id)
+    }
+}
+
+fn path(field: &str, given: &str) -> Result<PathBuf, Status> {
+    checked(given).map_err(|why| invalid(format!("{field}: {why}")))
+}
+
+/// How the volume is used, and whether it is only read.
+fn access(capability: Option<VolumeCapability>) -> Result<(Access, bool), Status> {
+    let capability = capability.ok_or_else(|| invalid("volume_capability is empty"))?;
+    let mode = capability
+        .access_mode
+        .map(|mode| mode.mode)
+        .unwrap_or_default();
+    let reads = match AccessMode::try_from(mode) {
+        Ok(AccessMode::Unknown) | Err(_) => {
+            return Err(invalid(
+                "volume_capability.access_mode is none of the specification",
+            ));
+        }
+        Ok(mode) => matches!(
+            mode,
+            AccessMode::SingleNodeReaderOnly | AccessMode::MultiNodeReaderOnly
+        ),
+    };
+    let access = match capability.access_type {
+        Some(AccessType::Block(_)) => Access::Block,
+        Some(AccessType::Mount(mount)) => mounted(&mount, reads)?,
+        None => return Err(invalid("volume_capability has neither block nor mount")),
+    };
+    Ok((access, reads))
+}
+
+fn mounted(mount: &MountVolume, reads: bool) -> Result<Access, Status> {
+    let kind = Kind::parse(&mount.fs_type).ok_or_else(|| {
+        let kinds = Kind::ALL.map(Kind::as_str).join(", ");
+        let asked = mount.fs_type.escape_debug();
+        invalid(format!("fs_type `{asked}` is none of {kinds}"))
+    })?;
+    let mut options = Options::parse(mount.mount_flags.iter().map(String::as_str));
+    if options.data.contains('\0') {
+        return Err(invalid("mount_flags has a NUL"));
+    }
+    if reads {
+        options.flags |= rustix::mount::MountFlags::RDONLY;
+    }
+    if kind == Kind::Xfs {
+        // A restored volume has the UUID of its source, which may be mounted beside it.
+        options = options.with("nouuid");
+    }
+    Ok(Access::Mount { kind, options })
+}
+
+fn text<'a>(context: &'a BTreeMap<String, String>, key: &str) -> &'a str {
+    context.get(key).map_or("", String::as_str)
+}
+
+fn expected(context: &BTreeMap<String, String>) -> Result<Expected, Status> {
+    let size = match text(context, context::SIZE) {
+        "" => None,
+        given => {
+            let number = given.parse().ok().filter(|size| *size > 0);
+            let wrong = || {
+                let given = given.escape_debug();
+                let key = context::SIZE;
+                invalid(format!(
+                    "publish_context {key} is `{given}`, no number of bytes"
+                ))
+            };
+            Some(number.ok_or_else(wrong)?)
+        }
+    };
+    Ok(Expected { size })
+}
+
+/// 0 stands for nothing.
+fn bytes(field: &str, given: i64) -> Result<Option<u64>, Status> {
+    match u64::try_from(given) {
+        Ok(0) => Ok(None),
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(_) => Err(invalid(format!("{field} is negative"))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

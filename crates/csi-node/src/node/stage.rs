@@ -1,0 +1,191 @@
+//! A volume comes to a node: its device is found, formatted if it is empty, and mounted for all pods of the node.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use csi_spec::{NodeStageVolumeResponse, NodeUnstageVolumeResponse};
+use grpc::{Code, Status};
+
+use super::layers::Number;
+use super::request::{Access, Stage, Unstage};
+use super::{Machine, answers};
+use crate::device::{self, Disk, Expected};
+use crate::filesystem::{self, Kind};
+use crate::format::{Decision, Refusal, Wanted, decide, mark};
+use crate::mount::state::Then;
+use crate::mount::{self, Options};
+use crate::probe::{self, Content, Device, FileSystem, probe};
+
+pub(super) fn stage(
+    machine: &Machine<'_>,
+    request: Stage,
+) -> Result<NodeStageVolumeResponse, Status> {
+    let path = &mount::resolved(&request.path);
+    let disk = machine.disk(&request.volume, request.expected)?;
+    let Access::Mount { kind, options } = &request.access else {
+        // A block volume is published from its device.
+        return Ok(NodeStageVolumeResponse {});
+    };
+    let volume = request.volume.as_str();
+    let number = machine.number(volume, &disk)?;
+    let plan = machine.plan(volume, path, number, options.is_read_only())?;
+    machine.clear(volume, path, plan)?;
+    match plan.then {
+        Then::Mount => {
+            let found = prepare(machine, &request, &disk, (*kind, options))?;
+            directory(volume, path)?;
+            mount_at(volume, &disk, path, &found, options)?;
+        }
+        Then::RestrictToReading => {
+            let flags = options.flags;
+            mount::remount(path, flags)
+                .map_err(|error| answers::system(volume, "remount", path, &error))?;
+        }
+        Then::Keep => {}
+    }
+    if request.grow && !options.is_read_only() {
+        machine.grow(volume, &disk, path, Some(options))?;
+    }
+    Ok(NodeStageVolumeResponse {})
+}
+
+pub(super) fn unstage(
+    machine: &Machine<'_>,
+    request: Unstage,
+) -> Result<NodeUnstageVolumeResponse, Status> {
+    machine.unmount_all(&request.volume, &mount::resolved(&request.path))?;
+    Ok(NodeUnstageVolumeResponse {})
+}
+
+/// What is on the device, once it has a file system.
+fn prepare(
+    machine: &Machine<'_>,
+    request: &Stage,
+    disk: &Disk,
+    (kind, options): (Kind, &Options),
+) -> Result<FileSystem, Status> {
+    let (volume, path) = (request.volume.as_str(), disk.path.as_path());
+    let number = machine.number(volume, disk)?;
+    let wanted = Wanted {
+        kind,
+        mode: request.mode,
+        first_attach: request.first_attach,
+        read_only: options.is_read_only(),
+    };
+    let mounted = machine.mounted_at(volume, number)?;
+    let over = match decide(&content(volume, path, kind), &wanted) {
+        Decision::Mount(found) => {
+            let cleared = mark::clear(path, volume);
+            cleared.map_err(|error| answers::system(volume, "write to", path, &error))?;
+            // One that is mounted elsewhere is dirty, and no case for e2fsck.
+            if found.dirty == Some(true) && !wanted.read_only && mounted.is_none() {
+                repair(volume, path, &found)?;
+            }
+            return Ok(found);
+        }
+        Decision::Refuse(why) => return Err(answers::refusal(volume, path, &why)),
+        Decision::Make { over } => over,
+    };
+    if let Some(at) = mounted {
+        let why = Refusal::NotKnown(format!("it is mounted at {}", at.display()));
+        return Err(answers::refusal(volume, path, &why));
+    }
+    // The name may have gone to another disk since.
+    let again = machine.devices.find(volume).ok().flatten();
+    if again.as_ref() != Some(disk) {
+        let why = Refusal::NotKnown("the device has changed while it was read".to_owned());
+        return Err(answers::refusal(volume, path, &why));
+    }
+    tracing::info!(
+        "volume {volume}: {} is formatted with {kind}",
+        path.display()
+    );
+    let written = |error| answers::system(volume, "write to", path, &error);
+    mark::set(path, volume).map_err(written)?;
+    filesystem::make(kind, path, over).map_err(|error| answers::program(volume, path, &error))?;
+    mark::clear(path, volume).map_err(written)?;
+    match content(volume, path, kind) {
+        Ok(Content::FileSystem(found)) => Ok(found),
+        Ok(other) => {
+            let what = format!("{} has {other} after it was formatted", path.display());
+            Err(answers::status(Code::Internal, volume, what))
+        }
+        Err(error) => {
+            let what = format!("{} after it was formatted: {error}", path.display());
+            Err(answers::status(Code::Unavailable, volume, what))
+        }
+    }
+}
+
+/// What is on the device; with the mark of this volume, and nothing else that is recognised, an mkfs was interrupted.
+fn content(volume: &str, path: &Path, kind: Kind) -> Result<Content, probe::Error> {
+    let unreadable = |source| probe::Error::Unreadable { offset: 0, source };
+    let device = Device::open(path).map_err(unreadable)?;
+    match probe(&device)? {
+        Content::Unknown(_) if mark::is_there(&device, volume).map_err(unreadable)? => {
+            Ok(Content::HalfFormatted(kind.as_str()))
+        }
+        content => Ok(content),
+    }
+}
+
+fn repair(volume: &str, path: &Path, found: &FileSystem) -> Result<(), Status> {
+    let Some(kind) = Kind::parse(found.kind) else {
+        return Ok(());
+    };
+    filesystem::repair(kind, path).map_err(|error| {
+        let what = format!(
+            "{}: {error}. Repair it by hand, with e2fsck on this node or on another that it is attached to",
+            path.display()
+        );
+        answers::status(Code::FailedPrecondition, volume, what)
+    })
+}
+
+fn mount_at(
+    volume: &str,
+    disk: &Disk,
+    path: &Path,
+    found: &FileSystem,
+    options: &Options,
+) -> Result<(), Status> {
+    mount::mount(&disk.path, path, found.kind, options).map_err(|error| {
+        let device = disk.path.display();
+        let (kind, data) = (found.kind, &options.data);
+        let what = format!("mount {device} ({kind}, options `{data}`) at");
+        answers::system(volume, &what, path, &error)
+    })
+}
+
+/// The directory of a mount, which the caller has usually made.
+pub(super) fn directory(volume: &str, path: &Path) -> Result<(), Status> {
+    if let Ok(metadata) = std::fs::symlink_metadata(path) {
+        if metadata.is_dir() {
+            return Ok(());
+        }
+        let what = format!("{} is no directory: remove it", path.display());
+        return Err(answers::status(Code::FailedPrecondition, volume, what));
+    }
+    let created = DirBuilder::new().recursive(true).mode(0o750).create(path);
+    created.map_err(|error| answers::system(volume, "create", path, &error))
+}
+
+impl Machine<'_> {
+    /// The device of a volume, once it has its size.
+    pub(super) fn disk(&self, volume: &str, expected: Expected) -> Result<Disk, Status> {
+        let mut pause = std::thread::sleep;
+        device::wait(self.devices, volume, expected, self.patience, &mut pause)
+            .map_err(|why| answers::unusable(volume, &why))
+    }
+
+    pub(super) fn number(&self, volume: &str, disk: &Disk) -> Result<Number, Status> {
+        let node = disk.path.display();
+        let what = match Number::of(&disk.path) {
+            Ok(Some(number)) => return Ok(number),
+            Ok(None) => format!("{node} is no block device"),
+            Err(error) => format!("{node}: {error}"),
+        };
+        Err(answers::status(Code::Unavailable, volume, what))
+    }
+}

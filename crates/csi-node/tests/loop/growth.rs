@@ -1,0 +1,103 @@
+//! A volume that has grown.
+
+use std::fs;
+
+use csi_node::context;
+use csi_node::filesystem::usage;
+use csi_node::probe::{Content, Device, probe};
+use grpc::Code;
+
+use crate::machine::{MIB, Machine, failure, isolated, with};
+
+const SIZE: u64 = 512 * MIB;
+
+/// Grown while mounted, which the kernel of the machine must allow.
+fn while_mounted(machine: &Machine, kind: &str) {
+    let volume = machine.volume(1, SIZE);
+    machine.stage(&volume, "stage", kind).unwrap();
+    machine
+        .publish(&volume, ("stage", "pod"), kind, false)
+        .unwrap();
+    fs::write(machine.path("pod/data"), "kept").unwrap();
+    // The cloud says so, and the machine has not seen it.
+    let answer = machine.expand(&volume, "pod", 2 * SIZE);
+    failure(answer, Code::Unavailable, "has not seen it grow");
+    volume.grow(2 * SIZE);
+    for _ in 0..2 {
+        assert_eq!(machine.expand(&volume, "pod", 2 * SIZE).unwrap(), 2 * SIZE);
+        let total = usage(&machine.path("pod")).unwrap().total;
+        assert!(total > SIZE * 3 / 2, "{total}");
+    }
+    assert_eq!(
+        fs::read_to_string(machine.path("pod/data")).unwrap(),
+        "kept"
+    );
+}
+
+#[test]
+fn xfs_grows_while_mounted() {
+    let programs = ["mkfs.xfs", "xfs_growfs"];
+    isolated("growth::xfs_grows_while_mounted", &programs, |machine| {
+        while_mounted(machine, "xfs");
+    });
+}
+
+#[test]
+fn btrfs_grows_while_mounted() {
+    let programs = ["mkfs.btrfs", "btrfs"];
+    isolated("growth::btrfs_grows_while_mounted", &programs, |machine| {
+        while_mounted(machine, "btrfs");
+    });
+}
+
+/// A volume that was restored to a larger one; ext4 grows without being mounted where the kernel does not let it.
+#[test]
+fn a_restored_volume_grows_when_it_is_staged() {
+    let name = "growth::a_restored_volume_grows_when_it_is_staged";
+    let programs = ["mkfs.ext4", "resize2fs", "e2fsck"];
+    isolated(name, &programs, |machine| {
+        let volume = machine.volume(1, SIZE);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        fs::write(machine.path("stage/data"), "kept").unwrap();
+        machine.unstage(&volume, "stage").unwrap();
+        volume.grow(2 * SIZE);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        assert!(usage(&machine.path("stage")).unwrap().total < SIZE);
+        for _ in 0..2 {
+            let grow = with(context::RESIZE, "true");
+            machine.stage_with(&volume, "stage", "ext4", grow).unwrap();
+            assert_eq!(machine.mounts("stage").len(), 1);
+            assert!(usage(&machine.path("stage")).unwrap().total > SIZE * 3 / 2);
+        }
+        assert_eq!(
+            fs::read_to_string(machine.path("stage/data")).unwrap(),
+            "kept"
+        );
+        machine.unstage(&volume, "stage").unwrap();
+        let Content::FileSystem(found) = probe(&Device::open(&volume.device).unwrap()).unwrap()
+        else {
+            panic!("it has no file system");
+        };
+        assert_eq!(found.bytes, 2 * SIZE);
+    });
+}
+
+/// `resize2fs` fails on a mounted ext4 here, and that is not success.
+#[test]
+fn growth_that_fails_is_no_success() {
+    let name = "growth::growth_that_fails_is_no_success";
+    isolated(name, &["mkfs.ext4", "resize2fs"], |machine| {
+        let volume = machine.volume(1, SIZE);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        volume.grow(2 * SIZE);
+        let answer = machine.expand(&volume, "stage", 2 * SIZE);
+        let total = usage(&machine.path("stage")).unwrap().total;
+        match answer {
+            Ok(size) => assert!(size == 2 * SIZE && total > SIZE),
+            answer => {
+                assert!(total < SIZE);
+                failure(answer, Code::Internal, "resize2fs failed");
+            }
+        }
+    });
+}
