@@ -1,11 +1,9 @@
 //! Cloud controller manager for OpenStack. A cluster can switch from the Go one to this one, and back.
 //!
 //! ```text
-//!   cloud_conf   the configuration file
 //!   node         Nodes: initialised, refreshed, tainted and deleted depending on their servers
 //!   service      Services of type LoadBalancer
 //!   routes       routes to the pods of nodes on a router
-//!   labels       labels of nodes, as settings name them
 //!   revision     changes at the revision that was read
 //!   wake         changes in the cloud mapped to objects
 //!   metrics      counts under the names of the Go manager
@@ -15,9 +13,7 @@
 //! Every reconcile reads facts from the inventory of the cloud, plans (pure), applies the plan and writes status.
 //! Workers do not wait for the cloud.
 
-pub mod cloud_conf;
 mod context;
-mod labels;
 mod metrics;
 mod node;
 mod options;

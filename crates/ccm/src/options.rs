@@ -8,7 +8,7 @@ use openstack::{CloudConfig, PoolOptions};
 use operator::metrics::Metrics;
 use tokio::sync::watch;
 
-use crate::cloud_conf::CloudConf;
+use cloud_conf::CloudConf;
 
 /// The current content of cloud.conf and of the files that it refers to.
 #[derive(Clone, Debug)]

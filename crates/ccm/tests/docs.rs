@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use ccm::cloud_conf::{KEYS, Support};
+use cloud_conf::{KEYS, Support};
 
 const PAGE: &str = include_str!("../../../docs/cloud-controller-manager.md");
 
@@ -48,7 +48,7 @@ fn sources() -> String {
     let mut all = String::new();
     for directory in [
         "tests/ccm",
-        "src/cloud_conf",
+        "../cloud-conf/src",
         "src/service",
         "src/service/tests",
         "../../tests/suite",

@@ -312,7 +312,7 @@ mod tests {
         let text = format!(
             "[Global]\nauth-url = {CLOUD}/identity/v3\nusername = {user}\npassword = secret\ndomain-name = Default\n"
         );
-        let conf = ccm::cloud_conf::CloudConf::parse(&text).unwrap().conf;
+        let conf = cloud_conf::CloudConf::parse(&text).unwrap().conf;
         let settings = Settings {
             cloud: conf.global.cloud(None).unwrap(),
             conf,

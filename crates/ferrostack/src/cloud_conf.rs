@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use ccm::cloud_conf::{self, Finding, Generated, Severity};
+use cloud_conf::{Finding, Generated, Severity};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 

@@ -23,7 +23,7 @@ pub(crate) fn text(args: &Env, environment: &Environment) -> anyhow::Result<Secr
     if mounted.cacert.is_some() {
         mounted.cacert = Some(CA_FILE.to_owned());
     }
-    let conf = ccm::cloud_conf::from_cloud(&mounted)
+    let conf = cloud_conf::from_cloud(&mounted)
         .map_err(|problem| anyhow::anyhow!("cloud `{}`: {problem}", args.cloud))?;
     let conf = STANDARD.encode(conf.text.expose_secret());
     variables.insert("OPENSTACK_CLOUD_PROVIDER_CONF_B64".to_owned(), conf);

@@ -65,10 +65,6 @@ const CIRCLES: &[Circle] = &[
         ],
     },
     Circle {
-        krate: "ccm",
-        modules: &["cloud_conf", "context", "node", "options", "service"],
-    },
-    Circle {
         krate: "clusterapi",
         modules: &[
             "clusterclass",

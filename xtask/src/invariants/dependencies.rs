@@ -121,9 +121,15 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "ccm",
-        uses: &["api", "openstack", "operator"],
+        uses: &["api", "cloud-conf", "openstack", "operator"],
         tests_use: &["apiserver", "converging", "simulator", "testbed"],
         never: CLIENTS,
+    },
+    Rule {
+        name: "cloud-conf",
+        uses: &["openstack"],
+        tests_use: &[],
+        never: IO,
     },
     Rule {
         name: "clusterapi",
@@ -193,6 +199,7 @@ const RULES: &[Rule] = &[
             "api",
             "apiserver",
             "ccm",
+            "cloud-conf",
             "clusterapi",
             "deployer",
             "heap",

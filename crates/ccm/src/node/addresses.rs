@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use openstack::compute::{Address, Server};
 use openstack::network::Port;
 
-use crate::cloud_conf::Networking;
+use cloud_conf::Networking;
 
 #[cfg(test)]
 mod tests;

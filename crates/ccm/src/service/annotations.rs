@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::traffic::Traffic;
 use super::{Rejection, weights};
-use crate::cloud_conf::{CloudConf, MonitorDefaults, NamePattern, Placement, TagFilter};
-use crate::labels::{self, Selector};
+use cloud_conf::{CloudConf, MonitorDefaults, NamePattern, Placement, Selector, TagFilter};
 
 const PREFIX: &str = "loadbalancer.openstack.org/";
 /// The annotation for a load balancer without a floating IP.
@@ -428,8 +427,8 @@ impl<'a> Given<'a> {
 
     fn method(&self, default: &str, provider: &str) -> Result<String, Rejection> {
         let method = self.text("lb-method").unwrap_or(default);
-        if !crate::cloud_conf::METHODS.contains(&method) {
-            let all = crate::cloud_conf::METHODS.join(", ");
+        if !cloud_conf::METHODS.contains(&method) {
+            let all = cloud_conf::METHODS.join(", ");
             return Err(self.wrong("lb-method", &format!("write one of {all}")));
         }
         if provider == "ovn" && method != "SOURCE_IP_PORT" {
@@ -444,7 +443,7 @@ impl<'a> Given<'a> {
         let Some(text) = self.text("node-selector") else {
             return Ok(None);
         };
-        labels::selector(text).map(Some).map_err(|part| {
+        cloud_conf::selector(text).map(Some).map_err(|part| {
             let wrong = format!("`{part}` is no label: write key=value, or key for any value");
             self.wrong("node-selector", &wrong)
         })

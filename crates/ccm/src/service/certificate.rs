@@ -8,8 +8,8 @@ use openstack::loadbalancer::ListenerCreate;
 use super::annotations::Given;
 use super::plan::Step;
 use super::{Rejection, Work};
-use crate::cloud_conf::LoadBalancer;
 use crate::context::Error;
+use cloud_conf::LoadBalancer;
 
 /// The annotation with the certificate, and the key of cloud.conf.
 pub(super) const ANNOTATION: &str = "default-tls-container-ref";

@@ -19,7 +19,7 @@ use super::local::{self, Local, Serving};
 use super::vip::{self, Family};
 use super::weights::{self, Weighting};
 use super::{Notice, Octavia, Rejection, members, requested};
-use crate::cloud_conf::CloudConf;
+use cloud_conf::CloudConf;
 
 /// The desired state for a Service.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use cloud_conf::Recovery;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -14,32 +15,6 @@ use crate::context::Error;
 const MOST: u32 = 3;
 /// The time between two of them.
 const PAUSE: Duration = Duration::from_secs(300);
-
-/// `error-recovery` of cloud.conf.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recovery {
-    /// A load balancer in ERROR is only reported.
-    None,
-    /// A failover is requested.
-    #[default]
-    Failover,
-    /// A load balancer that stays in ERROR after failovers, or without the right to request them, is deleted and
-    /// created again.
-    Recreate,
-}
-
-impl Recovery {
-    /// The values of the key.
-    pub(crate) const NAMES: &[&str] = &["none", "failover", "recreate"];
-
-    pub(crate) fn named(name: &str) -> Self {
-        match name {
-            "none" => Self::None,
-            "recreate" => Self::Recreate,
-            _ => Self::Failover,
-        }
-    }
-}
 
 /// What is done about a load balancer in ERROR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::annotations::{ANNOTATIONS, Wishes};
 use super::*;
-use crate::cloud_conf::CloudConf;
+use cloud_conf::CloudConf;
 
 fn identity(cluster_uid: &str, name: &str) -> Identity {
     let service: Service = serde_json::from_value(

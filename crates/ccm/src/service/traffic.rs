@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::annotations::Given;
 use super::ports::{Layer, Protocols};
 use super::{Rejection, certificate};
-use crate::cloud_conf::LoadBalancer;
+use cloud_conf::LoadBalancer;
 
 const FORWARDED_FOR: &str = "X-Forwarded-For";
 

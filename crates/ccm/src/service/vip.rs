@@ -10,7 +10,7 @@ use openstack::{Kind, View};
 use super::annotations::Wishes;
 use super::desired::Facts;
 use super::{Rejection, members, requested};
-use crate::cloud_conf::Placement;
+use cloud_conf::Placement;
 
 /// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

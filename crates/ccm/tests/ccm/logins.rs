@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ccm::Settings;
-use ccm::cloud_conf::CloudConf;
+use cloud_conf::CloudConf;
 use serde_json::{Value, json};
 
 use crate::world::World;

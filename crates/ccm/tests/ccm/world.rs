@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
 use api::k8s_openapi::api::events::v1::Event;
-use ccm::cloud_conf::CloudConf;
 use ccm::{Options, Settings};
+use cloud_conf::CloudConf;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use openstack::transport::{InProcess, Limits, SharedTransport};

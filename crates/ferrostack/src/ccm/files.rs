@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ccm::Settings;
-use ccm::cloud_conf::{CloudConf, CloudsYaml, Finding, Global};
+use cloud_conf::{CloudConf, CloudsYaml, Finding, Global};
 use openstack::CloudConfig;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::watch::Sender;

@@ -1,7 +1,6 @@
 //! `generate cloud-controller-manager`: Secret, permissions and DaemonSet.
 
 use anyhow::Context;
-use ccm::cloud_conf;
 use openstack::config::CloudConfig;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;

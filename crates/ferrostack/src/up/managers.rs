@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::OpenStackCluster;
-use ccm::cloud_conf::CloudConf;
 use ccm::{Clouds, Options, Settings};
+use cloud_conf::CloudConf;
 use clusterapi::feed::Feed;
 use clusterapi::remote::{Change, ClusterKey, Remote};
 use futures::StreamExt;

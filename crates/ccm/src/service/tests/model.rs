@@ -15,7 +15,7 @@ use super::super::desired::{Desired, Facts};
 use super::super::observed::Observed;
 use super::super::plan::Step;
 use super::super::*;
-use crate::cloud_conf::CloudConf;
+use cloud_conf::CloudConf;
 
 /// An Octavia, and a Neutron with floating IPs.
 #[derive(Clone, Debug, Default)]

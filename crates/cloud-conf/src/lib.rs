@@ -5,6 +5,10 @@
 //!   keys         every section and key: form, default, meaning, and support
 //!   value        the forms of values
 //!   pattern      patterns of names, and lists of tags
+//!   labels       labels of nodes
+//!   recovery     what is done about load balancers in ERROR
+//!   settings     the typed settings
+//!   finding      errors and warnings, with their line
 //!   credentials  [Global] resolved to a cloud with credentials
 //!   generate     cloud.conf from a clouds.yaml, and from files of the in-tree provider
 //! ```
@@ -17,7 +21,9 @@ mod finding;
 mod gcfg;
 mod generate;
 mod keys;
+mod labels;
 mod pattern;
+mod recovery;
 mod settings;
 mod value;
 
@@ -30,12 +36,12 @@ pub use credentials::CloudsYaml;
 pub use finding::{Finding, Rejected, Severity};
 pub use gcfg::SyntaxError;
 pub use generate::{Generated, from_cloud, from_legacy};
-pub(crate) use keys::METHODS;
-pub use keys::{Form, KEYS, Key, Section, Support};
+pub use keys::{Form, KEYS, Key, METHODS, Section, Support};
+pub use labels::{Selector, selector};
 pub use pattern::{InvalidPattern, NamePattern, TagFilter};
+pub use recovery::Recovery;
 pub use settings::{
-    Class, CloudConf, Global, LoadBalancer, Metadata, MonitorDefaults, Networking, Placement,
-    Recovery, Route,
+    Class, CloudConf, Global, LoadBalancer, Metadata, MonitorDefaults, Networking, Placement, Route,
 };
 pub use value::Duration;
 

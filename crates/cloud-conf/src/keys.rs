@@ -1,6 +1,6 @@
 //! Every section and key that a cloud.conf can have.
 
-use crate::service::recovery::Recovery;
+use crate::recovery::Recovery;
 
 /// A section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,7 +181,7 @@ const ENDPOINTS: &[&str] = &[
     "",
 ];
 /// The algorithms of Octavia's drivers.
-pub(crate) const METHODS: &[&str] = &[
+pub const METHODS: &[&str] = &[
     "ROUND_ROBIN",
     "LEAST_CONNECTIONS",
     "SOURCE_IP",

@@ -8,8 +8,8 @@ use secrecy::SecretString;
 
 use super::finding::Finding;
 use super::keys::Section;
+use super::recovery::Recovery;
 use super::value::{Duration, Value};
-pub use crate::service::recovery::Recovery;
 
 /// All settings that the cloud controller manager reads.
 #[derive(Clone, Debug, Default)]
@@ -267,7 +267,7 @@ impl Networking {
 
 impl Placement {
     /// Whether one of the three settings of the floating IP's subnet is set.
-    pub(crate) fn asks_for_floating_subnet(&self) -> bool {
+    pub fn asks_for_floating_subnet(&self) -> bool {
         let settings = [
             &self.floating_subnet_id,
             &self.floating_subnet,

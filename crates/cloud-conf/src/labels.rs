@@ -1,7 +1,7 @@
 //! Labels of nodes, as settings name them. Pure functions.
 
 /// Labels that a node must have; a label without value only needs to exist.
-pub(crate) type Selector = Vec<(String, Option<String>)>;
+pub type Selector = Vec<(String, Option<String>)>;
 
 /// The longest part of a label, and the longest prefix of its key.
 const LONGEST: (usize, usize) = (63, 253);
@@ -10,7 +10,7 @@ const LONGEST: (usize, usize) = (63, 253);
 ///
 /// # Errors
 /// The first part that is no label.
-pub(crate) fn selector(text: &str) -> Result<Selector, &str> {
+pub fn selector(text: &str) -> Result<Selector, &str> {
     let parts = text.split(',').map(str::trim);
     let parts = parts.filter(|part| !part.is_empty());
     parts
