@@ -166,7 +166,8 @@ async fn install_ccm_brings_the_manager_with_the_credentials_of_the_cluster_into
     let secrets: Api<Secret> = Api::namespaced(workload, "kube-system");
     let conf = secrets.get("cloud-config").await.unwrap().data.unwrap()["cloud.conf"].clone();
     let conf = String::from_utf8(conf.0).unwrap();
-    let parsed = cloud_conf::CloudConf::parse(&conf).unwrap();
+    let parsed =
+        cloud_conf::CloudConf::parse(&conf, cloud_conf::Program::CloudControllerManager).unwrap();
     let keystone = format!("{}/identity", cloud.url);
     assert!(
         parsed

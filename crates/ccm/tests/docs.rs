@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use cloud_conf::{KEYS, Support};
+use cloud_conf::{KEYS, Program, Support};
 
 const PAGE: &str = include_str!("../../../docs/cloud-controller-manager.md");
 
@@ -10,7 +10,7 @@ fn keys() -> String {
     let mut table =
         String::from("| section | key | default | meaning | |\n|---|---|---|---|---|\n");
     for key in KEYS {
-        let built = match key.support {
+        let built = match key.support(Program::CloudControllerManager) {
             Support::Served => String::new(),
             Support::Rejected(reason) => format!("rejected: {reason}"),
             Support::NoEffect(reason) => format!("warning: {reason}"),

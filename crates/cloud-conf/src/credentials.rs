@@ -25,8 +25,9 @@ pub struct CloudsYaml {
 impl Global {
     /// Checks the combination of values in a section without `use-clouds`.
     pub(super) fn check(&self, findings: &mut Vec<Finding>) {
+        let section = Section::Global.titled(Some(&self.name));
         let mut missing = |key: &str, message: &str| {
-            findings.push(Finding::error(Section::Global.name(), key, 0, message));
+            findings.push(Finding::error(&section, key, 0, message));
         };
         if self.use_clouds {
             return;
@@ -82,12 +83,18 @@ impl Global {
     }
 
     fn cloud_of_keys(&self) -> Result<CloudConfig, String> {
-        let auth_url = self.get("auth-url").ok_or("[Global] auth-url is missing")?;
+        let section = Section::Global.titled(Some(&self.name));
+        let auth_url = self.get("auth-url");
+        let auth_url = auth_url.ok_or_else(|| format!("[{section}] auth-url is missing"))?;
         let credential = self
             .credential()
-            .map_err(|problem| format!("[Global] {}: {}", problem.key, problem.message))?;
+            .map_err(|problem| format!("[{section}] {}: {}", problem.key, problem.message))?;
+        let name = match self.name.as_str() {
+            "" => DEFAULT_CLOUD,
+            name => name,
+        };
         Ok(CloudConfig {
-            name: DEFAULT_CLOUD.to_owned(),
+            name: name.to_owned(),
             auth_url: auth_url.to_owned(),
             credential,
             region: self.get("region").map(str::to_owned),

@@ -21,6 +21,9 @@ pub enum Severity {
 pub struct Finding {
     /// The severity.
     pub severity: Severity,
+    /// The file; empty if there is only one, and for what several files say together.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub file: String,
     /// The line, counted from one; 0 for the file as a whole.
     pub line: usize,
     /// The section; empty for syntax errors.
@@ -35,6 +38,7 @@ impl Finding {
     pub(super) fn error(section: &str, key: &str, line: usize, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
+            file: String::new(),
             line,
             section: section.to_owned(),
             key: key.to_owned(),
@@ -54,14 +58,22 @@ impl Finding {
         }
     }
 
+    /// Whether the whole file could not be read.
+    pub(super) fn is_syntax(&self) -> bool {
+        self.section.is_empty()
+    }
+
     pub(super) fn syntax(error: &SyntaxError) -> Self {
         Self::error("", "", error.line, error.message.clone())
     }
 }
 
 impl fmt::Display for Finding {
-    /// `line 7: [LoadBalancer] monitor-delay: ...`
+    /// `line 7: [LoadBalancer] monitor-delay: ...`, after the name of the file if it has one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.file.is_empty() {
+            write!(f, "{}: ", self.file)?;
+        }
         if self.line > 0 {
             write!(f, "line {}: ", self.line)?;
         }
@@ -78,7 +90,7 @@ impl fmt::Display for Finding {
 /// A file that cannot be used: at least one finding is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// Errors and warnings, by line.
+    /// Errors and warnings.
     pub findings: Vec<Finding>,
 }
 

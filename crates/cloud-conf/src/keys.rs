@@ -54,6 +54,65 @@ impl Section {
             .into_iter()
             .find(|section| section.name().eq_ignore_ascii_case(name))
     }
+
+    /// The name with that of a subsection: `Global "NAME"`. An empty one is none.
+    pub(super) fn titled(self, subsection: Option<&str>) -> String {
+        match subsection {
+            None | Some("") => self.name().to_owned(),
+            Some(name) => format!("{} \"{}\"", self.name(), name.escape_debug()),
+        }
+    }
+
+    /// The program that reads the section, where there is only one.
+    pub(super) const fn read_by(self) -> Option<ReadBy> {
+        match self {
+            Self::Global | Self::Metadata => None,
+            Self::Networking | Self::LoadBalancer | Self::LoadBalancerClass | Self::Route => {
+                Some(ReadBy::Program(Program::CloudControllerManager))
+            }
+            Self::BlockStorage => Some(ReadBy::Program(Program::CinderCsi)),
+            Self::KeyManager => Some(ReadBy::Other("the KMS plugin")),
+        }
+    }
+}
+
+/// A program that reads the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// `cloud-controller-manager`.
+    CloudControllerManager,
+    /// `cinder-csi-plugin`, its controller and its nodes.
+    CinderCsi,
+}
+
+impl Program {
+    /// The name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CloudControllerManager => "the cloud controller manager",
+            Self::CinderCsi => "the Cinder CSI driver",
+        }
+    }
+}
+
+/// Who reads a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadBy {
+    Program(Program),
+    /// A program that is not one of ours.
+    Other(&'static str),
+}
+
+impl ReadBy {
+    /// The name of another program, if it is not this one that reads the section.
+    const fn other_than(self, program: Program) -> Option<&'static str> {
+        match (self, program) {
+            (Self::Program(Program::CloudControllerManager), Program::CloudControllerManager)
+            | (Self::Program(Program::CinderCsi), Program::CinderCsi) => None,
+            (Self::Program(other), _) => Some(other.name()),
+            (Self::Other(name), _) => Some(name),
+        }
+    }
 }
 
 /// The form of a value.
@@ -75,8 +134,12 @@ pub enum Form {
     Seconds,
     /// A number with this minimum.
     Number(u32),
-    /// A comma-separated list.
-    List,
+    /// A number in this range, whose bounds belong to it.
+    Range(u32, u32),
+    /// A comma-separated list of sources of a server's metadata, in their order.
+    Sources,
+    /// A comma-separated list of `NOVA=CINDER`: zones of servers and those of their volumes.
+    Zones,
     /// One of these.
     Choice(&'static [&'static str]),
     /// A pattern of names.
@@ -94,7 +157,7 @@ pub enum Form {
 pub enum Support {
     /// The key is supported.
     Served,
-    /// The feature is not implemented, and the manager does not start with it: the reason, and what to do.
+    /// The feature is not implemented, and the program does not start with it: the reason, and what to do.
     Rejected(&'static str),
     /// The key has no effect: the reason, for a warning.
     NoEffect(&'static str),
@@ -115,11 +178,19 @@ pub struct Key {
     pub default: &'static str,
     /// The meaning.
     pub meaning: &'static str,
-    /// The support.
-    pub support: Support,
+    manager: Support,
+    driver: Support,
 }
 
 impl Key {
+    /// The support by a program.
+    pub const fn support(&self, program: Program) -> Support {
+        match program {
+            Program::CloudControllerManager => self.manager,
+            Program::CinderCsi => self.driver,
+        }
+    }
+
     pub(super) fn named(section: Section, name: &str) -> Option<&'static Self> {
         KEYS.iter()
             .find(|key| key.section == section && key.name == name)
@@ -149,28 +220,45 @@ const fn key(
         form,
         default,
         meaning,
-        support: Support::Served,
+        manager: of_section(section, Program::CloudControllerManager),
+        driver: of_section(section, Program::CinderCsi),
+    }
+}
+
+/// The support for the keys of a section, unless the key says something else.
+pub(super) const fn of_section(section: Section, program: Program) -> Support {
+    match section.read_by() {
+        None => Support::Served,
+        Some(read_by) => match read_by.other_than(program) {
+            None => Support::Served,
+            Some(other) => Support::Elsewhere(other),
+        },
     }
 }
 
 impl Key {
     const fn rejected(mut self, reason: &'static str) -> Self {
-        self.support = Support::Rejected(reason);
+        self.manager = Support::Rejected(reason);
+        self.driver = Support::Rejected(reason);
         self
     }
 
+    /// The program that would read the key does not.
     const fn no_effect(mut self, reason: &'static str) -> Self {
-        self.support = Support::NoEffect(reason);
+        match self.manager {
+            Support::Served => self.manager = Support::NoEffect(reason),
+            _ => self.driver = Support::NoEffect(reason),
+        }
         self
     }
 
-    const fn elsewhere(mut self, component: &'static str) -> Self {
-        self.support = Support::Elsewhere(component);
+    /// In a section that both programs read, a key of the driver's.
+    const fn of_driver(mut self) -> Self {
+        self.manager = Support::Elsewhere(Program::CinderCsi.name());
         self
     }
 }
 
-const CSI: &str = "the Cinder CSI driver";
 const ENDPOINTS: &[&str] = &[
     "public",
     "internal",
@@ -189,8 +277,8 @@ pub const METHODS: &[&str] = &[
 ];
 
 use Form::{
-    Bool, Choice, Duration, Labels, List, Networks, Number, Pattern, Repeated, Seconds, Secret,
-    Tags, Text, Url,
+    Bool, Choice, Duration, Labels, Networks, Number, Pattern, Range, Repeated, Seconds, Secret,
+    Sources, Tags, Text, Url, Zones,
 };
 use Section::{
     BlockStorage, Global, KeyManager, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route,
@@ -271,13 +359,13 @@ pub const KEYS: &[Key] = &[
     key(LoadBalancerClass, "floating-subnet", Pattern, "", "as in LoadBalancer"),
     key(LoadBalancerClass, "floating-subnet-tags", Tags, "", "as in LoadBalancer"),
     key(Route, "router-id", Text, "", "router that gets routes to the pods of nodes; needs --cluster-cidr"),
-    key(Metadata, "search-order", List, "configDrive,metadataService", "where a server learns about itself")
-        .no_effect("nothing here reads a server's metadata"),
+    key(Metadata, "search-order", Sources, "configDrive,metadataService", "where a server learns about itself").of_driver(),
     key(Metadata, "request-timeout", Duration, "60s", "limit of every request to OpenStack"),
-    key(BlockStorage, "node-volume-attach-limit", Text, "", "most volumes of a node").elsewhere(CSI),
-    key(BlockStorage, "rescan-on-resize", Bool, "false", "look at the size of a device again").elsewhere(CSI),
-    key(BlockStorage, "ignore-volume-az", Bool, "false", "volumes without a zone").elsewhere(CSI),
-    key(BlockStorage, "ignore-volume-microversion", Bool, "false", "avoid newer microversions").elsewhere(CSI),
-    key(BlockStorage, "bs-version", Text, "", "version of Cinder's API").elsewhere(CSI),
-    key(KeyManager, "key-id", Text, "", "key of the KMS plugin").elsewhere("the KMS plugin"),
+    key(BlockStorage, "node-volume-attach-limit", Range(0, 256), "0", "most volumes of a node; with 0 what its buses have room for"),
+    key(BlockStorage, "rescan-on-resize", Bool, "false", "look at the size of a device again"),
+    key(BlockStorage, "ignore-volume-az", Bool, "false", "volumes without a zone"),
+    key(BlockStorage, "ignore-volume-microversion", Bool, "false", "avoid newer microversions"),
+    key(BlockStorage, "zone-map", Zones, "", "zones of Cinder for zones of Nova that it does not have: `NOVA=CINDER,NOVA=CINDER`; the Go driver ignores the key"),
+    key(BlockStorage, "bs-version", Text, "", "version of Cinder's API").no_effect("the version of Cinder's API is 3, which every Cinder has"),
+    key(KeyManager, "key-id", Text, "", "key of the KMS plugin"),
 ];

@@ -1,4 +1,5 @@
-//! Strict parser for cloud.conf, the configuration file of the Go cloud controller manager.
+//! Strict parser for cloud.conf, the configuration file of the Go cloud controller manager and of the Go Cinder CSI
+//! driver.
 //!
 //! ```text
 //!   gcfg         the syntax
@@ -13,8 +14,8 @@
 //!   generate     cloud.conf from a clouds.yaml, and from files of the in-tree provider
 //! ```
 //!
-//! Unlike in the Go manager, an invalid value is never replaced by a default, and an unknown key is reported. The file
-//! is shared by several components, so the sections of the others are known, too.
+//! Unlike in the Go programs, an invalid value is never replaced by a default, and an unknown key is reported. The file
+//! is shared by several programs, so that the sections of the others are known, too.
 
 mod credentials;
 mod finding;
@@ -31,19 +32,21 @@ mod value;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 pub use credentials::CloudsYaml;
 pub use finding::{Finding, Rejected, Severity};
 pub use gcfg::SyntaxError;
 pub use generate::{Generated, from_cloud, from_legacy};
-pub use keys::{Form, KEYS, Key, METHODS, Section, Support};
+pub use keys::{Form, KEYS, Key, METHODS, Program, Section, Support};
 pub use labels::{Selector, selector};
 pub use pattern::{InvalidPattern, NamePattern, TagFilter};
 pub use recovery::Recovery;
 pub use settings::{
-    Class, CloudConf, Global, LoadBalancer, Metadata, MonitorDefaults, Networking, Placement, Route,
+    BlockStorage, Class, CloudConf, Global, LoadBalancer, Metadata, MonitorDefaults, Networking,
+    Placement, Route,
 };
-pub use value::Duration;
+pub use value::{Duration, MetadataSource};
 
 use gcfg::{Document, Entry};
 
@@ -52,69 +55,124 @@ use gcfg::{Document, Entry};
 pub struct Parsed {
     /// The settings.
     pub conf: CloudConf,
-    /// Findings that do not prevent the manager from starting.
+    /// Findings that do not prevent the program from starting.
     pub warnings: Vec<Finding>,
 }
 
+/// One of several files.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The name in findings.
+    pub name: &'a str,
+    /// The text.
+    pub text: &'a str,
+}
+
+impl fmt::Debug for Source<'_> {
+    /// The name, since the text has secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Source").field(&self.name).finish()
+    }
+}
+
 impl CloudConf {
-    /// Parses a cloud.conf.
+    /// Parses a cloud.conf for the program that reads it. What the other program reads is not used, and wrong values of
+    /// it are only warned about.
     ///
     /// # Errors
     /// All findings, with section, key and line, if at least one of them is an error.
-    pub fn parse(text: &str) -> Result<Parsed, Rejected> {
-        let document = gcfg::parse(text).map_err(|error| Rejected {
-            findings: vec![Finding::syntax(&error)],
-        })?;
-        let mut reader = Reader::default();
-        reader.headers(&document);
-        for entry in &document.entries {
-            reader.entry(entry);
+    pub fn parse(text: &str, program: Program) -> Result<Parsed, Rejected> {
+        Self::merge(&[Source { name: "", text }], program)
+    }
+
+    /// Parses several files as one: of a key that is in several of them the last value counts, and a repeated key has
+    /// the values of all.
+    ///
+    /// # Errors
+    /// All findings, with file, section, key and line, if at least one of them is an error.
+    pub fn merge(files: &[Source<'_>], program: Program) -> Result<Parsed, Rejected> {
+        let mut reader = Reader {
+            program,
+            conf: Self::default(),
+            findings: Vec::new(),
+            seen: BTreeSet::new(),
+        };
+        for file in files {
+            reader.file(file);
         }
-        reader.conf.check(&mut reader.findings);
+        let read = reader.findings.iter().all(|it| !it.is_syntax());
+        // What a file that cannot be read would have said is not missing.
+        if read {
+            reader.conf.check(program, &mut reader.findings);
+        }
         reader.finish()
     }
 }
 
 /// The settings parsed so far.
-#[derive(Default)]
 struct Reader {
+    program: Program,
     conf: CloudConf,
     findings: Vec<Finding>,
-    /// Keys that were set, to report repeated keys that accept only one value.
+    /// Keys that were set in this file, to report repeated keys that accept only one value.
     seen: BTreeSet<(String, Option<String>, String)>,
 }
 
 impl Reader {
+    fn file(&mut self, file: &Source<'_>) {
+        let first = self.findings.len();
+        self.seen.clear();
+        match gcfg::parse(file.text) {
+            Ok(document) => {
+                self.headers(&document);
+                for entry in &document.entries {
+                    self.entry(entry);
+                }
+            }
+            Err(error) => self.findings.push(Finding::syntax(&error)),
+        }
+        for finding in &mut self.findings[first..] {
+            finding.file = file.name.to_owned();
+        }
+    }
+
     fn headers(&mut self, document: &Document) {
         for header in &document.headers {
+            let line = header.line;
             let Some(section) = Section::named(&header.section) else {
                 let message = "this section is unknown, and all of it is ignored";
-                self.findings
-                    .push(Finding::warning(&header.section, "", header.line, message));
+                let warning = Finding::warning(&header.section, "", line, message);
+                self.findings.push(warning);
                 continue;
             };
-            match (&header.subsection, section) {
-                (Some(name), Section::LoadBalancerClass) => self.conf.enter_class(name),
-                (None, Section::LoadBalancerClass) => self.findings.push(Finding::error(
-                    section.name(),
-                    "",
-                    header.line,
-                    "a class needs a name: write [LoadBalancerClass \"NAME\"]",
-                )),
-                (Some(name), Section::Global) => self.findings.push(Finding::warning(
-                    section.name(),
-                    "",
-                    header.line,
-                    format!("[Global \"{name}\"] is for the Cinder CSI driver, and ignored here"),
-                )),
-                (Some(name), _) => self.findings.push(Finding::error(
-                    section.name(),
-                    "",
-                    header.line,
-                    format!("this section takes no name; remove \"{name}\""),
-                )),
-                (None, _) => {}
-            }
+            let driver = Program::CinderCsi;
+            let problem = match (&header.subsection, section) {
+                (Some(name), Section::LoadBalancerClass) => {
+                    self.conf.enter_class(name);
+                    continue;
+                }
+                (None, Section::LoadBalancerClass) => {
+                    "a class needs a name: write [LoadBalancerClass \"NAME\"]".to_owned()
+                }
+                (Some(name), Section::Global) if self.program == driver && name.is_empty() => {
+                    "the name of a cloud is empty: write [Global] for the one without a name"
+                        .to_owned()
+                }
+                (Some(name), Section::Global) if self.program == driver => {
+                    self.conf.enter_cloud(name);
+                    continue;
+                }
+                (Some(name), Section::Global) => {
+                    let driver = driver.name();
+                    let message = format!("[Global \"{name}\"] is for {driver}, and ignored here");
+                    let warning = Finding::warning(section.name(), "", line, message);
+                    self.findings.push(warning);
+                    continue;
+                }
+                (Some(name), _) => format!("this section takes no name; remove \"{name}\""),
+                (None, _) => continue,
+            };
+            self.reject(section, section.name(), "", line, problem);
         }
     }
 
@@ -122,9 +180,12 @@ impl Reader {
         let Some(section) = Section::named(&entry.section) else {
             return;
         };
-        if section == Section::Global && entry.subsection.is_some() {
+        let cloud = entry.subsection.as_deref();
+        let cloud = cloud.filter(|_| section == Section::Global);
+        if cloud.is_some_and(|name| !self.conf.clouds.contains_key(name)) {
             return;
         }
+        let title = section.titled(cloud);
         let Some(key) = Key::named(section, &entry.key) else {
             let message = match keys::misplaced(&entry.key) {
                 Some(other) => format!(
@@ -133,7 +194,7 @@ impl Reader {
                 ),
                 None => "this key is unknown and ignored".to_owned(),
             };
-            self.warn(section, entry, message);
+            self.warn(&title, entry, message);
             return;
         };
         let id = (
@@ -143,7 +204,7 @@ impl Reader {
         );
         if !self.seen.insert(id) && key.form != Form::Repeated {
             self.warn(
-                section,
+                &title,
                 entry,
                 "this key is set for the second time; the last value counts".to_owned(),
             );
@@ -154,25 +215,39 @@ impl Reader {
         {
             Ok(value) => value,
             Err(message) => {
-                let error = Finding::error(section.name(), key.name, entry.line, message);
-                self.findings.push(error);
+                self.reject(section, &title, key.name, entry.line, message);
                 return;
             }
         };
-        match key.support {
+        match key.support(self.program) {
             Support::Rejected(reason) if value.asks_for_something() => {
-                let error = Finding::error(section.name(), key.name, entry.line, reason);
+                let error = Finding::error(&title, key.name, entry.line, reason);
                 self.findings.push(error);
             }
-            Support::NoEffect(reason) => self.warn(section, entry, reason.to_owned()),
+            Support::NoEffect(reason) => self.warn(&title, entry, reason.to_owned()),
             Support::Served | Support::Rejected(_) | Support::Elsewhere(_) => {}
         }
         self.conf
             .set(section, entry.subsection.as_deref(), key.name, value);
     }
 
-    fn warn(&mut self, section: Section, entry: &Entry, message: String) {
-        let warning = Finding::warning(section.name(), &entry.key, entry.line, message);
+    /// An error; a warning where another program reads the section or the key, which then refuses it.
+    fn reject(&mut self, section: Section, title: &str, key: &str, line: usize, message: String) {
+        let support = match Key::named(section, key) {
+            Some(key) => key.support(self.program),
+            None => keys::of_section(section, self.program),
+        };
+        self.findings.push(match support {
+            Support::Elsewhere(component) => {
+                let message = format!("{message} ({component} reads it)");
+                Finding::warning(title, key, line, message)
+            }
+            _ => Finding::error(title, key, line, message),
+        });
+    }
+
+    fn warn(&mut self, title: &str, entry: &Entry, message: String) {
+        let warning = Finding::warning(title, &entry.key, entry.line, message);
         self.findings.push(warning);
     }
 

@@ -7,15 +7,17 @@ use openstack::SecretReference;
 use secrecy::SecretString;
 
 use super::finding::Finding;
-use super::keys::Section;
+use super::keys::{Program, Section};
 use super::recovery::Recovery;
-use super::value::{Duration, Value};
+use super::value::{Duration, MetadataSource, Value};
 
-/// All settings that the cloud controller manager reads.
+/// All settings that the programs read. Those of the other program have their defaults.
 #[derive(Clone, Debug, Default)]
 pub struct CloudConf {
     /// `[Global]`.
     pub global: Global,
+    /// `[Global "NAME"]` by name: the further clouds of the CSI driver.
+    pub clouds: BTreeMap<String, Global>,
     /// `[Networking]`.
     pub networking: Networking,
     /// `[LoadBalancer]`.
@@ -26,11 +28,15 @@ pub struct CloudConf {
     pub route: Route,
     /// `[Metadata]`.
     pub metadata: Metadata,
+    /// `[BlockStorage]`.
+    pub block_storage: BlockStorage,
 }
 
 /// `[Global]`: the cloud and the credentials. Empty values count as unset.
 #[derive(Clone, Debug, Default)]
 pub struct Global {
+    /// The name in the header; empty for `[Global]`.
+    pub(super) name: String,
     pub(super) auth: BTreeMap<&'static str, String>,
     pub(super) secrets: BTreeMap<&'static str, SecretString>,
     /// `use-clouds`: read the cloud from a clouds.yaml.
@@ -182,12 +188,30 @@ pub struct Route {
 pub struct Metadata {
     /// `request-timeout`, which limits every request to OpenStack.
     pub request_timeout: Duration,
+    /// `search-order`: where a server learns about itself. Never empty.
+    pub search_order: Vec<MetadataSource>,
+}
+
+/// `[BlockStorage]`: settings of the CSI driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockStorage {
+    /// `node-volume-attach-limit`: the most volumes of a node, 1 to 256; `None` for what its buses have room for.
+    pub node_volume_attach_limit: Option<u32>,
+    /// `rescan-on-resize`: the size of a device is read again before its file system grows.
+    pub rescan_on_resize: bool,
+    /// `ignore-volume-az`: volumes are created without a zone.
+    pub ignore_volume_az: bool,
+    /// `ignore-volume-microversion`: newer microversions are avoided.
+    pub ignore_volume_microversion: bool,
+    /// `zone-map`: zones of Nova, and the zones of Cinder that stand for them.
+    pub zone_map: BTreeMap<String, String>,
 }
 
 impl Default for Metadata {
     fn default() -> Self {
         Self {
             request_timeout: Duration::from_secs(60),
+            search_order: MetadataSource::ALL.to_vec(),
         }
     }
 }
@@ -195,6 +219,20 @@ impl Default for Metadata {
 impl CloudConf {
     pub(super) fn enter_class(&mut self, name: &str) {
         self.classes.entry(name.to_owned()).or_default();
+    }
+
+    pub(super) fn enter_cloud(&mut self, name: &str) {
+        let cloud = self.clouds.entry(name.to_owned()).or_default();
+        cloud.name = name.to_owned();
+    }
+
+    /// The section `[Global "NAME"]`, or `[Global]` for an empty name; `None` if the file has none or only its header.
+    pub fn cloud(&self, name: &str) -> Option<&Global> {
+        let global = match name {
+            "" => Some(&self.global),
+            name => self.clouds.get(name),
+        };
+        global.filter(|global| !global.is_empty())
     }
 
     /// Sets a value that has the form of its key.
@@ -206,7 +244,15 @@ impl CloudConf {
         value: Value,
     ) {
         match section {
-            Section::Global => self.global.set(key, value),
+            Section::Global => {
+                let global = match subsection {
+                    None => Some(&mut self.global),
+                    Some(name) => self.clouds.get_mut(name),
+                };
+                if let Some(global) = global {
+                    global.set(key, value);
+                }
+            }
             Section::Networking => self.networking.set(key, value),
             Section::LoadBalancer => self.load_balancer.set(key, value),
             Section::LoadBalancerClass => {
@@ -216,15 +262,30 @@ impl CloudConf {
                 }
             }
             Section::Route => self.route.router_id = value.text(),
-            Section::Metadata if key == "request-timeout" => {
-                self.metadata.request_timeout = value.seconds()
-            }
-            Section::Metadata | Section::BlockStorage | Section::KeyManager => {}
+            Section::Metadata => self.metadata.set(value),
+            Section::BlockStorage => self.block_storage.set(key, value),
+            Section::KeyManager => {}
         }
     }
 
-    /// Checks the combination of values.
-    pub(super) fn check(&self, findings: &mut Vec<Finding>) {
+    /// Checks the combination of the values that a program reads.
+    pub(super) fn check(&self, program: Program, findings: &mut Vec<Finding>) {
+        match program {
+            Program::CloudControllerManager => {
+                self.check_load_balancers(findings);
+                self.global.check(findings);
+            }
+            // Whether there is one at all is asked where one is needed: nodes need none.
+            Program::CinderCsi => {
+                let globals = std::iter::once(&self.global).chain(self.clouds.values());
+                for global in globals.filter(|global| !global.is_empty()) {
+                    global.check(findings);
+                }
+            }
+        }
+    }
+
+    fn check_load_balancers(&self, findings: &mut Vec<Finding>) {
         let monitor = &self.load_balancer.monitor;
         if monitor.timeout > monitor.delay {
             findings.push(Finding::error(
@@ -235,11 +296,15 @@ impl CloudConf {
             ));
         }
         self.load_balancer.check_certificate(findings);
-        self.global.check(findings);
     }
 }
 
 impl Global {
+    /// Whether no key of the section is set.
+    fn is_empty(&self) -> bool {
+        self.auth.is_empty() && self.secrets.is_empty() && !self.use_clouds
+    }
+
     fn set(&mut self, key: &'static str, value: Value) {
         match (key, value) {
             ("use-clouds", value) => self.use_clouds = value.truth(),
@@ -249,6 +314,32 @@ impl Global {
             (key, value) => {
                 self.auth.insert(key, value.text());
             }
+        }
+    }
+}
+
+impl Metadata {
+    fn set(&mut self, value: Value) {
+        match value {
+            Value::Sources(sources) => self.search_order = sources,
+            value => self.request_timeout = value.seconds(),
+        }
+    }
+}
+
+impl BlockStorage {
+    fn set(&mut self, key: &'static str, value: Value) {
+        match (key, value) {
+            ("node-volume-attach-limit", value) => {
+                self.node_volume_attach_limit = Some(value.number()).filter(|limit| *limit > 0);
+            }
+            ("rescan-on-resize", value) => self.rescan_on_resize = value.truth(),
+            ("ignore-volume-az", value) => self.ignore_volume_az = value.truth(),
+            ("ignore-volume-microversion", value) => {
+                self.ignore_volume_microversion = value.truth();
+            }
+            (_, Value::Zones(zones)) => self.zone_map = zones,
+            _ => {}
         }
     }
 }

@@ -9,23 +9,29 @@ use secrecy::ExposeSecret;
 
 use super::value::duration;
 use super::{
-    CloudConf, CloudsYaml, Form, KEYS, Section, Severity, Support, from_cloud, from_legacy,
+    CloudConf, CloudsYaml, Form, KEYS, Key, Program, Section, Severity, Support, from_cloud,
+    from_legacy,
 };
 
+mod driver;
+
+const MANAGER: Program = Program::CloudControllerManager;
 const LOGIN: &str = "[Global]\nauth-url = https://keystone/v3\napplication-credential-id = a\napplication-credential-secret = s3cret\n";
 
 /// The settings of a file without errors.
 fn conf(rest: &str) -> CloudConf {
-    CloudConf::parse(&format!("{LOGIN}{rest}")).unwrap().conf
+    CloudConf::parse(&format!("{LOGIN}{rest}"), MANAGER)
+        .unwrap()
+        .conf
 }
 
 fn warnings(rest: &str) -> Vec<String> {
-    let parsed = CloudConf::parse(&format!("{LOGIN}{rest}")).unwrap();
+    let parsed = CloudConf::parse(&format!("{LOGIN}{rest}"), MANAGER).unwrap();
     parsed.warnings.iter().map(ToString::to_string).collect()
 }
 
 fn errors(text: &str) -> String {
-    CloudConf::parse(text).unwrap_err().to_string()
+    CloudConf::parse(text, MANAGER).unwrap_err().to_string()
 }
 
 /// A valid value that differs from the default.
@@ -33,21 +39,30 @@ fn sample(form: Form) -> &'static str {
     match form {
         // Also the form of a certificate's reference.
         Form::Text => "https://x/v1/containers/x",
-        Form::Repeated | Form::Secret | Form::List | Form::Tags => "x",
+        Form::Repeated | Form::Secret | Form::Tags => "x",
         Form::Pattern => "!~^x.*",
         Form::Url => "http://x",
         Form::Bool => "true",
         Form::Duration | Form::Seconds => "4s",
-        Form::Number(_) => "7",
+        Form::Number(_) | Form::Range(..) => "7",
+        Form::Sources => "metadataService",
+        Form::Zones => "a=b",
         Form::Choice(choices) => choices[0],
         Form::Networks => "10.0.0.0/8",
         Form::Labels => "a=b",
     }
 }
 
+/// Every key with the programs that read the file.
+fn keys() -> impl Iterator<Item = (&'static Key, Program)> {
+    let programs = [MANAGER, Program::CinderCsi];
+    KEYS.iter()
+        .flat_map(move |key| programs.map(|program| (key, program)))
+}
+
 #[test]
 fn every_key_is_accepted_or_rejected_as_the_table_says() {
-    for key in KEYS {
+    for (key, program) in keys() {
         let section = match key.section {
             Section::LoadBalancerClass => "[LoadBalancerClass \"c\"]".to_owned(),
             section => format!("[{}]", section.name()),
@@ -57,13 +72,13 @@ fn every_key_is_accepted_or_rejected_as_the_table_says() {
             key.name,
             sample(key.form)
         );
-        let result = CloudConf::parse(&text);
+        let result = CloudConf::parse(&text, program);
         let about = |findings: &[super::Finding], severity| {
             findings.iter().any(|f| {
                 f.key == key.name && f.severity == severity && !f.message.contains("second time")
             })
         };
-        match (key.support, result) {
+        match (key.support(program), result) {
             (Support::Rejected(reason), Err(rejected)) => {
                 let error = rejected.to_string();
                 assert!(error.contains(reason), "{}: {error}", key.name);
@@ -86,7 +101,7 @@ fn every_key_is_accepted_or_rejected_as_the_table_says() {
 
 #[test]
 fn every_served_key_of_ours_changes_the_settings() {
-    for key in KEYS.iter().filter(|key| key.support == Support::Served) {
+    for (key, program) in keys().filter(|(key, program)| key.support(*program) == Support::Served) {
         let section = match key.section {
             Section::LoadBalancerClass => "[LoadBalancerClass \"c\"]".to_owned(),
             section => format!("[{}]", section.name()),
@@ -100,14 +115,13 @@ fn every_served_key_of_ours_changes_the_settings() {
             ("lb-version", _) => continue,
             (_, form) => sample(form),
         };
-        let base = "[Global]\nuser-id = i\npassword = p\n[LoadBalancerClass \"c\"]\n";
-        let changed = format!(
-            "{:?}",
-            conf(&format!("{base}{section}\n{} = {value}\n", key.name))
-        );
+        let base =
+            format!("{LOGIN}[Global]\nuser-id = i\npassword = p\n[LoadBalancerClass \"c\"]\n");
+        let text = format!("{base}{section}\n{} = {value}\n", key.name);
+        let conf = |text: &str| format!("{:?}", CloudConf::parse(text, program).unwrap().conf);
         let secret = key.form == Form::Secret;
         assert!(
-            secret || changed != format!("{:?}", conf(base)),
+            secret || conf(&text) != conf(&base),
             "{} changes nothing",
             key.name
         );
@@ -215,14 +229,14 @@ fn all_errors_of_a_file_are_reported_at_once() {
 #[test]
 fn a_user_without_a_tenant_logs_in_to_its_default_project() {
     let text = "[Global]\nauth-url = https://k/v3\nusername = u\npassword = p\ndomain-name = d\n";
-    let global = CloudConf::parse(text).unwrap().conf.global;
+    let global = CloudConf::parse(text, MANAGER).unwrap().conf.global;
     let cloud = global.cloud(None).unwrap();
     assert!(cloud.credential.has_default_scope());
     // A clouds.yaml names its project itself.
     let yaml = "clouds:\n  openstack:\n    auth: {auth_url: 'https://k/v3', username: other, password: p, \
                 user_domain_id: default, project_id: given}\n";
     let text = format!("{text}use-clouds = true\n");
-    let global = CloudConf::parse(&text).unwrap().conf.global;
+    let global = CloudConf::parse(&text, MANAGER).unwrap().conf.global;
     let clouds = CloudsYaml {
         clouds: yaml.into(),
         secure: None,
@@ -340,7 +354,7 @@ fn durations_are_those_of_go() {
 
 fn cloud(global: &str) -> CloudConfig {
     let text = format!("[Global]\nauth-url = http://k\n{global}");
-    CloudConf::parse(&text)
+    CloudConf::parse(&text, MANAGER)
         .unwrap()
         .conf
         .global
@@ -398,7 +412,7 @@ fn global_becomes_the_login_that_the_go_manager_would_use() {
 #[test]
 fn keys_of_global_win_over_the_clouds_yaml() {
     let text = "[Global]\nuse-clouds = true\ncloud = mine\nregion = Two\n";
-    let global = CloudConf::parse(text).unwrap().conf.global;
+    let global = CloudConf::parse(text, MANAGER).unwrap().conf.global;
     assert_eq!(global.cloud_name(), "mine");
     let yaml = CloudsYaml {
         clouds: "clouds: {mine: {auth: {auth_url: 'http://k', user_id: u, project_id: p}, region_name: One}}".into(),
@@ -424,7 +438,7 @@ fn keys_of_global_win_over_the_clouds_yaml() {
 #[test]
 fn no_secret_is_printed() {
     let text = "[Global]\nauth-url = http://k\nuser-id = u\ntenant-id = t\npassword = s3cret\ntrustee-password = s3cret\napplication-credential-secret = s3cret\n";
-    let parsed = CloudConf::parse(text).unwrap();
+    let parsed = CloudConf::parse(text, MANAGER).unwrap();
     assert!(!format!("{parsed:?}").contains("s3cret"));
     let generated = from_cloud(&parsed.conf.global.cloud(None).unwrap()).unwrap();
     assert!(!format!("{generated:?}").contains("s3cret"));
@@ -443,7 +457,7 @@ fn a_generated_file_leads_to_the_same_cloud() {
     for global in globals {
         let wanted = cloud(global);
         let generated = from_cloud(&wanted).unwrap();
-        let parsed = CloudConf::parse(generated.text.expose_secret()).unwrap();
+        let parsed = CloudConf::parse(generated.text.expose_secret(), MANAGER).unwrap();
         assert!(parsed.warnings.is_empty(), "{:?}", parsed.warnings);
         assert_eq!(parsed.conf.global.cloud(None).unwrap(), wanted, "{global}");
     }
@@ -464,7 +478,7 @@ fn a_file_of_the_in_tree_provider_becomes_one_of_today() {
                   [LoadBalancer]\nlb-version=v1\nuse-octavia=true\nsubnet-id=s\ncreate-monitor=yes\nmonitor-delay=10\n\
                   monitor-timeout=5s\nmonitor-max-retries=3\n[BlockStorage]\nbs-version=v2\ntrust-device-path=no\n[Nowhere]\nx=y\n";
     let generated = from_legacy(legacy).unwrap();
-    let parsed = CloudConf::parse(generated.text.expose_secret()).unwrap();
+    let parsed = CloudConf::parse(generated.text.expose_secret(), MANAGER).unwrap();
     assert!(parsed.warnings.is_empty(), "{:?}", parsed.warnings);
     let monitor = &parsed.conf.load_balancer.monitor;
     assert!(monitor.create);
@@ -520,20 +534,24 @@ fn names_of_a_file_without_a_domain_are_in_the_default_one() {
             .iter()
             .any(|note| note.starts_with("domain-id = default is added"));
         assert_eq!(noted, added, "{keys}");
-        CloudConf::parse(text).unwrap_or_else(|rejected| panic!("{keys}: {:?}", rejected.findings));
+        CloudConf::parse(text, MANAGER)
+            .unwrap_or_else(|rejected| panic!("{keys}: {:?}", rejected.findings));
     }
 }
 
 proptest! {
     #[test]
-    fn no_text_makes_reading_panic(text in "\\PC*|([\\[\\]\"\\\\;#= \\n]|Global|LoadBalancer|monitor-delay|5s|enabled|node-selector|,)*") {
-        let _ = CloudConf::parse(&text);
+    fn no_text_makes_reading_panic(text in "\\PC*|([\\[\\]\"\\\\;#= \\n]|Global|zone-map|LoadBalancer|monitor-delay|5s|enabled|node-selector|,)*") {
+        let _ = CloudConf::parse(&text, MANAGER);
+        let _ = CloudConf::parse(&text, Program::CinderCsi);
         let _ = from_legacy(&text);
     }
 
     #[test]
     fn no_value_makes_reading_panic(index in 0..KEYS.len(), value in "\\PC*") {
         let key = &KEYS[index];
-        let _ = CloudConf::parse(&format!("{LOGIN}[{}]\n{} = {value}\n", key.section.name(), key.name));
+        let text = format!("{LOGIN}[{}]\n{} = {value}\n", key.section.name(), key.name);
+        let _ = CloudConf::parse(&text, MANAGER);
+        let _ = CloudConf::parse(&text, Program::CinderCsi);
     }
 }

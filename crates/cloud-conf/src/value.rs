@@ -1,5 +1,7 @@
 //! Parses values by their form.
 
+use std::collections::BTreeMap;
+
 use ipnet::IpNet;
 use secrecy::SecretString;
 
@@ -9,6 +11,32 @@ use crate::labels::{self, Selector};
 
 /// The type of parsed durations.
 pub type Duration = std::time::Duration;
+
+/// A source of the metadata of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetadataSource {
+    /// `configDrive`: a disk of the server.
+    ConfigDrive,
+    /// `metadataService`: http://169.254.169.254.
+    MetadataService,
+}
+
+impl MetadataSource {
+    pub(super) const ALL: [Self; 2] = [Self::ConfigDrive, Self::MetadataService];
+
+    /// The name in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ConfigDrive => "configDrive",
+            Self::MetadataService => "metadataService",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|source| source.name().eq_ignore_ascii_case(name))
+    }
+}
 
 /// A parsed value.
 #[derive(Clone, Debug)]
@@ -21,6 +49,8 @@ pub(super) enum Value {
     List(Vec<String>),
     Networks(Vec<IpNet>),
     Labels(Selector),
+    Sources(Vec<MetadataSource>),
+    Zones(BTreeMap<String, String>),
 }
 
 impl Value {
@@ -32,7 +62,8 @@ impl Value {
             Self::List(list) => !list.is_empty(),
             Self::Networks(list) => !list.is_empty(),
             Self::Labels(list) => !list.is_empty(),
-            Self::Secret(_) | Self::Duration(_) | Self::Number(_) => true,
+            Self::Zones(map) => !map.is_empty(),
+            Self::Sources(_) | Self::Secret(_) | Self::Duration(_) | Self::Number(_) => true,
         }
     }
 
@@ -87,7 +118,9 @@ impl Form {
             Self::Duration => duration(text).map(Value::Duration),
             Self::Seconds => seconds(text),
             Self::Number(least) => number(text, least),
-            Self::List => Ok(Value::List(parts(text))),
+            Self::Range(least, most) => range(text, least, most),
+            Self::Sources => sources(text),
+            Self::Zones => zones(text),
             Self::Choice(choices) => choice(text, choices),
             Self::Networks => networks(text),
             Self::Labels => labels(text),
@@ -131,6 +164,58 @@ fn number(text: &str, least: u32) -> Result<Value, String> {
     (number >= least)
         .then_some(Value::Number(number))
         .ok_or_else(wrong)
+}
+
+fn range(text: &str, least: u32, most: u32) -> Result<Value, String> {
+    let number = text.parse().ok();
+    let number = number.filter(|number| (least..=most).contains(number));
+    let wrong = || format!("this is not a number from {least} to {most}");
+    number.map(Value::Number).ok_or_else(wrong)
+}
+
+/// `configDrive,metadataService`, in this order or the other, or one of them.
+fn sources(text: &str) -> Result<Value, String> {
+    let mut sources = Vec::new();
+    for part in parts(text) {
+        let source = MetadataSource::named(&part).ok_or_else(|| {
+            let part = part.escape_debug();
+            format!("`{part}` is neither configDrive nor metadataService")
+        })?;
+        if sources.contains(&source) {
+            return Err(format!("{} is in the list twice", source.name()));
+        }
+        sources.push(source);
+    }
+    match sources.is_empty() {
+        true => Err("the list is empty; remove the key for configDrive,metadataService".to_owned()),
+        false => Ok(Value::Sources(sources)),
+    }
+}
+
+/// `NOVA=CINDER,NOVA=CINDER`. Names may have spaces within.
+fn zones(text: &str) -> Result<Value, String> {
+    let mut zones = BTreeMap::new();
+    for part in parts(text) {
+        let pair = part.split_once('=');
+        let pair = pair.map(|(nova, cinder)| (nova.trim(), cinder.trim()));
+        let pair = pair.filter(|(nova, cinder)| {
+            !nova.is_empty() && !cinder.is_empty() && !cinder.contains('=')
+        });
+        let Some((nova, cinder)) = pair else {
+            let part = part.escape_debug();
+            return Err(format!(
+                "`{part}` is not a zone of Nova and one of Cinder such as NOVA=CINDER"
+            ));
+        };
+        let before = zones.insert(nova.to_owned(), cinder.to_owned());
+        if before.is_some_and(|before| before != cinder) {
+            let nova = nova.escape_debug();
+            return Err(format!(
+                "the zone `{nova}` has two zones of Cinder; it can have one"
+            ));
+        }
+    }
+    Ok(Value::Zones(zones))
 }
 
 fn choice(text: &str, choices: &[&str]) -> Result<Value, String> {

@@ -237,6 +237,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use cloud_conf::Program;
 
     fn chosen(list: &str) -> Result<[bool; 4], String> {
         let list: Vec<String> = list.split(',').map(str::to_owned).collect();
@@ -312,7 +313,8 @@ mod tests {
         let text = format!(
             "[Global]\nauth-url = {CLOUD}/identity/v3\nusername = {user}\npassword = secret\ndomain-name = Default\n"
         );
-        let conf = cloud_conf::CloudConf::parse(&text).unwrap().conf;
+        let conf = cloud_conf::CloudConf::parse(&text, Program::CloudControllerManager);
+        let conf = conf.unwrap().conf;
         let settings = Settings {
             cloud: conf.global.cloud(None).unwrap(),
             conf,

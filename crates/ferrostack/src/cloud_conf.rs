@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use cloud_conf::{Finding, Generated, Severity};
+use cloud_conf::{CloudConf, Finding, Generated, Program, Severity};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
@@ -16,7 +16,8 @@ use crate::up;
 /// The findings about a file, and whether it can be used.
 pub(crate) fn check(file: &Path, output: Output) -> anyhow::Result<(String, bool)> {
     let text = read(file)?;
-    let (findings, usable) = match cloud_conf::CloudConf::parse(text.expose_secret()) {
+    let parsed = CloudConf::parse(text.expose_secret(), Program::CloudControllerManager);
+    let (findings, usable) = match parsed {
         Ok(parsed) => (parsed.warnings, true),
         Err(rejected) => (rejected.findings, false),
     };

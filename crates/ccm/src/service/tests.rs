@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::annotations::{ANNOTATIONS, Wishes};
 use super::*;
-use cloud_conf::CloudConf;
+use cloud_conf::{CloudConf, Program};
 
 fn identity(cluster_uid: &str, name: &str) -> Identity {
     let service: Service = serde_json::from_value(
@@ -21,9 +21,12 @@ fn identity(cluster_uid: &str, name: &str) -> Identity {
 }
 
 fn conf(rest: &str) -> CloudConf {
-    CloudConf::parse(&format!("[Global]\nuse-clouds = true\n{rest}"))
-        .unwrap()
-        .conf
+    CloudConf::parse(
+        &format!("[Global]\nuse-clouds = true\n{rest}"),
+        Program::CloudControllerManager,
+    )
+    .unwrap()
+    .conf
 }
 
 fn wishes(annotations: &[(&str, &str)], conf: &CloudConf) -> Result<Wishes, String> {

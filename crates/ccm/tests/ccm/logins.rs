@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ccm::Settings;
-use cloud_conf::CloudConf;
+use cloud_conf::{CloudConf, Program};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -43,7 +43,7 @@ async fn user(world: &World) {
 async fn a_cloud_conf_without_a_tenant_serves_in_the_default_project_of_its_user() {
     let mut world = World::open("").await;
     user(&world).await;
-    let parsed = CloudConf::parse(WITHOUT_TENANT).unwrap();
+    let parsed = CloudConf::parse(WITHOUT_TENANT, Program::CloudControllerManager).unwrap();
     assert!(parsed.warnings.is_empty(), "{:?}", parsed.warnings);
     let conf = parsed.conf;
     let cloud = conf.global.cloud(None).unwrap();

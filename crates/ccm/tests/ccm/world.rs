@@ -7,7 +7,7 @@ use std::time::Duration;
 use api::k8s_openapi::api::core::v1::{Node, Service};
 use api::k8s_openapi::api::events::v1::Event;
 use ccm::{Options, Settings};
-use cloud_conf::CloudConf;
+use cloud_conf::{CloudConf, Program};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use openstack::transport::{InProcess, Limits, SharedTransport};
@@ -591,7 +591,9 @@ pub(crate) fn settings(cloud: &Cloud, conf: &str) -> Settings {
     let login = CloudConfig::parse(&cloud.clouds_yaml(URL), "simulated").unwrap();
     let text = format!("[Global]\nuse-clouds = true\n{conf}");
     Settings {
-        conf: CloudConf::parse(&text).unwrap().conf,
+        conf: CloudConf::parse(&text, Program::CloudControllerManager)
+            .unwrap()
+            .conf,
         cloud: login,
     }
 }

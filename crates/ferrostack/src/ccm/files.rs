@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ccm::Settings;
-use cloud_conf::{CloudConf, CloudsYaml, Finding, Global};
+use cloud_conf::{CloudConf, CloudsYaml, Finding, Global, Program};
 use openstack::CloudConfig;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::watch::Sender;
@@ -28,7 +28,8 @@ pub(super) fn load(file: &Path, environment: &Environment) -> anyhow::Result<Loa
     let text = SecretString::from(
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?,
     );
-    let parsed = CloudConf::parse(text.expose_secret()).with_context(title)?;
+    let parsed = CloudConf::parse(text.expose_secret(), Program::CloudControllerManager);
+    let parsed = parsed.with_context(title)?;
     let cloud = find(&parsed.conf.global, environment).with_context(title)?;
     Ok(Loaded {
         settings: Settings {

@@ -88,6 +88,8 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
+    const MANAGER: cloud_conf::Program = cloud_conf::Program::CloudControllerManager;
+
     fn documents(text: &SecretString) -> Vec<Value> {
         serde_saphyr::from_multiple(text.expose_secret()).unwrap()
     }
@@ -113,7 +115,7 @@ mod tests {
             (&json!("Secret"), &json!("cloud-config"))
         );
         let conf = all[0]["stringData"]["cloud.conf"].as_str().unwrap();
-        let parsed = cloud_conf::CloudConf::parse(conf).unwrap();
+        let parsed = cloud_conf::CloudConf::parse(conf, MANAGER).unwrap();
         assert_eq!(parsed.conf.global.ca_file(), Some("/etc/config/ca.pem"));
         assert!(
             all[0]["stringData"]["ca.pem"]
@@ -130,7 +132,7 @@ mod tests {
         cloud.ca_pem = Some(b"-----BEGIN CERTIFICATE-----".to_vec());
         let all = documents(&of_cluster(&cloud, "blue", "registry/ferrostack:1").unwrap());
         let conf = all[0]["stringData"]["cloud.conf"].as_str().unwrap();
-        let parsed = cloud_conf::CloudConf::parse(conf).unwrap();
+        let parsed = cloud_conf::CloudConf::parse(conf, MANAGER).unwrap();
         assert_eq!(parsed.conf.global.ca_file(), Some("/etc/config/ca.pem"));
         let container = &all.last().unwrap()["spec"]["template"]["spec"]["containers"][0];
         let flags = container["args"].as_array().unwrap();

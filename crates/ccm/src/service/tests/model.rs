@@ -15,7 +15,7 @@ use super::super::desired::{Desired, Facts};
 use super::super::observed::Observed;
 use super::super::plan::Step;
 use super::super::*;
-use cloud_conf::CloudConf;
+use cloud_conf::{CloudConf, Program};
 
 /// An Octavia, and a Neutron with floating IPs.
 #[derive(Clone, Debug, Default)]
@@ -606,7 +606,9 @@ fn parsed(is_serial: bool) -> CloudConf {
         "[Global]\nuse-clouds = true\n[LoadBalancer]\nprovider-requires-serial-api-calls = {is_serial}\n\
          [LoadBalancerClass \"west\"]\nmember-subnet-id = other\n"
     );
-    CloudConf::parse(&conf).unwrap().conf
+    CloudConf::parse(&conf, Program::CloudControllerManager)
+        .unwrap()
+        .conf
 }
 
 impl Model {
