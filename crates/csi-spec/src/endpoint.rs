@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::io;
-use std::os::unix::fs::FileTypeExt as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -82,6 +82,32 @@ fn is_address((_, port): (&str, &str)) -> bool {
 pub struct Listening {
     listener: Listener,
     place: Endpoint,
+    socket: Option<Socket>,
+}
+
+/// A socket in the file system, with its device and inode: another process may have replaced it.
+#[derive(Debug)]
+struct Socket {
+    path: PathBuf,
+    id: (u64, u64),
+}
+
+impl Socket {
+    fn of(path: &Path) -> io::Result<Self> {
+        let found = std::fs::symlink_metadata(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            id: (found.dev(), found.ino()),
+        })
+    }
+
+    /// Removes the socket, unless it is that of another process by now.
+    fn remove(&self) {
+        if Self::of(&self.path).is_ok_and(|found| found.id == self.id) {
+            // One that cannot be removed is replaced by the next process.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -98,7 +124,7 @@ impl Endpoint {
     /// If the path or port is taken by something else or cannot be had.
     pub async fn listen(&self) -> Result<Listening, Error> {
         let failed = |source| Error::Bind(self.clone(), source);
-        let (listener, place) = match self {
+        let (listener, place, socket) = match self {
             Self::Unix(path) => {
                 match std::fs::symlink_metadata(path) {
                     Ok(found) if found.file_type().is_socket() => {
@@ -108,7 +134,8 @@ impl Endpoint {
                     Err(_) => {} // Absent, or bind says why not.
                 }
                 let listener = UnixListener::bind(path).map_err(failed)?;
-                (Listener::Unix(listener), self.clone())
+                let socket = Socket::of(path).map_err(failed)?;
+                (Listener::Unix(listener), self.clone(), Some(socket))
             }
             Self::Tcp(address) => {
                 // An empty host is every address, as for Go.
@@ -120,10 +147,15 @@ impl Endpoint {
                 let bound = TcpListener::bind(format!("{host}{address}")).await;
                 let listener = bound.map_err(failed)?;
                 let bound = listener.local_addr().map_err(failed)?;
-                (Listener::Tcp(listener), Self::Tcp(bound.to_string()))
+                let place = Self::Tcp(bound.to_string());
+                (Listener::Tcp(listener), place, None)
             }
         };
-        Ok(Listening { listener, place })
+        Ok(Listening {
+            listener,
+            place,
+            socket,
+        })
     }
 }
 
@@ -134,7 +166,7 @@ impl Listening {
         &self.place
     }
 
-    /// Serves clients until `stop`, and then until their calls have ended.
+    /// Serves clients until `stop`, then removes the socket, and returns when their calls have ended.
     pub async fn serve(self, service: Arc<dyn Service>, limits: Limits, stop: CancellationToken) {
         let connections = Arc::new(Semaphore::new(CONNECTIONS));
         let tasks = TaskTracker::new();
@@ -158,6 +190,11 @@ impl Listening {
             });
             tasks.spawn(task);
         }
+        // The listener keeps the inode, so that the socket of another process has a different one.
+        if let Some(socket) = &self.socket {
+            socket.remove();
+        }
+        drop(self.listener);
         tasks.close();
         tasks.wait().await;
     }

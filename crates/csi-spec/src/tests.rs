@@ -97,6 +97,26 @@ async fn a_driver_answers_on_its_socket() {
 }
 
 #[tokio::test]
+async fn a_driver_that_stops_removes_its_socket_and_not_that_of_the_next_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("csi.sock");
+    let endpoint = Endpoint::Unix(path.clone());
+    let start = async || {
+        let stop = CancellationToken::new();
+        let listening = endpoint.listen().await.unwrap();
+        let serving = listening.serve(services(), Limits::default(), stop.clone());
+        (tokio::spawn(serving), stop)
+    };
+    let (old, new) = (start().await, start().await);
+    old.1.cancel();
+    old.0.await.unwrap();
+    assert!(UnixStream::connect(&path).await.is_ok());
+    new.1.cancel();
+    new.0.await.unwrap();
+    assert!(!path.exists());
+}
+
+#[tokio::test]
 async fn port_0_is_a_free_port() {
     let endpoint = parsed("tcp://127.0.0.1:0").unwrap();
     let listening = endpoint.listen().await.unwrap();
