@@ -1,15 +1,3 @@
-//! Keys and words that the controller and the node agree on, beside those of the specification.
+//! Keys and words that the controller and the node agree on.
 
-/// The driver's name.
-pub const DRIVER: &str = "cinder.csi.openstack.org";
-/// The key of the zone in the topology of a node.
-pub const ZONE: &str = "topology.cinder.csi.openstack.org/zone";
-
-/// In the volume context: `true` if the file system is smaller than the volume, which was restored or cloned.
-pub const RESIZE: &str = "cinder.csi.openstack.org/resizeRequired";
-/// In the volume context: when a device counts as empty, as the parameter `format` of the StorageClass says.
-pub const FORMAT: &str = "cinder.csi.openstack.org/format";
-/// In the publish context: the size of the volume when it was attached, in bytes.
-pub const SIZE: &str = "cinder.csi.openstack.org/size";
-/// In the publish context: `true` if the volume has never been attached before.
-pub const FIRST_ATTACH: &str = "cinder.csi.openstack.org/firstAttach";
+pub use csi_spec::context::{DRIVER, FIRST_ATTACH, FORMAT, RESIZE, SIZE, ZONE};

@@ -1,9 +1,12 @@
 //! Answers that are made of what is observed.
 
+use std::collections::BTreeMap;
+
 use csi_spec::list_volumes_response::{Entry, VolumeStatus};
-use csi_spec::{Snapshot, Volume as Answer};
+use csi_spec::{Snapshot, Volume as Answer, context};
 use openstack::volume::Volume;
 
+use crate::plan::attach::Attached;
 use crate::plan::snapshot::Taken;
 use crate::{Options, size, time, zone};
 
@@ -40,6 +43,19 @@ pub(crate) fn entry(one: &Volume, options: &Options) -> Entry {
             published_node_ids: nodes(one),
         }),
     }
+}
+
+/// What a node is told of an attachment.
+pub(crate) fn publish_context(volume: &Volume, attached: &Attached) -> BTreeMap<String, String> {
+    let size = size::bytes(volume.size).to_string();
+    let mut pairs = BTreeMap::from([
+        (context::DEVICE.to_owned(), attached.device.clone()),
+        (context::SIZE.to_owned(), size),
+    ]);
+    if attached.first {
+        pairs.insert(context::FIRST_ATTACH.to_owned(), "true".to_owned());
+    }
+    pairs
 }
 
 /// A snapshot or backup.

@@ -39,7 +39,7 @@ use std::time::Duration;
 use openstack::inventory::Intervals;
 
 pub use driver::{Driver, NamedCloud};
-pub use zone::{TOPOLOGY_KEY, ZoneMap};
+pub use zone::ZoneMap;
 
 /// The intervals of lists: a list is needed when a sidecar asks for something, and often only while the cloud works.
 pub const INTERVALS: Intervals = Intervals {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 /// The metadata key with the name of the cluster.
 pub(crate) const CLUSTER: &str = "cinder.csi.openstack.org/cluster";
+/// The metadata key with the id of a volume's first attachment, for classes with `format: first-attach`.
+pub(crate) const FIRST_ATTACHMENT: &str = "cinder.csi.openstack.org/first-attachment";
 /// The description of what the driver creates.
 pub(crate) const DESCRIPTION: &str = "Created by OpenStack Cinder CSI driver";
 /// The parameters of a claim that become metadata of its volume.

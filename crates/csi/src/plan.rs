@@ -71,6 +71,11 @@ pub(crate) enum Write {
         server: String,
         volume: String,
     },
+    /// The volume's metadata say which attachment is its first.
+    NoteFirstAttachment {
+        volume: String,
+        attachment: String,
+    },
     CreateSnapshot(SnapshotCreate),
     DeleteSnapshot {
         id: String,
@@ -98,6 +103,9 @@ impl Write {
             }
             Self::Release { volume, .. } => {
                 format!("detach volume {volume}: delete a reservation")
+            }
+            Self::NoteFirstAttachment { volume, .. } => {
+                format!("set metadata of volume {volume}")
             }
             Self::CreateSnapshot(it) => format!("create snapshot {}", it.name),
             Self::DeleteSnapshot { id } => format!("delete snapshot {id}"),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use csi_spec::context;
 use csi_spec::volume_capability::AccessType;
 use csi_spec::volume_capability::access_mode::Mode;
 use csi_spec::volume_content_source::Type;
@@ -118,6 +119,8 @@ pub(crate) struct NewVolume {
     /// The topology of the request, for volumes that can be used in each zone.
     pub labels: Vec<String>,
     pub source: Option<Source>,
+    /// The parameter `format`: when a device counts as empty.
+    pub format: Option<String>,
     pub metadata: BTreeMap<String, String>,
 }
 
@@ -126,7 +129,8 @@ impl NewVolume {
         let name = given(&request.name, "name")?;
         let uses = uses(&request.volume_capabilities)?;
         let parameters = &request.parameters;
-        only_known(parameters, &["type", "availability"], "StorageClass")?;
+        const KNOWN: &[&str] = &["type", "availability", context::FORMAT_PARAMETER];
+        only_known(parameters, KNOWN, "StorageClass")?;
         if let Some((key, _)) = request.mutable_parameters.first_key_value() {
             return invalid(format!(
                 "mutable parameters such as `{}` need MODIFY_VOLUME, which this driver does not have",
@@ -143,8 +147,21 @@ impl NewVolume {
             zones: zones(filled("availability"), &labels, options),
             labels,
             source: source(request.volume_content_source.as_ref())?,
+            format: format(filled(context::FORMAT_PARAMETER))?,
             metadata: mark::metadata(&options.cluster, parameters, mark::OF_VOLUMES),
         })
+    }
+}
+
+fn format(parameter: Option<String>) -> Result<Option<String>, Status> {
+    let is_known = |it: &String| context::FORMATS.contains(&it.as_str());
+    match parameter {
+        Some(format) if !is_known(&format) => invalid(format!(
+            "the parameter `format` is one of {}, not `{}`",
+            context::FORMATS.join(", "),
+            format.escape_debug()
+        )),
+        parameter => Ok(parameter),
     }
 }
 

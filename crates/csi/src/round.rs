@@ -12,6 +12,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use crate::busy::Guard;
+use crate::mark;
 use crate::plan::{Past, Step, Wait, Write};
 use crate::refusal;
 
@@ -226,6 +227,10 @@ fn send<'a>(
                 inventory.delete_attachment(volume, attachment).await?;
             }
             Write::Release { server, volume } => release(inventory, server, volume).await?,
+            Write::NoteFirstAttachment { volume, attachment } => {
+                let note = [(mark::FIRST_ATTACHMENT.to_owned(), attachment.clone())];
+                inventory.set_volume_metadata(volume, note.into()).await?;
+            }
             Write::CreateSnapshot(it) => inventory.create_snapshot(it).await.map(drop)?,
             Write::DeleteSnapshot { id } => {
                 let reason = reason(id).await;

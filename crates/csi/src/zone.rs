@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use csi_spec::{Topology, TopologyRequirement};
+use csi_spec::{Topology, TopologyRequirement, context};
 
-/// The topology key of a zone.
-pub const TOPOLOGY_KEY: &str = "topology.cinder.csi.openstack.org/zone";
 /// The length of a label's value.
 const LONGEST: usize = 63;
 
@@ -51,7 +49,7 @@ pub(crate) fn required(requirement: Option<&TopologyRequirement>) -> Vec<String>
     };
     let mut zones = Vec::new();
     for topology in requirement.preferred.iter().chain(&requirement.requisite) {
-        if let Some(zone) = topology.segments.get(TOPOLOGY_KEY)
+        if let Some(zone) = topology.segments.get(context::ZONE)
             && !zones.contains(zone)
         {
             zones.push(zone.clone());
@@ -63,7 +61,7 @@ pub(crate) fn required(requirement: Option<&TopologyRequirement>) -> Vec<String>
 /// The topology of a zone.
 pub(crate) fn topology(zone: &str) -> Topology {
     Topology {
-        segments: BTreeMap::from([(TOPOLOGY_KEY.to_owned(), zone.to_owned())]),
+        segments: BTreeMap::from([(context::ZONE.to_owned(), zone.to_owned())]),
     }
 }
 

@@ -15,7 +15,7 @@ use csi_spec::{
     CreateVolumeRequest, CreateVolumeResponse, DeleteSnapshotRequest, DeleteSnapshotResponse,
     DeleteVolumeRequest, DeleteVolumeResponse, GetCapacityRequest, GetCapacityResponse,
     ListSnapshotsRequest, ListSnapshotsResponse, ListVolumesRequest, ListVolumesResponse, Reply,
-    ValidateVolumeCapabilitiesRequest, ValidateVolumeCapabilitiesResponse,
+    ValidateVolumeCapabilitiesRequest, ValidateVolumeCapabilitiesResponse, context,
     controller_get_volume_response::VolumeStatus,
 };
 use futures::FutureExt as _;
@@ -32,12 +32,6 @@ use crate::size::{self, Range};
 
 /// The age of a list that an answer to a list may have.
 const RECENT: Duration = Duration::from_secs(60);
-/// The keys of a publish context: the device that Nova names, which is a guess; and for the node, by which it knows the
-/// right device, the volume's id and size.
-const DEVICE: &str = "DevicePath";
-const SERIAL: &str = "cinder.csi.openstack.org/serial";
-const SIZE: &str = "cinder.csi.openstack.org/sizeBytes";
-
 /// What the controller can do.
 const CAPABILITIES: &[Type] = &[
     Type::CreateDeleteVolume,
@@ -201,7 +195,7 @@ impl Driver {
 
     async fn attaching(
         &self,
-        context: Context,
+        call: Context,
         request: ControllerPublishVolumeRequest,
     ) -> Result<ControllerPublishVolumeResponse, Status> {
         let id = given(&request.volume_id, "volume_id")?;
@@ -210,18 +204,21 @@ impl Driver {
             return request::invalid("volume_capability is missing");
         };
         let uses = request::one_use(capability)?;
-        let guard = self.busy.begin(format!("volume {id}"))?;
+        let format = request.volume_context.get(context::FORMAT);
+        let wanted = plan::attach::Wanted {
+            volume: id,
+            node,
+            uses,
+            notes_first: format.is_some_and(|it| it == "first-attach"),
+        };
+        let guard = self.busy.begin(format!("volume {}", wanted.volume))?;
         let cloud = self.cloud(&request.secrets).await?;
-        let round = Round::new(cloud.inventory, context, guard, CHECKED);
-        let plan =
-            |view: &View, past: &plan::Past| plan::attach::plan(&id, &node, uses, view, past);
-        let (device, view) = round.run(&[Kind::Volumes], plan).await?;
-        let volume = found(view.volumes.get(&id), &id)?;
-        let size = size::bytes(volume.size).to_string();
-        let pairs = [(DEVICE, device), (SERIAL, id.clone()), (SIZE, size)];
-        let pairs = pairs.map(|(key, value)| (key.to_owned(), value));
+        let round = Round::new(cloud.inventory, call, guard, CHECKED);
+        let plan = |view: &View, past: &plan::Past| plan::attach::plan(&wanted, view, past);
+        let (attached, view) = round.run(&[Kind::Volumes], plan).await?;
+        let volume = found(view.volumes.get(&wanted.volume), &wanted.volume)?;
         Ok(ControllerPublishVolumeResponse {
-            publish_context: pairs.into(),
+            publish_context: answers::publish_context(volume, &attached),
         })
     }
 

@@ -2,12 +2,34 @@
 
 use grpc::Code;
 use openstack::View;
+use openstack::volume::{Volume, VolumeAttachment};
 
 use super::{Past, Step, Write, refuse, wait_for};
+use crate::mark;
 use crate::request::Uses;
 
-/// The next step; the answer is the device that Nova names.
-pub(crate) fn plan(id: &str, node: &str, uses: Uses, view: &View, past: &Past) -> Step<String> {
+/// What is to be attached to which server.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub volume: String,
+    pub node: String,
+    pub uses: Uses,
+    /// The node is to know whether this is the volume's first attachment.
+    pub notes_first: bool,
+}
+
+/// An attachment that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Attached {
+    /// The device that Nova names.
+    pub device: String,
+    /// It is the volume's first one.
+    pub first: bool,
+}
+
+/// The next step.
+pub(crate) fn plan(wanted: &Wanted, view: &View, past: &Past) -> Step<Attached> {
+    let (id, node, uses) = (wanted.volume.as_str(), wanted.node.as_str(), wanted.uses);
     let Some(volume) = view.volumes.get(id) else {
         let message = format!("volume {} does not exist", id.escape_debug());
         return refuse(Code::NotFound, message);
@@ -16,7 +38,7 @@ pub(crate) fn plan(id: &str, node: &str, uses: Uses, view: &View, past: &Past) -
     let here = volume.attachments.iter().find(|it| it.server_id == node);
     if let Some(here) = here {
         return match status {
-            "in-use" => Step::Answer(here.device.clone()),
+            "in-use" => attached(wanted, volume, here),
             _ => wait_for(volume),
         };
     }
@@ -52,5 +74,22 @@ pub(crate) fn plan(id: &str, node: &str, uses: Uses, view: &View, past: &Past) -
             refuse(Code::FailedPrecondition, format!("volume {id} is {status}"))
         }
         _ => wait_for(volume),
+    }
+}
+
+/// The first attachment is kept in the volume's metadata, so that each answer about it is the same.
+fn attached(wanted: &Wanted, volume: &Volume, here: &VolumeAttachment) -> Step<Attached> {
+    let first = volume.metadata.get(mark::FIRST_ATTACHMENT);
+    match first {
+        None if wanted.notes_first && !here.attachment_id.is_empty() => {
+            Step::Write(Write::NoteFirstAttachment {
+                volume: volume.id.clone(),
+                attachment: here.attachment_id.clone(),
+            })
+        }
+        first => Step::Answer(Attached {
+            device: here.device.clone(),
+            first: first.is_some_and(|it| *it == here.attachment_id),
+        }),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use csi_spec::{Topology, Volume as Answer, VolumeContentSource};
+use csi_spec::{Topology, Volume as Answer, VolumeContentSource, context};
 use grpc::{Code, Status};
 use openstack::Kind;
 use openstack::View;
@@ -18,8 +18,6 @@ use crate::zone;
 
 /// The seconds between two volumes of one call: two replicas each look, create, and have not seen the other's.
 const AT_ONCE: i64 = 300;
-/// The key of a volume's context after which its file system is grown when it is staged.
-const RESIZE: &str = "cinder.csi.openstack.org/resizeRequired";
 
 /// The next step. The step for a volume that is there is its id.
 pub(crate) fn plan(
@@ -233,14 +231,17 @@ pub(crate) fn answer(
     source: Option<VolumeContentSource>,
     options: &Options,
 ) -> Answer {
-    let mut context = BTreeMap::new();
+    let mut pairs = BTreeMap::new();
+    if let Some(format) = &wanted.format {
+        pairs.insert(context::FORMAT.to_owned(), format.clone());
+    }
     if source.is_some() {
-        context.insert(RESIZE.to_owned(), "true".to_owned());
+        pairs.insert(context::RESIZE.to_owned(), "true".to_owned());
     }
     Answer {
         capacity_bytes: size::bytes(volume.size),
         volume_id: volume.id.clone(),
-        volume_context: context,
+        volume_context: pairs,
         content_source: source,
         accessible_topology: topology(volume, wanted, options),
     }

@@ -1,11 +1,12 @@
 //! Volumes are attached and detached.
 
 use csi_spec::volume_capability::access_mode::Mode;
+use csi_spec::{Controller, ControllerPublishVolumeRequest};
 use grpc::Code;
 use serde_json::{Value, json};
 use simulator::cloud::{Latency, Options as CloudOptions};
 
-use crate::world::{World, new_volume, options, pairs, refused};
+use crate::world::{World, capability, minutes, new_volume, options, pairs, refused};
 
 async fn slow() -> World {
     let cloud = CloudOptions {
@@ -24,8 +25,7 @@ async fn a_volume_is_in_use_when_its_attachment_is_answered() {
     let volume = world.one("volumes", &id).await;
     assert_eq!(volume["status"], "in-use");
     assert_eq!(volume["attachments"][0]["server_id"], server.as_str());
-    assert_eq!(context["cinder.csi.openstack.org/serial"], id);
-    assert_eq!(context["cinder.csi.openstack.org/sizeBytes"], "2147483648");
+    assert_eq!(context["cinder.csi.openstack.org/size"], "2147483648");
     assert_eq!(context["DevicePath"], volume["attachments"][0]["device"]);
     world.requests();
     assert_eq!(world.attach(&id, &server).await.unwrap(), context);
@@ -176,4 +176,43 @@ async fn an_attachment_that_fails_is_told_and_tried_again() {
     assert_eq!(refusal.code, Code::Aborted, "{}", refusal.message);
     world.detach(&id, &server).await.unwrap();
     assert_eq!(world.one("volumes", &id).await["status"], "available");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_attachment_of_a_volume_is_told_as_such_and_no_later_one() {
+    let world = World::open().await;
+    let server = world.server("node-1").await;
+    let mut request = new_volume("pvc-1", 1);
+    request
+        .parameters
+        .extend(pairs(&[("format", "first-attach")]));
+    let volume = world.create(request).await.unwrap();
+    let context = pairs(&[("cinder.csi.openstack.org/format", "first-attach")]);
+    assert_eq!(volume.volume_context, context);
+    let attach = async || {
+        let request = ControllerPublishVolumeRequest {
+            volume_id: volume.volume_id.clone(),
+            node_id: server.clone(),
+            volume_capability: Some(capability(Mode::SingleNodeWriter, false)),
+            volume_context: context.clone(),
+            ..ControllerPublishVolumeRequest::default()
+        };
+        loop {
+            let attached = world
+                .driver
+                .controller_publish_volume(minutes(3), request.clone());
+            match attached.await {
+                Ok(attached) => break attached.publish_context,
+                Err(status) => assert_eq!(status.code, Code::Aborted, "{}", status.message),
+            }
+        }
+    };
+    let first = "cinder.csi.openstack.org/firstAttach";
+    for _ in 0..2 {
+        assert_eq!(attach().await.get(first).map(String::as_str), Some("true"));
+    }
+    world.detach(&volume.volume_id, &server).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(attach().await.get(first), None);
+    }
 }

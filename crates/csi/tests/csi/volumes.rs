@@ -341,7 +341,7 @@ async fn wrong_requests_are_refused_before_the_cloud_is_asked() {
             Box::new(|it| it.volume_capabilities[0].access_type = None),
         ),
         (
-            "`avaliability` of the StorageClass is unknown; there are: type, availability",
+            "`avaliability` of the StorageClass is unknown; there are: type, availability, format",
             Box::new(|it| it.parameters.extend(pairs(&[("avaliability", "az1")]))),
         ),
         (

@@ -1,5 +1,6 @@
 //! Writes to volumes, snapshots, backups and attachments.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Inventory;
@@ -43,6 +44,20 @@ impl Inventory {
     pub async fn retype_volume(&self, id: &str, to: &str, moves: bool) -> Result<()> {
         self.session().volume().retype(id, to, moves).await?;
         self.volume_becomes(id, "retyping");
+        Ok(())
+    }
+
+    /// Sets metadata of a volume, and leaves other keys as they are.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn set_volume_metadata(
+        &self,
+        id: &str,
+        metadata: BTreeMap<String, String>,
+    ) -> Result<()> {
+        self.session().volume().set_metadata(id, &metadata).await?;
+        self.fold_with::<Volume>(id, |volume| volume.metadata.extend(metadata));
         Ok(())
     }
 
