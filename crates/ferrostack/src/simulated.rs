@@ -39,6 +39,8 @@ pub(crate) struct Setup {
     pub(crate) guest_state: Option<PathBuf>,
     pub(crate) latency: LatencyArg,
     pub(crate) seed: u64,
+    /// The availability zones of volumes; empty for those of servers.
+    pub(crate) volume_zones: Vec<String>,
     /// The second byte of the floating IPs, 127.N.0.0/16, unless a runner has another range.
     pub(crate) floating: u8,
     /// What runs on the servers.
@@ -88,6 +90,7 @@ impl Simulated {
             store: setup.store,
             latency: latency(&setup.latency)?,
             seed: setup.seed,
+            volume_zones: setup.volume_zones,
             external_cidr,
             images: vec![IMAGE.to_owned()],
             passwords: setup.passwords,
@@ -287,6 +290,7 @@ pub(crate) async fn run(
         guest_state: None,
         latency: args.latency.clone(),
         seed: args.seed,
+        volume_zones: args.volume_zone.clone(),
         floating: 30,
         bodies: Bodies::new(
             &args.runner,

@@ -274,6 +274,7 @@ async fn start_cloud(
         guest_state: Some(data.file("guests")),
         latency: args.latency.clone(),
         seed: u64::from(address.port()),
+        volume_zones: Vec::new(),
         floating: floating.second_byte,
         bodies: Bodies::new(&args.runner, || Ok(data.file("machines")), Bodies::Guests)?,
         passwords,

@@ -28,6 +28,10 @@ pub(crate) struct Simulate {
     /// Seed for random values, such as identifiers.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Availability zone of volumes, where they are not those of servers; the first is the default. May be given more
+    /// than once.
+    #[arg(long, value_name = "ZONE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) volume_zone: Vec<String>,
     /// Boot servers as simulated Kubernetes nodes, from their user data.
     #[arg(long, conflicts_with = "guest_runner")]
     pub(crate) guests: bool,

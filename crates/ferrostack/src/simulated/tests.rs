@@ -42,6 +42,7 @@ fn floating_ips_are_of_the_runners_range_if_it_has_one() {
         guest_state: None,
         latency: LatencyArg::None,
         seed: 1,
+        volume_zones: Vec::new(),
         floating: 77,
         bodies,
         passwords: Passwords::default(),

@@ -39,7 +39,7 @@ pub struct Timings {
     pub load_balancer_update: Duration,
     /// Load balancer DELETE to gone.
     pub load_balancer_delete: Duration,
-    /// Volume POST to available; also deletion, attachment and detachment.
+    /// Volume POST to available; also deletion, growth, attachment, detachment, snapshots and backups.
     pub volume: Duration,
 }
 
