@@ -135,6 +135,17 @@ pub struct Volume {
     pub size_gib: u64,
 }
 
+/// What a machine says about a volume that it was offered, or that was taken away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VolumeAnswer {
+    /// The machine has it as a disk.
+    Ready,
+    /// The machine does not have it any more.
+    Gone,
+    /// The machine cannot have it, and why.
+    Failed(String),
+}
+
 /// An SSH key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
@@ -163,6 +174,14 @@ pub trait Servers: Send + Sync + 'static {
     fn ended(&self, server: &str, boot: u64);
     /// Reports that the machine of this boot cannot be started. Ignored if the server has booted again since.
     fn failed(&self, server: &str, boot: u64, fault: &str);
+    /// The volumes that a server has, and those that it is offered; `None` once it is deleted.
+    fn volumes(&self, server: &str) -> Option<Vec<Volume>> {
+        self.machine(server).map(|machine| machine.volumes)
+    }
+    /// Reports that the machine of this boot answers for its volumes: attachments wait for it from now on.
+    fn answers_for_volumes(&self, _server: &str, _boot: u64) {}
+    /// Reports what a machine did with a volume.
+    fn volume_answered(&self, _server: &str, _volume: &str, _answer: &VolumeAnswer) {}
     /// Reports members of load balancers that began, or ceased, to accept connections.
     fn answering(&self, members: &[Member]);
 }

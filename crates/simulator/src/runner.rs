@@ -6,7 +6,8 @@
 //!
 //! ```text
 //!   World ──► fleet ──► one guest for each server ──► process (its group) ──► console
-//!                │            └── document: metadata, config drive
+//!                │            ├── document: metadata, config drive
+//!                │            └── disks: the volumes while it runs
 //!                ├── service: the metadata service, by source address
 //!                └── forward: floating address:port ──TCP──► the machines' addresses (hosts)
 //! ```
@@ -15,6 +16,7 @@
 //! in ERROR, and members of load balancers are reported when they begin or cease to accept connections.
 
 mod console;
+mod disks;
 mod document;
 mod fleet;
 mod forward;

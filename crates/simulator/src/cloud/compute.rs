@@ -26,6 +26,7 @@ use super::service::Service;
 
 pub(crate) use self::flavors::flavor;
 pub(crate) use self::lifecycle::{fail, switched_off, transition};
+pub(crate) use self::volume_flow::{answered as volume_answered, answers_for_volumes};
 
 /// Nova's operations.
 pub(crate) fn routes(routes: &mut Routes) {

@@ -14,7 +14,7 @@ use super::kind::Kind;
 use super::network;
 use super::state::State;
 use crate::machine::{
-    Address, Image, Key, Machine, Member, Port, Route, Servers, Volume, is_everywhere,
+    Address, Image, Key, Machine, Member, Port, Route, Servers, Volume, VolumeAnswer, is_everywhere,
 };
 
 impl Servers for Cloud {
@@ -37,6 +37,26 @@ impl Servers for Cloud {
             if boots(state, server) == Some(boot) {
                 compute::fail(state, server, 500, fault);
             }
+        });
+    }
+
+    fn volumes(&self, server: &str) -> Option<Vec<Volume>> {
+        let core = self.inner.core.lock();
+        let doc = core.state.get(Kind::Server, server)?;
+        (doc.text("status") != "DELETED").then(|| volumes(&core.state, &doc))
+    }
+
+    fn answers_for_volumes(&self, server: &str, boot: u64) {
+        self.change(|state| {
+            if boots(state, server) == Some(boot) {
+                compute::answers_for_volumes(state, server, boot);
+            }
+        });
+    }
+
+    fn volume_answered(&self, server: &str, volume: &str, answer: &VolumeAnswer) {
+        self.change(|state| {
+            compute::volume_answered(state, &self.inner.settings, server, volume, answer);
         });
     }
 
@@ -79,13 +99,7 @@ fn machine(state: &State, server: &Doc) -> Machine {
             .iter()
             .map(|doc| port(state, doc))
             .collect(),
-        volumes: server
-            .list("_volumes")
-            .iter()
-            .filter_map(Value::as_object)
-            .filter(|attached| attached.flag("plugged") || !attached.contains_key("attachment"))
-            .map(|attached| volume(state, attached))
-            .collect(),
+        volumes: volumes(state, server),
         config_drive: server.flag("_config_drive"),
         key: key(state, server),
     }
@@ -108,6 +122,16 @@ fn image(state: &State, server: &Doc) -> Image {
 
 fn is_property(field: &str) -> bool {
     !field.starts_with('_') && Image::is_property(field)
+}
+
+/// The volumes that a server has, and those that are on their way.
+fn volumes(state: &State, server: &Doc) -> Vec<Volume> {
+    let entries = server.list("_volumes").iter();
+    entries
+        .filter_map(Value::as_object)
+        .filter(|entry| entry.flag("offered") || !entry.contains_key("attachment"))
+        .map(|entry| volume(state, entry))
+        .collect()
 }
 
 fn volume(state: &State, attached: &Doc) -> Volume {

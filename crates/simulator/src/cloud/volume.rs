@@ -78,9 +78,15 @@ pub(crate) fn transition(
     }
 }
 
-/// Sets the status of a volume, a snapshot or a backup; returns whether it exists.
+/// Sets the status of a volume, a snapshot or a backup, with the message that Cinder writes about a failure; returns
+/// whether it exists.
 pub(crate) fn fail(state: &mut State, kind: Kind, id: &str, status: &str) -> bool {
-    let exists = state.get(kind, id).is_some();
+    let Some(doc) = state.get(kind, id) else {
+        return false;
+    };
+    if let Some(event) = messages::of_failure(kind, status) {
+        messages::write(state, &doc, event);
+    }
     match kind {
         Kind::Volume => set_status(state, id, status),
         Kind::Snapshot => snapshots::set_status(state, id, status),
@@ -90,7 +96,7 @@ pub(crate) fn fail(state: &mut State, kind: Kind, id: &str, status: &str) -> boo
             });
         }
     }
-    exists
+    true
 }
 
 /// The error of an operation that a microversion does not have; `least` is the first that has it.

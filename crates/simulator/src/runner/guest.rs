@@ -4,20 +4,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::Options;
 use super::console::Consoles;
+use super::disks::Disks;
 use super::document;
 use super::fleet::write_private;
 use super::process::{self, Process};
 use crate::machine::{Machine, Servers};
 use crate::world::Instance;
 
+/// How often a machine's volumes are looked at.
+const LOOK: Duration = Duration::from_millis(250);
 /// The exit status of a runner that cannot start the machine.
 const CANNOT_START: i32 = 126;
 
@@ -91,14 +96,19 @@ impl Guest {
 
     /// Starts the machine and waits until it ends.
     async fn boot(&mut self, instance: &Instance, shutdown: &CancellationToken) {
-        let mut process = match self.start(instance) {
-            Ok(process) => process,
+        let (mut process, mut disks) = match self.start(instance) {
+            Ok(started) => started,
             Err(fault) => return self.cannot_start(instance, &fault),
         };
-        let end = tokio::select! {
-            ended = process.ended() => End::Itself(ended),
-            () = switched(&mut self.wanted, instance.boot) => End::Stopped,
-            () = shutdown.cancelled() => End::Stopped,
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let end = loop {
+            tokio::select! {
+                ended = process.ended() => break End::Itself(ended),
+                () = switched(&mut self.wanted, instance.boot) => break End::Stopped,
+                () = shutdown.cancelled() => break End::Stopped,
+                _ = look.tick() => self.follow(instance, &mut disks),
+            }
         };
         match end {
             End::Stopped => process.stop(self.shared.options.patience).await,
@@ -112,7 +122,24 @@ impl Guest {
         let _ = std::fs::remove_file(self.directory.join("runner.json"));
     }
 
-    fn start(&self, instance: &Instance) -> Result<Process, String> {
+    /// Tells the machine of its volumes, and the cloud what the machine did with them.
+    fn follow(&self, instance: &Instance, disks: &mut Disks) {
+        let servers = &self.shared.servers;
+        if disks.begins_to_answer() {
+            servers.answers_for_volumes(&self.id, instance.boot);
+        }
+        let Some(volumes) = servers.volumes(&self.id) else {
+            return;
+        };
+        if let Err(error) = disks.follow(&volumes) {
+            warn!(instance = self.id, "its volumes cannot be written: {error}");
+        }
+        for (volume, answer) in disks.answers() {
+            servers.volume_answered(&self.id, &volume, &answer);
+        }
+    }
+
+    fn start(&self, instance: &Instance) -> Result<(Process, Disks), String> {
         let machine = self
             .shared
             .servers
@@ -120,7 +147,7 @@ impl Guest {
             .ok_or("the server has been deleted")?;
         let program = &self.shared.options.program;
         let prepared = self.prepare(instance, &machine);
-        let document =
+        let (document, disks) =
             prepared.map_err(|error| format!("{}: {error}", self.directory.display()))?;
         let process = Process::start(
             program,
@@ -136,11 +163,11 @@ impl Guest {
             )
         })?;
         self.note(&process);
-        Ok(process)
+        Ok((process, disks))
     }
 
-    /// Creates the machine's directory and config drive; returns the document.
-    fn prepare(&self, instance: &Instance, machine: &Machine) -> io::Result<Vec<u8>> {
+    /// Creates the machine's directory, config drive and volumes; returns the document.
+    fn prepare(&self, instance: &Instance, machine: &Machine) -> io::Result<(Vec<u8>, Disks)> {
         end_left_behind(&self.directory);
         let disk = self.directory.join("disk");
         std::fs::create_dir_all(&disk)?;
@@ -152,7 +179,8 @@ impl Guest {
         }
         let service = &self.shared.service;
         let document = document::document(instance, machine, &disk, drive.as_deref(), service);
-        Ok(document.to_string().into_bytes())
+        let disks = Disks::open(&self.directory, &machine.volumes)?;
+        Ok((document.to_string().into_bytes(), disks))
     }
 
     /// Stores the process on disk, so that the next start of the cloud ends the runner if this process is killed.

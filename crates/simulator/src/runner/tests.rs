@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
-use crate::machine::{Address, Machine, Member, Port};
+use crate::machine::{Address, Machine, Member, Port, Volume, VolumeAnswer};
 use crate::world::Instance;
 
 const ID: &str = "3f2b8a54-0000-4000-8000-000000000001";
@@ -34,6 +34,15 @@ impl Servers for Recorder {
 
     fn failed(&self, server: &str, _: u64, fault: &str) {
         self.events.lock().push(format!("{server} failed: {fault}"));
+    }
+
+    fn answers_for_volumes(&self, _: &str, boot: u64) {
+        let event = format!("answers for volumes in boot {boot}");
+        self.events.lock().push(event);
+    }
+
+    fn volume_answered(&self, _: &str, volume: &str, answer: &VolumeAnswer) {
+        self.events.lock().push(format!("{volume}: {answer:?}"));
     }
 
     fn answering(&self, _: &[Member]) {}
@@ -154,6 +163,21 @@ impl Bed {
         self.directory.path().join(ID).join(name)
     }
 
+    fn volumes(&self, volumes: &[(&str, u64)]) {
+        let volume = |(id, size_gib): &(&str, u64)| Volume {
+            id: (*id).to_owned(),
+            device: "/dev/vdb".to_owned(),
+            size_gib: *size_gib,
+        };
+        let mut machine = self.recorder.machine.lock();
+        machine.as_mut().unwrap().volumes = volumes.iter().map(volume).collect();
+    }
+
+    fn volume(&self, id: &str) -> Option<Value> {
+        let text = std::fs::read(self.file(&format!("volumes/{id}.json"))).ok()?;
+        Some(serde_json::from_slice(&text).unwrap())
+    }
+
     async fn shows(&self, words: &str) {
         eventually(words, || self.runners.console(ID).contains(words)).await;
     }
@@ -224,6 +248,42 @@ async fn a_machine_runs_as_long_as_its_server_and_keeps_its_disk_over_a_reboot()
     eventually("the disk to go", || !bed.file("").exists()).await;
     bed.shutdown.cancel();
     bed.runners.stopped().await;
+}
+
+#[tokio::test]
+async fn a_running_machine_sees_volumes_come_grow_and_go() {
+    // This one answers nothing.
+    let bed = bed("machine").await;
+    bed.shows("started 1 times\n").await;
+    let id = "0a1b2c3d-4e5f-4000-8000-000000000009";
+    bed.volumes(&[(id, 1)]);
+    eventually("the volume", || bed.volume(id).is_some()).await;
+    let document = serde_json::json!({"id": id, "size_gib": 1, "serial": "0a1b2c3d-4e5f-4000-8", "device": "/dev/vdb"});
+    assert_eq!(bed.volume(id).unwrap(), document);
+    bed.volumes(&[(id, 2)]);
+    eventually("its growth", || bed.volume(id).unwrap()["size_gib"] == 2).await;
+    // Those of a start are there when the program begins.
+    bed.change(|server| server.boot = 2);
+    bed.shows("started 2 times\n").await;
+    assert!(bed.volume(id).is_some());
+    bed.volumes(&[]);
+    eventually("its end", || bed.volume(id).is_none()).await;
+    assert_eq!(*bed.recorder.events.lock(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_runner_that_answers_says_when_it_has_a_volume_and_when_not_any_more() {
+    let bed = bed("takes-volumes").await;
+    bed.reports("answers for volumes in boot 1").await;
+    bed.volumes(&[("a", 1)]);
+    bed.reports("a: Ready").await;
+    bed.volumes(&[("a", 1), ("b", 9)]);
+    bed.reports("b: Failed(\"too large\")").await;
+    bed.volumes(&[]);
+    bed.reports("a: Gone").await;
+    bed.reports("b: Gone").await;
+    let events = bed.recorder.events.lock().clone();
+    assert_eq!(events.len(), 5, "each is said once: {events:?}");
 }
 
 #[tokio::test]

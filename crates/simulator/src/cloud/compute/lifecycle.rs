@@ -31,7 +31,8 @@ pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, i
         "stopped" => settle(state, id, "SHUTOFF"),
         "softened" => soften(state, settings, id),
         "reclaimed" => reclaim(state, settings, id),
-        "connect-volume" | "plug-volume" | "release-volume" | "forget-volume" => {
+        "connect-volume" | "plug-volume" | "release-volume" | "forget-volume"
+        | "give-up-volume" => {
             volume_flow::transition(state, settings, action, id);
         }
         _ => tracing::warn!(action, "unknown server transition dropped"),

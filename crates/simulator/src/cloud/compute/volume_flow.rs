@@ -2,6 +2,7 @@
 //!
 //! Nova lists a volume from the request on until it has forgotten it, which is after Cinder has released it. Cinder's
 //! attachment goes from `reserved` to `attaching` and `attached`; the guest has the disk just before the last step.
+//! A machine that answers for its volumes is waited for, before that step and before Cinder releases a volume.
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::cloud::latency::{Latency, Transition};
 use crate::cloud::settings::{Settings, VolumeTrouble};
 use crate::cloud::state::State;
 use crate::cloud::volume;
+use crate::machine::VolumeAnswer;
 
 /// Starts to attach a volume that Nova has accepted, as the server's entry for it.
 pub(super) fn begin_attach(call: &mut Call<'_>, server: &str, mut entry: Doc) -> Doc {
@@ -51,19 +53,43 @@ pub(super) fn transition(state: &mut State, settings: &Settings, action: &str, i
     let Some(doc) = state.get(Kind::Volume, volume) else {
         return forget(state, server, volume);
     };
-    let link = Link {
-        server,
-        volume,
-        attachment: attachment_of(&doc, server, &entry),
-        name: doc.text("name").to_owned(),
-        device: entry.text("device").to_owned(),
-    };
+    let link = Link::new(&doc, server, volume, &entry);
     match action {
         "connect-volume" => connect(state, settings, &link),
         "plug-volume" => plug(state, settings, &link),
         "release-volume" => release(state, settings, &link),
         "forget-volume" => forget(state, server, volume),
+        "give-up-volume" => give_up(state, settings, &link, &entry),
         _ => tracing::warn!(action, "unknown transition of a server's volume dropped"),
+    }
+}
+
+/// Notes that the machine of this boot answers for its volumes.
+pub(crate) fn answers_for_volumes(state: &mut State, server: &str, boot: u64) {
+    state.edit(Kind::Server, server, |doc| doc.set("_answers", boot));
+}
+
+/// Goes on with what a machine was waited for.
+pub(crate) fn answered(
+    state: &mut State,
+    settings: &Settings,
+    server: &str,
+    volume: &str,
+    answer: &VolumeAnswer,
+) {
+    let (Some(entry), Some(doc)) = (
+        entry(state, server, volume),
+        state.get(Kind::Volume, volume),
+    ) else {
+        return;
+    };
+    let link = Link::new(&doc, server, volume, &entry);
+    match (entry.text("awaited"), answer) {
+        ("plug", VolumeAnswer::Ready) => plugged(state, &link),
+        ("plug", VolumeAnswer::Failed(_)) => refused(state, &link),
+        ("unplug", VolumeAnswer::Gone) => released(state, settings, &link),
+        ("unplug", VolumeAnswer::Failed(_)) => kept(state, &link),
+        _ => {}
     }
 }
 
@@ -75,6 +101,91 @@ struct Link<'a> {
     /// The volume's name.
     name: String,
     device: String,
+}
+
+impl<'a> Link<'a> {
+    fn new(doc: &Doc, server: &'a str, volume: &'a str, entry: &Doc) -> Self {
+        Self {
+            server,
+            volume,
+            attachment: attachment_of(doc, server, entry),
+            name: doc.text("name").to_owned(),
+            device: entry.text("device").to_owned(),
+        }
+    }
+}
+
+/// How long a machine has to take a volume, or to let it go.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether the machine of a server answers for its volumes.
+fn is_answering(state: &State, server: &str) -> bool {
+    let Some(server) = state.get(Kind::Server, server) else {
+        return false;
+    };
+    server.text("status") == "ACTIVE"
+        && server.contains_key("_answers")
+        && server.number("_answers") == server.number("_boot")
+}
+
+/// Waits for the machine's answer.
+fn wait(state: &mut State, link: &Link<'_>, awaited: &str) {
+    let patience = i64::try_from(PATIENCE.as_millis()).unwrap_or(i64::MAX / 2);
+    let deadline = state.now().as_millisecond() + patience;
+    change_entry(state, link.server, link.volume, |entry| {
+        entry.set("awaited", awaited);
+        entry.set("deadline", deadline);
+    });
+    schedule(state, PATIENCE, "give-up-volume", link.server, link.volume);
+}
+
+/// Ends a wait for a machine that does not answer. One that was switched off meanwhile need not.
+fn give_up(state: &mut State, settings: &Settings, link: &Link<'_>, entry: &Doc) {
+    if state.now().as_millisecond() < entry.number("deadline") {
+        return;
+    }
+    let is_answering = is_answering(state, link.server);
+    match (entry.text("awaited"), is_answering) {
+        ("plug", true) => refused(state, link),
+        ("plug", false) => plugged(state, link),
+        ("unplug", true) => kept(state, link),
+        ("unplug", false) => released(state, settings, link),
+        _ => {}
+    }
+}
+
+fn plugged(state: &mut State, link: &Link<'_>) {
+    change_entry(state, link.server, link.volume, |entry| {
+        entry.remove("awaited");
+    });
+    volume::complete(state, link.volume, &link.attachment);
+}
+
+fn refused(state: &mut State, link: &Link<'_>) {
+    volume::release(state, link.volume, &link.attachment);
+    forget(state, link.server, link.volume);
+}
+
+/// The guest does not let a volume go.
+fn kept(state: &mut State, link: &Link<'_>) {
+    change_entry(state, link.server, link.volume, |entry| {
+        entry.remove("awaited");
+        entry.set("offered", true);
+    });
+    volume::set_status(state, link.volume, "in-use");
+}
+
+fn released(state: &mut State, settings: &Settings, link: &Link<'_>) {
+    change_entry(state, link.server, link.volume, |entry| {
+        entry.remove("awaited");
+    });
+    volume::release(state, link.volume, &link.attachment);
+    forget_soon(state, settings, link);
+}
+
+fn forget_soon(state: &mut State, settings: &Settings, link: &Link<'_>) {
+    let delay = settings.latency.transition(Transition::Volume) / 4;
+    schedule(state, delay, "forget-volume", link.server, link.volume);
 }
 
 fn schedule(state: &mut State, delay: Duration, action: &str, server: &str, volume: &str) {
@@ -113,6 +224,9 @@ fn connect(state: &mut State, settings: &Settings, link: &Link<'_>) {
     let host = state.get(Kind::Server, link.server).unwrap_or_default();
     let connector = to_doc(json!({"host": host.text("_host"), "mountpoint": link.device}));
     volume::connect(state, link.volume, &link.attachment, &connector);
+    change_entry(state, link.server, link.volume, |entry| {
+        entry.set("offered", true)
+    });
     let delay = step(&settings.latency);
     schedule(state, delay, "plug-volume", link.server, link.volume);
 }
@@ -124,17 +238,10 @@ fn plug(state: &mut State, settings: &Settings, link: &Link<'_>) {
         VolumeTrouble::AttachStaysAttaching,
     ];
     match settings.volume_trouble(&link.name, &possible) {
-        Some(VolumeTrouble::AttachFails) => {
-            volume::release(state, link.volume, &link.attachment);
-            forget(state, link.server, link.volume);
-        }
+        Some(VolumeTrouble::AttachFails) => refused(state, link),
         Some(_) => {}
-        None => {
-            change_entry(state, link.server, link.volume, |entry| {
-                entry.set("plugged", true)
-            });
-            volume::complete(state, link.volume, &link.attachment);
-        }
+        None if is_answering(state, link.server) => wait(state, link, "plug"),
+        None => plugged(state, link),
     }
 }
 
@@ -146,22 +253,23 @@ fn release(state: &mut State, settings: &Settings, link: &Link<'_>) {
         VolumeTrouble::DetachLeavesReserved,
         VolumeTrouble::DetachEndsInError,
     ];
-    match settings.volume_trouble(&link.name, &possible) {
-        Some(VolumeTrouble::DetachFails) => {
-            return volume::set_status(state, link.volume, "in-use");
-        }
+    let trouble = settings.volume_trouble(&link.name, &possible);
+    match trouble {
+        Some(VolumeTrouble::DetachFails) => return kept(state, link),
         Some(VolumeTrouble::DetachStaysDetaching) => return,
         Some(VolumeTrouble::DetachLeavesReserved) => {
             volume::disconnect(state, link.volume, &link.attachment);
         }
         Some(_) => volume::set_status(state, link.volume, "error_detaching"),
-        None => volume::release(state, link.volume, &link.attachment),
+        None => {}
     }
-    change_entry(state, link.server, link.volume, |entry| {
-        entry.set("plugged", false)
-    });
-    let delay = settings.latency.transition(Transition::Volume) / 4;
-    schedule(state, delay, "forget-volume", link.server, link.volume);
+    let lost = |entry: &mut Doc| entry.set("offered", false);
+    change_entry(state, link.server, link.volume, lost);
+    match trouble {
+        Some(_) => forget_soon(state, settings, link),
+        None if is_answering(state, link.server) => wait(state, link, "unplug"),
+        None => released(state, settings, link),
+    }
 }
 
 fn forget(state: &mut State, server: &str, volume: &str) {
@@ -183,8 +291,7 @@ fn change_entry(state: &mut State, server: &str, volume: &str, change: impl Fn(&
     });
 }
 
-/// Gives a new server its volumes; returns the first that failed, or `None` when all are there. A volume that is still
-/// `creating` is waited for.
+/// Gives a new server its volumes.
 pub(super) fn attach_all(state: &mut State, server: &Doc, host: &str) -> Result<(), NotYet> {
     let id = server.text("id");
     let entries: Vec<Doc> = server
@@ -219,7 +326,7 @@ pub(super) fn attach_all(state: &mut State, server: &Doc, host: &str) -> Result<
         volume::attach(state, volume, &attachment, entry.text("device"), host);
         change_entry(state, id, volume, |entry| {
             entry.set("attachment", attachment.clone());
-            entry.set("plugged", true);
+            entry.set("offered", true);
         });
     }
     Ok(())

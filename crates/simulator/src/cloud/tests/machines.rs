@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::machine::{Member, Servers};
+use crate::machine::{Member, Servers, VolumeAnswer};
 
 const LBAAS: &str = "/load-balancer/v2.0/lbaas";
 
@@ -176,4 +176,84 @@ async fn members_that_do_not_answer_their_monitor_degrade_the_load_balancer() {
         status(&blind).await,
         "ONLINE ONLINE ONLINE NO_MONITOR NO_MONITOR"
     );
+}
+
+/// A cloud whose server answers for its volumes, and a volume that it is being given.
+async fn asked() -> (Cloud, Client, String, String) {
+    let (cloud, client) = demo().await;
+    let server = client.server("a").await;
+    let volume = client.new_volume(json!({"size": 1})).await;
+    assert_eq!(client.status(&volume).await, "available");
+    cloud.answers_for_volumes(&server, 1);
+    assert_eq!(client.attach(&server, &volume).await.status, 200);
+    assert_eq!(client.status(&volume).await, "attaching");
+    (cloud, client, server, volume)
+}
+
+#[tokio::test]
+async fn a_volume_is_in_use_when_its_machine_has_it_and_available_when_it_has_it_no_more() {
+    let (cloud, client, server, volume) = asked().await;
+    let disks = || cloud.volumes(&server).unwrap();
+    assert_eq!(disks().len(), 1);
+    cloud.volume_answered(&server, &volume, &VolumeAnswer::Gone);
+    assert_eq!(
+        client.status(&volume).await,
+        "attaching",
+        "that was not asked"
+    );
+    cloud.volume_answered(&server, &volume, &VolumeAnswer::Ready);
+    assert_eq!(client.status(&volume).await, "in-use");
+    let grow = json!({"os-extend": {"new_size": 2}});
+    assert_eq!(client.act(&volume, grow).await.0, 202);
+    assert_eq!(client.status(&volume).await, "in-use");
+    assert_eq!(disks()[0].size_gib, 2);
+    assert_eq!(client.detach(&server, &volume).await.status, 202);
+    assert_eq!(client.status(&volume).await, "detaching");
+    assert_eq!(disks().len(), 0);
+    cloud.volume_answered(&server, &volume, &VolumeAnswer::Gone);
+    assert_eq!(client.status(&volume).await, "available");
+    assert_eq!(client.listed(&server).await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_machine_that_cannot_take_a_volume_or_does_not_let_it_go_is_believed() {
+    let (cloud, client, server, volume) = asked().await;
+    let failed = VolumeAnswer::Failed("no more slots".to_owned());
+    cloud.volume_answered(&server, &volume, &failed);
+    assert_eq!(client.status(&volume).await, "available");
+    assert_eq!(cloud.volumes(&server).unwrap().len(), 0);
+    assert_eq!(client.attach(&server, &volume).await.status, 200);
+    assert_eq!(client.status(&volume).await, "attaching");
+    cloud.volume_answered(&server, &volume, &VolumeAnswer::Ready);
+    assert_eq!(client.detach(&server, &volume).await.status, 202);
+    assert_eq!(client.status(&volume).await, "detaching");
+    let busy = VolumeAnswer::Failed("it is mounted".to_owned());
+    cloud.volume_answered(&server, &volume, &busy);
+    assert_eq!(client.status(&volume).await, "in-use");
+    assert_eq!(cloud.volumes(&server).unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_machine_that_does_not_answer_is_waited_for_a_minute() {
+    let (cloud, client, server, volume) = asked().await;
+    cloud.advance_clock(std::time::Duration::from_secs(59));
+    assert_eq!(client.status(&volume).await, "attaching");
+    cloud.advance_clock(std::time::Duration::from_secs(2));
+    assert_eq!(client.status(&volume).await, "available");
+    // A server that is stopped has no machine that could answer.
+    let path = format!("/compute/v2.1/servers/{server}/action");
+    assert_eq!(
+        client.post(&path, json!({"os-stop": null})).await.status,
+        202
+    );
+    assert_eq!(client.attach(&server, &volume).await.status, 200);
+    assert_eq!(client.status(&volume).await, "in-use");
+    assert_eq!(cloud.volumes(&server).unwrap().len(), 1);
+    // Nor has one whose program of this boot has not said that it will.
+    assert_eq!(
+        client.post(&path, json!({"os-start": null})).await.status,
+        202
+    );
+    assert_eq!(client.detach(&server, &volume).await.status, 202);
+    assert_eq!(client.status(&volume).await, "available");
 }

@@ -136,6 +136,27 @@ async fn what_fails_says_why_in_a_message() {
         messages,
         ["extend volume:Volume Driver failed to extend volume."]
     );
+    let path = format!("/_simulator/volumes/{volume}/status");
+    let error = client.post(&path, json!({"status": "error"})).await;
+    assert_eq!(error.status, 204, "{}", error.text);
+    assert_eq!(client.messages(&volume).await.len(), 2);
+    for (path, body) in [
+        (
+            "/_simulator/volumes/nothing/status",
+            json!({"status": "error"}),
+        ),
+        (
+            "/_simulator/volume-faults",
+            json!({"fault": "nothing", "count": 1}),
+        ),
+        (
+            "/_simulator/settings",
+            json!({"max_disk_devices_to_attach": "many"}),
+        ),
+    ] {
+        let got = client.post(path, body).await;
+        assert!(matches!(got.status, 400 | 404), "{path}: {}", got.text);
+    }
     // Such a volume can be deleted; the next one cannot.
     client.trouble("delete-fails").await;
     let path = format!("volumes/{volume}");

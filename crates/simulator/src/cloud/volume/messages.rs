@@ -78,6 +78,19 @@ pub(super) const BACKUP_STAYS: Event = event(
     "delete backup:Backup driver failed to delete backup.",
 );
 
+/// What happened to a resource that has this status.
+pub(super) fn of_failure(kind: Kind, status: &str) -> Option<Event> {
+    match (kind, status) {
+        (Kind::Volume, "error") => Some(NO_BACK_END),
+        (Kind::Volume, "error_extending") => Some(NO_GROWTH),
+        (Kind::Snapshot, "error") => Some(NO_SNAPSHOT),
+        (Kind::Snapshot, "error_deleting") => Some(SNAPSHOT_STAYS),
+        (Kind::Backup, "error") => Some(NO_BACKUP),
+        (Kind::Backup, "error_deleting") => Some(BACKUP_STAYS),
+        _ => None,
+    }
+}
+
 /// The operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table

@@ -1,0 +1,150 @@
+//! The volumes of a machine while it runs, as files in its directory.
+//!
+//! `volumes/ID.json` comes, changes and goes with a volume. A runner that answers has created `volumes/answers`: then a
+//! volume is attached when `volumes/ID.ready` exists, refused when `volumes/ID.failed` does, and detached when
+//! `volumes/ID.ready` has gone again.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::fleet::write_private;
+use crate::machine::{Volume, VolumeAnswer};
+
+/// How many characters of the id are the serial number of a virtio disk.
+const SERIAL: usize = 20;
+
+/// What the machine does with a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    Taking,
+    Having,
+    Leaving,
+}
+
+/// The volumes of one boot of a machine.
+pub(crate) struct Disks {
+    directory: PathBuf,
+    volumes: BTreeMap<String, (Volume, Doing)>,
+    is_answering: bool,
+}
+
+impl Disks {
+    /// The volumes with which a machine starts; the files of an earlier boot are removed.
+    ///
+    /// # Errors
+    /// The directory cannot be written.
+    pub(crate) fn open(machine: &Path, volumes: &[Volume]) -> io::Result<Self> {
+        let directory = machine.join("volumes");
+        match std::fs::remove_dir_all(&directory) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        std::fs::create_dir_all(&directory)?;
+        let mut disks = Self {
+            directory,
+            volumes: BTreeMap::new(),
+            is_answering: false,
+        };
+        for volume in volumes {
+            disks.write(volume)?;
+            let entry = (volume.clone(), Doing::Having);
+            disks.volumes.insert(volume.id.clone(), entry);
+        }
+        Ok(disks)
+    }
+
+    /// Whether the runner has begun to answer since the last call.
+    pub(crate) fn begins_to_answer(&mut self) -> bool {
+        let before = self.is_answering;
+        self.is_answering = before || self.directory.join("answers").exists();
+        self.is_answering && !before
+    }
+
+    /// Writes the files of volumes that are new or have grown, and removes those of volumes that are to go.
+    ///
+    /// # Errors
+    /// A file cannot be written or removed.
+    pub(crate) fn follow(&mut self, volumes: &[Volume]) -> io::Result<()> {
+        for volume in volumes {
+            let known = self.volumes.get(&volume.id);
+            let doing = match known {
+                Some((before, Doing::Taking | Doing::Having)) if before == volume => continue,
+                Some((_, doing @ (Doing::Taking | Doing::Having))) => *doing,
+                // A volume that comes back while it leaves is taken anew.
+                _ => Doing::Taking,
+            };
+            self.write(volume)?;
+            let entry = (volume.clone(), doing);
+            self.volumes.insert(volume.id.clone(), entry);
+        }
+        let gone: Vec<String> = self
+            .volumes
+            .iter()
+            .filter(|(id, (_, doing))| {
+                *doing != Doing::Leaving && !volumes.iter().any(|volume| volume.id == **id)
+            })
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in gone {
+            remove(&self.file(&id, "json"))?;
+            if let Some((_, doing)) = self.volumes.get_mut(&id) {
+                *doing = Doing::Leaving;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the runner has answered since the last call, by volume.
+    pub(crate) fn answers(&mut self) -> Vec<(String, VolumeAnswer)> {
+        let mut answers = Vec::new();
+        if !self.is_answering {
+            return answers;
+        }
+        for (id, (_, doing)) in &self.volumes {
+            let is_ready = self.file(id, "ready").exists();
+            let failure = std::fs::read_to_string(self.file(id, "failed")).ok();
+            let answer = match (doing, failure) {
+                (Doing::Having, _) => continue,
+                (_, Some(why)) => VolumeAnswer::Failed(why.trim().to_owned()),
+                (Doing::Taking, None) if is_ready => VolumeAnswer::Ready,
+                (Doing::Leaving, None) if !is_ready => VolumeAnswer::Gone,
+                _ => continue,
+            };
+            answers.push((id.clone(), answer));
+        }
+        for (id, answer) in &answers {
+            let _ = remove(&self.file(id, "failed"));
+            match (answer, self.volumes.get_mut(id)) {
+                // The cloud takes a volume that was refused away.
+                (VolumeAnswer::Ready | VolumeAnswer::Failed(_), Some((_, doing))) => {
+                    *doing = Doing::Having;
+                }
+                _ => drop(self.volumes.remove(id)),
+            }
+        }
+        answers
+    }
+
+    fn file(&self, id: &str, kind: &str) -> PathBuf {
+        self.directory.join(format!("{id}.{kind}"))
+    }
+
+    /// Writes a file whole: a runner never reads half of one.
+    fn write(&self, volume: &Volume) -> io::Result<()> {
+        let serial: String = volume.id.chars().take(SERIAL).collect();
+        let content = json!({"id": volume.id, "size_gib": volume.size_gib, "serial": serial, "device": volume.device});
+        let draft = self.file(&volume.id, "draft");
+        write_private(&draft, content.to_string().as_bytes())?;
+        std::fs::rename(draft, self.file(&volume.id, "json"))
+    }
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
