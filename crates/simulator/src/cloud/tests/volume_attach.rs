@@ -355,3 +355,26 @@ async fn zones_keep_volumes_from_servers_only_if_nova_is_set_so() {
     client.post("/_simulator/settings", lenient).await;
     assert_eq!(client.attach(&server, &volume).await.status, 200);
 }
+
+#[tokio::test]
+async fn attachments_have_pages_without_links() {
+    let (_cloud, client) = demo().await;
+    for _ in 0..3 {
+        let volume = client.new_volume(json!({"size": 1})).await;
+        let body = json!({"attachment": {"volume_uuid": volume, "instance_uuid": volume}});
+        let got = client
+            .cinder("3.27", Method::POST, "attachments", body)
+            .await;
+        assert_eq!(got.status, 200, "{}", got.text);
+    }
+    let page = async |query: &str| {
+        let path = format!("attachments?{query}");
+        let got = client.cinder("3.27", Method::GET, &path, Value::Null).await;
+        assert_eq!(got.body.as_object().unwrap().len(), 1, "{}", got.text);
+        got.body["attachments"].as_array().unwrap().clone()
+    };
+    let first = page("limit=2").await;
+    let last = page(&format!("limit=2&marker={}", id(&first[1]))).await;
+    assert_eq!((first.len(), last.len()), (2, 1));
+    assert!(!first.contains(&last[0]));
+}

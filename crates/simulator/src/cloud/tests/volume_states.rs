@@ -445,6 +445,20 @@ async fn volumes_are_listed_a_thousand_at_a_time_and_by_what_a_member_may_ask_fo
     assert_eq!(names("3.60", "name=a").await, (200, vec!["a".to_owned()]));
     assert_eq!(names("3.30", "volume_type=fast").await.0, 200);
     assert_eq!(names("3.31", "volume_type=fast").await.0, 400);
+    for (list, known, unknown) in [
+        ("snapshots", "volume_id=x", "id=x"),
+        ("backups", "status=error", "id=x"),
+        ("attachments", "instance_id=x", "attachment_id=x"),
+        ("messages", "resource_uuid=x", "project_id=x"),
+        ("groups", "name=x", "status=error"),
+        ("group_snapshots", "group_id=x", "id=x"),
+    ] {
+        for (query, status) in [(known, 200), (unknown, 400)] {
+            let path = format!("{list}?{query}");
+            let got = client.cinder("3.60", Method::GET, &path, Value::Null).await;
+            assert_eq!(got.status, status, "{path}: {}", got.text);
+        }
+    }
     assert_eq!(
         names("3.60", "limit=1&sort=name:asc&offset=1").await.1,
         ["b"]

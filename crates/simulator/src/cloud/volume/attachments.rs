@@ -1,6 +1,8 @@
 //! Cinder's attachments (microversion 3.27): those that Nova creates, and those with which a client reserves the
 //! volume, sets the connector, and completes the attachment.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::attach;
@@ -37,6 +39,10 @@ fn view(one: &Doc, detail: bool) -> Doc {
 
 fn list(call: &mut Call<'_>, detail: bool) -> Answer {
     super::since(call, 27)?;
+    super::filters::check(
+        call,
+        &["volume_id", "status", "instance_id", "attach_status"],
+    )?;
     let project = call.who.project_id.clone();
     let volumes = match call.everyone() {
         true => call.state.all(Kind::Volume).cloned().collect(),
@@ -46,18 +52,23 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
         let wanted = call.query.get(name);
         wanted.is_none_or(|wanted| one.text(field) == wanted)
     };
-    let all: Vec<Doc> = volumes
+    let mut all: Vec<Arc<Doc>> = volumes
         .iter()
         .flat_map(|volume| attach::all(volume))
         .filter(|one| {
             is(one, "volume_id", "volume_id")
                 && is(one, "instance", "instance_id")
                 && is(one, "status", "status")
+                && is(one, "status", "attach_status")
                 && is(one, "id", "attachment_id")
         })
-        .map(|one| view(&one, detail))
+        .map(Arc::new)
         .collect();
-    Ok(Reply::ok(json!({"attachments": all})))
+    all.sort_by(|a, b| a.text("id").cmp(b.text("id")));
+    // Unlike others, this list has pages and no link to the next one.
+    let page = super::page(call, all, "attachments", true)?;
+    let views: Vec<Doc> = page.docs.iter().map(|one| view(one, detail)).collect();
+    Ok(Reply::ok(json!({"attachments": views})))
 }
 
 fn reserve(call: &mut Call<'_>) -> Answer {

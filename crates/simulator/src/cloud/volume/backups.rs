@@ -94,6 +94,7 @@ pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, i
 }
 
 fn list(call: &mut Call<'_>, detail: bool) -> Answer {
+    super::filters::check(call, &["name", "status", "volume_id"])?;
     let visible: Vec<Arc<Doc>> = if call.everyone() {
         call.state.all(Kind::Backup).cloned().collect()
     } else {

@@ -89,6 +89,7 @@ fn brief(doc: &Doc) -> Value {
 
 fn list(call: &mut Call<'_>, detail: bool) -> Answer {
     since(call, groups::SNAPSHOTS)?;
+    super::filters::check(call, &["name", "status", "group_id"])?;
     let mut found: Vec<_> = match call.everyone() {
         true => call.state.all(Kind::GroupSnapshot).cloned().collect(),
         false => call

@@ -158,6 +158,7 @@ fn brief(doc: &Doc) -> Value {
 
 fn list(call: &mut Call<'_>, detail: bool) -> Answer {
     since(call, SINCE)?;
+    super::filters::check(call, &["name", "list_volume"])?;
     let mut found: Vec<_> = match call.everyone() {
         true => call.state.all(Kind::VolumeGroup).cloned().collect(),
         false => call

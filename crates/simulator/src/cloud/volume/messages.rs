@@ -137,6 +137,7 @@ fn list(call: &mut Call<'_>) -> Answer {
         "request_id",
         "message_level",
     ];
+    super::filters::check(call, &known)?;
     if filtered {
         found.retain(|doc| {
             let mut known = known.iter();

@@ -18,6 +18,15 @@ use crate::cloud::route::{Access, Table};
 use crate::cloud::settings::{Settings, VolumeTrouble};
 use crate::cloud::state::State;
 
+/// The filters that members may use, as in Cinder's default configuration.
+const FILTERS: [&str; 6] = [
+    "name",
+    "status",
+    "volume_id",
+    "metadata",
+    "availability_zone",
+    "consumes_quota",
+];
 /// The version from which on volumes in use need no `force`.
 const IN_USE: u32 = 66;
 
@@ -134,6 +143,7 @@ fn list(call: &mut Call<'_>, detail: bool) -> Answer {
             .by(Kind::Snapshot, "project_id", &call.who.project_id)
     };
     let known = ["name", "volume_id", "status"];
+    super::filters::check(call, &FILTERS)?;
     found.retain(|doc| {
         known
             .iter()
