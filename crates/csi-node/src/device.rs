@@ -25,6 +25,8 @@ pub struct Disk {
     pub size: u64,
     /// What identified it, for messages: `serial 0123…`, `link virtio-0123…`.
     pub by: String,
+    /// What is on top of it, such as a LUKS or LVM device that a pod has opened on a block volume.
+    pub holder: Option<String>,
 }
 
 /// What a disk is plugged into.
@@ -49,14 +51,6 @@ pub enum Error {
         /// Their names.
         disks: String,
     },
-    /// Another device than a multipath one is on top of it.
-    #[error("{disk} is used by {holder}: close what was opened on it")]
-    Held {
-        /// The disk.
-        disk: String,
-        /// What holds it.
-        holder: String,
-    },
     /// An attribute of a disk cannot be read.
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable {
@@ -72,7 +66,7 @@ pub trait Devices: Send + Sync + 'static {
     /// The disk of a volume, if the machine has it.
     ///
     /// # Errors
-    /// More than one, or one that something else holds.
+    /// There is more than one.
     fn find(&self, volume: &str) -> Result<Option<Disk>, Error>;
 
     /// Makes the kernel look for new disks, and for the size of this one.

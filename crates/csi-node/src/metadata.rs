@@ -125,14 +125,16 @@ impl Metadata {
     }
 
     /// Where the disk of a volume is, by the metadata service, for a thread that may wait: it is asked for two seconds, and
-    /// after a failure not again for a minute, since most clouds have no use for it.
+    /// after a failure not again for a minute, since most clouds have no use for it; never if
+    /// `search-order` leaves it out.
     pub fn addresses(self: &Arc<Self>) -> Addresses {
         const PATIENCE: Duration = Duration::from_secs(2);
         const PAUSE: Duration = Duration::from_secs(60);
         let (metadata, runtime) = (Arc::clone(self), Handle::current());
         let failed: parking_lot::Mutex<Option<Instant>> = parking_lot::Mutex::default();
         Arc::new(move |volume| {
-            if failed.lock().is_some_and(|at| at.elapsed() < PAUSE) {
+            let asks = metadata.order.contains(&Source::Service);
+            if !asks || failed.lock().is_some_and(|at| at.elapsed() < PAUSE) {
                 return None;
             }
             let asked = async { tokio::time::timeout(PATIENCE, metadata.disks()).await };

@@ -10,6 +10,7 @@ mod magic;
 mod places;
 
 use std::io;
+use std::ops::Range;
 
 pub use device::Device;
 pub use filesystem::FileSystem;
@@ -87,27 +88,45 @@ pub fn probe(blocks: &(impl Blocks + ?Sized)) -> Result<Content, Error> {
         return Err(Error::Empty);
     }
     let mut sample = Sample::new(size);
-    for place in places::all(size) {
-        let mut buffer = vec![0; usize::try_from(place.end - place.start).unwrap_or(0)];
-        let offset = place.start;
-        let read = blocks.read(offset, &mut buffer);
-        read.map_err(|source| Error::Unreadable { offset, source })?;
+    // What is recognised at once needs no more.
+    read(blocks, &mut sample, places::first(size))?;
+    if let Some(content) = recognised(&sample) {
+        return Ok(content);
+    }
+    read(blocks, &mut sample, places::all(size))?;
+    let unknown = || match sample.first_not_zero() {
+        Some(offset) => Content::Unknown(offset),
+        None => Content::Blank,
+    };
+    Ok(recognised(&sample).unwrap_or_else(unknown))
+}
+
+/// Reads the places that have not been read yet, in pieces.
+fn read(
+    blocks: &(impl Blocks + ?Sized),
+    sample: &mut Sample,
+    places: Vec<Range<u64>>,
+) -> Result<(), Error> {
+    for piece in places.into_iter().flat_map(places::pieces) {
+        if sample.has_read(&piece) {
+            continue;
+        }
+        let mut buffer = vec![0; usize::try_from(piece.end - piece.start).unwrap_or(0)];
+        let offset = piece.start;
+        blocks
+            .read(offset, &mut buffer)
+            .map_err(|source| Error::Unreadable { offset, source })?;
         sample.add(offset, buffer);
     }
-    Ok(recognise(&sample))
+    Ok(())
 }
 
 /// Containers come first: the start of what they contain may look like a file system.
-fn recognise(sample: &Sample) -> Content {
-    let recognised = magic::container(sample)
+fn recognised(sample: &Sample) -> Option<Content> {
+    magic::container(sample)
         .or_else(|| filesystem::recognise(sample))
         .or_else(|| magic::other(sample))
-        .or_else(|| magic::partitions(sample));
-    match (recognised, sample.first_not_zero()) {
-        (Some(content), _) => content,
-        (None, Some(offset)) => Content::Unknown(offset),
-        (None, None) => Content::Blank,
-    }
+        .or_else(|| magic::partitions(sample))
 }
 
 /// As in a message: `an ext4 file system`, `a LUKS header`.

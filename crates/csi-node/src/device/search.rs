@@ -99,11 +99,7 @@ impl Search {
         let mut disks = BTreeSet::new();
         let mut by = String::new();
         for (name, how) in found {
-            let name = match self.holder(&name)? {
-                Some(holder) => holder,
-                None => name,
-            };
-            disks.insert(name);
+            disks.insert(self.multipath(&name).unwrap_or(name));
             by = how;
         }
         let mut names = disks.iter();
@@ -118,21 +114,16 @@ impl Search {
     }
 
     /// The multipath device that holds a disk.
-    fn holder(&self, name: &str) -> Result<Option<String>, Error> {
-        let holders = entries(&self.block(name).join("holders"));
-        for holder in &holders {
-            let uuid = fs::read_to_string(self.block(holder).join("dm/uuid")).unwrap_or_default();
-            if uuid.starts_with("mpath-") {
-                return Ok(Some(holder.clone()));
-            }
-        }
-        match holders.into_iter().next() {
-            None => Ok(None),
-            Some(holder) => Err(Error::Held {
-                disk: name.to_owned(),
-                holder,
-            }),
-        }
+    fn multipath(&self, name: &str) -> Option<String> {
+        let mut holders = self.holders(name).into_iter();
+        holders.find(|holder| {
+            let uuid = fs::read_to_string(self.block(holder).join("dm/uuid"));
+            uuid.is_ok_and(|uuid| uuid.starts_with("mpath-"))
+        })
+    }
+
+    fn holders(&self, name: &str) -> Vec<String> {
+        entries(&self.block(name).join("holders"))
     }
 
     fn disk(&self, name: &str, by: String) -> Result<Disk, Error> {
@@ -152,6 +143,7 @@ impl Search {
             // Of 512 bytes, whatever the disk has.
             size: sectors.saturating_mul(512),
             by,
+            holder: self.holders(name).into_iter().next(),
         })
     }
 

@@ -100,7 +100,7 @@ fn links_and_then_the_address_lead_to_a_disk_without_serial() {
 }
 
 #[test]
-fn several_paths_are_used_through_what_holds_them_and_nothing_else() {
+fn several_paths_are_used_through_the_multipath_device_that_holds_them() {
     let page = [&[0, 0x80, 0, 36], VOLUME.as_bytes()].concat();
     let (root, search) = machine(&[
         ("sda/device/vpd_pg80", &page),
@@ -118,8 +118,15 @@ fn several_paths_are_used_through_what_holds_them_and_nothing_else() {
     }
     assert_eq!(search.find(VOLUME).unwrap().unwrap().name, "dm-0");
     fs::write(root.path().join("sys/block/dm-0/dm/uuid"), "LVM-x\n").unwrap();
+    // What a pod has opened on them.
     let error = search.find(VOLUME).unwrap_err();
-    assert!(matches!(error, Error::Held { .. }), "{error}");
+    assert!(error.to_string().contains("sda, sdb"), "{error}");
+    fs::remove_dir_all(root.path().join("sys/block/sdb")).unwrap();
+    let disk = search.find(VOLUME).unwrap().unwrap();
+    assert_eq!(
+        (disk.name.as_str(), disk.holder.as_deref()),
+        ("sda", Some("dm-0"))
+    );
 }
 
 #[test]
@@ -141,6 +148,7 @@ impl Search {
             path: name.into(),
             size: 0,
             by: String::new(),
+            holder: None,
         }
     }
 }
@@ -157,6 +165,7 @@ impl Devices for Slow {
             path: "/dev/vdb".into(),
             size,
             by: String::new(),
+            holder: None,
         }))
     }
 

@@ -268,19 +268,24 @@ async fn the_service_says_where_a_disk_is_and_is_left_alone_when_it_fails() {
     let document = format!(
         r#"{{"uuid": "{ID}", "devices": [{{"type": "disk", "bus": "scsi", "address": "0:0:0:2", "serial": "v"}}]}}"#
     );
-    let ask = async |address, volume: &'static str| {
+    let ask = async |address, volume: &'static str, order: Source| {
         let service = Service::new(address, Duration::from_secs(60));
-        let metadata = Arc::new(Metadata::new(Vec::new(), absent(), service));
+        let metadata = Arc::new(Metadata::new(vec![order], absent(), service));
         let addresses = metadata.addresses();
         let asked = tokio::task::spawn_blocking(move || [addresses(volume), addresses(volume)]);
         asked.await.unwrap()
     };
     let (address, _) = server(answer("200 OK", document.len(), &document)).await;
     let found = Some(("scsi".to_owned(), "0:0:0:2".to_owned()));
-    assert_eq!(ask(address, "v").await, [found.clone(), found]);
-    assert_eq!(ask(address, "other").await, [None, None]);
+    assert_eq!(
+        ask(address, "v", Source::Service).await,
+        [found.clone(), found]
+    );
+    assert_eq!(ask(address, "other", Source::Service).await, [None, None]);
     let (address, count) = server(answer("404 Not Found", 0, "")).await;
-    assert_eq!(ask(address, "v").await, [None, None]);
+    assert_eq!(ask(address, "v", Source::ConfigDrive).await, [None, None]);
+    assert_eq!(count.load(Ordering::Relaxed), 0);
+    assert_eq!(ask(address, "v", Source::Service).await, [None, None]);
     assert_eq!(count.load(Ordering::Relaxed), 1);
 }
 

@@ -63,7 +63,7 @@ fn place<'a>(path: &Path, staging: Option<&Path>, mounts: &'a [Mount]) -> Option
 
 impl Machine<'_> {
     /// Grows the file system that is mounted at a path, unless it covers its device, and compares afterwards. With the
-    /// options of the mount it is grown without being mounted, if the kernel does not grow it while it is.
+    /// options of the mount, which nobody uses yet, it is grown without being mounted if the kernel does not grow it otherwise.
     pub(super) fn grow(
         &self,
         volume: &str,

@@ -82,15 +82,16 @@ impl Machine<'_> {
         .collect()
     }
 
-    /// Where a device is mounted, if it is.
-    pub(super) fn mounted_at(
+    /// Where else than at a path a device is mounted, if it is.
+    pub(super) fn mounted_elsewhere(
         &self,
         volume: &str,
+        path: &Path,
         device: Number,
     ) -> Result<Option<PathBuf>, Status> {
         let mounts = self.mounts(volume)?.into_iter();
         // A device that is shown as a file is not mounted itself.
-        let mut mounts = mounts.filter(|one| !is_node(one));
+        let mut mounts = mounts.filter(|one| !is_node(one) && one.target != path);
         let at = mounts.find(|one| device_of(one, &self.options.dev) == Some(device));
         Ok(at.map(|one| one.target))
     }

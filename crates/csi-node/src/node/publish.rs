@@ -57,6 +57,7 @@ fn filesystem(machine: &Machine<'_>, request: &Publish) -> Result<(), Status> {
     let mut flags = inherited.flags;
     flags.set(MountFlags::RDONLY, read_only);
     let target = request.target.as_path();
+    exclusive(machine, request, number)?;
     let plan = machine.plan(volume, target, number, read_only)?;
     machine.clear(volume, target, plan)?;
     let failed = |error| answers::system(volume, "mount it at", target, &error);
@@ -118,6 +119,7 @@ fn block(machine: &Machine<'_>, request: &Publish) -> Result<(), Status> {
     let (volume, target) = (request.volume.as_str(), request.target.as_path());
     let disk = machine.disk(volume, request.expected)?;
     let number = machine.number(volume, &disk)?;
+    exclusive(machine, request, number)?;
     let plan = machine.plan(volume, target, number, request.read_only)?;
     machine.clear(volume, target, plan)?;
     let mut flags = MountFlags::empty();
@@ -130,6 +132,27 @@ fn block(machine: &Machine<'_>, request: &Publish) -> Result<(), Status> {
         }
         Then::RestrictToReading => mount::remount(target, flags).map_err(failed),
         Then::Keep => Ok(()),
+    }
+}
+
+/// A volume for one writer has one place beside the one where it is staged.
+fn exclusive(machine: &Machine<'_>, request: &Publish, device: Number) -> Result<(), Status> {
+    if !request.exclusive {
+        return Ok(());
+    }
+    let volume = request.volume.as_str();
+    let mounts = machine.mounts(volume)?;
+    let places = [&request.staging, &request.target];
+    let mut others = mounts.iter().filter(|one| !places.contains(&&one.target));
+    match others.find(|one| device_of(one, &machine.options.dev) == Some(device)) {
+        None => Ok(()),
+        Some(other) => {
+            let what = format!(
+                "it is for one writer, and is published at {}: unpublish it there first",
+                other.target.display()
+            );
+            Err(answers::status(Code::FailedPrecondition, volume, what))
+        }
     }
 }
 

@@ -8,14 +8,14 @@ use csi_spec::{
     CapacityRange, NodeExpandVolumeRequest, NodeGetVolumeStatsRequest, NodePublishVolumeRequest,
     NodeStageVolumeRequest, NodeUnpublishVolumeRequest, NodeUnstageVolumeRequest, VolumeCapability,
 };
-use grpc::Status;
+use grpc::{Code, Status};
 
 use super::answers::invalid;
 use crate::context;
 use crate::device::Expected;
 use crate::filesystem::Kind;
 use crate::format::Mode;
-use crate::mount::{Options, checked};
+use crate::mount::{BadPath, Options, checked};
 
 /// As which a volume is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub(super) struct Publish {
     pub(super) target: PathBuf,
     pub(super) access: Access,
     pub(super) read_only: bool,
+    /// No other pod may have it.
+    pub(super) exclusive: bool,
     pub(super) expected: Expected,
 }
 
@@ -107,13 +109,14 @@ impl Unstage {
 
 impl Publish {
     pub(super) fn parse(request: NodePublishVolumeRequest) -> Result<Self, Status> {
-        let (access, reads) = access(request.volume_capability)?;
+        let (access, mode) = access(request.volume_capability)?;
         Ok(Self {
             volume: volume(request.volume_id)?,
-            staging: path("staging_target_path", &request.staging_target_path)?,
+            staging: staged(&request.staging_target_path)?,
             target: path("target_path", &request.target_path)?,
             access,
-            read_only: request.readonly || reads,
+            read_only: request.readonly || is_reader(mode),
+            exclusive: mode == AccessMode::SingleNodeSingleWriter,
             expected: expected(&request.publish_context)?,
         })
     }
@@ -131,8 +134,8 @@ impl Unpublish {
 impl Stats {
     pub(super) fn parse(request: NodeGetVolumeStatsRequest) -> Result<Self, Status> {
         Ok(Self {
+            path: place(&request.volume_id, &request.volume_path)?,
             volume: volume(request.volume_id)?,
-            path: path("volume_path", &request.volume_path)?,
         })
     }
 }
@@ -158,8 +161,8 @@ impl Expand {
             given => Some(path("staging_target_path", given)?),
         };
         Ok(Self {
+            path: place(&request.volume_id, &request.volume_path)?,
             volume: volume(request.volume_id)?,
-            path: path("volume_path", &request.volume_path)?,
             staging,
             expected: Expected { size },
             limit,
@@ -188,30 +191,57 @@ fn path(field: &str, given: &str) -> Result<PathBuf, Status> {
     checked(given).map_err(|why| invalid(format!("{field}: {why}")))
 }
 
-/// How the volume is used, and whether it is only read.
-fn access(capability: Option<VolumeCapability>) -> Result<(Access, bool), Status> {
+/// Where a volume is said to be: nowhere, if the path is relative.
+fn place(id: &str, given: &str) -> Result<PathBuf, Status> {
+    volume(id.to_owned())?;
+    checked(given).map_err(|why| {
+        let code = match why {
+            BadPath::Relative => Code::NotFound,
+            _ => Code::InvalidArgument,
+        };
+        Status::new(code, format!("volume {id}: volume_path: {why}"))
+    })
+}
+
+/// The specification has a code of its own for its absence.
+fn staged(given: &str) -> Result<PathBuf, Status> {
+    match given {
+        "" => Err(Status::new(
+            Code::FailedPrecondition,
+            "staging_target_path is empty: the volume is staged first",
+        )),
+        given => path("staging_target_path", given),
+    }
+}
+
+/// How the volume is used, and by whom.
+fn access(capability: Option<VolumeCapability>) -> Result<(Access, AccessMode), Status> {
     let capability = capability.ok_or_else(|| invalid("volume_capability is empty"))?;
     let mode = capability
         .access_mode
         .map(|mode| mode.mode)
         .unwrap_or_default();
-    let reads = match AccessMode::try_from(mode) {
+    let mode = match AccessMode::try_from(mode) {
         Ok(AccessMode::Unknown) | Err(_) => {
             return Err(invalid(
                 "volume_capability.access_mode is none of the specification",
             ));
         }
-        Ok(mode) => matches!(
-            mode,
-            AccessMode::SingleNodeReaderOnly | AccessMode::MultiNodeReaderOnly
-        ),
+        Ok(mode) => mode,
     };
     let access = match capability.access_type {
         Some(AccessType::Block(_)) => Access::Block,
-        Some(AccessType::Mount(mount)) => mounted(&mount, reads)?,
+        Some(AccessType::Mount(mount)) => mounted(&mount, is_reader(mode))?,
         None => return Err(invalid("volume_capability has neither block nor mount")),
     };
-    Ok((access, reads))
+    Ok((access, mode))
+}
+
+fn is_reader(mode: AccessMode) -> bool {
+    matches!(
+        mode,
+        AccessMode::SingleNodeReaderOnly | AccessMode::MultiNodeReaderOnly
+    )
 }
 
 fn mounted(mount: &MountVolume, reads: bool) -> Result<Access, Status> {

@@ -2,7 +2,7 @@
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use csi_spec::{NodeStageVolumeResponse, NodeUnstageVolumeResponse};
 use grpc::{Code, Status};
@@ -31,9 +31,12 @@ pub(super) fn stage(
     let number = machine.number(volume, &disk)?;
     let plan = machine.plan(volume, path, number, options.is_read_only())?;
     machine.clear(volume, path, plan)?;
+    let elsewhere = machine.mounted_elsewhere(volume, path, number)?;
+    // One that somebody uses is not unmounted to be grown.
+    let alone = elsewhere.is_none().then_some(options);
     match plan.then {
         Then::Mount => {
-            let found = prepare(machine, &request, &disk, (*kind, options))?;
+            let found = prepare(machine, &request, &disk, (*kind, options), elsewhere)?;
             directory(volume, path)?;
             mount_at(volume, &disk, path, &found, options)?;
         }
@@ -45,7 +48,7 @@ pub(super) fn stage(
         Then::Keep => {}
     }
     if request.grow && !options.is_read_only() {
-        machine.grow(volume, &disk, path, Some(options))?;
+        machine.grow(volume, &disk, path, alone)?;
     }
     Ok(NodeStageVolumeResponse {})
 }
@@ -64,16 +67,15 @@ fn prepare(
     request: &Stage,
     disk: &Disk,
     (kind, options): (Kind, &Options),
+    mounted: Option<PathBuf>,
 ) -> Result<FileSystem, Status> {
     let (volume, path) = (request.volume.as_str(), disk.path.as_path());
-    let number = machine.number(volume, disk)?;
     let wanted = Wanted {
         kind,
         mode: request.mode,
         first_attach: request.first_attach,
         read_only: options.is_read_only(),
     };
-    let mounted = machine.mounted_at(volume, number)?;
     let over = match decide(&content(volume, path, kind), &wanted) {
         Decision::Mount(found) => {
             let cleared = mark::clear(path, volume);
@@ -87,9 +89,10 @@ fn prepare(
         Decision::Refuse(why) => return Err(answers::refusal(volume, path, &why)),
         Decision::Make { over } => over,
     };
-    if let Some(at) = mounted {
-        let why = Refusal::NotKnown(format!("it is mounted at {}", at.display()));
-        return Err(answers::refusal(volume, path, &why));
+    let user = mounted.map(|at| format!("it is mounted at {}", at.display()));
+    let user = user.or_else(|| Some(format!("{} is on top of it", disk.holder.as_ref()?)));
+    if let Some(user) = user {
+        return Err(answers::refusal(volume, path, &Refusal::NotKnown(user)));
     }
     // The name may have gone to another disk since.
     let again = machine.devices.find(volume).ok().flatten();

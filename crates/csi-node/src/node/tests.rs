@@ -26,9 +26,9 @@ impl Devices for Disks {
             go.recv().unwrap();
         }
         match self.broken.load(Ordering::Relaxed) {
-            true => Err(Error::Held {
-                disk: "vdb".to_owned(),
-                holder: volume.to_owned(),
+            true => Err(Error::Ambiguous {
+                volume: volume.to_owned(),
+                disks: "vdb, vdc".to_owned(),
             }),
             false => Ok(None),
         }
@@ -127,7 +127,7 @@ async fn a_device_that_is_not_known_is_unavailable() {
     failure(answer, Code::Unavailable, absent);
     disks.broken.store(true, Ordering::Relaxed);
     let answer = node.node_stage_volume(now(), staging()).await;
-    failure(answer, Code::Unavailable, "vdb is used by");
+    failure(answer, Code::Unavailable, "several disks");
 }
 
 #[tokio::test]
@@ -211,6 +211,14 @@ async fn a_second_call_for_a_volume_is_aborted_and_the_first_outlives_its_caller
         .unwrap();
     let answer = node.node_stage_volume(now(), staging()).await;
     failure(answer, Code::Aborted, "another call");
+    // What only looks does not wait.
+    let stats = NodeGetVolumeStatsRequest {
+        volume_id: VOLUME.to_owned(),
+        volume_path: "some/path".to_owned(),
+        ..Default::default()
+    };
+    let answer = node.node_get_volume_stats(now(), stats).await;
+    failure(answer, Code::NotFound, "not absolute");
     let other = NodeStageVolumeRequest {
         volume_id: format!("{VOLUME}-2"),
         ..staging()

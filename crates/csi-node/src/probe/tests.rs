@@ -59,7 +59,8 @@ fn a_device_of_no_bytes_is_not_blank() {
 
 #[test]
 fn a_place_that_cannot_be_read_is_no_zero() {
-    for at in [0, 65536, 4 << 20, GIB - 1, GIB / 4, 64 << 20, 128 << 20] {
+    let last = [4 << 20, GIB / 4, 64 << 20, 128 << 20];
+    for at in [0, 65536, GIB - 1].into_iter().chain(last) {
         let mut device = sparse(GIB, []);
         device.broken = Some(at);
         let error = probe(&device).unwrap_err();
@@ -204,6 +205,17 @@ fn places_are_in_order_inside_and_do_not_overlap() {
         assert_eq!(places.last().unwrap().end, size);
         assert!(places.windows(2).all(|two| two[0].end < two[1].start));
         assert!(places.iter().all(|place| place.start % 4096 == 0));
+        for place in places {
+            let pieces: Vec<_> = places::pieces(place.clone()).collect();
+            assert_eq!(pieces[0].start, place.start);
+            assert_eq!(pieces.last().unwrap().end, place.end);
+            assert!(pieces.windows(2).all(|two| two[0].end == two[1].start));
+            assert!(
+                pieces
+                    .iter()
+                    .all(|piece| piece.end - piece.start <= 256 << 10)
+            );
+        }
     }
 }
 

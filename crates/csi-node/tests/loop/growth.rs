@@ -82,6 +82,27 @@ fn a_restored_volume_grows_when_it_is_staged() {
     });
 }
 
+/// A kubelet that was restarted stages what its pods use.
+#[test]
+fn a_volume_in_use_stays_mounted_when_it_does_not_grow() {
+    let name = "growth::a_volume_in_use_stays_mounted_when_it_does_not_grow";
+    isolated(name, &["mkfs.ext4", "resize2fs"], |machine| {
+        let volume = machine.volume(1, SIZE);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        machine
+            .publish(&volume, ("stage", "pod"), "ext4", false)
+            .unwrap();
+        volume.grow(2 * SIZE);
+        let grow = with(context::RESIZE, "true");
+        if let Err(status) = machine.stage_with(&volume, "stage", "ext4", grow) {
+            assert!(status.message.contains("resize2fs failed"), "{status}");
+        }
+        for path in ["stage", "pod"] {
+            assert_eq!(machine.mounts(path).len(), 1, "{path}");
+        }
+    });
+}
+
 /// `resize2fs` fails on a mounted ext4 here, and that is not success.
 #[test]
 fn growth_that_fails_is_no_success() {

@@ -308,6 +308,14 @@ impl Drop for Volume {
 fn capability(kind: &str) -> Option<VolumeCapability> {
     let mut words = kind.split(',').map(str::to_owned);
     let first = words.next().unwrap_or_default();
+    // `rwop` stands before the kind.
+    let (mode, first) = match first.as_str() {
+        "rwop" => (
+            access_mode::Mode::SingleNodeSingleWriter,
+            words.next().unwrap_or_default(),
+        ),
+        _ => (access_mode::Mode::SingleNodeWriter, first),
+    };
     let access_type = match first.as_str() {
         "block" => AccessType::Block(BlockVolume {}),
         _ => AccessType::Mount(MountVolume {
@@ -317,9 +325,7 @@ fn capability(kind: &str) -> Option<VolumeCapability> {
         }),
     };
     Some(VolumeCapability {
-        access_mode: Some(AccessMode {
-            mode: access_mode::Mode::SingleNodeWriter.into(),
-        }),
+        access_mode: Some(AccessMode { mode: mode.into() }),
         access_type: Some(access_type),
     })
 }

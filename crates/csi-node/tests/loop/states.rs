@@ -92,6 +92,32 @@ fn a_call_that_stopped_half_way_is_completed() {
     });
 }
 
+#[test]
+fn a_volume_for_one_writer_is_published_once() {
+    let name = "states::a_volume_for_one_writer_is_published_once";
+    isolated(name, &["mkfs.ext4"], |machine| {
+        let volume = staged(machine);
+        for (kind, first, second) in [
+            ("rwop,ext4", "pod", "pod2"),
+            ("rwop,block", "block", "block2"),
+        ] {
+            for _ in 0..2 {
+                machine
+                    .publish(&volume, ("stage", first), kind, false)
+                    .unwrap();
+            }
+            let answer = machine.publish(&volume, ("stage", second), kind, false);
+            failure(answer, Code::FailedPrecondition, "for one writer");
+            assert!(!machine.path(second).exists());
+            machine.unpublish(&volume, first).unwrap();
+            machine
+                .publish(&volume, ("stage", second), kind, false)
+                .unwrap();
+            machine.unpublish(&volume, second).unwrap();
+        }
+    });
+}
+
 /// As where `/var/lib/kubelet` leads to a larger disk.
 #[test]
 fn a_path_through_a_link_is_the_place_that_it_leads_to() {

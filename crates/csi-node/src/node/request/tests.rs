@@ -131,6 +131,17 @@ fn sizes_contradict_each_other_or_are_negative() {
 }
 
 #[test]
+fn a_publication_without_a_staging_path_comes_too_early() {
+    let status = Publish::parse(NodePublishVolumeRequest {
+        volume_id: VOLUME.to_owned(),
+        target_path: "/target".to_owned(),
+        volume_capability: Some(capability("", &[], AccessMode::SingleNodeWriter)),
+        ..Default::default()
+    });
+    assert_eq!(status.unwrap_err().code, Code::FailedPrecondition);
+}
+
+#[test]
 fn a_reader_is_published_read_only() {
     for (mode, readonly, read_only) in [
         (AccessMode::SingleNodeWriter, false, false),
