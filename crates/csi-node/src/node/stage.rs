@@ -101,8 +101,9 @@ fn prepare(
         return Err(answers::refusal(volume, path, &why));
     }
     tracing::info!(
-        "volume {volume}: {} is formatted with {kind}",
-        path.display()
+        "volume {volume}: {} ({}) is formatted with {kind}",
+        path.display(),
+        disk.by
     );
     let written = |error| answers::system(volume, "write to", path, &error);
     mark::set(path, volume).map_err(written)?;

@@ -44,9 +44,12 @@ pub(crate) fn isolated(name: &str, programs: &[&str], test: fn(&Machine)) {
     if let Some(program) = needed.iter().chain(programs).find(absent) {
         return skipped::because(format!("there is no {program}"));
     }
-    let spare = Command::new("losetup").arg("-f").output().unwrap();
-    if !spare.status.success() {
-        return skipped::because("there are no loop devices");
+    for (program, args) in [("losetup", ["--find", "--noheadings"]), ("unshare", ["--mount", "true"])] {
+        let tried = Command::new(program).args(args).output().unwrap();
+        if !tried.status.success() {
+            let why = String::from_utf8_lossy(&tried.stderr).trim().to_owned();
+            return skipped::because(format!("{program} does not work here: {why}"));
+        }
     }
     let output = Command::new("unshare")
         .args(["--mount", "--propagation", "private"])
@@ -85,11 +88,23 @@ pub(crate) struct Volume {
 struct Gone {
     search: Search,
     numbers: Mutex<HashSet<(u32, u32)>>,
+    /// What is on top of every disk.
+    holder: Mutex<Option<String>>,
+    /// After so many looks no disk is found any more.
+    looks: Mutex<Option<usize>>,
 }
 
 impl Devices for Gone {
     fn find(&self, volume: &str) -> Result<Option<Disk>, Error> {
-        self.search.find(volume)
+        if let Some(looks) = self.looks.lock().unwrap().as_mut() {
+            match looks.checked_sub(1) {
+                Some(left) => *looks = left,
+                None => return Ok(None),
+            }
+        }
+        let holder = self.holder.lock().unwrap().clone();
+        let found = self.search.find(volume)?;
+        Ok(found.map(|disk| Disk { holder, ..disk }))
     }
 
     fn rescan(&self, disk: Option<&Disk>) {
@@ -115,6 +130,8 @@ impl Machine {
         let gone = Arc::new(Gone {
             search: Search::new("/sys", &dev),
             numbers: Mutex::default(),
+            holder: Mutex::default(),
+            looks: Mutex::default(),
         });
         let options = Options {
             volume_limit: None,
@@ -168,6 +185,16 @@ impl Machine {
         self.gone.numbers.lock().unwrap().insert(number);
         fs::remove_file(&volume.link).unwrap();
         fs::remove_file(&volume.node).unwrap();
+    }
+
+    /// A device of this name is on top of every disk.
+    pub(crate) fn hold(&self, holder: Option<&str>) {
+        *self.gone.holder.lock().unwrap() = holder.map(str::to_owned);
+    }
+
+    /// Disks are found so many times more, or for ever.
+    pub(crate) fn vanish_after(&self, looks: Option<usize>) {
+        *self.gone.looks.lock().unwrap() = looks;
     }
 
     pub(crate) fn stage(&self, volume: &Volume, path: &str, kind: &str) -> Result<(), Status> {

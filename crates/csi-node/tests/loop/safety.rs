@@ -159,6 +159,46 @@ fn is_dirty(volume: &Volume) -> bool {
     }
 }
 
+/// It is looked for when it is awaited, before it is formatted, and when it is published.
+#[test]
+fn a_device_that_vanishes_at_any_look_is_left_as_it_is() {
+    let name = "safety::a_device_that_vanishes_at_any_look_is_left_as_it_is";
+    isolated(name, &["mkfs.ext4"], |machine| {
+        let volume = machine.volume(1, SIZE);
+        for looks in 0..2 {
+            machine.vanish_after(Some(looks));
+            let answer = machine.stage(&volume, "stage", "ext4");
+            assert_eq!(answer.unwrap_err().code, Code::Unavailable);
+            assert!(volume.bytes().iter().all(|byte| *byte == 0));
+            assert!(machine.mounts("stage").is_empty());
+        }
+        machine.vanish_after(Some(2));
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        let answer = machine.publish(&volume, ("stage", "pod"), "ext4", false);
+        failure(answer, Code::FailedPrecondition, "another device is staged");
+        let answer = machine.expand(&volume, "stage", SIZE);
+        failure(answer, Code::Unavailable, "no disk of this machine");
+        machine.vanish_after(None);
+        machine.publish(&volume, ("stage", "pod"), "ext4", false).unwrap();
+    });
+}
+
+#[test]
+fn a_device_with_another_one_on_top_is_shown_and_not_formatted() {
+    let name = "safety::a_device_with_another_one_on_top_is_shown_and_not_formatted";
+    isolated(name, &["mkfs.ext4"], |machine| {
+        let volume = machine.volume(1, SIZE);
+        machine.hold(Some("dm-7"));
+        let answer = machine.stage(&volume, "stage", "ext4");
+        failure(answer, Code::Unavailable, "dm-7 is on top of it");
+        assert!(volume.bytes().iter().all(|byte| *byte == 0));
+        machine.stage(&volume, "stage", "block").unwrap();
+        machine.publish(&volume, ("stage", "block"), "block", false).unwrap();
+        machine.hold(None);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+    });
+}
+
 /// A second staging path, as after a change of the driver: mounted there, too, and neither checked nor formatted.
 #[test]
 fn a_volume_that_is_mounted_elsewhere_is_mounted_again() {
