@@ -12,6 +12,7 @@ mod wait;
 use std::path::PathBuf;
 
 pub use search::{Addresses, Search};
+pub(crate) use serial::is_volume;
 pub use wait::{Expected, Unusable, wait};
 
 /// A disk that has been found.

@@ -100,7 +100,8 @@ impl Metadata {
         }
     }
 
-    /// The facts. Old ones are better than none: they are returned while no source answers.
+    /// The facts. Old ones are better than none: they are returned while no source answers, and for ever where one answers
+    /// for another server.
     ///
     /// # Errors
     /// No source has ever answered.
@@ -112,6 +113,11 @@ impl Metadata {
             return Ok(facts.clone());
         }
         match (self.read().await, &*last) {
+            (Ok(facts), Some((_, old))) if facts.id != old.id => {
+                let (id, new) = (&old.id, &facts.id);
+                tracing::warn!("this server is {id}, and not {new}, as its metadata now say");
+                Ok(old.clone())
+            }
             (Ok(facts), _) => {
                 *last = Some((Instant::now(), facts.clone()));
                 Ok(facts)

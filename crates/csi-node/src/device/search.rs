@@ -46,12 +46,7 @@ impl Search {
         for name in self.hardware() {
             let disk = self.block(&name);
             let text = |file: &str| fs::read_to_string(disk.join(file)).unwrap_or_default();
-            let page = fs::read(disk.join("device/vpd_pg80")).unwrap_or_default();
-            let serials = [
-                text("serial"),
-                serial::of_page(&page).unwrap_or_default().to_owned(),
-                text("device/serial"),
-            ];
+            let serials = serial::read(&disk);
             let named = serials.iter().find(|one| serial::is_of(one, volume));
             let wwns = [text("wwid"), text("device/wwid")];
             let wwn = wwns.iter().find(|one| serial::is_wwn_of(one, volume));

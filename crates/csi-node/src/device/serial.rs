@@ -1,5 +1,8 @@
 //! The forms in which a disk carries the id of its volume.
 
+use std::fs;
+use std::path::Path;
+
 /// virtio-blk and NVMe have room for this many characters.
 const CUT: usize = 20;
 
@@ -23,6 +26,31 @@ pub(super) fn is_wwn_of(wwn: &str, volume: &str) -> bool {
         .find_map(|prefix| wwn.strip_prefix(prefix));
     let compact = volume.replace('-', "").to_ascii_lowercase();
     compact.len() == 32 && digits.is_some_and(|digits| digits.replace('-', "") == compact)
+}
+
+/// Whether a serial can be that of a volume: an id, or the start of one.
+fn is_of_any(serial: &str) -> bool {
+    let serial = serial.trim_matches([' ', '\0', '\n']);
+    let hex = |c: char| c.is_ascii_hexdigit();
+    let dashed = serial.char_indices().all(|(at, c)| match at {
+        8 | 13 | 18 | 23 => c == '-',
+        _ => hex(c),
+    });
+    let compact = serial.chars().all(hex);
+    serial.len() >= CUT && (dashed || compact)
+}
+
+/// The serials of a disk, by its directory in sysfs: of virtio-blk, of SCSI, of NVMe.
+pub(super) fn read(disk: &Path) -> [String; 3] {
+    let text = |file: &str| fs::read_to_string(disk.join(file)).unwrap_or_default();
+    let page = fs::read(disk.join("device/vpd_pg80")).unwrap_or_default();
+    let serial = of_page(&page).unwrap_or_default().to_owned();
+    [text("serial"), serial, text("device/serial")]
+}
+
+/// Whether a disk, by its directory in sysfs, may be a volume of the cloud, whose content is its users'.
+pub(crate) fn is_volume(disk: &Path) -> bool {
+    read(disk).iter().any(|serial| is_of_any(serial))
 }
 
 /// Page 0x80 of SCSI: four bytes of header, then the serial.

@@ -2,15 +2,16 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{FILE, fat, iso9660};
+use crate::device;
 use crate::probe::{Blocks, Device};
 
 /// As Nova labels it; FAT has upper case alone.
 const LABEL: &str = "config-2";
 /// Devices that are no config drive.
-const OTHERS: [&str; 4] = ["dm-", "ram", "zram", "nbd"];
+const OTHERS: [&str; 6] = ["dm-", "fd", "loop", "nbd", "ram", "zram"];
 
 /// Why there is no config drive, or no file in it.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +45,7 @@ impl Drives {
         }
     }
 
-    /// The document, from the first drive that is labelled so: by udev's link, or by its own superblock.
+    /// The document, from the first drive that is labelled so by its own superblock.
     ///
     /// # Errors
     /// There is none, or it cannot be read.
@@ -65,11 +66,9 @@ impl Drives {
         Err(failure)
     }
 
+    /// Disks and partitions, but not those of volumes: who may write to a volume could make it a config drive, and this
+    /// server another one.
     fn candidates(&self) -> Vec<PathBuf> {
-        let labels = self.dev.join("disk/by-label");
-        let links = [LABEL.to_owned(), LABEL.to_uppercase()];
-        let links = links.into_iter().map(|label| labels.join(label));
-        let mut paths: Vec<PathBuf> = links.filter(|link| link.exists()).collect();
         let blocks = fs::read_dir(self.sys.join("class/block"));
         let mut names: Vec<String> = blocks
             .into_iter()
@@ -77,11 +76,21 @@ impl Drives {
             .flatten()
             .filter_map(|entry| entry.file_name().into_string().ok())
             .filter(|name| !OTHERS.iter().any(|other| name.starts_with(other)))
+            .filter(|name| !self.is_volume(name))
             .collect();
         // The optical drive first, where Nova puts it.
         names.sort_by_key(|name| (!name.starts_with("sr"), name.clone()));
-        paths.extend(names.iter().map(|name| self.dev.join(Path::new(name))));
-        paths
+        names.iter().map(|name| self.dev.join(name)).collect()
+    }
+
+    fn is_volume(&self, name: &str) -> bool {
+        let entry = self.sys.join("class/block").join(name);
+        // The directory of a partition is in that of its disk.
+        let directory = entry.canonicalize().unwrap_or(entry);
+        let disk = directory
+            .parent()
+            .filter(|_| directory.join("partition").exists());
+        device::is_volume(disk.unwrap_or(&directory))
     }
 }
 

@@ -247,6 +247,16 @@ async fn facts_are_read_again_after_ten_minutes_and_after_a_failure() {
     failing.facts().await.unwrap_err();
     failing.facts().await.unwrap_err();
     assert_eq!(count.load(Ordering::Relaxed), 2);
+    // Facts of another server are not believed, as long as these are known.
+    let other = format!(r#"{{"uuid": "{}"}}"#, ID.replace('0', "1"));
+    let (address, count_of_other) = server(answer("200 OK", other.len(), &other)).await;
+    let service = Service::new(address, Duration::from_secs(60));
+    let confused = Metadata::new(vec![Source::Service], absent(), service);
+    *confused.last.lock().await = metadata.last.lock().await.clone();
+    age().await;
+    assert_eq!(confused.facts().await.unwrap().id, ID);
+    assert_eq!(confused.facts().await.unwrap().id, ID);
+    assert_eq!(count_of_other.load(Ordering::Relaxed), 2);
     // Old facts are better than none.
     let old = metadata.last.lock().await.clone();
     *failing.last.lock().await = old;
@@ -290,16 +300,45 @@ async fn the_service_says_where_a_disk_is_and_is_left_alone_when_it_fails() {
 }
 
 #[tokio::test]
-async fn a_drive_is_found_among_the_disks_without_udev() {
+async fn a_drive_is_found_among_the_disks_and_no_volume_is_one() {
     let root = tempfile::tempdir().unwrap();
     let (sys, dev) = (root.path().join("sys"), root.path().join("dev"));
     let [(_, nova)] = images!("nova.iso");
     std::fs::create_dir_all(&dev).unwrap();
     // One of them is cut, and comes first.
     let cut = nova[..40_000].to_vec();
-    for (name, content) in [("vda", &vec![0; 1 << 20]), ("sr0", &cut), ("vdb", &nova)] {
+    for (name, content) in [("vda", &vec![0; 1 << 20]), ("sr0", &cut), ("vdz", &nova)] {
         std::fs::create_dir_all(sys.join("class/block").join(name)).unwrap();
         std::fs::write(dev.join(name), content).unwrap();
+    }
+    // Volumes of users, one of them with a partition.
+    let evil = String::from_utf8_lossy(&nova)
+        .replace("0a1b2c3d", "66666666")
+        .into_bytes();
+    for (name, disk, file, serial) in [
+        ("vdc", "vdc", "serial", b"0a1b2c3d-4e5f-6071-8".as_slice()),
+        (
+            "sda",
+            "sda",
+            "device/vpd_pg80",
+            b"\0\x80\0\x240a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9",
+        ),
+        ("vdd1", "vdd", "serial", b"0a1b2c3d-4e5f-6071-8"),
+    ] {
+        let block = sys.join("class/block");
+        let attribute = sys.join("devices").join(disk).join(file);
+        std::fs::create_dir_all(attribute.parent().unwrap()).unwrap();
+        std::fs::write(attribute, serial).unwrap();
+        let directory = match name == disk {
+            true => sys.join("devices").join(disk),
+            false => sys.join("devices").join(disk).join(name),
+        };
+        std::fs::create_dir_all(&directory).unwrap();
+        if name != disk {
+            std::fs::write(directory.join("partition"), "1").unwrap();
+        }
+        std::os::unix::fs::symlink(directory, block.join(name)).unwrap();
+        std::fs::write(dev.join(name), &evil).unwrap();
     }
     // It is listed and cannot be opened: no medium.
     std::fs::create_dir_all(sys.join("class/block/sr1")).unwrap();

@@ -112,6 +112,38 @@ fn btrfs_lives() {
     });
 }
 
+/// A clone has the UUID of its source.
+fn beside_its_clone(machine: &Machine, kind: &str) {
+    let source = machine.volume(1, SIZE);
+    machine.stage(&source, "source", kind).unwrap();
+    fs::write(machine.path("source/data"), "of the source").unwrap();
+    machine.unstage(&source, "source").unwrap();
+    let clone = machine.volume(2, SIZE);
+    clone.copy(&source);
+    machine.stage(&source, "source", kind).unwrap();
+    machine.stage(&clone, "clone", kind).unwrap();
+    fs::write(machine.path("clone/data"), "of the clone").unwrap();
+    let data = |path: &str| fs::read_to_string(machine.path(path)).unwrap();
+    assert_eq!(data("source/data"), "of the source");
+    assert_eq!(data("clone/data"), "of the clone");
+}
+
+#[test]
+fn ext4_is_mounted_beside_its_clone() {
+    let name = "life::ext4_is_mounted_beside_its_clone";
+    isolated(name, &["mkfs.ext4"], |machine| {
+        beside_its_clone(machine, "ext4")
+    });
+}
+
+#[test]
+fn xfs_is_mounted_beside_its_clone() {
+    let name = "life::xfs_is_mounted_beside_its_clone";
+    isolated(name, &["mkfs.xfs"], |machine| {
+        beside_its_clone(machine, "xfs")
+    });
+}
+
 #[test]
 fn a_block_volume_is_shown_once_however_often_it_is_published() {
     let name = "life::a_block_volume_is_shown_once_however_often_it_is_published";

@@ -44,7 +44,10 @@ pub(crate) fn isolated(name: &str, programs: &[&str], test: fn(&Machine)) {
     if let Some(program) = needed.iter().chain(programs).find(absent) {
         return skipped::because(format!("there is no {program}"));
     }
-    for (program, args) in [("losetup", ["--find", "--noheadings"]), ("unshare", ["--mount", "true"])] {
+    for (program, args) in [
+        ("losetup", ["--find", "--noheadings"]),
+        ("unshare", ["--mount", "true"]),
+    ] {
         let tried = Command::new(program).args(args).output().unwrap();
         if !tried.status.success() {
             let why = String::from_utf8_lossy(&tried.stderr).trim().to_owned();
@@ -313,6 +316,21 @@ impl Volume {
         let device = File::options().write(true).open(&self.device).unwrap();
         device.write_all_at(bytes, offset).unwrap();
         device.sync_all().unwrap();
+    }
+
+    /// It becomes a clone.
+    pub(crate) fn copy(&self, source: &Self) {
+        let args = [source.image.to_str(), self.device.to_str()].map(Option::unwrap);
+        let [from, to] = args.map(str::to_owned);
+        run(
+            "dd",
+            &[
+                &format!("if={from}"),
+                &format!("of={to}"),
+                "bs=1M",
+                "conv=sparse,fsync",
+            ],
+        );
     }
 
     /// All of it, as the host sees it.

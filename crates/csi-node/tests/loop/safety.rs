@@ -179,7 +179,9 @@ fn a_device_that_vanishes_at_any_look_is_left_as_it_is() {
         let answer = machine.expand(&volume, "stage", SIZE);
         failure(answer, Code::Unavailable, "no disk of this machine");
         machine.vanish_after(None);
-        machine.publish(&volume, ("stage", "pod"), "ext4", false).unwrap();
+        machine
+            .publish(&volume, ("stage", "pod"), "ext4", false)
+            .unwrap();
     });
 }
 
@@ -193,7 +195,9 @@ fn a_device_with_another_one_on_top_is_shown_and_not_formatted() {
         failure(answer, Code::Unavailable, "dm-7 is on top of it");
         assert!(volume.bytes().iter().all(|byte| *byte == 0));
         machine.stage(&volume, "stage", "block").unwrap();
-        machine.publish(&volume, ("stage", "block"), "block", false).unwrap();
+        machine
+            .publish(&volume, ("stage", "block"), "block", false)
+            .unwrap();
         machine.hold(None);
         machine.stage(&volume, "stage", "ext4").unwrap();
     });

@@ -228,6 +228,44 @@ fn a_mount_of_a_device_that_is_gone_is_replaced() {
 }
 
 #[test]
+fn a_place_that_is_full_or_read_only_is_said_to_be() {
+    let name = "states::a_place_that_is_full_or_read_only_is_said_to_be";
+    isolated(name, &["mkfs.ext4", "mount"], |machine| {
+        let volume = staged(machine);
+        for (directory, options, words) in [
+            ("full", "nr_inodes=1", "No space left"),
+            ("kept", "ro", "Read-only file system"),
+        ] {
+            fs::create_dir(machine.path(directory)).unwrap();
+            let path = machine.path(directory);
+            run(
+                "mount",
+                &[
+                    "-t",
+                    "tmpfs",
+                    "-o",
+                    options,
+                    "tmpfs",
+                    path.to_str().unwrap(),
+                ],
+            );
+            for (place, kind) in [("pod", "ext4"), ("block", "block")] {
+                let target = format!("{directory}/{place}");
+                let answer = machine.publish(&volume, ("stage", &target), kind, false);
+                failure(answer, Code::Internal, words);
+                machine.unpublish(&volume, &target).unwrap();
+            }
+        }
+        let long = format!("stage{}", "/a".repeat(2100));
+        let answer = machine.publish(&volume, ("stage", &long), "ext4", false);
+        failure(answer, Code::InvalidArgument, "longer than 4095 bytes");
+        let long = format!("long/{}", "a".repeat(300));
+        let answer = machine.publish(&volume, ("stage", &long), "ext4", false);
+        failure(answer, Code::Internal, "File name too long");
+    });
+}
+
+#[test]
 fn what_is_in_the_way_of_a_mount_stays() {
     let name = "states::what_is_in_the_way_of_a_mount_stays";
     isolated(name, &["mkfs.ext4"], |machine| {
