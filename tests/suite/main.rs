@@ -15,6 +15,7 @@
 //!   budget      OpenStack requests per cluster and per worker
 //!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
 //!   manager     `manager` on an API server, with webhooks
+//!   csi_plugin  `cinder-csi-plugin`: how it starts and ends
 //!   moving      clusters that move to another management cluster
 //!   events      what users read when the cloud or a version is in the way
 //!   first_hour  what a new user does and reads
@@ -48,6 +49,7 @@ mod canaries;
 mod cloud;
 mod cloud_managers;
 mod coverage;
+mod csi_plugin;
 mod durability;
 mod events;
 mod first_hour;

@@ -231,6 +231,7 @@ init list-images -o nothing
 manager --kubeconfig {refusing}
 manager --kubeconfig /nowhere
 cloud-controller-manager --cloud-config /nowhere
+cinder-csi-plugin --endpoint unix:///nowhere/csi.sock --cloud-config /nowhere
 cloud-conf check /nowhere
 cloud-conf check {file}
 cloud-conf generate --cloud nowhere

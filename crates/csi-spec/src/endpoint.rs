@@ -80,12 +80,14 @@ fn is_address((_, port): (&str, &str)) -> bool {
 /// A socket that listens.
 #[derive(Debug)]
 pub struct Listening {
+    // Before the listener, which keeps the inode: the socket of another process has a different one.
+    socket: Option<Socket>,
     listener: Listener,
     place: Endpoint,
-    socket: Option<Socket>,
 }
 
-/// A socket in the file system, with its device and inode: another process may have replaced it.
+/// A socket in the file system, with its device and inode: another process may have replaced it. It is removed when it
+/// is dropped.
 #[derive(Debug)]
 struct Socket {
     path: PathBuf,
@@ -94,16 +96,21 @@ struct Socket {
 
 impl Socket {
     fn of(path: &Path) -> io::Result<Self> {
-        let found = std::fs::symlink_metadata(path)?;
         Ok(Self {
             path: path.to_owned(),
-            id: (found.dev(), found.ino()),
+            id: Self::id(path)?,
         })
     }
 
-    /// Removes the socket, unless it is that of another process by now.
-    fn remove(&self) {
-        if Self::of(&self.path).is_ok_and(|found| found.id == self.id) {
+    fn id(path: &Path) -> io::Result<(u64, u64)> {
+        let found = std::fs::symlink_metadata(path)?;
+        Ok((found.dev(), found.ino()))
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if Self::id(&self.path).is_ok_and(|found| found == self.id) {
             // One that cannot be removed is replaced by the next process.
             let _ = std::fs::remove_file(&self.path);
         }
@@ -190,10 +197,7 @@ impl Listening {
             });
             tasks.spawn(task);
         }
-        // The listener keeps the inode, so that the socket of another process has a different one.
-        if let Some(socket) = &self.socket {
-            socket.remove();
-        }
+        drop(self.socket);
         drop(self.listener);
         tasks.close();
         tasks.wait().await;

@@ -1,6 +1,6 @@
 //! `cloud-controller-manager`: the controllers of crate `ccm` against any Kubernetes cluster.
 
-mod files;
+pub(crate) mod files;
 pub(crate) mod manifests;
 mod serving;
 mod tls;

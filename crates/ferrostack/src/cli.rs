@@ -4,6 +4,7 @@ mod admin;
 mod ccm;
 mod cluster;
 mod convert;
+mod csi;
 mod deploy;
 mod documentation;
 mod generate;
@@ -35,6 +36,7 @@ pub(crate) use self::cluster::{
     Listing, Why,
 };
 pub(crate) use self::convert::Convert;
+pub(crate) use self::csi::CinderCsiPlugin;
 pub(crate) use self::deploy::{
     CloudArgs, On, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
     OpenStackStatus, OpenStackUp, OpenStackWhy, PlaceArgs, PlanServer,
@@ -104,6 +106,8 @@ pub(crate) enum Command {
     Manager(Box<Manager>),
     /// Run the cloud controller manager of a cluster on OpenStack: nodes, routes and load balancers.
     CloudControllerManager(Box<CloudControllerManager>),
+    /// Run the Cinder CSI driver: volumes, snapshots and attachments, and their mounts on nodes.
+    CinderCsiPlugin(Box<CinderCsiPlugin>),
     /// Check or generate the configuration file of the cloud controller manager.
     #[command(subcommand)]
     CloudConf(CloudConf),

@@ -113,7 +113,7 @@ impl Environment {
     }
 }
 
-/// The arguments of the process. The name `openstack-cloud-controller-manager` selects that command.
+/// The arguments of the process. The names of the Go programs select their commands.
 pub(crate) fn arguments() -> Vec<OsString> {
     as_command(std::env::args_os().collect())
 }
@@ -121,8 +121,34 @@ pub(crate) fn arguments() -> Vec<OsString> {
 fn as_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let called = arguments.first().map(PathBuf::from);
     let name = called.as_ref().and_then(|path| path.file_name());
-    if name.is_some_and(|name| name == "openstack-cloud-controller-manager") {
-        arguments.insert(1, "cloud-controller-manager".into());
+    let programs = [
+        (
+            "openstack-cloud-controller-manager",
+            "cloud-controller-manager",
+        ),
+        (CSI, CSI),
+    ];
+    let program = programs
+        .iter()
+        .find(|(called, _)| name.is_some_and(|name| name == *called));
+    if let Some((_, command)) = program {
+        arguments.insert(1, (*command).into());
+    }
+    with_dashes(arguments)
+}
+
+const CSI: &str = "cinder-csi-plugin";
+
+/// Flags of the CSI driver with dashes: the Go one takes underscores, too.
+fn with_dashes(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let command = arguments.iter().skip(1).position(|it| it == CSI);
+    let flags = command.map_or(usize::MAX, |index| index + 2);
+    for argument in arguments.iter_mut().skip(flags) {
+        let Some(text) = argument.to_str().filter(|text| text.starts_with("--")) else {
+            continue;
+        };
+        let (name, value) = text.split_at(text.find('=').unwrap_or(text.len()));
+        *argument = format!("{}{value}", name.replace('_', "-")).into();
     }
     arguments
 }
@@ -167,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_the_go_manager_is_its_command() {
+    fn the_names_of_the_go_programs_are_their_commands() {
         let called = |arguments: &[&str]| {
             let arguments = arguments.iter().map(OsString::from).collect();
             as_command(arguments)
@@ -182,5 +208,14 @@ mod tests {
             ["/bin/ferrostack", "up"]
         );
         assert!(called(&[]).is_empty());
+        let name = "cinder-csi-plugin";
+        assert_eq!(
+            called(&[name, "--cloud_config=a_b", "--cluster", "a_b", "-v=1"]),
+            [name, name, "--cloud-config=a_b", "--cluster", "a_b", "-v=1"]
+        );
+        assert_eq!(
+            called(&["/bin/ferrostack", "--log_json", name, "--http_endpoint"]),
+            ["/bin/ferrostack", "--log_json", name, "--http-endpoint"]
+        );
     }
 }

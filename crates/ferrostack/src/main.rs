@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   ccm        the cloud controller manager
-//!   cloud_conf cloud.conf of the cloud controller manager
+//!   csi        the Cinder CSI driver
+//!   cloud_conf cloud.conf of the two
 //!   admin      backups of the data directory of `up`
 //!   manager    the controllers against any Kubernetes cluster; init, what it needs there; upgrade, uninstall,
 //!              repositories
@@ -25,6 +26,7 @@ mod cli;
 mod cloud_conf;
 mod connect;
 mod convert;
+mod csi;
 mod data_dir;
 mod delete;
 mod deploy;
@@ -114,6 +116,9 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::Manager(args) => manager::run(&args, &environment, stop_on_signal()?, say).await,
         Command::CloudControllerManager(args) => {
             ccm::run(&args, &environment, stop_on_signal()?, say).await
+        }
+        Command::CinderCsiPlugin(args) => {
+            csi::run(&args, &environment, stop_on_signal()?, say).await
         }
         Command::CloudConf(CloudConf::Check { file, output }) => {
             let (text, usable) = cloud_conf::check(&file, output.output)?;
@@ -261,6 +266,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
 fn set_up(cli: &Cli) -> anyhow::Result<()> {
     let log = match &cli.command {
         Command::CloudControllerManager(args) if cli.log == "error" => args.log_filter(),
+        Command::CinderCsiPlugin(args) if cli.log == "error" => args.log_filter(),
         _ => &cli.log,
     };
     log::set_up(log, cli.log_json)?;

@@ -40,7 +40,7 @@ pub(super) fn load(file: &Path, environment: &Environment) -> anyhow::Result<Loa
     })
 }
 
-fn find(global: &Global, environment: &Environment) -> anyhow::Result<CloudConfig> {
+pub(crate) fn find(global: &Global, environment: &Environment) -> anyhow::Result<CloudConfig> {
     let yaml = match global.use_clouds {
         true => Some(clouds_yaml(global, environment)?),
         false => None,

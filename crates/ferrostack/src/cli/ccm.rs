@@ -10,7 +10,7 @@ mod idle;
 
 pub(crate) use self::idle::WithoutEffect;
 use super::OutputArg;
-use super::values::{Cidrs, cidrs, duration};
+use super::values::{Cidrs, cidrs, duration, of_klog};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CloudConf {
@@ -165,11 +165,7 @@ pub(crate) struct CloudControllerManager {
 impl CloudControllerManager {
     /// What `--log` would be for the level of klog.
     pub(crate) fn log_filter(&self) -> &'static str {
-        match self.verbosity {
-            0 => "error",
-            1..=4 => "info",
-            _ => "debug",
-        }
+        of_klog(self.verbosity)
     }
 }
 

@@ -34,7 +34,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 58] = [
+const ENTRIES: [Entry; 59] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -135,6 +135,20 @@ const ENTRIES: [Entry; 58] = [
             "Run outside of the cluster",
             "ferrostack cloud-controller-manager --cloud-config cloud.conf --kubeconfig admin.conf",
         )],
+    ),
+    entry(
+        "cinder-csi-plugin",
+        "cinder-csi.md",
+        &[
+            (
+                "Run the controller service, whose sidecars are on the same socket",
+                "ferrostack cinder-csi-plugin --endpoint unix:///csi/csi.sock --cloud-config cloud.conf --provide-node-service=false",
+            ),
+            (
+                "Run the node service, which needs no credentials",
+                "ferrostack cinder-csi-plugin --endpoint unix:///csi/csi.sock --provide-controller-service=false",
+            ),
+        ],
     ),
     entry(
         "cloud-conf",

@@ -249,7 +249,7 @@ pub(crate) enum Listen {
     Off,
 }
 
-fn listen(text: &str) -> Result<Listen, String> {
+pub(super) fn listen(text: &str) -> Result<Listen, String> {
     if text == "0" {
         return Ok(Listen::Off);
     }

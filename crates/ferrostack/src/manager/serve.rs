@@ -28,7 +28,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// Serves `router` over plain HTTP until `stop`.
-pub(super) async fn plain(
+pub(crate) async fn plain(
     what: &str,
     listen: Listen,
     router: Router,

@@ -1,0 +1,137 @@
+//! `cinder-csi-plugin`: the services of the Cinder CSI driver on a socket.
+
+mod clouds;
+mod serving;
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use cloud_conf::{CloudConf, MetadataSource};
+use csi::{Driver, ZoneMap};
+use csi_node::device::Search;
+use csi_node::metadata::{Drives, Metadata, Service, Source};
+use csi_node::node::Node;
+use csi_node::registration::Registration;
+use csi_spec::driver::{NAME, Plugin, Readiness, Served};
+use csi_spec::endpoint::Endpoint;
+use csi_spec::{ControllerService, IdentityService, NodeService};
+use grpc::{Limits, Services};
+use operator::metrics::Metrics;
+use tokio_util::sync::CancellationToken;
+
+use self::clouds::Loaded;
+use crate::cli::CinderCsiPlugin;
+use crate::environment::Environment;
+
+/// Where the kernel shows the disks of the machine, and their nodes.
+const SYS: &str = "/sys";
+const DEV: &str = "/dev";
+
+/// Serves until `shutdown`, and then until the calls in flight have ended.
+pub(crate) async fn run(
+    args: &CinderCsiPlugin,
+    environment: &Environment,
+    shutdown: CancellationToken,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    for (flag, why) in args.without_effect() {
+        say(&format!("{flag} has no effect: {why}"));
+    }
+    if !args.provide_controller_service && !args.provide_node_service {
+        bail!(
+            "there is nothing to serve: leave out --provide-controller-service=false or --provide-node-service=false"
+        );
+    }
+    let loaded = clouds::load(args, environment)?;
+    for warning in &loaded.warnings {
+        say(warning);
+    }
+    // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
+    let stop = shutdown.child_token();
+    let _end = stop.clone().drop_guard();
+    let metrics = Metrics::default();
+    let listening = args.endpoint.listen().await?;
+    let services = services(args, loaded, &metrics, &stop);
+    serving::serve(args, listening.endpoint(), metrics, &stop, &say).await?;
+    register(args, &stop).await?;
+    say(&format!("CSI at {}", listening.endpoint()));
+    let services = Arc::new(services);
+    listening.serve(services, Limits::default(), stop).await;
+    say("stopped");
+    Ok(())
+}
+
+/// The services that the flags ask for.
+fn services(
+    args: &CinderCsiPlugin,
+    loaded: Loaded,
+    metrics: &Metrics,
+    stop: &CancellationToken,
+) -> Services {
+    let served = Served {
+        controller: args.provide_controller_service,
+        groups: false,
+        topology: args.with_topology,
+    };
+    let (mut services, mut readiness) = (Services::default(), Readiness::default());
+    if args.provide_node_service {
+        services = services.with(NodeService(Arc::new(node(args, &loaded.conf))));
+    }
+    if args.provide_controller_service {
+        let driver = controller(args, loaded, metrics);
+        readiness = Readiness::from(driver.ready());
+        let (connecting, stop) = (Arc::clone(&driver), stop.clone());
+        tokio::spawn(async move { connecting.connect(stop).await });
+        services = services.with(ControllerService(driver));
+    }
+    let plugin = Plugin::new(served, readiness);
+    services.with(IdentityService(Arc::new(plugin)))
+}
+
+/// The controller half, on the clouds that were read.
+fn controller(args: &CinderCsiPlugin, loaded: Loaded, metrics: &Metrics) -> Arc<Driver> {
+    let pool = clouds::pool(args, &loaded, metrics);
+    let storage = loaded.conf.block_storage;
+    let options = csi::Options {
+        cluster: args.cluster.clone(),
+        with_topology: args.with_topology,
+        ignore_volume_az: storage.ignore_volume_az,
+        zones: ZoneMap(storage.zone_map),
+    };
+    Driver::new(pool, loaded.clouds, options)
+}
+
+/// The node half, on the disks of this machine and the metadata of its server.
+fn node(args: &CinderCsiPlugin, conf: &CloudConf) -> Node {
+    let source = |source: &MetadataSource| match source {
+        MetadataSource::ConfigDrive => Source::ConfigDrive,
+        MetadataSource::MetadataService => Source::Service,
+    };
+    let order = conf.metadata.search_order.iter().map(source).collect();
+    let metadata = Metadata::new(order, Drives::new(SYS, DEV), Service::default());
+    let metadata = Arc::new(metadata);
+    let disks = Search::new(SYS, DEV).with_addresses(metadata.addresses());
+    let options = csi_node::node::Options {
+        volume_limit: conf.block_storage.node_volume_attach_limit.map(i64::from),
+        topology: args.with_topology,
+        additional_topology: args.additional_topology.iter().cloned().collect(),
+        dev: DEV.into(),
+    };
+    Node::new(options, Arc::new(disks), metadata)
+}
+
+/// Announces the driver to the kubelet, if the flags say where it finds the socket; node-driver-registrar does so elsewhere.
+async fn register(args: &CinderCsiPlugin, stop: &CancellationToken) -> anyhow::Result<()> {
+    let Some(socket) = &args.kubelet_registration_path else {
+        return Ok(());
+    };
+    let path = args.plugin_registration_path.join(format!("{NAME}-reg.sock"));
+    let listening = Endpoint::Unix(path).listen().await;
+    let listening = listening.context("the socket for the kubelet, --plugin-registration-path")?;
+    let registration = Arc::new(Registration::new(socket.clone()));
+    tokio::spawn(listening.serve(registration, Limits::default(), stop.clone()));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

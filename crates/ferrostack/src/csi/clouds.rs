@@ -1,0 +1,145 @@
+//! cloud.conf of the driver, and the clouds that it serves.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use cloud_conf::{CloudConf, Parsed, Program, Source};
+use csi::{INTERVALS, NamedCloud};
+use openstack::session::SessionOptions;
+use openstack::{CloudPool, PoolOptions, Timeouts};
+use operator::metrics::Metrics;
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::ccm::files;
+use crate::cli::CinderCsiPlugin;
+use crate::environment::Environment;
+
+/// What the files say.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) conf: CloudConf,
+    /// The clouds of `--cloud-name`, by name; none without the controller service.
+    pub(super) clouds: Vec<NamedCloud>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Reads cloud.conf. Without the controller service, files that are not there are left out, as by the Go driver.
+pub(super) fn load(args: &CinderCsiPlugin, environment: &Environment) -> anyhow::Result<Loaded> {
+    if args.provide_controller_service && args.cloud_config.is_empty() {
+        bail!(
+            "--cloud-config is missing: the controller service needs the cloud and its credentials; without that service, \
+             give --provide-controller-service=false"
+        );
+    }
+    let (mut texts, mut warnings) = (Vec::new(), Vec::new());
+    for file in &args.cloud_config {
+        match std::fs::read_to_string(file) {
+            Ok(text) => texts.push((file.display().to_string(), SecretString::from(text))),
+            Err(error) if is_optional(args, &error) => warnings.push(format!(
+                "{} is not there: its settings are the defaults",
+                file.display()
+            )),
+            Err(error) => return Err(error).with_context(|| cannot_read(file)),
+        }
+    }
+    let sources: Vec<Source<'_>> = texts
+        .iter()
+        .map(|(name, text)| Source {
+            name,
+            text: text.expose_secret(),
+        })
+        .collect();
+    let Parsed {
+        conf,
+        warnings: findings,
+    } = CloudConf::merge(&sources, Program::CinderCsi)?;
+    warnings.extend(findings.iter().map(ToString::to_string));
+    let clouds = match args.provide_controller_service {
+        true => clouds(args, &conf, environment)?,
+        false => Vec::new(),
+    };
+    Ok(Loaded {
+        conf,
+        clouds,
+        warnings,
+    })
+}
+
+fn is_optional(args: &CinderCsiPlugin, error: &io::Error) -> bool {
+    !args.provide_controller_service && error.kind() == io::ErrorKind::NotFound
+}
+
+fn cannot_read(file: &Path) -> String {
+    format!("--cloud-config: cannot read {}", file.display())
+}
+
+/// The clouds of `--cloud-name`, each with its CA.
+fn clouds(
+    args: &CinderCsiPlugin,
+    conf: &CloudConf,
+    environment: &Environment,
+) -> anyhow::Result<Vec<NamedCloud>> {
+    let names: BTreeSet<&str> = match args.cloud_name.is_empty() {
+        true => BTreeSet::from([""]),
+        false => args.cloud_name.iter().map(String::as_str).collect(),
+    };
+    let clouds = names.into_iter().map(|name| {
+        let Some(global) = conf.cloud(name) else {
+            let all = std::iter::once("").chain(conf.clouds.keys().map(String::as_str));
+            let known: Vec<String> = all
+                .filter(|name| conf.cloud(name).is_some())
+                .map(section)
+                .collect();
+            let known = match known.is_empty() {
+                true => "no cloud".to_owned(),
+                false => known.join(", "),
+            };
+            bail!(
+                "--cloud-name `{}`: cloud.conf has no section {}, but {known}",
+                name.escape_debug(),
+                section(name)
+            );
+        };
+        let config = files::find(global, environment).with_context(|| section(name))?;
+        Ok(NamedCloud {
+            name: name.to_owned(),
+            config,
+        })
+    });
+    clouds.collect()
+}
+
+/// The section of a cloud.
+fn section(name: &str) -> String {
+    match name {
+        "" => "[Global]".to_owned(),
+        name => format!("[Global \"{}\"]", name.escape_debug()),
+    }
+}
+
+/// The sessions and lists of the clouds, whose requests are counted.
+pub(super) fn pool(args: &CinderCsiPlugin, loaded: &Loaded, metrics: &Metrics) -> CloudPool {
+    let requests = openstack::Metrics::default();
+    metrics.register(|registry| requests.register(registry));
+    let timeout = loaded.conf.metadata.request_timeout;
+    let product = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
+    let agent: Vec<&str> = std::iter::once(product)
+        .chain(args.user_agent.iter().map(String::as_str))
+        .collect();
+    CloudPool::new(PoolOptions {
+        session: SessionOptions {
+            timeouts: Timeouts {
+                read: timeout,
+                list: timeout,
+                write: timeout,
+            },
+            user_agent: Some(agent.join(" ")),
+            metrics: requests,
+            ..SessionOptions::default()
+        },
+        intervals: INTERVALS,
+        ..PoolOptions::default()
+    })
+}

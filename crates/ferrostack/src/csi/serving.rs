@@ -1,0 +1,73 @@
+//! `/healthz` and `/metrics` of the driver.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+use csi_spec::ProbeRequest;
+use csi_spec::endpoint::Endpoint;
+use grpc::Client;
+use operator::health;
+use operator::metrics::Metrics;
+use tokio::net::{TcpStream, UnixStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{CinderCsiPlugin, Listen};
+use crate::manager::serve;
+
+/// How long the socket may take to answer.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The limit of the answer in bytes.
+const LARGEST: usize = 1 << 16;
+
+/// Serves `/healthz` and `/metrics` where the flags say, until `stop`.
+pub(super) async fn serve(
+    args: &CinderCsiPlugin,
+    endpoint: &Endpoint,
+    metrics: Metrics,
+    stop: &CancellationToken,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let health = health(endpoint.clone());
+    let all = health.clone().merge(health::metrics(metrics));
+    serve::plain("health and metrics", args.http_endpoint, all, stop, say).await?;
+    let port = match args.health_port {
+        Some(port) => Listen::On(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
+        None => Listen::Off,
+    };
+    serve::plain("health", port, health, stop, say).await
+}
+
+/// 200 if the socket answers, ready or not: it is the cloud that is not ready, which a restart does not help.
+fn health(endpoint: Endpoint) -> Router {
+    let answer = move || {
+        let endpoint = endpoint.clone();
+        async move {
+            match probe(&endpoint).await {
+                Ok(()) => (StatusCode::OK, "ok".to_owned()),
+                Err(error) => (StatusCode::SERVICE_UNAVAILABLE, format!("{error:#}")),
+            }
+        }
+    };
+    Router::new().route("/healthz", get(answer))
+}
+
+async fn probe(endpoint: &Endpoint) -> anyhow::Result<()> {
+    let origin = "http://csi";
+    let connected = || format!("{endpoint} cannot be reached");
+    let client = match endpoint {
+        Endpoint::Unix(path) => {
+            let stream = UnixStream::connect(path).await.with_context(connected)?;
+            Client::connect(stream, origin, LIMIT, LARGEST).await?
+        }
+        Endpoint::Tcp(address) => {
+            let stream = TcpStream::connect(address).await.with_context(connected)?;
+            Client::connect(stream, origin, LIMIT, LARGEST).await?
+        }
+    };
+    client.call(&ProbeRequest {}).await?;
+    Ok(())
+}
