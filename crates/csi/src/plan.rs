@@ -8,6 +8,9 @@ pub(crate) mod expand;
 pub(crate) mod snapshot;
 pub(crate) mod unsnapshot;
 
+#[cfg(test)]
+mod tests;
+
 use grpc::{Code, Status};
 use openstack::volume::{BackupCreate, SnapshotCreate, VolumeCreate};
 use openstack::{Error, Kind};

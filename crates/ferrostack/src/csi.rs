@@ -69,7 +69,8 @@ fn services(
     stop: &CancellationToken,
 ) -> Services {
     let served = Served {
-        controller: args.provide_controller_service,
+        // Of the driver, whichever process is asked: a node's is not alone.
+        controller: true,
         groups: false,
         topology: args.with_topology,
     };
@@ -125,7 +126,9 @@ async fn register(args: &CinderCsiPlugin, stop: &CancellationToken) -> anyhow::R
     let Some(socket) = &args.kubelet_registration_path else {
         return Ok(());
     };
-    let path = args.plugin_registration_path.join(format!("{NAME}-reg.sock"));
+    let path = args
+        .plugin_registration_path
+        .join(format!("{NAME}-reg.sock"));
     let listening = Endpoint::Unix(path).listen().await;
     let listening = listening.context("the socket for the kubelet, --plugin-registration-path")?;
     let registration = Arc::new(Registration::new(socket.clone()));

@@ -1,0 +1,236 @@
+//! One row for each state of a volume: what is done about it.
+
+use openstack::inventory::Table;
+use openstack::volume::{Volume, VolumeAttachment};
+use openstack::{Error, ErrorKind, View};
+use std::sync::Arc;
+
+use super::{Past, Step, Write, attach, delete, detach, expand};
+use crate::request::Uses;
+use crate::size::{GIB, Range};
+
+const HERE: &str = "here";
+const OTHER: &str = "other";
+
+fn view(status: &str, servers: &[&str], multiattach: bool) -> View {
+    let attachment = |server: &&str| VolumeAttachment {
+        server_id: (*server).to_owned(),
+        attachment_id: format!("attachment-{server}"),
+        device: "/dev/vdb".to_owned(),
+    };
+    let volume = Volume {
+        id: "v".to_owned(),
+        status: status.to_owned(),
+        size: 2,
+        multiattach,
+        attachments: servers.iter().map(attachment).collect(),
+        ..Volume::default()
+    };
+    View {
+        volumes: Arc::new(Table::of([volume])),
+        ..View::default()
+    }
+}
+
+/// The kind of a step, with the code of a refusal.
+fn word<T>(step: &Step<T>) -> String {
+    match step {
+        Step::Answer(_) => "answer".to_owned(),
+        Step::Refuse(status) => status.code.name().to_owned(),
+        Step::Wait(_) => "wait".to_owned(),
+        Step::Look(_) => "look".to_owned(),
+        Step::Write(write) => {
+            let write = format!("{write:?}");
+            write
+                .split([' ', '('])
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        }
+    }
+}
+
+/// A call that has written.
+fn after(write: Write) -> Past {
+    Past {
+        written: Some(write),
+        ..Past::default()
+    }
+}
+
+/// A call whose write found nothing.
+fn absent(write: Write) -> Past {
+    Past {
+        refused: Some((write, Error::new(ErrorKind::Absent, "not found"))),
+        ..Past::default()
+    }
+}
+
+fn detaching() -> Write {
+    Write::Detach {
+        server: HERE.to_owned(),
+        volume: "v".to_owned(),
+    }
+}
+
+fn attaching() -> Write {
+    Write::Attach {
+        server: HERE.to_owned(),
+        volume: "v".to_owned(),
+    }
+}
+
+#[test]
+fn each_state_of_a_volume_has_a_row_when_it_is_attached() {
+    let new = Past::default();
+    let written = after(attaching());
+    let rows: &[(&str, &[&str], &Past, &str)] = &[
+        ("available", &[], &new, "Attach"),
+        ("available", &[], &written, "ABORTED"),
+        ("in-use", &[HERE], &new, "answer"),
+        ("in-use", &[OTHER], &new, "FAILED_PRECONDITION"),
+        ("attaching", &[HERE], &new, "wait"),
+        ("attaching", &[], &new, "wait"),
+        ("attaching", &[OTHER], &new, "FAILED_PRECONDITION"),
+        ("reserved", &[], &new, "Release"),
+        ("reserved", &[], &written, "wait"),
+        ("detaching", &[OTHER], &new, "wait"),
+        ("detaching", &[HERE], &new, "wait"),
+        ("creating", &[], &new, "wait"),
+        ("extending", &[], &new, "wait"),
+        ("retyping", &[], &new, "wait"),
+        ("backing-up", &[], &new, "wait"),
+        ("restoring-backup", &[], &new, "wait"),
+        ("deleting", &[], &new, "wait"),
+        ("maintenance", &[], &new, "FAILED_PRECONDITION"),
+        ("error", &[], &new, "FAILED_PRECONDITION"),
+        ("error_extending", &[], &new, "FAILED_PRECONDITION"),
+        ("error_deleting", &[], &new, "FAILED_PRECONDITION"),
+    ];
+    let wanted = attach::Wanted {
+        volume: "v".to_owned(),
+        node: HERE.to_owned(),
+        uses: Uses::default(),
+        notes_first: false,
+    };
+    for (status, servers, past, expected) in rows {
+        let step = attach::plan(&wanted, &view(status, servers, false), past);
+        assert_eq!(word(&step), *expected, "{status} {servers:?}");
+    }
+    assert_eq!(
+        word(&attach::plan(&wanted, &View::default(), &new)),
+        "NOT_FOUND"
+    );
+    let shared = attach::Wanted {
+        uses: Uses {
+            several_nodes: true,
+            block: true,
+        },
+        ..wanted
+    };
+    let step = attach::plan(&shared, &view("in-use", &[OTHER], true), &new);
+    assert_eq!(word(&step), "Attach");
+    let step = attach::plan(&shared, &view("in-use", &[OTHER], false), &new);
+    assert_eq!(word(&step), "FAILED_PRECONDITION");
+}
+
+#[test]
+fn each_state_of_a_volume_has_a_row_when_it_is_detached() {
+    let (new, gone) = (Past::default(), absent(detaching()));
+    let written = after(detaching());
+    let rows: &[(&str, &[&str], &Past, &str)] = &[
+        ("in-use", &[HERE], &new, "Detach"),
+        ("in-use", &[HERE], &written, "wait"),
+        ("in-use", &[HERE], &gone, "DeleteAttachment"),
+        ("in-use", &[OTHER], &new, "answer"),
+        ("available", &[], &new, "answer"),
+        ("available", &[], &gone, "answer"),
+        ("detaching", &[HERE], &new, "wait"),
+        ("detaching", &[], &new, "wait"),
+        ("attaching", &[], &new, "wait"),
+        ("reserved", &[], &new, "Release"),
+        ("reserved", &[], &written, "wait"),
+        ("error_detaching", &[HERE], &new, "Detach"),
+        ("error_detaching", &[HERE], &gone, "DeleteAttachment"),
+        ("error", &[HERE], &new, "Detach"),
+        ("error", &[], &new, "answer"),
+        ("deleting", &[], &new, "answer"),
+        ("maintenance", &[HERE], &new, "Detach"),
+    ];
+    for (status, servers, past, expected) in rows {
+        let step = detach::plan("v", HERE, &view(status, servers, false), past);
+        assert_eq!(word(&step), *expected, "{status} {servers:?}");
+    }
+    let all = detach::plan("v", "", &view("in-use", &[OTHER], true), &new);
+    assert_eq!(word(&all), "Detach");
+    assert_eq!(
+        word(&detach::plan("v", HERE, &View::default(), &new)),
+        "answer"
+    );
+}
+
+#[test]
+fn each_state_of_a_volume_has_a_row_when_it_is_deleted_or_grows() {
+    let new = Past::default();
+    let written = after(Write::DeleteVolume { id: "v".to_owned() });
+    let rows: &[(&str, &[&str], &Past, &str, &str)] = &[
+        ("available", &[], &new, "DeleteVolume", "ExtendVolume"),
+        (
+            "in-use",
+            &[HERE],
+            &new,
+            "FAILED_PRECONDITION",
+            "ExtendVolume",
+        ),
+        ("creating", &[], &new, "wait", "wait"),
+        ("extending", &[], &new, "wait", "wait"),
+        ("deleting", &[], &new, "wait", "wait"),
+        ("error", &[], &new, "DeleteVolume", "FAILED_PRECONDITION"),
+        (
+            "error_deleting",
+            &[],
+            &new,
+            "DeleteVolume",
+            "FAILED_PRECONDITION",
+        ),
+        (
+            "error_deleting",
+            &[],
+            &written,
+            "ABORTED",
+            "FAILED_PRECONDITION",
+        ),
+        (
+            "error_extending",
+            &[],
+            &new,
+            "DeleteVolume",
+            "FAILED_PRECONDITION",
+        ),
+        ("retyping", &[], &new, "wait", "wait"),
+    ];
+    let range = Range {
+        least: Some(3),
+        most: None,
+    };
+    for (status, servers, past, deleted, grown) in rows {
+        let view = view(status, servers, false);
+        assert_eq!(word(&delete::plan("v", &view, past)), *deleted, "{status}");
+        assert_eq!(
+            word(&expand::plan("v", range, &view, past)),
+            *grown,
+            "{status}"
+        );
+    }
+    let enough = Range {
+        least: Some(2),
+        most: Some(2 * GIB),
+    };
+    let step = expand::plan("v", enough, &view("available", &[], false), &new);
+    assert_eq!(word(&step), "answer");
+    assert_eq!(word(&delete::plan("v", &View::default(), &new)), "answer");
+    assert_eq!(
+        word(&expand::plan("v", range, &View::default(), &new)),
+        "NOT_FOUND"
+    );
+}
