@@ -191,7 +191,7 @@ impl Machine {
     }
 
     /// A device of this name is on top of every disk.
-    pub(crate) fn hold(&self, holder: Option<&str>) {
+    pub(crate) fn put_on_top(&self, holder: Option<&str>) {
         *self.gone.holder.lock().unwrap() = holder.map(str::to_owned);
     }
 

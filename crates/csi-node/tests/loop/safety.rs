@@ -190,7 +190,7 @@ fn a_device_with_another_one_on_top_is_shown_and_not_formatted() {
     let name = "safety::a_device_with_another_one_on_top_is_shown_and_not_formatted";
     isolated(name, &["mkfs.ext4"], |machine| {
         let volume = machine.volume(1, SIZE);
-        machine.hold(Some("dm-7"));
+        machine.put_on_top(Some("dm-7"));
         let answer = machine.stage(&volume, "stage", "ext4");
         failure(answer, Code::Unavailable, "dm-7 is on top of it");
         assert!(volume.bytes().iter().all(|byte| *byte == 0));
@@ -198,7 +198,7 @@ fn a_device_with_another_one_on_top_is_shown_and_not_formatted() {
         machine
             .publish(&volume, ("stage", "block"), "block", false)
             .unwrap();
-        machine.hold(None);
+        machine.put_on_top(None);
         machine.stage(&volume, "stage", "ext4").unwrap();
     });
 }
