@@ -65,8 +65,10 @@ pub enum Decision {
 /// Why a device is neither mounted nor formatted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody can know what is on it.
+    /// It has data of a kind that nobody knows.
     NotKnown(String),
+    /// It cannot be read, or something uses it: what is on it is another question.
+    NotUsable(String),
     /// It has something else.
     Occupied(String),
     /// It has a file system of another kind.
@@ -84,7 +86,7 @@ pub enum Refusal {
 pub fn decide(content: &Result<Content, Error>, wanted: &Wanted) -> Decision {
     let content = match content {
         Ok(content) => content,
-        Err(error) => return Decision::Refuse(Refusal::NotKnown(error.to_string())),
+        Err(error) => return Decision::Refuse(Refusal::NotUsable(error.to_string())),
     };
     let unknown_is_empty = match wanted.mode {
         Mode::Blank => false,
@@ -128,12 +130,16 @@ impl fmt::Display for Refusal {
         match self {
             Self::NotKnown(why) => write!(
                 f,
-                "it is not formatted, since it cannot be known to be empty: {why}. If it has no data, write zeros to its \
-                 first 8 MiB, or use `format: first-attach` in the StorageClass of storage whose volumes are not zero"
+                "it is not formatted, since it cannot be known to be empty: {why}. If it has no data, zero all of it \
+                 (blkdiscard --zeroout), or use `format: first-attach` in the StorageClass of storage whose volumes are not zero"
+            ),
+            Self::NotUsable(why) => write!(
+                f,
+                "it is neither mounted nor formatted: {why}. The next call looks again"
             ),
             Self::Occupied(what) => write!(
                 f,
-                "it has {what}, which is not overwritten: use it as a block volume, or wipe it if it has no data"
+                "it has {what}, which is not overwritten: use it as a block volume, or zero it if it has no data"
             ),
             Self::OtherKind { found, wanted } => write!(
                 f,

@@ -111,6 +111,8 @@ fn a_device_that_cannot_be_read_is_refused_in_every_mode() {
         ] {
             let refusal = refused(Err(error), &wanted(mode));
             assert!(refusal.contains(words), "{refusal}");
+            // Nobody is told to write to it.
+            assert!(!refusal.contains("zero all"), "{refusal}");
         }
     }
 }

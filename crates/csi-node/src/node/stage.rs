@@ -92,12 +92,12 @@ fn prepare(
     let user = mounted.map(|at| format!("it is mounted at {}", at.display()));
     let user = user.or_else(|| Some(format!("{} is on top of it", disk.holder.as_ref()?)));
     if let Some(user) = user {
-        return Err(answers::refusal(volume, path, &Refusal::NotKnown(user)));
+        return Err(answers::refusal(volume, path, &Refusal::NotUsable(user)));
     }
     // The name may have gone to another disk since.
     let again = machine.devices.find(volume).ok().flatten();
     if again.as_ref() != Some(disk) {
-        let why = Refusal::NotKnown("the device has changed while it was read".to_owned());
+        let why = Refusal::NotUsable("the device has changed while it was read".to_owned());
         return Err(answers::refusal(volume, path, &why));
     }
     tracing::info!(
