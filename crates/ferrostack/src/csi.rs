@@ -18,6 +18,7 @@ use csi_spec::{ControllerService, IdentityService, NodeService};
 use grpc::{Limits, Services};
 use operator::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use self::clouds::Loaded;
 use crate::cli::CinderCsiPlugin;
@@ -53,10 +54,14 @@ pub(crate) async fn run(
     let listening = args.endpoint.listen().await?;
     let services = services(args, loaded, &metrics, &stop);
     serving::serve(args, listening.endpoint(), metrics, &stop, &say).await?;
-    register(args, &stop).await?;
+    // The kubelet forgets a driver whose socket is gone: its removal is waited for.
+    let tasks = TaskTracker::new();
+    register(args, &tasks, &stop).await?;
     say(&format!("CSI at {}", listening.endpoint()));
     let services = Arc::new(services);
     listening.serve(services, Limits::default(), stop).await;
+    tasks.close();
+    tasks.wait().await;
     say("stopped");
     Ok(())
 }
@@ -122,7 +127,11 @@ fn node(args: &CinderCsiPlugin, conf: &CloudConf) -> Node {
 }
 
 /// Announces the driver to the kubelet, if the flags say where it finds the socket; node-driver-registrar does so elsewhere.
-async fn register(args: &CinderCsiPlugin, stop: &CancellationToken) -> anyhow::Result<()> {
+async fn register(
+    args: &CinderCsiPlugin,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) -> anyhow::Result<()> {
     let Some(socket) = &args.kubelet_registration_path else {
         return Ok(());
     };
@@ -132,7 +141,7 @@ async fn register(args: &CinderCsiPlugin, stop: &CancellationToken) -> anyhow::R
     let listening = Endpoint::Unix(path).listen().await;
     let listening = listening.context("the socket for the kubelet, --plugin-registration-path")?;
     let registration = Arc::new(Registration::new(socket.clone()));
-    tokio::spawn(listening.serve(registration, Limits::default(), stop.clone()));
+    tasks.spawn(listening.serve(registration, Limits::default(), stop.clone()));
     Ok(())
 }
 

@@ -194,7 +194,8 @@ const GROUPS: [(&str, &[&str]); 13] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 34] = [
+const LONG_ONLY: [&str; 35] = [
+    "plugin_registration_path",
     "switch_cloud",
     "simulated_listen",
     "guest_runner",

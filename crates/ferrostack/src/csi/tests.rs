@@ -342,6 +342,11 @@ async fn the_kubelet_learns_where_it_finds_the_socket() {
     assert_eq!(info.kind, "CSIPlugin");
     assert_eq!(info.name, "cinder.csi.openstack.org");
     assert_eq!(info.endpoint, "/var/lib/kubelet/plugins/x/csi.sock");
+    running.stop.cancel();
+    running.ended.await.unwrap().unwrap();
+    let directory = std::fs::read_dir(running.directory.path()).unwrap();
+    let left: Vec<_> = directory.map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, ["cloud.conf"]);
     let absent = "--plugin-registration-path=HERE/absent";
     let failure = start("", &[NODE, flags[1], absent]).failure().await;
     assert!(
