@@ -246,6 +246,7 @@ generate yaml --from /nowhere
 generate manager -n NOT_A_NAMESPACE
 generate provider --core nowhere
 generate cloud-controller-manager --cloud nowhere
+generate cinder-csi-plugin --cloud nowhere
 convert /nowhere
 convert {file}
 convert {good} -o /proc/nowhere/file

@@ -36,7 +36,7 @@ pub(crate) use self::cluster::{
     Listing, Why,
 };
 pub(crate) use self::convert::Convert;
-pub(crate) use self::csi::CinderCsiPlugin;
+pub(crate) use self::csi::{CinderCsiPlugin, GenerateCsi};
 pub(crate) use self::deploy::{
     CloudArgs, On, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
     OpenStackStatus, OpenStackUp, OpenStackWhy, PlaceArgs, PlanServer,

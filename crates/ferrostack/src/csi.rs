@@ -1,6 +1,7 @@
 //! `cinder-csi-plugin`: the services of the Cinder CSI driver on a socket.
 
 mod clouds;
+pub(crate) mod manifests;
 mod serving;
 
 use std::sync::Arc;

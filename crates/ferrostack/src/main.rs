@@ -162,6 +162,12 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             let text = ccm::manifests::render(cloud, &args.namespace, &args.image, &environment)?;
             print_document(text.expose_secret())
         }
+        Command::Generate(Generate::CinderCsiPlugin(args)) => {
+            generate::check_namespace(&args.namespace)?;
+            let cloud = args.cloud.as_deref();
+            let text = csi::manifests::render(cloud, &args.namespace, &args.image, &environment)?;
+            print_document(text.expose_secret())
+        }
         Command::Generate(Generate::Yaml(args)) => {
             print_document(&generate::yaml(&args, &environment, remark).await?)
         }

@@ -49,6 +49,29 @@ pub(crate) fn of_cluster(
     ))
 }
 
+/// The Secret `cloud-config` with the credentials of a cloud, which has a name for errors.
+pub(crate) fn secret(
+    name: &str,
+    cloud: &CloudConfig,
+    namespace: &str,
+) -> anyhow::Result<SecretString> {
+    let mut cloud = cloud.clone();
+    if cloud.ca_pem.is_some() {
+        // The path at which the Secret is mounted.
+        cloud.cacert = Some("/etc/config/ca.pem".to_owned());
+    }
+    let generated = cloud_conf::from_cloud(&cloud)
+        .map_err(anyhow::Error::msg)
+        .with_context(|| format!("cloud `{name}`"))?;
+    let mut files = json!({"cloud.conf": generated.text.expose_secret()});
+    if let Some(pem) = &cloud.ca_pem {
+        files["ca.pem"] = json!(String::from_utf8_lossy(pem));
+    }
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+        "metadata": {"name": "cloud-config", "namespace": namespace}, "stringData": files});
+    Ok(SecretString::from(serde_saphyr::to_string(&secret)?))
+}
+
 /// The documents; `cloud` has a name for errors.
 fn stream(
     cloud: Option<(&str, &CloudConfig)>,
@@ -57,21 +80,8 @@ fn stream(
 ) -> anyhow::Result<SecretString> {
     let mut documents = Vec::new();
     if let Some((name, found)) = cloud {
-        let mut found = found.clone();
-        if found.ca_pem.is_some() {
-            // The path at which the DaemonSet mounts the Secret.
-            found.cacert = Some("/etc/config/ca.pem".to_owned());
-        }
-        let generated = cloud_conf::from_cloud(&found)
-            .map_err(anyhow::Error::msg)
-            .with_context(|| format!("cloud `{name}`"))?;
-        let mut files = json!({"cloud.conf": generated.text.expose_secret()});
-        if let Some(pem) = &found.ca_pem {
-            files["ca.pem"] = json!(String::from_utf8_lossy(pem));
-        }
-        let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
-            "metadata": {"name": "cloud-config", "namespace": namespace}, "stringData": files});
-        documents.push(serde_saphyr::to_string(&secret)?);
+        let secret = secret(name, found, namespace)?;
+        documents.push(secret.expose_secret().to_owned());
     }
     for file in FILES {
         let file = file.replace(

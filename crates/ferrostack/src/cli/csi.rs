@@ -70,6 +70,19 @@ pub(crate) struct CinderCsiPlugin {
     idle: WithoutEffect,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct GenerateCsi {
+    /// Entry of clouds.yaml; adds the Secret cloud-config with its credentials.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) cloud: Option<String>,
+    /// Namespace of the driver.
+    #[arg(short, long, default_value = crate::ccm::manifests::NAMESPACE)]
+    pub(crate) namespace: String,
+    /// Container image of ferrostack.
+    #[arg(long, value_name = "IMAGE", default_value = crate::ccm::manifests::IMAGE)]
+    pub(crate) image: String,
+}
+
 /// Flags of the Go driver that change nothing here.
 #[derive(Debug, Args)]
 struct WithoutEffect {

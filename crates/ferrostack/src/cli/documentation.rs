@@ -34,7 +34,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 59] = [
+const ENTRIES: [Entry; 60] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -334,6 +334,14 @@ const ENTRIES: [Entry; 59] = [
         &[(
             "Use the credentials of clouds.yaml",
             "ferrostack generate cloud-controller-manager --cloud mycloud | kubectl apply --server-side -f -",
+        )],
+    ),
+    entry(
+        "generate cinder-csi-plugin",
+        "cinder-csi.md",
+        &[(
+            "Use the credentials of clouds.yaml",
+            "ferrostack generate cinder-csi-plugin --cloud mycloud | kubectl apply --server-side -f -",
         )],
     ),
     entry(

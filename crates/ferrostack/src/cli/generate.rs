@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::values::kubernetes_version;
-use super::{GenerateCcm, GenerateProvider, Output, OutputArg, ProviderArg, ServerArgs};
+use super::{
+    GenerateCcm, GenerateCsi, GenerateProvider, Output, OutputArg, ProviderArg, ServerArgs,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct Env {
@@ -47,6 +49,8 @@ pub(crate) enum Generate {
     Provider(Box<GenerateProvider>),
     /// Print the manifests of the cloud controller manager: Secret, RBAC and DaemonSet.
     CloudControllerManager(GenerateCcm),
+    /// Print the manifests of the Cinder CSI driver: Secret, RBAC, CSIDriver, StorageClasses, Deployment and DaemonSet.
+    CinderCsiPlugin(GenerateCsi),
 }
 
 #[derive(Debug, Args)]

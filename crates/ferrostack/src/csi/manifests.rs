@@ -1,0 +1,175 @@
+//! `generate cinder-csi-plugin`: Secret, permissions, CSIDriver with its classes, Deployment and DaemonSet.
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::ccm::manifests::{self, IMAGE, NAMESPACE};
+use crate::environment::Environment;
+use crate::up::cloud;
+
+const FILES: [&str; 4] = [
+    include_str!("../../../../config/csi/rbac.yaml"),
+    include_str!("../../../../config/csi/driver.yaml"),
+    include_str!("../../../../config/csi/controller.yaml"),
+    include_str!("../../../../config/csi/node.yaml"),
+];
+
+/// The manifests, as one YAML stream. If a cloud of a clouds.yaml is given, they include the Secret `cloud-config` with
+/// the credentials of that cloud, which the cloud controller manager reads as well.
+pub(crate) fn render(
+    cloud: Option<&str>,
+    namespace: &str,
+    image: &str,
+    environment: &Environment,
+) -> anyhow::Result<SecretString> {
+    let mut documents = Vec::new();
+    if let Some(name) = cloud {
+        let found = cloud::find(name, environment)?;
+        let secret = manifests::secret(name, &found, namespace)?;
+        documents.push(secret.expose_secret().to_owned());
+    }
+    let namespaced = |file: &str| {
+        let namespace = format!("namespace: {namespace}\n");
+        file.replace(&format!("namespace: {NAMESPACE}\n"), &namespace)
+    };
+    documents.extend(FILES.map(|file| namespaced(file).replace(IMAGE, image)));
+    Ok(SecretString::from(documents.join("---\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use cloud_conf::{CloudConf, Program};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn documents(cloud: Option<&str>, environment: &Environment) -> Vec<Value> {
+        let image = "registry/ferrostack:1";
+        let text = render(cloud, "storage", image, environment).unwrap();
+        serde_saphyr::from_multiple(text.expose_secret()).unwrap()
+    }
+
+    fn all() -> Vec<Value> {
+        documents(None, &Environment::default())
+    }
+
+    fn of<'a>(all: &'a [Value], kind: &str, name: &str) -> &'a Value {
+        let found = all
+            .iter()
+            .find(|it| it["kind"] == kind && it["metadata"]["name"] == name);
+        found.unwrap_or_else(|| panic!("{kind} {name}"))
+    }
+
+    fn containers(workload: &Value) -> &Vec<Value> {
+        let spec = &workload["spec"]["template"]["spec"];
+        spec["containers"].as_array().unwrap()
+    }
+
+    #[test]
+    fn the_objects_are_those_of_the_go_driver() {
+        let all = all();
+        for (kind, name) in [
+            ("ServiceAccount", "csi-cinder-controller-sa"),
+            ("ServiceAccount", "csi-cinder-node-sa"),
+            ("ClusterRole", "csi-attacher-role"),
+            ("ClusterRole", "csi-provisioner-role"),
+            ("ClusterRole", "csi-snapshotter-role"),
+            ("ClusterRole", "csi-resizer-role"),
+            ("ClusterRole", "csi-nodeplugin-role"),
+            ("CSIDriver", "cinder.csi.openstack.org"),
+            ("StorageClass", "csi-cinder-sc-delete"),
+            ("StorageClass", "csi-cinder-sc-retain"),
+            ("Deployment", "csi-cinder-controllerplugin"),
+            ("DaemonSet", "csi-cinder-nodeplugin"),
+        ] {
+            of(&all, kind, name);
+        }
+        for object in &all {
+            let namespace = &object["metadata"]["namespace"];
+            assert!(namespace.is_null() || namespace == "storage", "{object}");
+            for subject in object["subjects"].as_array().into_iter().flatten() {
+                assert_eq!(subject["namespace"], "storage");
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_controller_has_the_credentials() {
+        let all = all();
+        let controller = of(&all, "Deployment", "csi-cinder-controllerplugin");
+        let volumes = &controller["spec"]["template"]["spec"]["volumes"];
+        assert!(volumes.to_string().contains("cloud-config"), "{volumes}");
+        let node = of(&all, "DaemonSet", "csi-cinder-nodeplugin");
+        let pod = &node["spec"]["template"]["spec"];
+        assert!(!pod.to_string().contains("secret"), "{pod}");
+        assert_eq!(pod["automountServiceAccountToken"], false);
+        let secrets = |rule: &Value| rule["resources"].to_string().contains("secrets");
+        let rules = all.iter().filter_map(|it| it["rules"].as_array());
+        assert!(!rules.flatten().any(secrets));
+    }
+
+    #[test]
+    fn the_driver_has_no_ephemeral_volumes_and_classes_wait_for_the_pod() {
+        let all = all();
+        let driver = &of(&all, "CSIDriver", "cinder.csi.openstack.org")["spec"];
+        assert_eq!(driver["fsGroupPolicy"], "File");
+        assert_eq!(driver["volumeLifecycleModes"], json!(["Persistent"]));
+        for (name, policy) in [("delete", "Delete"), ("retain", "Retain")] {
+            let class = of(&all, "StorageClass", &format!("csi-cinder-sc-{name}"));
+            assert_eq!(class["volumeBindingMode"], "WaitForFirstConsumer");
+            assert_eq!(class["allowVolumeExpansion"], true);
+            assert_eq!(class["reclaimPolicy"], policy);
+            assert_eq!(class["provisioner"], "cinder.csi.openstack.org");
+        }
+    }
+
+    #[test]
+    fn the_flags_in_the_manifests_are_flags_of_the_command() {
+        use clap::Parser;
+        let all = all();
+        let mut seen = 0;
+        for workload in [
+            of(&all, "Deployment", "csi-cinder-controllerplugin"),
+            of(&all, "DaemonSet", "csi-cinder-nodeplugin"),
+        ] {
+            let ours = containers(workload)
+                .iter()
+                .filter(|it| it["name"] == "cinder-csi-plugin");
+            for container in ours {
+                assert_eq!(container["image"], "registry/ferrostack:1");
+                let flags = container["args"].as_array().unwrap().iter();
+                let flags = flags.map(|it| it.as_str().unwrap());
+                let parsed = crate::cli::Cli::try_parse_from(std::iter::once("x").chain(flags));
+                let crate::cli::Command::CinderCsiPlugin(args) = parsed.unwrap().command else {
+                    panic!("{container}");
+                };
+                assert!(args.provide_controller_service != args.provide_node_service);
+                assert_eq!(args.provide_node_service, args.cloud_config.is_empty());
+                seen += 1;
+            }
+        }
+        assert_eq!(seen, 2);
+        // The sidecars find the socket of the driver.
+        for container in containers(of(&all, "Deployment", "csi-cinder-controllerplugin")) {
+            let flags = container["args"].to_string();
+            assert!(flags.contains("/csi/csi.sock"), "{flags}");
+            assert_eq!(container["volumeMounts"][0]["mountPath"], "/csi");
+        }
+    }
+
+    #[test]
+    fn a_named_cloud_gives_a_secret_whose_cloud_conf_is_valid() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("clouds.yaml");
+        let clouds = "clouds: {mine: {auth: {auth_url: 'https://k', user_id: u, password: p, project_id: t}}}";
+        std::fs::write(&file, clouds).unwrap();
+        let file = file.display().to_string();
+        let environment = Environment::with(&[("OS_CLIENT_CONFIG_FILE", &file)]);
+        let all = documents(Some("mine"), &environment);
+        let secret = of(&all, "Secret", "cloud-config");
+        assert_eq!(secret["metadata"]["namespace"], "storage");
+        let conf = secret["stringData"]["cloud.conf"].as_str().unwrap();
+        let conf = CloudConf::parse(conf, Program::CinderCsi).unwrap().conf;
+        let cloud = conf.cloud("").unwrap().cloud(None).unwrap();
+        assert_eq!(cloud.auth_url, "https://k");
+    }
+}
