@@ -22,14 +22,14 @@ use csi_spec::{
 };
 use grpc::{Context, Status};
 
-/// Set in the process that has a mount namespace of its own.
+/// The directory of a test, in the process that has a mount namespace of its own.
 const INSIDE: &str = "FERROSTACK_CSI_NODE_INSIDE";
 pub(crate) const MIB: u64 = 1 << 20;
 
 /// Runs a test in a mount namespace, if this machine has what it needs.
 pub(crate) fn isolated(name: &str, programs: &[&str], test: fn(&Machine)) {
-    if std::env::var_os(INSIDE).is_some() {
-        return test(&Machine::new());
+    if let Some(directory) = std::env::var_os(INSIDE) {
+        return test(&Machine::new(Path::new(&directory)));
     }
     if !rustix::process::geteuid().is_root() {
         return skipped::because("only root has loop devices and mounts");
@@ -54,13 +54,16 @@ pub(crate) fn isolated(name: &str, programs: &[&str], test: fn(&Machine)) {
             return skipped::because(format!("{program} does not work here: {why}"));
         }
     }
+    // It goes when the mounts in it have gone.
+    let directory = tempfile::tempdir().unwrap();
     let output = Command::new("unshare")
         .args(["--mount", "--propagation", "private"])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(INSIDE, "1")
+        .env(INSIDE, directory.path())
         .output()
         .unwrap();
+    detach(directory.path());
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}\n{errors}");
@@ -70,12 +73,27 @@ pub(crate) fn isolated(name: &str, programs: &[&str], test: fn(&Machine)) {
     );
 }
 
+/// Loop devices that a test has left because it failed.
+fn detach(directory: &Path) {
+    let listed = Command::new("losetup")
+        .args(["--noheadings", "--output", "NAME,BACK-FILE"])
+        .output()
+        .unwrap();
+    let directory = directory.to_str().unwrap();
+    for line in String::from_utf8_lossy(&listed.stdout).lines() {
+        if let Some((device, file)) = line.split_once(' ')
+            && file.contains(directory)
+        {
+            drop(Command::new("losetup").args(["-d", device]).output());
+        }
+    }
+}
+
 pub(crate) struct Machine {
     pub(crate) node: Node,
     pub(crate) root: PathBuf,
     gone: Arc<Gone>,
     runtime: tokio::runtime::Runtime,
-    _directory: tempfile::TempDir,
 }
 
 /// A disk of a volume.
@@ -125,9 +143,8 @@ impl Devices for Gone {
 }
 
 impl Machine {
-    fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().canonicalize().unwrap();
+    fn new(directory: &Path) -> Self {
+        let root = directory.canonicalize().unwrap();
         let dev = root.join("dev");
         fs::create_dir_all(dev.join("disk/by-id")).unwrap();
         let gone = Arc::new(Gone {
@@ -150,7 +167,6 @@ impl Machine {
             root,
             gone,
             runtime: tokio::runtime::Runtime::new().unwrap(),
-            _directory: directory,
         }
     }
 
