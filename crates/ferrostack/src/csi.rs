@@ -90,6 +90,9 @@ fn services(
         let (connecting, stop) = (Arc::clone(&driver), stop.clone());
         tokio::spawn(async move { connecting.connect(stop).await });
         services = services.with(ControllerService(driver));
+    } else {
+        // No cloud is asked.
+        readiness.ready();
     }
     let plugin = Plugin::new(served, readiness);
     services.with(IdentityService(Arc::new(plugin)))
