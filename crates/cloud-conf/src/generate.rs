@@ -59,7 +59,7 @@ pub fn from_cloud(cloud: &CloudConfig) -> Result<Generated, String> {
     if let Some(path) = &cloud.cacert {
         file.key("ca-file", path);
         notes.push(format!(
-            "ca-file = {path}: the file must be there where the manager runs"
+            "ca-file = {path}: the file must be there where this one is read"
         ));
     }
     for service in cloud.endpoint_overrides.keys() {
@@ -184,7 +184,7 @@ const ELSEWHERE: &[&str] = &[
     "kubelets: replace --cloud-provider=openstack by --cloud-provider=external, and remove --cloud-config",
     "kube-apiserver and kube-controller-manager: remove --cloud-provider and --cloud-config",
     "run `ferrostack cloud-controller-manager` (see `ferrostack generate cloud-controller-manager`) before the kubelets restart",
-    "volumes: PersistentVolumes of kubernetes.io/cinder need the Cinder CSI driver, which ferrostack does not have yet",
+    "volumes: PersistentVolumes of kubernetes.io/cinder need the Cinder CSI driver (see `ferrostack generate cinder-csi-plugin`), which reads this file, too",
 ];
 
 /// The text of a generated file.

@@ -498,6 +498,7 @@ fn a_file_of_the_in_tree_provider_becomes_one_of_today() {
         "line 16: bs-version is left out",
         "line 19: x is left out: nothing reads it",
         "--cloud-provider=external",
+        "see `ferrostack generate cinder-csi-plugin`",
     ] {
         assert!(notes.contains(part), "{part}:\n{notes}");
     }

@@ -108,7 +108,7 @@ pub(crate) enum Command {
     CloudControllerManager(Box<CloudControllerManager>),
     /// Run the Cinder CSI driver: volumes, snapshots and attachments, and their mounts on nodes.
     CinderCsiPlugin(Box<CinderCsiPlugin>),
-    /// Check or generate the configuration file of the cloud controller manager.
+    /// Check or generate cloud.conf, the configuration file of the cloud controller manager and of the CSI driver.
     #[command(subcommand)]
     CloudConf(CloudConf),
     /// Print the template variables with a cloud's credentials, including secrets, for use in a shell.
