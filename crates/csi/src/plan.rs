@@ -117,6 +117,19 @@ impl Write {
         }
     }
 
+    /// The id of what it changes, if that is there before it.
+    pub(crate) fn subject(&self) -> Option<&str> {
+        match self {
+            Self::DeleteVolume { id }
+            | Self::DeleteFailedVolume { id }
+            | Self::ExtendVolume { id, .. }
+            | Self::DeleteSnapshot { id }
+            | Self::DeleteBackup { id } => Some(id),
+            Self::Attach { volume, .. } | Self::Detach { volume, .. } => Some(volume),
+            _ => None,
+        }
+    }
+
     /// The kind that it changes.
     pub(crate) fn kind(&self) -> Kind {
         match self {

@@ -90,7 +90,7 @@ impl Round {
                     age = Age::Fresh;
                 }
                 Step::Answer(answer) => return Ok((answer, view)),
-                Step::Refuse(status) => return Err(status),
+                Step::Refuse(status) => return Err(self.explained(status, &past).await),
                 Step::Wait(wait) => {
                     self.wait(&mut changes, &wait).await?;
                     age = Age::Known;
@@ -111,6 +111,17 @@ impl Round {
                 },
             }
         }
+    }
+
+    /// A refusal after a write that Cinder has taken and not done: with what Cinder says of it.
+    async fn explained(&self, mut status: Status, past: &Past) -> Status {
+        let id = past.written.as_ref().and_then(Write::subject);
+        if let (Some(id), None) = (id, &past.reason)
+            && let Some(reason) = message(&self.inventory, id).await
+        {
+            status.message = format!("{}: {reason}", status.message);
+        }
+        status
     }
 
     async fn view(&self, kinds: &[Kind], age: Age) -> Result<Arc<View>, Status> {
@@ -265,9 +276,14 @@ async fn reason(inventory: &Inventory, id: &str) -> Option<String> {
     let failed = |status: &str| status.starts_with("error");
     let is_failed = view.volumes.get(id).is_some_and(|it| failed(&it.status))
         || view.snapshots.get(id).is_some_and(|it| failed(&it.status));
-    if !is_failed {
-        return None;
+    match is_failed {
+        true => message(inventory, id).await,
+        false => None,
     }
+}
+
+/// The newest of Cinder's messages about an object.
+async fn message(inventory: &Inventory, id: &str) -> Option<String> {
     let messages = inventory.session().volume().messages(id).await;
     let messages = messages.unwrap_or_default();
     messages.into_iter().next().map(|it| it.user_message)

@@ -254,7 +254,7 @@ impl Driver {
         let guard = self.busy.begin(format!("volume {id}"))?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CHECKED);
-        let plan = |view: &View, past: &plan::Past| plan::expand::plan(&id, range, view, past);
+        let plan = |view: &View, _: &plan::Past| plan::expand::plan(&id, range, view);
         let (size, _) = round.run(&[Kind::Volumes], plan).await?;
         Ok(ControllerExpandVolumeResponse {
             capacity_bytes: size::bytes(size),

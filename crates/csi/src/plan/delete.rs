@@ -19,11 +19,7 @@ pub(crate) fn plan(id: &str, view: &View, past: &Past) -> Step<()> {
     }
     match volume.status.as_str() {
         "error_deleting" if past.written.is_some() => {
-            let reason = past.reason.as_deref().unwrap_or("it says no reason");
-            refuse(
-                Code::Aborted,
-                format!("Cinder cannot delete volume {id}: {reason}"),
-            )
+            refuse(Code::Aborted, format!("Cinder cannot delete volume {id}"))
         }
         "available" | "error" | "error_deleting" | "error_restoring" | "error_extending"
         | "error_managing" | "in-use" => Step::Write(Write::DeleteVolume { id: id.to_owned() }),

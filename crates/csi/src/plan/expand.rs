@@ -3,11 +3,11 @@
 use grpc::Code;
 use openstack::View;
 
-use super::{Past, Step, Write, refuse, wait_for};
+use super::{Step, Write, refuse, wait_for};
 use crate::size::Range;
 
 /// The next step; the answer is the size in GiB.
-pub(crate) fn plan(id: &str, range: Range, view: &View, past: &Past) -> Step<i64> {
+pub(crate) fn plan(id: &str, range: Range, view: &View) -> Step<i64> {
     let Some(volume) = view.volumes.get(id) else {
         let message = format!("volume {} does not exist", id.escape_debug());
         return refuse(Code::NotFound, message);
@@ -15,8 +15,7 @@ pub(crate) fn plan(id: &str, range: Range, view: &View, past: &Past) -> Step<i64
     let wanted = range.least.unwrap_or(1);
     match volume.status.as_str() {
         "error_extending" => {
-            let reason = past.reason.as_deref().unwrap_or("it says no reason");
-            let message = format!("Cinder could not extend volume {id}: {reason}");
+            let message = format!("Cinder could not extend volume {id}");
             refuse(Code::FailedPrecondition, message)
         }
         "available" | "in-use" if volume.size >= wanted => match range.check(volume.size) {

@@ -216,21 +216,17 @@ fn each_state_of_a_volume_has_a_row_when_it_is_deleted_or_grows() {
     for (status, servers, past, deleted, grown) in rows {
         let view = view(status, servers, false);
         assert_eq!(word(&delete::plan("v", &view, past)), *deleted, "{status}");
-        assert_eq!(
-            word(&expand::plan("v", range, &view, past)),
-            *grown,
-            "{status}"
-        );
+        assert_eq!(word(&expand::plan("v", range, &view)), *grown, "{status}");
     }
     let enough = Range {
         least: Some(2),
         most: Some(2 * GIB),
     };
-    let step = expand::plan("v", enough, &view("available", &[], false), &new);
+    let step = expand::plan("v", enough, &view("available", &[], false));
     assert_eq!(word(&step), "answer");
     assert_eq!(word(&delete::plan("v", &View::default(), &new)), "answer");
     assert_eq!(
-        word(&expand::plan("v", range, &View::default(), &new)),
+        word(&expand::plan("v", range, &View::default())),
         "NOT_FOUND"
     );
 }

@@ -7,18 +7,16 @@ use super::{Past, Step, Write, refuse, wait};
 
 /// The next step.
 pub(crate) fn plan(id: &str, view: &View, past: &Past) -> Step<()> {
-    let reason = past.reason.as_deref().unwrap_or("it says no reason");
-    let stuck = |what: &str| {
-        refuse(
-            Code::Aborted,
-            format!("Cinder cannot delete {what} {id}: {reason}"),
-        )
+    let is_kept = past.written.is_some();
+    let kept = |what: &str| {
+        let message = format!("Cinder has kept {what} {id}");
+        refuse(Code::FailedPrecondition, message)
     };
     let waiting =
         |kind: Kind, what: &str, status: &str| wait(kind, id, format!("{what} {id} is {status}"));
     if let Some(found) = view.snapshots.get(id) {
         return match found.status.as_str() {
-            "error_deleting" if past.written.is_some() => stuck("snapshot"),
+            "available" | "error_deleting" if is_kept => kept("snapshot"),
             "available" | "error" | "error_deleting" => {
                 Step::Write(Write::DeleteSnapshot { id: id.to_owned() })
             }
@@ -32,7 +30,7 @@ pub(crate) fn plan(id: &str, view: &View, past: &Past) -> Step<()> {
         return Step::Answer(());
     };
     match found.status.as_str() {
-        "error_deleting" if past.written.is_some() => stuck("backup"),
+        "available" | "error_deleting" if is_kept => kept("backup"),
         "available" | "error" | "error_deleting" => {
             Step::Write(Write::DeleteBackup { id: id.to_owned() })
         }

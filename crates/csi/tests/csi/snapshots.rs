@@ -1,11 +1,12 @@
 //! Snapshots and backups.
 
-use csi_spec::{Controller, ListSnapshotsRequest};
+use csi_spec::volume_content_source::{SnapshotSource, Type};
+use csi_spec::{Controller, ListSnapshotsRequest, VolumeContentSource};
 use grpc::Code;
 use serde_json::json;
 use simulator::cloud::{Latency, Options as CloudOptions};
 
-use crate::world::{GIB, World, minutes, options, refused};
+use crate::world::{GIB, World, minutes, new_volume, options, refused};
 
 #[tokio::test(start_paused = true)]
 async fn a_snapshot_is_taken_once_and_deleted() {
@@ -188,4 +189,46 @@ async fn snapshots_are_listed_in_pages_and_by_source() {
     })
     .await;
     assert!(none.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_that_others_need_stays_and_cinder_says_why() {
+    let world = World::open().await;
+    let volume = world.volume("pvc-1", 1).await.volume_id;
+    let snapshot = world
+        .snapshot("snap", &volume, &[])
+        .await
+        .unwrap()
+        .snapshot_id;
+    let mut restored = new_volume("pvc-2", 1);
+    restored.volume_content_source = Some(VolumeContentSource {
+        r#type: Some(Type::Snapshot(SnapshotSource {
+            snapshot_id: snapshot.clone(),
+        })),
+    });
+    let restored = world.create(restored).await.unwrap().volume_id;
+    refused(
+        world.delete_snapshot(&snapshot).await,
+        Code::FailedPrecondition,
+        &format!("Cinder has kept snapshot {snapshot}: "),
+    );
+    world.delete(&restored).await.unwrap();
+    world.delete_snapshot(&snapshot).await.unwrap();
+    world.trouble("snapshot-delete-fails").await;
+    let snapshot = world
+        .snapshot("snap", &volume, &[])
+        .await
+        .unwrap()
+        .snapshot_id;
+    refused(
+        world.delete_snapshot(&snapshot).await,
+        Code::FailedPrecondition,
+        "Cinder has kept snapshot",
+    );
+    // An administrator has to look at it.
+    refused(
+        world.delete_snapshot(&snapshot).await,
+        Code::FailedPrecondition,
+        "must be available or error",
+    );
 }

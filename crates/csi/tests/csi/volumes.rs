@@ -390,3 +390,19 @@ async fn names_and_metadata_of_any_kind_arrive_in_the_cloud() {
         world.delete(&id).await.unwrap();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn growth_that_cinder_cannot_do_is_told_in_its_words() {
+    let world = World::open().await;
+    let id = world.volume("pvc-1", 1).await.volume_id;
+    world.trouble("extend-fails").await;
+    let refusal = expand(&world, &id, 2, 0).await.unwrap_err();
+    assert_eq!(
+        refusal.code,
+        Code::FailedPrecondition,
+        "{}",
+        refusal.message
+    );
+    let words = format!("Cinder could not extend volume {id}: ");
+    assert!(refusal.message.starts_with(&words), "{}", refusal.message);
+}
