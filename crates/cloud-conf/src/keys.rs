@@ -362,9 +362,11 @@ pub const KEYS: &[Key] = &[
     key(Metadata, "search-order", Sources, "configDrive,metadataService", "where a server learns about itself").of_driver(),
     key(Metadata, "request-timeout", Duration, "60s", "limit of every request to OpenStack"),
     key(BlockStorage, "node-volume-attach-limit", Range(0, 256), "0", "most volumes of a node; with 0 what its buses have room for"),
-    key(BlockStorage, "rescan-on-resize", Bool, "false", "look at the size of a device again"),
+    key(BlockStorage, "rescan-on-resize", Bool, "false", "look at the size of a device again")
+        .no_effect("a device that is smaller than its volume is always looked at again"),
     key(BlockStorage, "ignore-volume-az", Bool, "false", "volumes without a zone"),
-    key(BlockStorage, "ignore-volume-microversion", Bool, "false", "avoid newer microversions"),
+    key(BlockStorage, "ignore-volume-microversion", Bool, "false", "avoid newer microversions")
+        .no_effect("a newer microversion is asked for only where a call needs it"),
     key(BlockStorage, "zone-map", Zones, "", "zones of Cinder for zones of Nova that it does not have: `NOVA=CINDER,NOVA=CINDER`; the Go driver ignores the key"),
     key(BlockStorage, "bs-version", Text, "", "version of Cinder's API").no_effect("the version of Cinder's API is 3, which every Cinder has"),
     key(KeyManager, "key-id", Text, "", "key of the KMS plugin"),

@@ -197,12 +197,8 @@ pub struct Metadata {
 pub struct BlockStorage {
     /// `node-volume-attach-limit`: the most volumes of a node, 1 to 256; `None` for what its buses have room for.
     pub node_volume_attach_limit: Option<u32>,
-    /// `rescan-on-resize`: the size of a device is read again before its file system grows.
-    pub rescan_on_resize: bool,
     /// `ignore-volume-az`: volumes are created without a zone.
     pub ignore_volume_az: bool,
-    /// `ignore-volume-microversion`: newer microversions are avoided.
-    pub ignore_volume_microversion: bool,
     /// `zone-map`: zones of Nova, and the zones of Cinder that stand for them.
     pub zone_map: BTreeMap<String, String>,
 }
@@ -333,11 +329,7 @@ impl BlockStorage {
             ("node-volume-attach-limit", value) => {
                 self.node_volume_attach_limit = Some(value.number()).filter(|limit| *limit > 0);
             }
-            ("rescan-on-resize", value) => self.rescan_on_resize = value.truth(),
             ("ignore-volume-az", value) => self.ignore_volume_az = value.truth(),
-            ("ignore-volume-microversion", value) => {
-                self.ignore_volume_microversion = value.truth();
-            }
             (_, Value::Zones(zones)) => self.zone_map = zones,
             _ => {}
         }

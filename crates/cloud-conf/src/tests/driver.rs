@@ -49,10 +49,10 @@ fn a_file_with_named_clouds_alone_or_with_none_is_valid() {
     assert!(conf.cloud("").is_none());
     assert!(conf.cloud("a").is_some());
     // Nodes need no cloud.
-    let conf = parse("[Global]\n[BlockStorage]\nrescan-on-resize = yes\n");
+    let conf = parse("[Global]\n[BlockStorage]\nignore-volume-az = yes\n");
     let conf = conf.unwrap().conf;
     assert!(conf.cloud("").is_none());
-    assert!(conf.block_storage.rescan_on_resize);
+    assert!(conf.block_storage.ignore_volume_az);
     assert!(parse("").unwrap().conf.cloud("").is_none());
 }
 
@@ -68,11 +68,11 @@ fn block_storage_and_metadata_have_their_types_and_defaults() {
          [Metadata]\nsearch-order = MetadataService , configdrive\nrequest-timeout = 9s\n"
     );
     let parsed = parse(&text).unwrap();
-    assert!(parsed.warnings.is_empty(), "{:?}", parsed.warnings);
+    let warned: Vec<&str> = parsed.warnings.iter().map(|it| it.key.as_str()).collect();
+    assert_eq!(warned, ["rescan-on-resize", "ignore-volume-microversion"]);
     let storage = parsed.conf.block_storage;
     assert_eq!(storage.node_volume_attach_limit, Some(26));
-    assert!(storage.rescan_on_resize && storage.ignore_volume_az);
-    assert!(storage.ignore_volume_microversion);
+    assert!(storage.ignore_volume_az);
     let pairs = [("zone 1", "az1"), ("zone 2", "az2"), ("b", "az1")];
     let map = pairs.map(|(nova, cinder)| (nova.to_owned(), cinder.to_owned()));
     assert_eq!(storage.zone_map, BTreeMap::from(map));
