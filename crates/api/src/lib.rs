@@ -15,6 +15,7 @@
 //!      each: v1beta2 (stored hub), v1beta1 (served), conversion, admission
 //!   openstack     ferrostack.dev                    OpenStack, in v1alpha1 alone
 //!   selector, version   label selectors and Kubernetes versions, as in apimachinery and semver
+//!   decode        objects of JSON, whose errors name the field
 //!   printable     text from outside, for conditions, events and terminals
 //!   providers     the providers that these kinds belong to
 //!   crds          all CustomResourceDefinitions; convert, admission: dispatch by group and kind
@@ -31,6 +32,7 @@ pub mod controlplane;
 pub mod convert;
 pub mod core;
 pub mod crds;
+pub mod decode;
 pub mod infra;
 pub mod inventory;
 pub mod ipam;

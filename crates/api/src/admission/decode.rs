@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::FieldError;
+use crate::decode::decoded;
 use crate::{addons, bootstrap, controlplane, core, infra, ipam, openstack};
 
 /// Why the spec of `object` cannot be decoded; `None` if it can be, or if the kind is not one of ours.
@@ -57,13 +58,12 @@ pub(crate) fn problem(object: &Value) -> Option<FieldError> {
 fn spec<S: DeserializeOwned>(object: &Value) -> Option<FieldError> {
     let none = Value::Object(Map::new());
     let spec = object.get("spec").unwrap_or(&none);
-    let error = serde_path_to_error::deserialize::<_, S>(spec).err()?;
-    let inner = error.path().to_string();
-    let path = match inner.as_str() {
+    let error = decoded::<S>(spec).err()?;
+    let path = match error.path().as_str() {
         "." => "spec".to_owned(),
         inner => format!("spec.{inner}"),
     };
-    Some(FieldError::new(path, worded(&error.inner().to_string())))
+    Some(FieldError::new(path, worded(error.message())))
 }
 
 /// Serde's message, with a range of numbers instead of a Rust type.
