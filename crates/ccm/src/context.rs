@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Namespace;
-use kube::{Api, Client, ResourceExt};
+use kube::{Client, ResourceExt};
 use openstack::{Cloud, CloudPool};
+use operator::client::Api;
 use operator::events::Recorder;
 use operator::retry::{Retry, When};
 use tokio::sync::OnceCell;

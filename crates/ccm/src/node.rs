@@ -24,10 +24,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
 use kube::api::{DeleteParams, Preconditions};
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::Store;
-use kube::{Api, ResourceExt};
+use operator::client::Api;
 use tokio::time::Instant;
 
 use self::absence::{Absences, Verdict};

@@ -65,10 +65,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::{Node, Service};
+use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::Store;
-use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind, View};
+use operator::client::Api;
 use tokio::time::Instant;
 
 use self::drift::Settled;

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use api::core::v1beta2::Cluster;
 use api::k8s_openapi::api::core::v1::Secret;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, ObjectMeta};
+use api::kube::api::ObjectMeta;
 use api::kube::core::PartialObjectMeta;
 use api::kube::runtime::{WatchStreamExt, watcher};
 use api::names::CLUSTER_NAME_LABEL;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, stream};
+use operator::client::Api;
 
 use crate::remote::ClusterKey;
 use crate::{Context, remote};
@@ -57,7 +58,7 @@ pub(crate) fn kubeconfigs(
         Some(namespace) => Api::namespaced(context.client.clone(), namespace),
         None => Api::all(context.client.clone()),
     };
-    let events = watcher(secrets, watcher::Config::default()).default_backoff();
+    let events = operator::watch::metadata(&secrets, watcher::Config::default()).default_backoff();
     let (connections, versions) = (context.remote.clone(), context.secrets.clone());
     let clusters = events.filter_map(move |event| {
         let key = event.ok().and_then(|event| match event {

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 use api::k8s_openapi::jiff::Timestamp;
-use api::kube::api::Api;
 use api::kube::core::NamespaceResourceScope;
 use api::kube::{Client, Resource};
 use api::providers::Provider;
 use operator::client;
+use operator::client::Api;
 use operator::controller::Settings;
 use operator::events::Recorder;
 use operator::store::listed;

@@ -11,15 +11,14 @@ use std::sync::Arc;
 use api::core::v1beta2::ContractReference;
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use api::kube::api::{
-    Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions,
-};
+use api::kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use api::kube::core::GroupVersionKind;
 use api::kube::discovery::ApiResource;
 use api::kube::runtime::reflector::ObjectRef;
 use api::kube::{Client, ResourceExt};
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{Stream, StreamExt};
+use operator::client::Api;
 use operator::metrics::Metrics;
 use operator::retry::{Retry, When};
 use operator::watch::Reports;

@@ -14,7 +14,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
 use api::core::v1beta2::ContractReference;
-use api::kube::api::{Api, DynamicObject, ObjectMeta};
+use api::kube::api::{DynamicObject, ObjectMeta};
 use api::kube::discovery::ApiResource;
 use api::kube::runtime::reflector::{ObjectRef, Store, store::Writer};
 use api::kube::runtime::{Controller, WatchStreamExt, watcher};
@@ -22,6 +22,7 @@ use api::kube::{Resource, ResourceExt};
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
+use operator::client::Api;
 use operator::decode::NotDecoded;
 use operator::watch::{self, Reports, Skipped};
 use parking_lot::{Mutex, RwLock};

@@ -8,10 +8,11 @@ use api::k8s_openapi::ByteString;
 use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use api::k8s_openapi::jiff::Timestamp;
-use api::kube::api::{Api, Patch, PatchParams};
+use api::kube::api::{Patch, PatchParams};
 use api::names;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use operator::client::Api;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 

@@ -11,12 +11,12 @@ use api::conditions;
 use api::core::v1beta2::{Cluster, MachineHealthCheck};
 use api::k8s_openapi::api::core::v1::Node;
 use api::kube::ResourceExt;
-use api::kube::api::Api;
 use api::kube::runtime::controller::Action;
 use api::kube::runtime::reflector::ObjectRef;
 use api::names::{CLUSTER_NAME_LABEL, PAUSED_ANNOTATION, SKIP_REMEDIATION_ANNOTATION};
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt, stream};
+use operator::client::Api;
 use operator::controller::RESYNC;
 use operator::patch;
 

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use kube::Client;
-use kube::api::{Api, DynamicObject, GroupVersionKind, Patch, PatchParams, ValidationDirective};
+use kube::api::{DynamicObject, GroupVersionKind, Patch, PatchParams, ValidationDirective};
 use kube::core::Status;
 use kube::discovery::{ApiCapabilities, ApiResource, Scope, oneshot};
+use operator::client::Api;
 
 use crate::manifest::Document;
 

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, DynamicObject};
+use kube::api::{DeleteParams, DynamicObject};
+use operator::client::Api;
 
 use crate::cli::ConnectArgs;
 use crate::connect;

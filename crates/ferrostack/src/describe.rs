@@ -2,8 +2,9 @@
 
 use anyhow::bail;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, DynamicObject, ListParams};
+use kube::api::{DynamicObject, ListParams};
 use kube::{Client, ResourceExt};
+use operator::client::Api;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Color, DescribeCluster, Listing};

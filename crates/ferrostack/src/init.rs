@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Client;
-use kube::api::Api;
+use operator::client::Api;
 
 use crate::apply;
 use crate::cli::{Init, InitCommand, Output};

@@ -4,7 +4,8 @@ use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, DynamicObject};
+use kube::api::DynamicObject;
+use operator::client::Api;
 use serde_json::{Value, json};
 
 use crate::cli::GetKubeconfig;

@@ -3,8 +3,9 @@
 use futures::StreamExt;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
-use kube::api::{Api, DynamicObject};
+use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
+use operator::client::Api;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -49,7 +50,7 @@ pub(crate) async fn clusters(
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
         None => Api::all_with(client.clone(), &resource),
     };
-    let changes = watcher(api, watcher::Config::default())
+    let changes = operator::watch::objects(&api, watcher::Config::default())
         .default_backoff()
         .touched_objects();
     let mut changes = std::pin::pin!(changes);

@@ -5,7 +5,8 @@ mod plan;
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use kube::Client;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
+use operator::client::Api;
 
 use self::plan::{Change, Request};
 use crate::apply::FIELD_MANAGER;

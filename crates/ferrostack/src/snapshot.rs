@@ -6,8 +6,9 @@ pub(crate) mod reference;
 
 use std::sync::Arc;
 
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, TypeMeta};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, TypeMeta};
 use kube::{Client, ResourceExt};
+use operator::client::Api;
 use serde_json::Value;
 
 use index::Common;

@@ -6,11 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use api::providers::Provider;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Preconditions};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Preconditions};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
+use operator::client::Api;
 use serde_json::Value;
 
 use crate::cli::DeleteProviders;
@@ -176,7 +177,7 @@ impl Leaving {
             name,
             uid,
         } = self;
-        let deleted = await_condition(api, &name, conditions::is_deleted(&uid));
+        let deleted = await_condition(api.kube(), &name, conditions::is_deleted(&uid));
         match tokio::time::timeout(PATIENCE, deleted).await {
             Ok(outcome) => {
                 outcome.with_context(|| format!("cannot watch the deletion of {kind} {name}"))?;

@@ -9,7 +9,8 @@ use anyhow::{Context, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
-use kube::api::{Api, ListParams};
+use kube::api::ListParams;
+use operator::client::Api;
 
 use self::plan::Plan;
 use crate::cli::{Output, UpgradeApply, UpgradePlan};

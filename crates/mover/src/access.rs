@@ -5,8 +5,9 @@ use std::future::Future;
 use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Client, Resource};
+use operator::client::Api;
 use serde_json::Value;
 
 use crate::error::{Error, or_absent};

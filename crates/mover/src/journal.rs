@@ -5,8 +5,9 @@
 
 use api::k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
-use kube::api::{Api, DeleteParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, PostParams, Preconditions};
 use kube::core::ObjectMeta;
+use operator::client::Api;
 use serde_json::json;
 use uuid::Uuid;
 

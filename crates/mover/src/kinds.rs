@@ -5,8 +5,9 @@ use std::sync::Arc;
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use api::names::{CLUSTERCTL_LABEL, MOVE_HIERARCHY_LABEL, MOVE_LABEL, PROVIDER_LABEL};
 use kube::ResourceExt;
-use kube::api::{Api, GroupVersionKind, ListParams};
+use kube::api::{GroupVersionKind, ListParams};
 use kube::discovery::ApiResource;
+use operator::client::Api;
 
 use crate::access::Side;
 use crate::error::Error;

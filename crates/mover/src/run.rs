@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api::infra::v1alpha1::OpenStackClusterIdentity;
 use kube::Client;
-use kube::api::Api;
+use operator::client::Api;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Side;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use api::k8s_openapi::api::core::v1::Namespace;
 use futures::{StreamExt, TryStreamExt};
 use kube::ResourceExt;
-use kube::api::{Api, DynamicObject, PostParams};
+use kube::api::{DynamicObject, PostParams};
 use kube::core::ObjectMeta;
+use operator::client::Api;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

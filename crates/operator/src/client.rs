@@ -1,7 +1,10 @@
 //! Clients of API servers: with a User-Agent and a field manager, through proxies, with limits on time and size.
 
+mod api;
 mod bounded;
 mod connected;
+mod objects;
+mod raw;
 mod route;
 
 use std::future::Future;
@@ -15,8 +18,11 @@ use kube::Client;
 use kube::client::Body;
 use tower::BoxError;
 
+pub use self::api::Api;
 pub use bounded::{Limits, Refused};
 pub use connected::{Settings, Unusable, configured, connected, host};
+
+pub(crate) use raw::Raw;
 
 /// The numbers of requests that were sent. Clones share them.
 #[derive(Clone, Debug, Default)]

@@ -5,17 +5,17 @@
 //! decodes any object, and keeps the error and the metadata of one that is not a `K`.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
+use api::decode::decoded;
 use futures::stream::BoxStream;
-use futures::{FutureExt as _, Stream, StreamExt as _};
+use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use kube::Resource;
-use kube::api::{Api, ListParams, ObjectMeta};
-use kube::core::DynamicResourceScope;
-use kube::discovery::ApiResource;
+use kube::api::{ListParams, ObjectMeta, PartialObjectMeta};
 use kube::runtime::watcher::{self, Event};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::de::{DeserializeOwned, Error as _};
+
+use crate::client::{Api, Raw};
 
 /// A `K`, or the error of decoding it.
 #[derive(Clone, Debug)]
@@ -34,115 +34,114 @@ impl<K: DeserializeOwned> Decoded<K> {
     /// # Errors
     /// When the object has no metadata.
     pub(crate) fn of(raw: &Raw) -> Result<Self, serde_json::Error> {
-        let error = match serde_path_to_error::deserialize(&raw.value) {
+        let error = match decoded(&raw.value) {
             Ok(object) => return Ok(Self(Ok(object))),
             Err(error) => error,
         };
-        let metadata = ObjectMeta::deserialize(&raw.value["metadata"])?;
-        let problem = format!("{}: {}", error.path(), error.inner());
+        let metadata = decoded(&raw.value["metadata"]).map_err(serde_json::Error::custom)?;
+        let problem = format!("{}: {}", error.path(), error.message());
         Ok(Self(Err(Undecodable { metadata, problem })))
-    }
-}
-
-/// An object of any kind as JSON. Watches and lists of all kinds are of this one type, so that kube's part of them is
-/// compiled once; only what makes a `K` of it is compiled for each kind.
-#[derive(Clone, Debug)]
-pub(crate) struct Raw {
-    value: Value,
-    /// Only names and identity.
-    metadata: ObjectMeta,
-}
-
-impl<'de> Deserialize<'de> for Raw {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let text = |field: &str| value["metadata"][field].as_str().map(str::to_owned);
-        let metadata = ObjectMeta {
-            name: text("name"),
-            namespace: text("namespace"),
-            uid: text("uid"),
-            resource_version: text("resourceVersion"),
-            ..ObjectMeta::default()
-        };
-        Ok(Self { value, metadata })
-    }
-}
-
-impl Resource for Raw {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
-
-    fn kind(of: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&of.kind)
-    }
-
-    fn group(of: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&of.group)
-    }
-
-    fn version(of: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&of.version)
-    }
-
-    fn api_version(of: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&of.api_version)
-    }
-
-    fn plural(of: &ApiResource) -> Cow<'_, str> {
-        Cow::Borrowed(&of.plural)
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
-/// The same objects as those of `api`, as JSON.
-fn raw<K: Resource + Clone>(api: &Api<K>, kind: &K::DynamicType) -> Api<Raw> {
-    let kind = ApiResource::erase::<K>(kind);
-    let client = api.clone().into_client();
-    match api.namespace() {
-        Some(namespace) => Api::namespaced_with(client, namespace, &kind),
-        None => Api::all_with(client, &kind),
     }
 }
 
 /// The events of a watch of the objects of `api`.
 pub(crate) fn watched<K>(
     api: &Api<K>,
-    kind: &K::DynamicType,
     config: watcher::Config,
 ) -> impl Stream<Item = watcher::Result<Event<Decoded<K>>>> + Send + use<K>
 where
     K: Resource + Clone + DeserializeOwned,
 {
-    let decoded = |raw: Raw| match Decoded::of(&raw) {
+    let decoded = |raw: Raw| Decoded::of(&raw).map_err(failed);
+    watched_raw(api.raw(), config).map(move |event| each(event?, decoded))
+}
+
+/// The events of a watch of the objects of `api`, which begins anew after an object that is no `K`: what is missing in
+/// a list would be taken for absent.
+pub(crate) fn watched_strictly<K>(
+    api: &Api<K>,
+    config: watcher::Config,
+) -> BoxStream<'static, watcher::Result<Event<K>>>
+where
+    K: DeserializeOwned + Send + 'static,
+{
+    let api = api.raw();
+    let begun = move || watched_raw(api.clone(), config.clone());
+    let strict = |raw: Raw| decoded(&raw.value).map_err(|it| failed(serde_json::Error::custom(it)));
+    let events = stream::unfold(None, move |running: Option<BoxStream<'static, _>>| {
+        let mut running = running.unwrap_or_else(&begun);
+        async move {
+            let event: watcher::Result<Event<Raw>> = running.next().await?;
+            match event {
+                Ok(event) => match each(event, strict) {
+                    Ok(event) => Some((Ok(event), Some(running))),
+                    Err(error) => Some((Err(error), None)),
+                },
+                Err(error) => Some((Err(error), Some(running))),
+            }
+        }
+    });
+    events.boxed()
+}
+
+/// What the object of this name is; `None` while there is none.
+pub(crate) fn watched_object<K>(
+    api: &Api<K>,
+    name: &str,
+) -> BoxStream<'static, watcher::Result<Option<K>>>
+where
+    K: DeserializeOwned + Send + 'static,
+{
+    let found = watcher::watch_object(api.raw(), name).boxed();
+    let decoded = |raw: Raw| decoded(&raw.value);
+    let found = found.map(move |found| match found?.map(decoded).transpose() {
         Ok(object) => Ok(object),
-        Err(error) => Err(watcher::Error::WatchFailed(kube::Error::SerdeError(error))),
-    };
-    watched_raw(raw(api, kind), config).map(move |event| {
-        Ok(match event? {
-            Event::Apply(object) => Event::Apply(decoded(object)?),
-            Event::Delete(object) => Event::Delete(decoded(object)?),
-            Event::Init => Event::Init,
-            Event::InitApply(object) => Event::InitApply(decoded(object)?),
-            Event::InitDone => Event::InitDone,
+        Err(problem) => Err(failed(serde_json::Error::custom(problem))),
+    });
+    found.boxed()
+}
+
+/// The events of a watch of the metadata of the objects of `api`.
+pub(crate) fn watched_metadata<K: 'static>(
+    api: &Api<PartialObjectMeta<K>>,
+    config: watcher::Config,
+) -> BoxStream<'static, watcher::Result<Event<PartialObjectMeta<K>>>> {
+    let of_kind = |object: PartialObjectMeta<Raw>| {
+        Ok(PartialObjectMeta {
+            types: object.types,
+            metadata: object.metadata,
+            _phantom: PhantomData,
         })
+    };
+    let events = kube::runtime::watcher(api.raw_metadata(), config).boxed();
+    events.map(move |event| each(event?, of_kind)).boxed()
+}
+
+fn failed(error: serde_json::Error) -> watcher::Error {
+    watcher::Error::WatchFailed(kube::Error::SerdeError(error))
+}
+
+fn each<A, B>(
+    event: Event<A>,
+    convert: impl FnOnce(A) -> watcher::Result<B>,
+) -> watcher::Result<Event<B>> {
+    Ok(match event {
+        Event::Apply(object) => Event::Apply(convert(object)?),
+        Event::Delete(object) => Event::Delete(convert(object)?),
+        Event::Init => Event::Init,
+        Event::InitApply(object) => Event::InitApply(convert(object)?),
+        Event::InitDone => Event::InitDone,
     })
 }
 
 fn watched_raw(
-    api: Api<Raw>,
+    api: kube::Api<Raw>,
     config: watcher::Config,
 ) -> BoxStream<'static, watcher::Result<Event<Raw>>> {
     kube::runtime::watcher(api, config).boxed()
 }
 
-async fn listed_raw(api: Api<Raw>, params: &ListParams) -> kube::Result<Vec<Raw>> {
+async fn listed_raw(api: kube::Api<Raw>, params: &ListParams) -> kube::Result<Vec<Raw>> {
     Ok(api.list(params).await?.items)
 }
 
@@ -202,7 +201,7 @@ where
         objects: Vec::new(),
         undecodable: Vec::new(),
     };
-    let found = listed_raw(raw(api, &()), params).boxed().await?;
+    let found = listed_raw(api.raw(), params).boxed().await?;
     for object in &found {
         match Decoded::of(object).map_err(kube::Error::SerdeError)?.0 {
             Ok(object) => listed.objects.push(object),

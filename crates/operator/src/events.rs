@@ -14,11 +14,13 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Client, Resource};
 use parking_lot::Mutex;
 use serde_json::json;
 use tracing::debug;
+
+use crate::client::Api;
 
 /// How long an event is remembered after its last occurrence: as in client-go.
 const REMEMBERED: Duration = Duration::from_secs(360);

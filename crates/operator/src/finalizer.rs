@@ -5,10 +5,12 @@
 
 use std::fmt::Debug;
 
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::json;
+
+use crate::client::Api;
 
 /// Whether `object` has `finalizer`.
 pub fn has<K: Resource>(object: &K, finalizer: &str) -> bool {

@@ -2,11 +2,13 @@
 
 use std::fmt::Debug;
 
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Patch, PatchParams};
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+
+use crate::client::Api;
 
 /// The JSON merge patch (RFC 7386) from `before` to `after`; `None` when they are equal.
 pub fn diff(before: &Value, after: &Value) -> Option<Value> {

@@ -9,8 +9,9 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt, future};
-use kube::api::{Api, ObjectMeta};
+use kube::api::{ObjectMeta, PartialObjectMeta};
 use kube::runtime::reflector::{ObjectRef, Store, store::Writer};
 use kube::runtime::watcher::{self, Event};
 use kube::runtime::{Controller, WatchStreamExt, reflector};
@@ -19,6 +20,7 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tracing::warn;
 
+use crate::client::Api;
 use crate::decode::{self, Decoded, NotDecoded, Undecodable};
 use crate::events::Recorder;
 use crate::metrics::Metrics;
@@ -70,6 +72,33 @@ impl Skipped {
     }
 }
 
+/// The events of a watch of `api`, as kube's `watcher` tells them, which is compiled anew for each kind.
+pub fn objects<K>(
+    api: &Api<K>,
+    config: watcher::Config,
+) -> BoxStream<'static, watcher::Result<Event<K>>>
+where
+    K: DeserializeOwned + Send + 'static,
+{
+    decode::watched_strictly(api, config)
+}
+
+/// The same of the objects' metadata, which is all that the API server sends.
+pub fn metadata<K: 'static>(
+    api: &Api<PartialObjectMeta<K>>,
+    config: watcher::Config,
+) -> BoxStream<'static, watcher::Result<Event<PartialObjectMeta<K>>>> {
+    decode::watched_metadata(api, config)
+}
+
+/// What the object of this name is, at first and after each change; `None` while there is none.
+pub fn object<K>(api: &Api<K>, name: &str) -> BoxStream<'static, watcher::Result<Option<K>>>
+where
+    K: DeserializeOwned + Send + 'static,
+{
+    decode::watched_object(api, name)
+}
+
 /// A controller of the objects of `api`. Its objects have no `managedFields`, which can be larger than all the rest.
 pub fn controller<K: Watched>(
     api: Api<K>,
@@ -118,7 +147,7 @@ pub fn events<K: Watched>(
 where
     K::DynamicType: Clone + Debug + Eq + Hash + Send + Sync,
 {
-    let objects = decode::watched(&api, &kind, config);
+    let objects = decode::watched(&api, config);
     let filter = Filter {
         kind,
         store,

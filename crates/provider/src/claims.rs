@@ -17,10 +17,11 @@ use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{Stream, StreamExt};
 use kube::api::ListParams;
 use kube::core::{NamespaceResourceScope, PartialObjectMeta};
+use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::{self, Event};
-use kube::runtime::{WatchStreamExt, watcher as watch};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Client, Resource, ResourceExt};
+use operator::client::Api;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -143,7 +144,8 @@ where
     async fn follow(&self, client: &Client, namespace: Option<&str>, shutdown: &CancellationToken) {
         let work = async {
             let api = scope::<PartialObjectMeta<K>>(client, namespace).await;
-            let events = watch(api, watcher::Config::default()).default_backoff();
+            let events =
+                operator::watch::metadata(&api, watcher::Config::default()).default_backoff();
             let mut events = std::pin::pin!(events);
             while let Some(event) = events.next().await {
                 match event {

@@ -21,10 +21,11 @@ use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::{
     OpenStackCluster, OpenStackClusterSpec, OpenStackClusterStatus, OpenStackMachine,
 };
+use kube::ResourceExt;
 use kube::api::ListParams;
 use kube::runtime::controller::Action;
-use kube::{Api, ResourceExt};
 use openstack::{Cloud, Kind};
+use operator::client::Api;
 use operator::decode::{self, NotDecoded};
 use operator::patch;
 use tracing::instrument;

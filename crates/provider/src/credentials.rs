@@ -4,8 +4,9 @@ use api::infra::v1alpha1::OpenStackClusterIdentity;
 use api::infra::v1beta2::{IdentityRef, IdentityType};
 use api::k8s_openapi::api::core::v1::{Namespace, Secret};
 use api::selector;
-use kube::{Api, Client};
+use kube::Client;
 use openstack::{Cloud, CloudConfig, CloudPool};
+use operator::client::Api;
 use operator::retry::Retry;
 
 use crate::problem::{self, Problem};

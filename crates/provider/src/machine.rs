@@ -19,9 +19,10 @@ use std::time::Duration;
 
 use api::conditions::Status;
 use api::infra::v1beta2::{OpenStackMachine, OpenStackMachineStatus};
+use kube::ResourceExt;
 use kube::runtime::controller::Action;
-use kube::{Api, ResourceExt};
 use openstack::Kind;
+use operator::client::Api;
 use operator::patch;
 use tracing::instrument;
 

@@ -14,8 +14,9 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::controller::Action;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client, ResourceExt};
+use kube::{Client, ResourceExt};
 use openstack::CloudPool;
+use operator::client::Api;
 use operator::controller::{self, Settings};
 use operator::events::Recorder;
 use operator::watch::{self, Reports};
@@ -248,7 +249,7 @@ fn secrets(
         }
         None => Api::all(ctx.client.clone()),
     };
-    watcher(api, watcher::Config::default())
+    watch::metadata(&api, watcher::Config::default())
         .default_backoff()
         .touched_objects()
 }

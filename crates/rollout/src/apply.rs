@@ -8,9 +8,10 @@ use deployer::{
 };
 use kube::Client;
 use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams,
-    PostParams, Preconditions, PropagationPolicy, ValidationDirective,
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+    Preconditions, PropagationPolicy, ValidationDirective,
 };
+use operator::client::Api;
 use serde_json::{Value, json};
 
 use crate::problem::Problem;

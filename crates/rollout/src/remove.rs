@@ -3,9 +3,9 @@
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus};
 use api::openstack::{FINALIZER, PURGE_DATA};
 use deployer::{Cloud, Held, Parameters, Reference, Release};
-use kube::api::Api;
 use kube::runtime::controller::Action;
 use kube::{Client, ResourceExt as _};
+use operator::client::Api;
 use operator::{finalizer, patch};
 
 use crate::apply;

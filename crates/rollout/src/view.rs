@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use deployer::ObjectKind;
 use futures::StreamExt as _;
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::reflector::{self, Store, store::Writer};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
+use operator::client::Api;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -101,7 +102,7 @@ impl View {
 }
 
 async fn watch(api: Api<DynamicObject>, writer: Writer<DynamicObject>, changed: mpsc::Sender<()>) {
-    let events = watcher(api, watcher::Config::default()).default_backoff();
+    let events = operator::watch::objects(&api, watcher::Config::default()).default_backoff();
     let mut events = std::pin::pin!(reflector::reflector(writer, events));
     while let Some(event) = events.next().await {
         match event {

@@ -1,8 +1,9 @@
 //! The stored record of the routes of this cluster: a ConfigMap in `kube-system`.
 
 use api::k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
 use kube::api::PostParams;
-use kube::{Api, Client};
+use operator::client::Api;
 use tokio::sync::Mutex;
 
 use super::route::Record;

@@ -6,8 +6,9 @@ use api::k8s_openapi::api::core::v1::{Node, NodeCondition};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use api::k8s_openapi::jiff::Timestamp;
 use futures::future::join_all;
+use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
-use kube::{Api, ResourceExt};
+use operator::client::Api;
 use serde_json::json;
 
 use crate::context::{Context, Error};

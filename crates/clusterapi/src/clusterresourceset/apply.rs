@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use api::addons::v1beta2::{ResourceRef, Strategy};
-use api::kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use api::kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use api::kube::core::GroupVersionKind;
 use api::kube::discovery::{ApiCapabilities, ApiResource, Scope, oneshot};
 use api::kube::{self, Client, ResourceExt};
+use operator::client::Api;
 use operator::words::chain;
 
 use super::manifest::Manifest;

@@ -8,12 +8,13 @@ use std::time::Duration;
 use api::addons::SECRET_TYPE;
 use api::addons::v1beta2::{ClusterResourceSet, ResourceKind, ResourceRef};
 use api::k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use api::kube::api::{Api, ObjectMeta, Patch, PatchParams};
+use api::kube::api::{ObjectMeta, Patch, PatchParams};
 use api::kube::core::{NamespaceResourceScope, PartialObjectMeta};
 use api::kube::runtime::reflector::{ObjectRef, Store, store::Writer};
 use api::kube::runtime::{WatchStreamExt, reflector, watcher};
 use api::kube::{self, Resource, ResourceExt};
 use futures::{Stream, StreamExt, stream};
+use operator::client::Api;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -118,10 +119,12 @@ where
     };
     let writer = Writer::default();
     let store = writer.as_reader();
-    let events = watcher(api, config).default_backoff().modify(|object| {
-        object.managed_fields_mut().clear();
-        object.annotations_mut().clear();
-    });
+    let events = operator::watch::metadata(&api, config)
+        .default_backoff()
+        .modify(|object| {
+            object.managed_fields_mut().clear();
+            object.annotations_mut().clear();
+        });
     let touched = reflector(writer, events).touched_objects();
     let touched = touched.filter_map(|object| std::future::ready(object.ok()));
     (store, touched.map(|object| object.metadata).boxed())

@@ -8,8 +8,8 @@ use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use api::kube::ResourceExt;
-use api::kube::api::Api;
 use api::version::Version;
+use operator::client::Api;
 
 use super::observe::Observation;
 use super::{ControlPlaneError, Scope, Subject, error};

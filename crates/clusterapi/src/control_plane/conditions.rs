@@ -3,7 +3,7 @@
 use api::conditions;
 use api::core::v1beta2::{Machine, MachineStatus};
 use api::kube::ResourceExt;
-use api::kube::api::Api;
+use operator::client::Api;
 
 use super::observe::Observation;
 use super::{Duties, Scope, Subject, error};

@@ -18,9 +18,10 @@ use api::bootstrap::v1beta2::ClusterConfiguration;
 use api::k8s_openapi::api::apps::v1::Deployment;
 use api::k8s_openapi::api::core::v1::ConfigMap;
 use api::k8s_openapi::api::rbac::v1::ClusterRole;
-use api::kube::api::{Api, Patch, PatchParams};
+use api::kube::api::{Patch, PatchParams};
 use api::kube::{Client, ResourceExt};
 use api::version::Version;
+use operator::client::Api;
 use serde_json::{Value, json};
 
 use self::image::Image;

@@ -3,9 +3,10 @@
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, DeleteParams, ListParams};
+use api::kube::api::{DeleteParams, ListParams};
 use api::kube::runtime::controller::Action;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
+use operator::client::Api;
 
 use crate::news::{self, News};
 

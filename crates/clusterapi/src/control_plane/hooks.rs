@@ -4,8 +4,9 @@ use api::conditions;
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, Patch, PatchParams};
+use api::kube::api::{Patch, PatchParams};
 use api::version::Version;
+use operator::client::Api;
 use serde_json::json;
 
 use super::{ControlPlaneError, error};

@@ -3,7 +3,8 @@
 use api::core::v1beta2::{ContractReference, Machine, MachineSpec};
 use api::kube;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, Patch, PatchParams};
+use api::kube::api::{Patch, PatchParams};
+use operator::client::Api;
 use operator::patch;
 
 use super::observe::Observation;

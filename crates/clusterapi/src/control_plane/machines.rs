@@ -7,8 +7,9 @@ use api::core::v1beta2::{
     Bootstrap, ConditionGate, ContractReference, Machine, MachineDeletion, MachineSpec,
 };
 use api::kube::ResourceExt;
-use api::kube::api::{Api, DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
+use api::kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL};
+use operator::client::Api;
 use operator::decode::{self, NotDecoded};
 
 use super::observe::{Observation, has_external_etcd};

@@ -3,7 +3,7 @@
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::{Node, Secret};
 use api::kube::ResourceExt;
-use api::kube::api::Api;
+use operator::client::Api;
 
 use super::etcd::{self, Member, Nodes, Target, View};
 use super::membership::{self, Standing};

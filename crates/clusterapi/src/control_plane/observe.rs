@@ -9,9 +9,10 @@ use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
-use api::kube::api::{Api, ListParams, ObjectMeta};
+use api::kube::api::{ListParams, ObjectMeta};
 use api::kube::{Client, ResourceExt};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, DELETE_MACHINE_ANNOTATION};
+use operator::client::Api;
 use operator::decode::{self, NotDecoded};
 
 use super::adoption::Orphan;

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::Pod;
-use api::kube::api::Api;
 use api::kube::runtime::reflector::{Store, store::Writer};
 use api::kube::runtime::{WatchStreamExt, watcher};
 use api::kube::{Client, ResourceExt};
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::stream::BoxStream;
+use operator::client::Api;
 use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::debug;
@@ -110,7 +110,9 @@ async fn pump(
     tell: impl Fn(),
 ) {
     let config = watcher::Config::default().labels(SELECTOR);
-    let mut events = watcher(pods, config).default_backoff().boxed();
+    let mut events = operator::watch::objects(&pods, config)
+        .default_backoff()
+        .boxed();
     while let Some(event) = events.next().await {
         let event = match event {
             Ok(event) => event.modify(|pod| pod.managed_fields_mut().clear()),

@@ -15,8 +15,9 @@ use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::k8s_openapi::api::core::v1::Node;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, Patch, PatchParams};
+use api::kube::api::{Patch, PatchParams};
 use api::names::ETCD_SURVIVOR_ANNOTATION as SURVIVOR;
+use operator::client::Api;
 use serde_json::json;
 
 use super::etcd::{Member, View, without_quorum};

@@ -13,7 +13,8 @@ use api::core::v1beta2::{Machine, MachineStatus};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, Patch, PatchParams};
+use api::kube::api::{Patch, PatchParams};
+use operator::client::Api;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -6,9 +6,10 @@ use api::k8s_openapi::api::core::v1::ConfigMap;
 use api::k8s_openapi::api::rbac::v1::{
     ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject as Member,
 };
-use api::kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
+use api::kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use api::kube::{self, ResourceExt};
 use api::version::Version;
+use operator::client::Api;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use api::bootstrap::v1beta2::{ClusterConfiguration, EncryptionAlgorithm};
 use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
-use api::kube::api::Api;
+use operator::client::Api;
 
 use super::observe::{has_external_etcd, is_initialized};
 use super::{ControlPlaneError, Scope, Subject, owners};

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use api::core::v1beta2::{Cluster, Machine};
 use api::k8s_openapi::api::core::v1::ConfigMap;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use api::kube::api::{Api, DeleteParams, ObjectMeta, PostParams, Preconditions};
+use api::kube::api::{DeleteParams, ObjectMeta, PostParams, Preconditions};
 use api::kube::{Client, Resource, ResourceExt};
+use operator::client::Api;
 use serde_json::{Value, json};
 
 use super::BootstrapError;

@@ -9,8 +9,9 @@ use api::k8s_openapi::api::core::v1::{Node, Pod};
 use api::k8s_openapi::api::storage::v1::VolumeAttachment;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube;
-use api::kube::api::{Api, DeleteParams, EvictParams, ListParams, Patch, PatchParams};
+use api::kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams};
 use api::kube::{Client, ResourceExt};
+use operator::client::Api;
 use serde_json::json;
 
 use crate::Error;

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use api::core::v1beta2::{Cluster, Machine};
 use api::k8s_openapi::api::core::v1::Node;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, Patch, PatchParams};
+use api::kube::api::{Patch, PatchParams};
+use operator::client::Api;
 use regex::Regex;
 use serde_json::{Value, json};
 

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use api::core::v1beta2::{MachineDeployment, MachineSet};
 use api::kube;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, ObjectMeta, Patch, PatchParams};
+use api::kube::api::{ObjectMeta, Patch, PatchParams};
+use operator::client::Api;
 
 use super::revision;
 use crate::error::{Doing, Error};

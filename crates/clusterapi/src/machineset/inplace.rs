@@ -5,7 +5,8 @@ use std::sync::Arc;
 use api::core::v1beta2::{Bootstrap, ContractReference, Machine, MachineSet};
 use api::kube;
 use api::kube::ResourceExt;
-use api::kube::api::{Api, Patch, PatchParams};
+use api::kube::api::{Patch, PatchParams};
+use operator::client::Api;
 use operator::patch;
 
 use super::{Duties, scale};

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use api::core::v1beta2::{Cluster, ClusterClass, Topology, VersionedReference};
 use api::kube::ResourceExt;
-use api::kube::api::{Api, DynamicObject};
+use api::kube::api::DynamicObject;
 use api::kube::discovery::ApiResource;
+use operator::client::Api;
 use serde_json::{Value, json};
 use topology::cluster::{defaulted, incompatible, problems};
 use topology::desired::{Templates, key};

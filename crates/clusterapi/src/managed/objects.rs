@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use api::core::v1beta2::{Cluster, ContractReference, MachineDeployment, MachineHealthCheck};
-use api::kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use api::kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
 use api::kube::discovery::ApiResource;
 use api::kube::{Resource, ResourceExt};
 use api::names::CLUSTER_NAME_LABEL;
+use operator::client::Api;
 use serde_json::{Value, json};
 use topology::names::{DRY_RUN_ANNOTATION, FIELD_MANAGER, OWNED_LABEL};
 

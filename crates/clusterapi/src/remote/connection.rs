@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::{Node, Secret};
 use api::k8s_openapi::jiff::Timestamp;
-use api::kube::api::Api;
 use api::kube::runtime::reflector::{Store, store::Writer};
 use api::kube::runtime::{WatchStreamExt, watcher};
 use api::kube::{Client, ResourceExt};
 use api::printable;
 use futures::StreamExt;
+use operator::client::Api;
 use parking_lot::Mutex;
 use secrecy::SecretString;
 use tokio::sync::{Notify, SemaphorePermit};
@@ -183,8 +183,8 @@ impl Task {
     async fn stay(&self, client: Client, kubeconfig: Kubeconfig) -> String {
         let mut writer = Writer::<Node>::default();
         let nodes = writer.as_reader();
-        let mut events = watcher(
-            Api::<Node>::all(client.clone()),
+        let mut events = operator::watch::objects(
+            &Api::<Node>::all(client.clone()),
             // Not from the cache of the API server, which answers with all Nodes at once: a page is limited.
             watcher::Config::default(),
         )

@@ -2,9 +2,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use api::k8s_openapi::api::core::v1::Secret;
-use api::kube::api::{Api, Patch, PatchParams, PostParams};
+use api::kube::api::{Patch, PatchParams, PostParams};
 use apiserver::ApiServer;
 use futures::{FutureExt, StreamExt};
+use operator::client::Api;
 use serde_json::json;
 
 use super::*;

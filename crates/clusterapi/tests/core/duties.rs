@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use api::conditions;
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
-use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, OwnerReference};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
@@ -168,7 +167,7 @@ async fn a_cluster_gets_its_kubeconfig_while_its_status_cannot_be_written() {
         validity_days: CA_DAYS,
         except: vec![Purpose::Etcd, Purpose::FrontProxy, Purpose::ServiceAccount],
     };
-    let secrets = world.api::<Secret>();
+    let secrets = world.secrets();
     let created = store::ensure(&secrets, "demo", &recipe, Timestamp::now()).await;
     created.unwrap();
     eventually("the kubeconfig", || async {

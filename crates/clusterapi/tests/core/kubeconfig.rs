@@ -2,7 +2,6 @@
 
 use api::bootstrap::v1beta2::EncryptionAlgorithm;
 use api::core::v1beta2::Cluster;
-use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
@@ -29,7 +28,7 @@ async fn a_cluster_without_a_control_plane_object_gets_a_kubeconfig_from_its_ca(
         }
     })
     .await;
-    let secrets = world.api::<Secret>();
+    let secrets = world.secrets();
     assert!(secrets.get_opt("demo-kubeconfig").await.unwrap().is_none());
     // The CA of a control plane that somebody else runs.
     let recipe = store::Recipe {

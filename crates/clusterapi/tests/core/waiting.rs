@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use api::core::v1beta2::{Cluster, MachineSet};
-use api::k8s_openapi::api::core::v1::Secret;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
@@ -68,7 +67,7 @@ async fn a_ca_that_comes_after_its_cluster_gives_a_kubeconfig_at_once() {
         validity_days: CA_DAYS,
         except: vec![Purpose::Etcd, Purpose::FrontProxy, Purpose::ServiceAccount],
     };
-    let secrets = world.api::<Secret>();
+    let secrets = world.secrets();
     let created = store::ensure(&secrets, "demo", &recipe, Timestamp::now()).await;
     created.unwrap();
     let begun = Instant::now();

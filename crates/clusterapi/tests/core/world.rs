@@ -118,6 +118,11 @@ impl World {
         world
     }
 
+    /// The Secrets, as the controllers write them.
+    pub(crate) fn secrets(&self) -> operator::client::Api<Secret> {
+        operator::client::Api::namespaced(self.client.clone(), NS)
+    }
+
     /// Starts the controllers.
     pub(crate) fn run(&self) {
         *self.controllers.lock() = Some(self.run_with(&Fuse::recorder()));

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::Api;
 use kube::{Client, ResourceExt as _};
 use openstack::CloudConfig;
+use operator::client::Api;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::place::{self, Place};

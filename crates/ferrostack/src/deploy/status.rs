@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, bail};
 use api::openstack::v1alpha1::{OpenStack, Phase, StepStatus};
 use api::{conditions, printable};
-use kube::api::Api;
+use operator::client::Api;
 use serde_json::json;
 
 use super::place;

@@ -15,9 +15,10 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::version::Info;
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
+use operator::client::Api;
 use operator::client::Requests;
 use operator::metrics::Metrics;
 use serde_json::{Value, json};
@@ -255,7 +256,7 @@ async fn follow(
     mut running: Running,
 ) -> anyhow::Result<()> {
     let api: Api<OpenStack> = Api::namespaced(place.client.clone(), &asked.namespace);
-    let watched = || Box::pin(watcher::watch_object(api.clone(), &asked.name).default_backoff());
+    let watched = || Box::pin(operator::watch::object(&api, &asked.name).default_backoff());
     let (mut events, mut has_looked) = (watched(), false);
     let (mut was_ready, mut last) = (false, String::new());
     let mut tick = tokio::time::interval(Duration::from_secs(1));

@@ -9,7 +9,8 @@ use deployer::{Cause, Cloud, Held, Parameters, Reported, Situation, Why, Written
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
-use kube::api::{Api, ListParams};
+use kube::api::ListParams;
+use operator::client::Api;
 use serde_json::Value;
 
 use super::place;

@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kube::api::{Api, ListParams};
+use kube::api::ListParams;
+use operator::client::Api;
 
 use crate::cli::FromConfigMap;
 use crate::manifest::source;

@@ -6,8 +6,9 @@ use anyhow::Context;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Api, PostParams};
+use kube::api::PostParams;
 use kube::{Client, ResourceExt};
+use operator::client::Api;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::registration::SERVICE;

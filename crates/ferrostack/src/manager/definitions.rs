@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, Client};
+use kube::Client;
+use operator::client::Api;
 
 use super::subset::Subset;
 

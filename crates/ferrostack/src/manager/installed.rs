@@ -7,8 +7,9 @@ use anyhow::Context;
 use api::names::PROVIDER_LABEL;
 use api::providers::Provider;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ListParams};
+use kube::api::ListParams;
 use kube::{Client, ResourceExt};
+use operator::client::Api;
 
 use super::manifests;
 use super::subset::Subset;

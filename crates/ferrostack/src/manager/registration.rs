@@ -17,7 +17,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     WebhookConversion,
 };
 use kube::Client;
-use kube::api::{Api, PostParams};
+use kube::api::PostParams;
+use operator::client::Api;
 use operator::webhook;
 use serde::de::DeserializeOwned;
 

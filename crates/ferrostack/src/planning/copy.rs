@@ -7,10 +7,11 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use apiserver::{ApiServer, Options};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::{Client, ResourceExt};
+use operator::client::Api;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

@@ -85,7 +85,7 @@ async fn kinds_go_only_when_there_are_no_objects_of_them() {
             .contains("there are objects of openstackclusters."),
         "{error}"
     );
-    drop(api.delete("x", &DeleteParams::default()).await.unwrap());
+    api.delete("x", &DeleteParams::default()).await.unwrap();
     delete(&client, &args(&words), &|_: &str| {}).await.unwrap();
     assert_eq!(definitions(&client).await, 0);
 }

@@ -8,8 +8,9 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
-use kube::api::{Api, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
 use openstack::config::CloudConfig;
+use operator::client::Api;
 use serde_json::{Value, json};
 
 use super::cloud;

@@ -8,9 +8,10 @@ use apiserver::{ApiServer, Kubelet, NotRun, Options, Store, Synchronous};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
-    Api, ApiResource, DynamicObject, GroupVersionKind, ObjectMeta, Patch, PatchParams, PostParams,
+    ApiResource, DynamicObject, GroupVersionKind, ObjectMeta, Patch, PatchParams, PostParams,
 };
 use kube::{Client, ResourceExt};
+use operator::client::Api;
 use operator::metrics::Metrics;
 use secrecy::ExposeSecret;
 use serde_json::Value;

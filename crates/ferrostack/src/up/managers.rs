@@ -19,8 +19,9 @@ use clusterapi::feed::Feed;
 use clusterapi::remote::{Change, ClusterKey, Remote};
 use futures::StreamExt;
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client};
+use kube::Client;
+use kube::runtime::WatchStreamExt;
+use operator::client::Api;
 use operator::metrics::Metrics;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -113,7 +114,7 @@ impl Managers {
         let (settings, receiver) = watch::channel(Arc::new(settings));
         let leases = Api::<Lease>::namespaced(workload.clone(), lease::NAMESPACE);
         let mut leases =
-            std::pin::pin!(watcher::watch_object(leases, lease::NAME).default_backoff());
+            std::pin::pin!(operator::watch::object(&leases, lease::NAME).default_backoff());
         let mut observed = Observed::default();
         let mut active: Option<Active> = None;
         let mut reread = interval_at(Instant::now() + REREAD, REREAD);

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::select_all;
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::{WatchStreamExt, watcher};
+use operator::client::Api;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -35,7 +36,7 @@ pub(crate) fn observe(
     let (sender, receiver) = watch::channel(Arc::new(Snapshot::default()));
     let streams = resources.iter().enumerate().map(|(index, resource)| {
         let api: Api<DynamicObject> = Api::all_with(client.clone(), resource);
-        watcher(api, watcher::Config::default())
+        operator::watch::objects(&api, watcher::Config::default())
             .default_backoff()
             .map(move |event| (index, event))
             .boxed()

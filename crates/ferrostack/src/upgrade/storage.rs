@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, ListParams, Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
 use kube::{Client, ResourceExt};
+use operator::client::Api;
 use serde_json::json;
 
 use crate::init::available;

@@ -1,12 +1,13 @@
 //! Objects that other objects are judged by.
 
-use kube::api::{Api, DynamicObject};
+use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::{Client, Error};
 use serde_json::{Value, json};
 
 use super::{Judge, admission_review};
+use crate::client::Api;
 
 /// The object that the one of a review is judged by: not needed, not found, or found.
 pub(super) async fn read(

@@ -1,13 +1,14 @@
 //! Deletions: of an object to which others refer.
 
 use api::admission::deletion::{Referrers, deletion, referrers};
-use kube::api::{Api, DynamicObject, ListParams};
+use kube::api::{DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
 use kube::{Client, Error};
 use serde_json::{Value, json};
 
 use super::{admission_review, beside};
+use crate::client::Api;
 
 /// Whether a review is for a deletion.
 pub(super) fn is_deletion(review: &Value) -> bool {

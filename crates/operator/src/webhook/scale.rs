@@ -1,11 +1,12 @@
 //! Validation of `/scale` by the rules of the object's replicas.
 
-use kube::api::{Api, DynamicObject};
+use kube::api::DynamicObject;
 use kube::discovery::ApiResource;
 use kube::{Client, Error};
 use serde_json::{Value, json};
 
 use super::admission_review;
+use crate::client::Api;
 
 /// Whether a review is for the `/scale` of an object.
 pub(super) fn is_scale(review: &Value) -> bool {

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
+use kube::ResourceExt;
 use kube::api::ListParams;
-use kube::{Api, ResourceExt};
 use openstack::network::{FixedIp, Port};
+use operator::client::Api;
 
 use super::desired::ControlPlaneMachine;
 use super::facts::Place;

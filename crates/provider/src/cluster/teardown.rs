@@ -5,9 +5,10 @@ use std::time::Duration;
 use api::conditions::Status;
 use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use kube::ResourceExt;
 use kube::runtime::controller::Action;
-use kube::{Api, ResourceExt};
 use openstack::Kind;
+use operator::client::Api;
 use operator::retry::When;
 use operator::{finalizer, patch};
 

@@ -2,9 +2,9 @@
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::api::core::v1::Secret;
-use kube::Api;
 use openstack::compute::UserData;
 use openstack::{Cloud, Kind};
+use operator::client::Api;
 
 use crate::context::{Context, Error, namespace};
 use crate::credentials;

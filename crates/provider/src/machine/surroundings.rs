@@ -2,7 +2,8 @@
 
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
-use kube::{Api, ResourceExt};
+use kube::ResourceExt;
+use operator::client::Api;
 
 use crate::cluster::desired::balancer_spec;
 use crate::context::{self, Context, Error, namespace};

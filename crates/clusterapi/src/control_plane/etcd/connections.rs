@@ -8,10 +8,10 @@ use api::bootstrap::v1beta2::EncryptionAlgorithm;
 use api::k8s_openapi::api::core::v1::Pod;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::Client;
-use api::kube::api::Api;
 use etcd::tls::Tls;
 use futures::future::BoxFuture;
 use kube::api::Portforwarder;
+use operator::client::Api;
 use parking_lot::Mutex;
 
 use super::LIMIT;

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use api::core::v1beta2::{Cluster, DrainBehavior, Machine, MachineDrainRule};
 use api::k8s_openapi::api::core::v1::{Namespace, Pod};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-use api::kube::api::{Api, ListParams};
+use api::kube::api::ListParams;
 use api::kube::{Client, ResourceExt};
 use api::selector::selects;
+use operator::client::Api;
 use operator::decode::{self, NotDecoded};
 
 use crate::error::{Doing, is_absent};

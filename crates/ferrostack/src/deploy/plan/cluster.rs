@@ -6,9 +6,10 @@ use anyhow::{Context, bail};
 use deployer::{FIELD_MANAGER, Graph, ObjectKind, Plan, Reference, Verb};
 use kube::Client;
 use kube::api::{
-    Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+    ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
     ValidationDirective,
 };
+use operator::client::Api;
 use serde_json::Value;
 
 use super::Refusal;

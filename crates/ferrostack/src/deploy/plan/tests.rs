@@ -2,9 +2,10 @@ use apiserver::ApiServer;
 use clap::Parser;
 use deployer::{Graph, ObjectKind, Verb};
 use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams,
-    PostParams, ValidationDirective,
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+    ValidationDirective,
 };
+use operator::client::Api;
 
 use super::*;
 use crate::cli::{Cli, Command, OpenStack};

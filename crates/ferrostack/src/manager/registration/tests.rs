@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use apiserver::ApiServer;
-use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
+use operator::client::Api;
 use serde_json::Value;
 
 use super::*;

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use apiserver::ApiServer;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, DynamicObject, GroupVersionKind, PostParams};
+use kube::api::{DynamicObject, GroupVersionKind, PostParams};
+use operator::client::Api;
 use serde_json::{Value, json};
 
 use super::*;

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, bail};
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use operator::client::Api;
 use serde_json::{Value, json};
 
 use super::Change;

@@ -166,7 +166,7 @@ async fn an_object_that_others_change_is_tried_again_and_one_that_is_gone_is_lef
                         .await
                         .unwrap(),
                 ),
-                2 => drop(others.delete("b", &Default::default()).await.unwrap()),
+                2 => others.delete("b", &Default::default()).await.unwrap(),
                 _ => {}
             }
         }
