@@ -2,14 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
 
 use crate::{protos, report};
 
 /// The directory of the CustomResourceDefinitions.
 const CRDS: &str = "config/crd";
+/// All of them in one file, which the programs read.
+const PACKED: &str = "crates/api/src/crds/all.json.z";
 
 /// Writes the generated files below `root`, or with `check` compares them.
 pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<()> {
@@ -24,6 +30,15 @@ pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<()> {
                 fs::create_dir_all(parent)?;
                 fs::write(&path, text).with_context(|| path.display().to_string())?;
             }
+        }
+    }
+    let packed = root.join(PACKED);
+    let text = serde_json::to_string(&api::generate::definitions())?;
+    // Not the bytes: another version of the library may compress better.
+    if unpacked(&packed).unwrap_or_default() != text {
+        stale.push(PACKED.to_owned());
+        if !check {
+            pack(&packed, &text).context(PACKED)?;
         }
     }
     for entry in fs::read_dir(root.join(CRDS)).into_iter().flatten() {
@@ -47,10 +62,24 @@ pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn pack(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::create_dir_all(path.parent().context("a file has a directory")?)?;
+    let mut file = ZlibEncoder::new(fs::File::create(path)?, Compression::best());
+    file.write_all(text.as_bytes())?;
+    file.finish()?;
+    Ok(())
+}
+
+fn unpacked(path: &Path) -> anyhow::Result<String> {
+    let mut text = String::new();
+    ZlibDecoder::new(fs::File::open(path)?).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// The generated files and their content.
 fn files() -> anyhow::Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
-    for definition in api::crds::all() {
+    for definition in api::generate::definitions() {
         let name = definition.metadata.name.clone().unwrap_or_default();
         let mut document = serde_json::to_value(&definition)?;
         document["apiVersion"] = "apiextensions.k8s.io/v1".into();

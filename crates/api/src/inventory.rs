@@ -3,6 +3,7 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
+use crate::decode::decoded;
 use crate::names::{CLUSTERCTL_LABEL, PROVIDER_LABEL};
 use crate::providers::Provider;
 
@@ -54,7 +55,7 @@ pub fn definition() -> Option<CustomResourceDefinition> {
             }],
         },
     });
-    serde_json::from_value(definition).ok()
+    decoded(&definition).ok()
 }
 
 /// The objects in `namespace`, in the order of installation.

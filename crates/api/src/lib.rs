@@ -18,7 +18,8 @@
 //!   decode        objects of JSON, whose errors name the field
 //!   printable     text from outside, for conditions, events and terminals
 //!   providers     the providers that these kinds belong to
-//!   crds          all CustomResourceDefinitions; convert, admission: dispatch by group and kind
+//!   crds          all CustomResourceDefinitions, which generate makes of the types
+//!   convert, admission   dispatch by group and kind
 //! ```
 
 // The columns of a kind repeat parts of kube's printcolumn attribute.
@@ -33,6 +34,7 @@ pub mod convert;
 pub mod core;
 pub mod crds;
 pub mod decode;
+pub mod generate;
 pub mod infra;
 pub mod inventory;
 pub mod ipam;

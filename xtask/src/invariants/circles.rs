@@ -22,11 +22,9 @@ const CIRCLES: &[Circle] = &[
             "controlplane",
             "convert",
             "core",
-            "crds",
             "infra",
             "ipam",
             "openstack",
-            "providers",
         ],
     },
     Circle {

@@ -4,7 +4,9 @@
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Map, Value, json};
 
-use super::crd;
+use super::GROUP;
+use crate::crds;
+use crate::decode::decoded;
 
 /// The kind.
 pub const KIND: &str = "MachinePool";
@@ -24,7 +26,7 @@ const NOT_IN_SPEC: [&str; 6] = [
 /// The CustomResourceDefinition, of v1beta2 alone; `None` if there is none of MachineDeployments.
 #[must_use]
 pub fn definition() -> Option<CustomResourceDefinition> {
-    let mut all = crd::all().into_iter();
+    let mut all = crds::of(&[GROUP]).into_iter();
     let mut deployment = all.find(|it| it.spec.names.kind == "MachineDeployment")?;
     deployment
         .spec
@@ -32,7 +34,7 @@ pub fn definition() -> Option<CustomResourceDefinition> {
         .retain(|version| version.name == "v1beta2");
     let mut value = serde_json::to_value(deployment).ok()?;
     edit(&mut value);
-    serde_json::from_value(value).ok()
+    decoded(&value).ok()
 }
 
 fn edit(definition: &mut Value) {

@@ -213,7 +213,7 @@ async fn install(client: &Client) -> anyhow::Result<()> {
         bail!(problem);
     }
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for definition in api::openstack::crd::all() {
+    for definition in api::crds::of(&[api::openstack::GROUP]) {
         let name = definition.name_any();
         let found = definitions.get_opt(&name).await;
         let found =

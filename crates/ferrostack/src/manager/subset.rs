@@ -73,7 +73,7 @@ impl Subset {
             .flat_map(|it| it.definitions())
             .collect();
         if self.clouds {
-            all.extend(api::openstack::crd::all());
+            all.extend(api::crds::of(&[api::openstack::GROUP]));
         }
         all
     }
