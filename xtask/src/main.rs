@@ -35,6 +35,7 @@ mod size;
 mod stopwatch;
 mod syntax;
 mod tidy;
+mod workspace;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

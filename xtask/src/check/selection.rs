@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::Context as _;
 use serde::Deserialize;
 
 use super::executables::{Executable, Target};
+use crate::workspace;
 
 #[cfg(test)]
 mod tests;
@@ -291,20 +291,7 @@ fn users(packages: &[Package], changed: &[String]) -> BTreeMap<String, String> {
 
 /// The packages of the workspace, from `cargo metadata`.
 pub(super) fn packages(root: &Path) -> anyhow::Result<Vec<Package>> {
-    let output = Command::new("cargo")
-        .args([
-            "metadata",
-            "--no-deps",
-            "--offline",
-            "--format-version",
-            "1",
-        ])
-        .current_dir(root)
-        .output()
-        .context("cargo metadata")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "cargo metadata: {errors}");
-    parse(root, &String::from_utf8_lossy(&output.stdout))
+    parse(root, &String::from_utf8_lossy(&workspace::metadata(root)?))
 }
 
 fn parse(root: &Path, metadata: &str) -> anyhow::Result<Vec<Package>> {

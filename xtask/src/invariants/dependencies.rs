@@ -1,10 +1,10 @@
 //! Rules for the dependencies of crates.
 
 use std::path::Path;
-use std::process::Command;
 
-use anyhow::{Context, ensure};
 use serde::Deserialize;
+
+use crate::workspace;
 
 /// A crate of the workspace: the crates of the workspace on which it may depend, those on which its tests may depend as
 /// well, and external crates on which it must not depend.
@@ -248,20 +248,7 @@ pub(super) fn packages(root: &Path) -> anyhow::Result<Vec<Package>> {
     struct Metadata {
         packages: Vec<Package>,
     }
-    let output = Command::new("cargo")
-        .args([
-            "metadata",
-            "--no-deps",
-            "--offline",
-            "--format-version",
-            "1",
-        ])
-        .current_dir(root)
-        .output()
-        .context("cargo metadata")?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "cargo metadata: {errors}");
-    let metadata: Metadata = serde_json::from_slice(&output.stdout)?;
+    let metadata: Metadata = serde_json::from_slice(&workspace::metadata(root)?)?;
     Ok(metadata.packages)
 }
 
