@@ -110,12 +110,17 @@ impl Unstage {
 impl Publish {
     pub(super) fn parse(request: NodePublishVolumeRequest) -> Result<Self, Status> {
         let (access, mode) = access(request.volume_capability)?;
+        // Also by `ro` among the mount options of a class, with which it was staged.
+        let options = match &access {
+            Access::Mount { options, .. } => options.is_read_only(),
+            Access::Block => false,
+        };
         Ok(Self {
             volume: volume(request.volume_id)?,
             staging: staged(&request.staging_target_path)?,
             target: path("target_path", &request.target_path)?,
             access,
-            read_only: request.readonly || is_reader(mode),
+            read_only: request.readonly || is_reader(mode) || options,
             exclusive: mode == AccessMode::SingleNodeSingleWriter,
             expected: expected(&request.publish_context)?,
         })

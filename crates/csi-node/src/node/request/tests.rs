@@ -164,6 +164,20 @@ fn a_reader_is_published_read_only() {
     }
 }
 
+#[test]
+fn a_volume_whose_mount_options_have_ro_is_published_read_only() {
+    for (flags, read_only) in [(&["ro"][..], true), (&["noatime"][..], false)] {
+        let publish = Publish::parse(NodePublishVolumeRequest {
+            volume_id: VOLUME.to_owned(),
+            staging_target_path: "/staging".to_owned(),
+            target_path: "/target".to_owned(),
+            volume_capability: Some(capability("ext4", flags, AccessMode::SingleNodeWriter)),
+            ..Default::default()
+        });
+        assert_eq!(publish.unwrap().read_only, read_only);
+    }
+}
+
 proptest! {
     #[test]
     fn text_of_any_kind_ends_in_an_answer(id in "\\PC*", path in "\\PC*", size in "\\PC*", kind in "\\PC*", flag in "\\PC*") {
