@@ -5,9 +5,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use csi_spec::endpoint::{self, Endpoint};
+use csi_spec::endpoint::{self, Endpoint, Listening};
 use grpc::{Answer, Limits, Method, Service};
 use prost::Message;
 use tokio::sync::watch;
@@ -30,23 +31,58 @@ pub enum Registered {
     No(String),
 }
 
-/// Serves the socket in the kubelet's directory of plugins until `stop`, and removes it then.
+/// The pause after the kubelet has refused a driver, and the longest one.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Listens in the kubelet's directory of plugins.
 ///
 /// # Errors
 /// The socket cannot be made.
-pub async fn serve(
-    registration: Registration,
-    directory: &Path,
-    stop: CancellationToken,
-) -> Result<(), endpoint::Error> {
+pub async fn listen(directory: &Path) -> Result<Listening, endpoint::Error> {
     let path = directory.join(format!("{DRIVER}-reg.sock"));
-    let listening = Endpoint::Unix(path.clone()).listen().await?;
-    listening
-        .serve(Arc::new(registration), Limits::default(), stop)
-        .await;
-    // The kubelet forgets a driver whose socket is gone.
-    drop(std::fs::remove_file(path));
-    Ok(())
+    Endpoint::Unix(path).listen().await
+}
+
+/// Tells the kubelet of a driver whose socket it sees at `socket`, until `stop`; then its own socket is gone, and the kubelet
+/// forgets the driver.
+///
+/// A kubelet that has refused a driver, because it did not know its server yet, asks again only if the socket is a new one:
+/// so it is made anew, after a pause.
+pub async fn announce(
+    socket: PathBuf,
+    directory: PathBuf,
+    mut listening: Listening,
+    stop: CancellationToken,
+) {
+    let mut pause = PAUSE.0;
+    loop {
+        let registration = Arc::new(Registration::new(socket.clone()));
+        let mut outcome = registration.outcome();
+        let ended = stop.child_token();
+        let refused = async {
+            let refused = outcome.wait_for(|it| matches!(it, Registered::No(_)));
+            if refused.await.is_ok() {
+                ended.cancel();
+            }
+        };
+        let serving = listening.serve(registration, Limits::default(), ended.clone());
+        tokio::join!(serving, async {
+            tokio::select! {
+                () = refused => {}
+                () = ended.cancelled() => {}
+            }
+        });
+        listening = loop {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(PAUSE.1),
+                () = stop.cancelled() => return,
+            }
+            match listen(&directory).await {
+                Ok(listening) => break listening,
+                Err(error) => tracing::error!("the kubelet is not told of {DRIVER}: {error}"),
+            }
+        };
+    }
 }
 
 /// The service of the socket.
@@ -156,49 +192,57 @@ impl Method for RegistrationStatus {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::net::UnixStream;
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_kubelet_learns_of_the_driver_and_answers() {
-        let directory = tempfile::tempdir().unwrap();
-        let registration = Registration::new("/var/lib/kubelet/plugins/x/csi.sock".into());
-        let mut outcome = registration.outcome();
-        let stop = CancellationToken::new();
-        let (path, stopped) = (directory.path().to_owned(), stop.clone());
-        let served = tokio::spawn(async move { serve(registration, &path, stopped).await });
-        let socket = directory.path().join("cinder.csi.openstack.org-reg.sock");
-        while !socket.exists() {
-            tokio::task::yield_now().await;
-        }
-        let stream = UnixStream::connect(&socket).await.unwrap();
+    /// What the kubelet sees at the socket, once it is there.
+    async fn kubelet(socket: &Path) -> grpc::Client {
         let limit = Duration::from_secs(60);
-        let client = grpc::Client::connect(stream, "http://localhost", limit, 1 << 20)
-            .await
-            .unwrap();
-        let info = client.call(&InfoRequest {}).await.unwrap();
-        assert_eq!(info.kind, "CSIPlugin");
-        assert_eq!(info.name, "cinder.csi.openstack.org");
-        assert_eq!(info.endpoint, "/var/lib/kubelet/plugins/x/csi.sock");
-        assert_eq!(*outcome.borrow(), Registered::Pending);
-        for (plugin_registered, error, registered) in [
-            (false, "socket", Registered::No("socket".to_owned())),
-            (true, "", Registered::Yes),
-        ] {
-            let status = RegistrationStatus {
-                plugin_registered,
-                error: error.to_owned(),
-            };
-            client.call(&status).await.unwrap();
-            outcome.changed().await.unwrap();
-            assert_eq!(*outcome.borrow(), registered);
+        loop {
+            if let Ok(stream) = UnixStream::connect(socket).await {
+                let client = grpc::Client::connect(stream, "http://localhost", limit, 1 << 20);
+                return client.await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        drop(client);
+    }
+
+    fn status(plugin_registered: bool) -> RegistrationStatus {
+        RegistrationStatus {
+            plugin_registered,
+            error: "no server yet".to_owned(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kubelet_learns_of_the_driver_and_sees_a_new_socket_after_it_has_refused_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_owned();
+        let socket = path.join("cinder.csi.openstack.org-reg.sock");
+        let endpoint = PathBuf::from("/var/lib/kubelet/plugins/x/csi.sock");
+        let stop = CancellationToken::new();
+        let listening = listen(&path).await.unwrap();
+        let announced = tokio::spawn(announce(endpoint.clone(), path, listening, stop.clone()));
+        for _ in 0..2 {
+            let client = kubelet(&socket).await;
+            let info = client.call(&InfoRequest {}).await.unwrap();
+            assert_eq!(
+                (info.kind.as_str(), info.name.as_str()),
+                ("CSIPlugin", DRIVER)
+            );
+            assert_eq!(info.endpoint, endpoint.display().to_string());
+            client.call(&status(false)).await.unwrap();
+            // The connection ends with the socket.
+            while client.call(&InfoRequest {}).await.is_ok() {
+                tokio::task::yield_now().await;
+            }
+        }
+        let client = kubelet(&socket).await;
+        client.call(&status(true)).await.unwrap();
+        client.call(&InfoRequest {}).await.unwrap();
         stop.cancel();
-        served.await.unwrap().unwrap();
+        announced.await.unwrap();
         assert!(!socket.exists());
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use grpc::{Limits, Service};
+use grpc::{AnyAuthority, Limits, Service};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
@@ -210,7 +210,8 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 impl Listener {
     async fn accept(&self) -> io::Result<Box<dyn Stream>> {
         Ok(match self {
-            Self::Unix(listener) => Box::new(listener.accept().await?.0),
+            // Older kubelets, and those of today when a plugin registers, name the socket as the host.
+            Self::Unix(listener) => Box::new(AnyAuthority::new(listener.accept().await?.0)),
             Self::Tcp(listener) => Box::new(listener.accept().await?.0),
         })
     }

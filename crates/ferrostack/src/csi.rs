@@ -12,9 +12,8 @@ use csi::{Driver, ZoneMap};
 use csi_node::device::Search;
 use csi_node::metadata::{Drives, Metadata, Service, Source};
 use csi_node::node::Node;
-use csi_node::registration::Registration;
-use csi_spec::driver::{NAME, Plugin, Readiness, Served};
-use csi_spec::endpoint::Endpoint;
+use csi_node::registration;
+use csi_spec::driver::{Plugin, Readiness, Served};
 use csi_spec::{ControllerService, IdentityService, NodeService};
 use grpc::{Limits, Services};
 use operator::metrics::Metrics;
@@ -139,13 +138,15 @@ async fn register(
     let Some(socket) = &args.kubelet_registration_path else {
         return Ok(());
     };
-    let path = args
-        .plugin_registration_path
-        .join(format!("{NAME}-reg.sock"));
-    let listening = Endpoint::Unix(path).listen().await;
+    let directory = &args.plugin_registration_path;
+    let listening = registration::listen(directory).await;
     let listening = listening.context("the socket for the kubelet, --plugin-registration-path")?;
-    let registration = Arc::new(Registration::new(socket.clone()));
-    tasks.spawn(listening.serve(registration, Limits::default(), stop.clone()));
+    tasks.spawn(registration::announce(
+        socket.clone(),
+        directory.clone(),
+        listening,
+        stop.clone(),
+    ));
     Ok(())
 }
 

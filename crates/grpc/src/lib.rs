@@ -7,6 +7,7 @@
 //!   service    methods, and what serves them
 //!   client     calls the methods of one server
 //!   server     serves the connections of clients
+//!   authority  clients that name a socket as their host
 //! ```
 //!
 //! The crate opens no connections and knows no TLS: both sides get a stream. Messages are not compressed, and a
@@ -14,6 +15,7 @@
 //!
 //! [protocol over HTTP/2]: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 
+mod authority;
 mod client;
 mod frame;
 mod server;
@@ -21,6 +23,7 @@ mod service;
 mod status;
 mod timeout;
 
+pub use authority::AnyAuthority;
 pub use client::{Client, Error};
 pub use server::{Limits, serve};
 pub use service::{Answer, Context, Method, Service, Services, answer, unimplemented};

@@ -4,7 +4,7 @@
 missing_packages() {
 	local missing=() pair
 	for pair in containerd:containerd runc:runc iptables:iptables nft:nftables conntrack:conntrack ip:iproute2 nsenter:util-linux \
-		pgrep:procps openssl:openssl curl:curl jq:jq mmdebstrap:mmdebstrap; do
+		pgrep:procps openssl:openssl curl:curl jq:jq mmdebstrap:mmdebstrap mkfs.xfs:xfsprogs mkfs.btrfs:btrfs-progs; do
 		command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
 	done
 	[[ -n $(cni_plugins) ]] || missing+=(containernetworking-plugins)
