@@ -116,8 +116,9 @@ impl Round {
     /// A refusal after a write that Cinder has taken and not done: with what Cinder says of it.
     async fn explained(&self, mut status: Status, past: &Past) -> Status {
         let id = past.written.as_ref().and_then(Write::subject);
+        // Words that come too late are not worth the answer.
         if let (Some(id), None) = (id, &past.reason)
-            && let Some(reason) = message(&self.inventory, id).await
+            && let Ok(Some(reason)) = timeout_at(self.deadline, message(&self.inventory, id)).await
         {
             status.message = format!("{}: {reason}", status.message);
         }
