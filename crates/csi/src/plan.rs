@@ -13,7 +13,7 @@ mod tests;
 
 use grpc::{Code, Status};
 use openstack::volume::{BackupCreate, SnapshotCreate, VolumeCreate};
-use openstack::{Error, Kind};
+use openstack::{Error, ErrorKind, Kind};
 
 /// The next step.
 #[derive(Clone, Debug)]
@@ -166,14 +166,19 @@ impl Past {
 }
 
 fn refuse<T>(code: Code, message: impl Into<String>) -> Step<T> {
-    Step::Refuse(Status::new(code, message))
+    Step::Refuse(Status::new(code, line(message.into())))
+}
+
+/// Words of a cloud on one line, cut, without what a terminal interprets: they become events of Kubernetes.
+pub(crate) fn line(words: String) -> String {
+    Error::new(ErrorKind::Invalid, words).message().to_owned()
 }
 
 fn wait<T>(kind: Kind, id: &str, why: String) -> Step<T> {
     Step::Wait(Wait {
         kind,
         id: id.to_owned(),
-        why,
+        why: line(why),
     })
 }
 

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::busy::Guard;
 use crate::mark;
-use crate::plan::{Past, Step, Wait, Write};
+use crate::plan::{self, Past, Step, Wait, Write};
 use crate::refusal;
 
 /// The age up to which a view may lead to a write that the cloud itself checks. An answer and a refusal need a list of
@@ -287,5 +287,6 @@ async fn reason(inventory: &Inventory, id: &str) -> Option<String> {
 async fn message(inventory: &Inventory, id: &str) -> Option<String> {
     let messages = inventory.session().volume().messages(id).await;
     let messages = messages.unwrap_or_default();
-    messages.into_iter().next().map(|it| it.user_message)
+    let newest = messages.into_iter().next();
+    newest.map(|it| plan::line(it.user_message))
 }

@@ -230,3 +230,24 @@ fn each_state_of_a_volume_has_a_row_when_it_is_deleted_or_grows() {
         "NOT_FOUND"
     );
 }
+
+#[test]
+fn words_of_a_cloud_do_nothing_to_a_terminal() {
+    let status = "error_\u{1b}[31m\nred".to_owned() + &"x".repeat(5000);
+    let cloud = view(&status, &[], false);
+    let range = Range {
+        least: Some(3),
+        most: None,
+    };
+    let Step::Refuse(refusal) = expand::plan("v", range, &cloud) else {
+        panic!("it is not refused");
+    };
+    assert!(refusal.message.contains("error_"), "{}", refusal.message);
+    assert!(refusal.message.chars().all(|it| !it.is_control()));
+    assert!(refusal.message.chars().count() <= 1000);
+    let Step::Wait(wait) = detach::plan("v", "", &view("detaching", &[], false), &Past::default())
+    else {
+        panic!("it is not waited for");
+    };
+    assert_eq!(wait.why, "volume v is detaching");
+}
