@@ -8,6 +8,8 @@ die() {
 }
 pids=()
 url=http://127.0.0.1:${CLOUD_PORT:-8774}
+# Where the cloud's services answer; those of another cloud are set by its script.
+at_identity=$url/identity/v3 at_compute=$url/compute/v2.1 at_image=$url/image/v2 at_volume=$url/volume/v3
 
 # begin NAME COMMAND …: in the background, ended by `end_all`.
 begin() {
@@ -40,11 +42,11 @@ end_all() {
 # cloud_up LATENCY: with logins, and a cloud.conf for the driver.
 cloud_up() {
 	begin cloud "$FERROSTACK_BINARY" --log warn simulate --listen "${url#http://}" --clouds-file "$work/clouds.yaml" --password secret --latency "$1"
-	await 60 "the simulated cloud does not start" curl -sf "$url/identity/v3"
+	await 60 "the simulated cloud does not start" curl -sf "$at_identity"
 	log_in demo
 	log_in admin
 	project=$(cat "$work/demo.project")
-	as admin -X PUT -d '{"quota_set":{"volumes":-1,"gigabytes":-1,"snapshots":-1}}' "$url/volume/v3/$(cat "$work/admin.project")/os-quota-sets/$project" >/dev/null ||
+	as admin -X PUT -d '{"quota_set":{"volumes":-1,"gigabytes":-1,"snapshots":-1}}' "$at_volume/$(cat "$work/admin.project")/os-quota-sets/$project" >/dev/null ||
 		die "the quota cannot be set"
 	printf '[Global]\nuse-clouds = true\nclouds-file = %s\ncloud = simulated\n' "$work/clouds.yaml" >"$work/cloud.conf"
 	chmod 0600 "$work/cloud.conf"
@@ -55,20 +57,22 @@ log_in() {
 	local body
 	body=$(jq -n --arg user "$1" '{auth: {identity: {methods: ["password"], password: {user: {name: $user, password: "secret", domain: {id: "default"}}}},
 		scope: {project: {name: $user, domain: {id: "default"}}}}}')
-	curl -sf -D "$work/headers" -o "$work/answer" -H 'content-type: application/json' -d "$body" "$url/identity/v3/auth/tokens"
+	curl -sf -D "$work/headers" -o "$work/answer" -H 'content-type: application/json' -d "$body" "$at_identity/auth/tokens"
 	awk 'tolower($1) == "x-subject-token:" {print $2}' "$work/headers" | tr -d '\r' >"$work/$1.token"
 	jq -r .token.project.id "$work/answer" >"$work/$1.project"
 }
 
 # as USER CURL-ARGUMENT …
 as() {
-	local user=$1
+	local user=$1 version=()
 	shift
-	curl -sf -H "x-auth-token: $(cat "$work/$user.token")" -H 'content-type: application/json' -H 'openstack-api-version: compute 2.60' "$@"
+	# Cinder refuses versions of other services alone.
+	[[ $* != *"$at_compute"* ]] || version=(-H 'openstack-api-version: compute 2.60')
+	curl -sf -H "x-auth-token: $(cat "$work/$user.token")" -H 'content-type: application/json' "${version[@]}" "$@"
 }
 ask() { as demo "$@"; }
-volumes() { ask "$url/volume/v3/$project/volumes/detail"; }
-snapshots() { ask "$url/volume/v3/$project/snapshots/detail"; }
+volumes() { ask "$at_volume/$project/volumes/detail"; }
+snapshots() { ask "$at_volume/$project/snapshots/detail"; }
 is_count() { [[ $(volumes | jq '.volumes | length') == "$1" ]]; }
 no_snapshots() { [[ $(snapshots | jq '.snapshots | length') == 0 ]]; }
 none_left() { is_count 0 && no_snapshots; }
@@ -81,13 +85,13 @@ fault() {
 # server NAME: a new one; prints its id.
 server() {
 	local flavor image id
-	flavor=$(ask "$url/compute/v2.1/flavors" | jq -r '.flavors[0].id')
-	image=$(ask "$url/image/v2/images" | jq -r '.images[0].id')
-	id=$(ask -d "{\"server\":{\"name\":\"$1\",\"flavorRef\":\"$flavor\",\"imageRef\":\"$image\",\"networks\":\"none\"}}" "$url/compute/v2.1/servers" | jq -r .server.id)
+	flavor=$(ask "$at_compute/flavors" | jq -r '.flavors[0].id')
+	image=$(ask "$at_image/images" | jq -r '.images[0].id')
+	id=$(ask -d "{\"server\":{\"name\":\"$1\",\"flavorRef\":\"$flavor\",\"imageRef\":\"$image\",\"networks\":\"none\"}}" "$at_compute/servers" | jq -r .server.id)
 	await 60 "server $1 is not active" is_active "$id"
 	echo "$id"
 }
-is_active() { [[ $(ask "$url/compute/v2.1/servers/$1" | jq -r .server.status) == ACTIVE ]]; }
+is_active() { [[ $(ask "$at_compute/servers/$1" | jq -r .server.status) == ACTIVE ]]; }
 
 # --- what a hypervisor does
 
@@ -127,13 +131,13 @@ disks() {
 	done
 }
 
-# metadata SERVER: what the metadata service says of the server, on 169.254.169.254 of this network. For ever.
+# metadata SERVER [ZONE]: what the metadata service says of the server, on 169.254.169.254 of this network. For ever.
 metadata() {
-	exec python3 - "$1" <<'PYTHON'
+	exec python3 - "$1" "${2:-nova}" <<'PYTHON'
 import http.server, json, sys
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        facts = {"uuid": sys.argv[1], "name": "node", "availability_zone": "nova", "devices": []}
+        facts = {"uuid": sys.argv[1], "name": "node", "availability_zone": sys.argv[2], "devices": []}
         body = json.dumps(facts).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(body)))

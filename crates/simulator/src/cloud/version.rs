@@ -32,7 +32,12 @@ pub(crate) fn negotiate(service: Service, headers: &HeaderMap) -> Result<u32, Fa
         return Ok(0);
     };
     let Some(wanted) = wanted(service, headers) else {
-        return Ok(low);
+        return match is_for_others(service, headers) {
+            true => Err(Fault::bad(
+                "The server could not comply with the request since it is either malformed or otherwise incorrect.",
+            )),
+            false => Ok(low),
+        };
     };
     if wanted == "latest" {
         return Ok(high);
@@ -59,6 +64,7 @@ pub(crate) fn negotiate(service: Service, headers: &HeaderMap) -> Result<u32, Fa
 pub(crate) fn answered(service: Service, headers: &HeaderMap) -> Option<String> {
     let (major, low, high) = range(service)?;
     match wanted(service, headers).as_deref() {
+        None if is_for_others(service, headers) => None,
         None => Some(format!("{major}.{low}")),
         Some("latest") => Some(format!("{major}.{high}")),
         Some(text) => {
@@ -98,6 +104,11 @@ fn wanted(service: Service, headers: &HeaderMap) -> Option<String> {
     old.flatten()
         .and_then(|value| value.to_str().ok())
         .map(|value| value.trim().to_owned())
+}
+
+/// Whether the version header is for other services alone, which Cinder refuses.
+fn is_for_others(service: Service, headers: &HeaderMap) -> bool {
+    service == Service::Volume && headers.contains_key("openstack-api-version")
 }
 
 /// The routes of the version documents.

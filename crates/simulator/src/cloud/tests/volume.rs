@@ -3,6 +3,25 @@ use serde_json::json;
 use super::*;
 
 #[tokio::test]
+async fn cinder_refuses_a_version_of_another_service_alone() {
+    let (_cloud, client) = demo().await;
+    let path = format!("/volume/v3/{}/volumes", client.project);
+    let both = "compute 2.60, volume 3.27";
+    for (version, status, answered) in [
+        ("compute 2.60", 400, None),
+        (both, 200, Some("volume 3.27")),
+    ] {
+        let headers = [("openstack-api-version", version)];
+        let got = client
+            .send(Method::GET, &path, &headers, &Value::Null)
+            .await;
+        assert_eq!(got.status, status, "{version}: {}", got.text);
+        let answer = got.headers.get("openstack-api-version");
+        assert_eq!(answer.map(|it| it.to_str().unwrap()), answered);
+    }
+}
+
+#[tokio::test]
 async fn volumes_are_made_listed_extended_and_deleted() {
     let (cloud, client) = demo().await;
     let before = cloud.resources();
