@@ -124,6 +124,15 @@ pub struct VolumeType {
     pub extra_specs: BTreeMap<String, String>,
 }
 
+/// An availability zone of Cinder.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VolumeZone {
+    /// Name.
+    #[serde(rename = "zoneName")]
+    pub name: String,
+}
+
 impl VolumeType {
     /// Whether several servers may attach a volume of this type.
     #[must_use]
@@ -287,6 +296,15 @@ impl Volumes {
         self.session
             .list(Call::list(Service::Volume, "/types", &[]), "volume_types")
             .await
+    }
+
+    /// The availability zones of Cinder, which need not be those of Nova.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn availability_zones(&self) -> Result<Vec<VolumeZone>> {
+        let call = Call::get(Service::Volume, "/os-availability-zone", &[]);
+        self.session.one(call, "availabilityZoneInfo").await
     }
 
     /// The limits of the project and their use: (resource, limit, used); negative for no limit.

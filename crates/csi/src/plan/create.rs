@@ -31,6 +31,10 @@ pub(crate) fn plan(
     ours.retain(|it| mark::is_of(&options.cluster, &it.metadata));
     ours.sort_by(|a, b| (&a.created_at, &a.id).cmp(&(&b.created_at, &b.id)));
     if let Some(double) = double(&ours) {
+        // Nobody would look for it later.
+        if double.status == "creating" {
+            return wait_for(double);
+        }
         let id = double.id.clone();
         return Step::Write(Write::DeleteVolume { id });
     }
@@ -54,7 +58,9 @@ pub(crate) fn plan(
 /// A second volume of the same call, which two replicas have made at once: younger than the first, and unused.
 fn double<'a>(ours: &[&'a Volume]) -> Option<&'a Volume> {
     let (first, rest) = ours.split_first()?;
-    let is_unused = |it: &&&Volume| it.status == "available" && it.attachments.is_empty();
+    let is_unused = |it: &&&Volume| {
+        matches!(it.status.as_str(), "available" | "creating") && it.attachments.is_empty()
+    };
     let is_same = |it: &&&Volume| {
         let same = (it.size, &it.volume_type, &it.metadata)
             == (first.size, &first.volume_type, &first.metadata);
@@ -172,12 +178,15 @@ fn creation(wanted: &NewVolume, view: &View) -> Result<Step<String>, Status> {
             }
         },
     }
+    if !wanted.zones.is_empty() && !view.volume_zones.is_read() {
+        return Ok(Step::Look(&[Kind::VolumeZones]));
+    }
     Ok(Step::Write(Write::CreateVolume(VolumeCreate {
         name: wanted.name.clone(),
         size: wanted.range.size(least)?,
         description: Some(mark::DESCRIPTION.to_owned()),
         volume_type: wanted.volume_type.clone(),
-        availability_zone: wanted.zones.first().cloned(),
+        availability_zone: place(wanted, view)?,
         image_id: None,
         snapshot_id,
         source_volume_id,
@@ -185,6 +194,25 @@ fn creation(wanted: &NewVolume, view: &View) -> Result<Step<String>, Status> {
         metadata: wanted.metadata.clone(),
         scheduler_hints: BTreeMap::new(),
     })))
+}
+
+/// The first zone that Cinder has. A cloud with `allow_availability_zone_fallback` would put the volume into another one.
+fn place(wanted: &NewVolume, view: &View) -> Result<Option<String>, Status> {
+    let there: Vec<&str> = view.volume_zones.iter().map(|it| &*it.name).collect();
+    let is_there = |zone: &&String| there.is_empty() || there.contains(&zone.as_str());
+    match wanted.zones.iter().find(is_there) {
+        None if !wanted.zones.is_empty() => {
+            let message = format!(
+                "Cinder has no availability zone {}, it has {}: name one by `availability` in the StorageClass, or set \
+                 `zone-map` or `ignore-volume-az` in [BlockStorage] of cloud.conf",
+                wanted.zones.join(" or ").escape_debug(),
+                there.join(", ").escape_debug()
+            );
+            // The code after which the provisioner tries another node.
+            Err(Status::new(Code::ResourceExhausted, message))
+        }
+        zone => Ok(zone.cloned()),
+    }
 }
 
 /// Refuses a volume for several nodes of a type whose volumes one server can attach.

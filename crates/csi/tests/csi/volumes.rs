@@ -117,6 +117,31 @@ async fn a_volume_is_made_in_the_zone_of_its_pod() {
     assert_eq!(volume.accessible_topology, [segment("az2")]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_zone_that_cinder_lacks_is_not_asked_for() {
+    let world = World::open().await;
+    let segment = |zone: &str| Topology {
+        segments: pairs(&[("topology.cinder.csi.openstack.org/zone", zone)]),
+    };
+    let mut request = new_volume("pvc-1", 1);
+    request.accessibility_requirements = Some(TopologyRequirement {
+        requisite: vec![segment("edge")],
+        preferred: vec![segment("edge")],
+    });
+    // A cloud that falls back to its default zone would make a volume that the pod's node cannot have.
+    let lacking = world.create(request.clone()).await;
+    refused(
+        lacking,
+        Code::ResourceExhausted,
+        "Cinder has no availability zone edge, it has az1, az2, nova:",
+    );
+    assert_eq!(world.all("volumes").await.len(), 0);
+    let requirement = request.accessibility_requirements.as_mut().unwrap();
+    requirement.requisite.push(segment("az2"));
+    let volume = world.create(request).await.unwrap();
+    assert_eq!(volume.accessible_topology, [segment("az2")]);
+}
+
 fn from_volume(id: &str) -> VolumeContentSource {
     VolumeContentSource {
         r#type: Some(Type::Volume(VolumeSource {

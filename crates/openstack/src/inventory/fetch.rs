@@ -13,7 +13,7 @@ use crate::image::{Image, ImageQuery};
 use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Monitor, Pool, Provider};
 use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
 use crate::service::Service;
-use crate::volume::{Backup, Snapshot, Volume, VolumeType};
+use crate::volume::{Backup, Snapshot, Volume, VolumeType, VolumeZone};
 
 /// A kind with a bulk list.
 #[doc(hidden)]
@@ -89,6 +89,7 @@ fetch! {
     Snapshot: |inner| inner.polling.volume().snapshots().await;
     Backup: |inner| Ok(seen(inner.polling.volume().backups().await)?.unwrap_or_default());
     VolumeType: |inner| inner.polling.volume().types().await;
+    VolumeZone: |inner| inner.polling.volume().availability_zones().await;
     Image: |inner| inner.polling.image().list(&ImageQuery::default()).await;
     Quota: |inner| quotas(inner).await;
 }

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::image::Image;
 use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
 use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
-use crate::volume::{Backup, Snapshot, Volume, VolumeType};
+use crate::volume::{Backup, Snapshot, Volume, VolumeType, VolumeZone};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
@@ -146,6 +146,8 @@ kinds! {
     Backups backups Backup, Lively;
     /// Types of volumes.
     VolumeTypes volume_types VolumeType, Slow;
+    /// Availability zones of volumes.
+    VolumeZones volume_zones VolumeZone, Slow;
     /// Flavors of servers.
     Flavors flavors Flavor, Slow;
     /// Images.

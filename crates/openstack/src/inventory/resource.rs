@@ -11,7 +11,7 @@ use crate::loadbalancer::{
 use crate::network::{
     Extension, FloatingIp, Network, Port, Router, SecurityGroup, SecurityGroupRule, Subnet, Trunk,
 };
-use crate::volume::{Backup, Snapshot, Volume, VolumeType};
+use crate::volume::{Backup, Snapshot, Volume, VolumeType, VolumeZone};
 
 /// An object that can be found by id, name, tag, description and parent.
 pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
@@ -250,6 +250,16 @@ impl Resource for FloatingIp {
 
 impl Resource for AvailabilityZone {
     const KIND: Kind = Kind::Zones;
+    fn id(&self) -> &str {
+        &self.name
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Resource for VolumeZone {
+    const KIND: Kind = Kind::VolumeZones;
     fn id(&self) -> &str {
         &self.name
     }
