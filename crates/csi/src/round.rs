@@ -47,6 +47,12 @@ enum Age {
     Known,
 }
 
+/// When a call answers at the latest: a second before its caller stops waiting.
+pub(crate) fn deadline(context: Context) -> Instant {
+    let asked = context.deadline.and_then(|it| it.checked_sub(RESERVE));
+    asked.unwrap_or_else(|| Instant::now() + PATIENCE)
+}
+
 impl Round {
     /// Begins a call that holds `guard` until it, and its write, have ended. A view of the age `relaxed` may lead to a
     /// write.
@@ -56,10 +62,9 @@ impl Round {
         guard: Arc<Guard>,
         relaxed: Duration,
     ) -> Self {
-        let asked = context.deadline.and_then(|it| it.checked_sub(RESERVE));
         Self {
             inventory,
-            deadline: asked.unwrap_or_else(|| Instant::now() + PATIENCE),
+            deadline: deadline(context),
             guard,
             relaxed,
         }

@@ -165,7 +165,10 @@ impl Driver {
         request: CreateVolumeRequest,
     ) -> Result<CreateVolumeResponse, Status> {
         let wanted = NewVolume::read(&request, &self.options)?;
-        let guard = self.busy.begin(format!("volume {}", wanted.name))?;
+        let guard = self
+            .busy
+            .begin(format!("volume {}", wanted.name), context)
+            .await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CREATION);
         let plan =
@@ -185,7 +188,7 @@ impl Driver {
         request: DeleteVolumeRequest,
     ) -> Result<DeleteVolumeResponse, Status> {
         let id = given(&request.volume_id, "volume_id")?;
-        let guard = self.busy.begin(format!("volume {id}"))?;
+        let guard = self.busy.begin(format!("volume {id}"), context).await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CHECKED);
         let plan = |view: &View, past: &plan::Past| plan::delete::plan(&id, view, past);
@@ -211,7 +214,10 @@ impl Driver {
             uses,
             notes_first: format.is_some_and(|it| it == "first-attach"),
         };
-        let guard = self.busy.begin(format!("volume {}", wanted.volume))?;
+        let guard = self
+            .busy
+            .begin(format!("volume {}", wanted.volume), call)
+            .await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, call, guard, CHECKED);
         let plan = |view: &View, past: &plan::Past| plan::attach::plan(&wanted, view, past);
@@ -229,7 +235,7 @@ impl Driver {
     ) -> Result<ControllerUnpublishVolumeResponse, Status> {
         let id = given(&request.volume_id, "volume_id")?;
         let node = request.node_id;
-        let guard = self.busy.begin(format!("volume {id}"))?;
+        let guard = self.busy.begin(format!("volume {id}"), context).await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CHECKED);
         let plan = |view: &View, past: &plan::Past| plan::detach::plan(&id, &node, view, past);
@@ -251,7 +257,7 @@ impl Driver {
             Some(capability) => request::one_use(capability)?.block,
             None => false,
         };
-        let guard = self.busy.begin(format!("volume {id}"))?;
+        let guard = self.busy.begin(format!("volume {id}"), context).await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CHECKED);
         let plan = |view: &View, _: &plan::Past| plan::expand::plan(&id, range, view);
@@ -268,7 +274,10 @@ impl Driver {
         request: CreateSnapshotRequest,
     ) -> Result<CreateSnapshotResponse, Status> {
         let wanted = NewSnapshot::read(&request, &self.options)?;
-        let guard = self.busy.begin(format!("snapshot {}", wanted.name))?;
+        let guard = self
+            .busy
+            .begin(format!("snapshot {}", wanted.name), context)
+            .await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CREATION);
         let kinds: &[Kind] = match wanted.form {
@@ -289,7 +298,7 @@ impl Driver {
         request: DeleteSnapshotRequest,
     ) -> Result<DeleteSnapshotResponse, Status> {
         let id = given(&request.snapshot_id, "snapshot_id")?;
-        let guard = self.busy.begin(format!("snapshot {id}"))?;
+        let guard = self.busy.begin(format!("snapshot {id}"), context).await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CHECKED);
         let plan = |view: &View, past: &plan::Past| plan::unsnapshot::plan(&id, view, past);

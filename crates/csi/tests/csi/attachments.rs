@@ -85,6 +85,21 @@ async fn a_volume_of_a_shared_type_is_attached_to_several_servers_and_detached_f
 }
 
 #[tokio::test(start_paused = true)]
+async fn servers_that_attach_a_volume_at_once_wait_for_each_other() {
+    let world = slow().await;
+    let mut request = new_volume("pvc-1", 1);
+    request.parameters.extend(pairs(&[("type", "shared")]));
+    let id = world.create(request).await.unwrap().volume_id;
+    let (one, two) = (world.server("node-1").await, world.server("node-2").await);
+    let attach = |server| world.attach_as(&id, server, Mode::MultiNodeMultiWriter);
+    let (first, second) = tokio::join!(attach(&one), attach(&two));
+    // Kubernetes would take ABORTED of the one for a failure, and forget its attachment.
+    first.and(second).unwrap();
+    let volume = world.one("volumes", &id).await;
+    assert_eq!(volume["attachments"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_does_not_exist_is_named() {
     let world = World::open().await;
     let id = world.volume("pvc-1", 1).await.volume_id;
