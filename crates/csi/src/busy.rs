@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
-use crate::round;
+use crate::deadline;
 
 /// What calls are about.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ impl Busy {
     /// # Errors
     /// ABORTED, if another one is in progress until a second before the caller's deadline.
     pub(crate) async fn begin(&self, key: String, context: Context) -> Result<Arc<Guard>, Status> {
-        let deadline = round::deadline(context);
+        let deadline = deadline::of(context);
         loop {
             let ended = self.0.ended.notified();
             if self.0.keys.lock().insert(key.clone()) {

@@ -5,6 +5,8 @@
 //!   driver       the RPCs: each reads its request, and decides by a plan
 //!   round        observe, plan, send at most one write, wait for the cloud, answer
 //!   plan         what one RPC does next, by the request and the observed cloud (pure)
+//!   busy         one call at a time about one volume
+//!   deadline     when a call answers at the latest
 //!   request      requests checked, as typed values
 //!   answers      what is observed, as messages of CSI
 //!   mark         what is ours: name and metadata
@@ -23,6 +25,7 @@
 
 mod answers;
 mod busy;
+mod deadline;
 mod driver;
 mod listing;
 mod mark;

@@ -12,6 +12,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use crate::busy::Guard;
+use crate::deadline;
 use crate::mark;
 use crate::plan::{self, Past, Step, Wait, Write};
 use crate::refusal;
@@ -21,10 +22,6 @@ use crate::refusal;
 pub(crate) const CHECKED: Duration = Duration::from_secs(60);
 /// The same for a write that makes something: Cinder takes a name twice.
 pub(crate) const CREATION: Duration = Duration::from_secs(10);
-/// The time before the caller's deadline in which the answer travels.
-const RESERVE: Duration = Duration::from_secs(1);
-/// The time of a call without a deadline.
-const PATIENCE: Duration = Duration::from_secs(180);
 /// The most writes that the cloud refuses before the call ends.
 const REFUSALS: usize = 2;
 
@@ -47,12 +44,6 @@ enum Age {
     Known,
 }
 
-/// When a call answers at the latest: a second before its caller stops waiting.
-pub(crate) fn deadline(context: Context) -> Instant {
-    let asked = context.deadline.and_then(|it| it.checked_sub(RESERVE));
-    asked.unwrap_or_else(|| Instant::now() + PATIENCE)
-}
-
 impl Round {
     /// Begins a call that holds `guard` until it, and its write, have ended. A view of the age `relaxed` may lead to a
     /// write.
@@ -64,7 +55,7 @@ impl Round {
     ) -> Self {
         Self {
             inventory,
-            deadline: deadline(context),
+            deadline: deadline::of(context),
             guard,
             relaxed,
         }
