@@ -170,7 +170,7 @@ kinds_up() {
 
 # controller_up KUBECONFIG: the driver, and the sidecars as in the Deployment, with the permissions of its service account.
 controller_up() {
-	local token deployment sidecar port=19800 socket=$work/csi.sock args
+	local token deployment sidecar port=${SIDECARS_PORT:-19800} socket=$work/csi.sock args
 	cp "$1" "$work/account.kubeconfig"
 	token=$(kubectl -n kube-system create token csi-cinder-controller-sa --duration 2h)
 	"$root/target/tools/kubectl" --kubeconfig "$work/account.kubeconfig" config set-credentials account --token "$token" >/dev/null
