@@ -134,8 +134,8 @@ pub enum Form {
     Seconds,
     /// A number with this minimum.
     Number(u32),
-    /// A number in this range, whose bounds belong to it.
-    Range(u32, u32),
+    /// A number from 0 to this one, which every other number stands for.
+    UpTo(u32),
     /// A comma-separated list of sources of a server's metadata, in their order.
     Sources,
     /// A comma-separated list of `NOVA=CINDER`: zones of servers and those of their volumes.
@@ -277,8 +277,8 @@ pub const METHODS: &[&str] = &[
 ];
 
 use Form::{
-    Bool, Choice, Duration, Labels, Networks, Number, Pattern, Range, Repeated, Seconds, Secret,
-    Sources, Tags, Text, Url, Zones,
+    Bool, Choice, Duration, Labels, Networks, Number, Pattern, Repeated, Seconds, Secret, Sources,
+    Tags, Text, UpTo, Url, Zones,
 };
 use Section::{
     BlockStorage, Global, KeyManager, LoadBalancer, LoadBalancerClass, Metadata, Networking, Route,
@@ -361,7 +361,7 @@ pub const KEYS: &[Key] = &[
     key(Route, "router-id", Text, "", "router that gets routes to the pods of nodes; needs --cluster-cidr"),
     key(Metadata, "search-order", Sources, "configDrive,metadataService", "where a server learns about itself").of_driver(),
     key(Metadata, "request-timeout", Duration, "60s", "limit of every request to OpenStack"),
-    key(BlockStorage, "node-volume-attach-limit", Range(0, 256), "0", "most volumes of a node; with 0 what its buses have room for"),
+    key(BlockStorage, "node-volume-attach-limit", UpTo(256), "0", "most volumes of a node; with 0 what its buses have room for"),
     key(BlockStorage, "rescan-on-resize", Bool, "false", "look at the size of a device again")
         .no_effect("a device that is smaller than its volume is always looked at again"),
     key(BlockStorage, "ignore-volume-az", Bool, "false", "volumes without a zone"),

@@ -225,7 +225,13 @@ impl Reader {
                 self.findings.push(error);
             }
             Support::NoEffect(reason) => self.warn(&title, entry, reason.to_owned()),
-            Support::Served | Support::Rejected(_) | Support::Elsewhere(_) => {}
+            Support::Served => {
+                let text = entry.value.as_ref().map_or("", |value| value.as_str());
+                if let Some(remark) = key.form.remark(text) {
+                    self.warn(&title, entry, remark);
+                }
+            }
+            Support::Rejected(_) | Support::Elsewhere(_) => {}
         }
         self.conf
             .set(section, entry.subsection.as_deref(), key.name, value);

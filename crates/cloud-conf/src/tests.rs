@@ -44,7 +44,7 @@ fn sample(form: Form) -> &'static str {
         Form::Url => "http://x",
         Form::Bool => "true",
         Form::Duration | Form::Seconds => "4s",
-        Form::Number(_) | Form::Range(..) => "7",
+        Form::Number(_) | Form::UpTo(_) => "7",
         Form::Sources => "metadataService",
         Form::Zones => "a=b",
         Form::Choice(choices) => choices[0],

@@ -118,7 +118,7 @@ impl Form {
             Self::Duration => duration(text).map(Value::Duration),
             Self::Seconds => seconds(text),
             Self::Number(least) => number(text, least),
-            Self::Range(least, most) => range(text, least, most),
+            Self::UpTo(most) => up_to(text, most),
             Self::Sources => sources(text),
             Self::Zones => zones(text),
             Self::Choice(choices) => choice(text, choices),
@@ -127,6 +127,20 @@ impl Form {
             Self::Pattern => pattern(text),
             Self::Tags => tags(text),
         }
+    }
+}
+
+impl Form {
+    /// What to warn about although the value is valid.
+    pub(super) fn remark(self, text: &str) -> Option<String> {
+        let Self::UpTo(most) = self else {
+            return None;
+        };
+        let number: i64 = text.parse().ok()?;
+        let is_outside = !(0..=i64::from(most)).contains(&number);
+        is_outside.then(|| {
+            format!("a number below 0 or above {most} counts as {most}, as in the Go driver")
+        })
     }
 }
 
@@ -166,11 +180,13 @@ fn number(text: &str, least: u32) -> Result<Value, String> {
         .ok_or_else(wrong)
 }
 
-fn range(text: &str, least: u32, most: u32) -> Result<Value, String> {
-    let number = text.parse().ok();
-    let number = number.filter(|number| (least..=most).contains(number));
-    let wrong = || format!("this is not a number from {least} to {most}");
-    number.map(Value::Number).ok_or_else(wrong)
+/// A number from 0 to `most`; every other number counts as `most`.
+fn up_to(text: &str, most: u32) -> Result<Value, String> {
+    let number: i64 = text
+        .parse()
+        .map_err(|_| format!("this is not a number from 0 to {most}"))?;
+    let number = u32::try_from(number).unwrap_or(most);
+    Ok(Value::Number(number.min(most)))
 }
 
 /// `configDrive,metadataService`, in this order or the other, or one of them.

@@ -85,16 +85,27 @@ fn block_storage_and_metadata_have_their_types_and_defaults() {
 }
 
 #[test]
+fn a_limit_of_volumes_that_go_would_cut_is_cut_and_said() {
+    for value in ["257", "-1", "9223372036854775807"] {
+        let text = format!("{LOGIN}[BlockStorage]\nnode-volume-attach-limit = {value}\n");
+        let parsed = parse(&text).unwrap();
+        assert_eq!(
+            warnings(&parsed),
+            [
+                "line 6: [BlockStorage] node-volume-attach-limit: a number below 0 or above 256 counts as 256, as in the Go driver"
+            ],
+            "{value}"
+        );
+        assert_eq!(parsed.conf.block_storage.node_volume_attach_limit, Some(256));
+    }
+    let most = parse("[BlockStorage]\nnode-volume-attach-limit = 256\n").unwrap();
+    assert!(most.warnings.is_empty());
+    assert_eq!(most.conf.block_storage.node_volume_attach_limit, Some(256));
+}
+
+#[test]
 fn wrong_values_of_the_driver_are_rejected_with_section_key_and_line() {
     let cases = [
-        (
-            "node-volume-attach-limit = 257",
-            "this is not a number from 0 to 256",
-        ),
-        (
-            "node-volume-attach-limit = -1",
-            "this is not a number from 0 to 256",
-        ),
         (
             "node-volume-attach-limit = many",
             "this is not a number from 0 to 256",
@@ -218,9 +229,9 @@ fn one_file_serves_both_programs_and_each_warns_about_what_it_would_have_read_it
     let text = format!(
         "{LOGIN}[Global \"b\"]\nauth-url = https://k\nuser-id = u\npassword = p\n\
          [LoadBalancer]\nmonitor-delay = 5\nuse-octavia = true\n[LoadBalancerClass]\nsubnet-id = s\n[Route \"r\"]\n\
-         [BlockStorage]\nnode-volume-attach-limit = 1000\nbs-version = v3\n[Metadata]\nsearch-order = disk\n[KeyManager]\nkey-id = k\n"
+         [BlockStorage]\nnode-volume-attach-limit = many\nbs-version = v3\n[Metadata]\nsearch-order = disk\n[KeyManager]\nkey-id = k\n"
     );
-    let driver = text.replace("attach-limit = 1000", "attach-limit = 10");
+    let driver = text.replace("attach-limit = many", "attach-limit = 10");
     let driver = parse(&driver.replace("search-order = disk", "search-order = configDrive"));
     assert_eq!(
         warnings(&driver.unwrap()),
