@@ -12,8 +12,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use ccm::{Controllers, Options, Routes, Settings};
 use ipnet::IpNet;
+use openstack::PoolOptions;
 use openstack::session::{Session, SessionOptions};
-use openstack::{PoolOptions, Timeouts};
 use operator::election;
 use operator::health::Readiness;
 use operator::metrics::Metrics;
@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::CloudControllerManager;
+use crate::cloud_conf::session_options;
 use crate::connect;
 use crate::environment::Environment;
 use crate::manager::{self, Won};
@@ -54,7 +55,7 @@ pub(crate) async fn run(
     }
     let router = settings.conf.route.router_id.as_str();
     let cluster_cidrs = cluster_cidrs(args, if controllers.route { router } else { "" })?;
-    let session = session_options(args, &settings);
+    let session = session_options(&settings.conf.metadata, &args.user_agent);
     log_in(&settings, &session).await?;
     let mut config = manager::config(
         args.kubeconfig.as_deref(),
@@ -192,23 +193,6 @@ fn election(args: &CloudControllerManager) -> election::Config {
         lease_duration: args.leader_elect_lease_duration,
         renew_deadline: args.leader_elect_renew_deadline,
         retry_period: args.leader_elect_retry_period,
-    }
-}
-
-fn session_options(args: &CloudControllerManager, settings: &Settings) -> SessionOptions {
-    let timeout = settings.conf.metadata.request_timeout;
-    let product = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
-    let agent: Vec<&str> = std::iter::once(product)
-        .chain(args.user_agent.iter().map(String::as_str))
-        .collect();
-    SessionOptions {
-        timeouts: Timeouts {
-            read: timeout,
-            list: timeout,
-            write: timeout,
-        },
-        user_agent: Some(agent.join(" ")),
-        ..SessionOptions::default()
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    for (flag, why) in args.without_effect() {
+    for (flag, why) in args.idle.given() {
         say(&format!("{flag} has no effect: {why}"));
     }
     if !args.provide_controller_service && !args.provide_node_service {

@@ -271,8 +271,8 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
 /// Sets up logging on standard error, and the TLS provider of the process.
 fn set_up(cli: &Cli) -> anyhow::Result<()> {
     let log = match &cli.command {
-        Command::CloudControllerManager(args) if cli.log == "error" => args.log_filter(),
-        Command::CinderCsiPlugin(args) if cli.log == "error" => args.log_filter(),
+        Command::CloudControllerManager(args) if cli.log == "error" => args.klog.log_filter(),
+        Command::CinderCsiPlugin(args) if cli.log == "error" => args.klog.log_filter(),
         _ => &cli.log,
     };
     log::set_up(log, cli.log_json)?;

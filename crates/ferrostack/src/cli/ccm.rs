@@ -8,9 +8,11 @@ use clap::{Args, Subcommand};
 
 mod idle;
 
-pub(crate) use self::idle::WithoutEffect;
+use self::idle::GoManager;
 use super::OutputArg;
-use super::values::{Cidrs, cidrs, duration, of_klog};
+use super::idle::WithoutEffect;
+use super::klog::Klog;
+use super::values::{Cidrs, cidrs, duration};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CloudConf {
@@ -155,18 +157,10 @@ pub(crate) struct CloudControllerManager {
     /// Added to the User-Agent of requests to OpenStack; may be given more than once.
     #[arg(long, value_name = "TEXT")]
     pub(crate) user_agent: Vec<String>,
-    /// Log level of klog: errors with 0, what is done from 1 on, details from 5 on; --log takes precedence.
-    #[arg(short = 'v', long = "v", value_name = "N", default_value_t = 0)]
-    pub(crate) verbosity: u8,
     #[command(flatten)]
-    pub(crate) idle: WithoutEffect,
-}
-
-impl CloudControllerManager {
-    /// What `--log` would be for the level of klog.
-    pub(crate) fn log_filter(&self) -> &'static str {
-        of_klog(self.verbosity)
-    }
+    pub(crate) klog: Klog,
+    #[command(flatten)]
+    pub(crate) idle: WithoutEffect<GoManager>,
 }
 
 /// A part of names of load balancers, where `_` separates the parts.

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use csi_spec::endpoint::Endpoint;
 
-use super::Listen;
-use super::manager::listen;
-use super::values::of_klog;
+mod idle;
 
-const NO_ANNOTATIONS: &str = "scheduler hints from annotations of claims are not built";
-const NO_CLUSTER: &str = "nothing is asked of an API server";
-const ONE_LOG: &str = "the log goes to standard error as text; --log and --v choose what is in it";
+use self::idle::GoDriver;
+use super::Listen;
+use super::idle::WithoutEffect;
+use super::klog::Klog;
+use super::manager::listen;
 
 /// Flags of the Go driver, by their names. Those that change nothing here are accepted, and a line at start names them.
 #[derive(Debug, Args)]
@@ -63,11 +63,10 @@ pub(crate) struct CinderCsiPlugin {
     /// Added to the User-Agent of requests to OpenStack; may be given more than once.
     #[arg(long, value_name = "TEXT")]
     pub(crate) user_agent: Vec<String>,
-    /// Log level of klog: errors with 0, what is done from 1 on, details from 5 on; --log takes precedence.
-    #[arg(short = 'v', long = "v", value_name = "N", default_value_t = 0)]
-    pub(crate) verbosity: u8,
     #[command(flatten)]
-    idle: WithoutEffect,
+    pub(crate) klog: Klog,
+    #[command(flatten)]
+    pub(crate) idle: WithoutEffect<GoDriver>,
 }
 
 #[derive(Debug, Args)]
@@ -81,89 +80,6 @@ pub(crate) struct GenerateCsi {
     /// Container image of ferrostack.
     #[arg(long, value_name = "IMAGE", default_value = crate::ccm::manifests::IMAGE)]
     pub(crate) image: String,
-}
-
-/// Flags of the Go driver that change nothing here.
-#[derive(Debug, Args)]
-struct WithoutEffect {
-    #[arg(long, hide = true, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true)]
-    pvc_annotations: Option<bool>,
-    #[arg(long, hide = true, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-    #[arg(
-        long,
-        hide = true,
-        value_name = "NAME",
-        visible_alias = "kubeconfig-context"
-    )]
-    context: Option<String>,
-    #[arg(long, hide = true, value_name = "URL")]
-    master: Option<String>,
-    #[arg(long, hide = true, value_name = "N")]
-    kube_api_qps: Option<f32>,
-    #[arg(long, hide = true, value_name = "N")]
-    kube_api_burst: Option<i64>,
-    #[arg(long, hide = true, value_name = "DURATION")]
-    min_resync_period: Option<String>,
-    #[arg(long, hide = true, value_name = "ID")]
-    nodeid: Option<String>,
-    #[arg(long, hide = true, value_name = "BOOL", default_missing_value = "true", num_args = 0..=1, require_equals = true)]
-    node_service_no_os_client: Option<bool>,
-    #[arg(long, hide = true, value_name = "DURATION")]
-    log_flush_frequency: Option<String>,
-    #[arg(long, hide = true, value_name = "LIST")]
-    vmodule: Option<String>,
-}
-
-impl CinderCsiPlugin {
-    /// What `--log` would be for the level of klog.
-    pub(crate) fn log_filter(&self) -> &'static str {
-        of_klog(self.verbosity)
-    }
-
-    /// The flags that were given and change nothing, each with the reason.
-    pub(crate) fn without_effect(&self) -> Vec<(&'static str, &'static str)> {
-        let idle = &self.idle;
-        let all = [
-            (
-                idle.pvc_annotations == Some(true),
-                ("--pvc-annotations", NO_ANNOTATIONS),
-            ),
-            (idle.kubeconfig.is_some(), ("--kubeconfig", NO_CLUSTER)),
-            (idle.context.is_some(), ("--context", NO_CLUSTER)),
-            (idle.master.is_some(), ("--master", NO_CLUSTER)),
-            (idle.kube_api_qps.is_some(), ("--kube-api-qps", NO_CLUSTER)),
-            (
-                idle.kube_api_burst.is_some(),
-                ("--kube-api-burst", NO_CLUSTER),
-            ),
-            (
-                idle.min_resync_period.is_some(),
-                ("--min-resync-period", NO_CLUSTER),
-            ),
-            (
-                idle.nodeid.is_some(),
-                (
-                    "--nodeid",
-                    "the id of a node is that of its server, from its metadata",
-                ),
-            ),
-            (
-                idle.node_service_no_os_client.is_some(),
-                (
-                    "--node-service-no-os-client",
-                    "the node service never asks the cloud",
-                ),
-            ),
-            (
-                idle.log_flush_frequency.is_some(),
-                ("--log-flush-frequency", ONE_LOG),
-            ),
-            (idle.vmodule.is_some(), ("--vmodule", ONE_LOG)),
-        ];
-        let given = all.into_iter().filter(|(given, _)| *given);
-        given.map(|(_, flag)| flag).collect()
-    }
 }
 
 /// As the Go driver reads it: an empty text is none.
@@ -210,7 +126,7 @@ mod tests {
         assert!(args.provide_controller_service && args.provide_node_service);
         assert_eq!(args.http_endpoint, Listen::Off);
         assert_eq!(args.health_port, None);
-        assert_eq!(args.log_filter(), "error");
+        assert_eq!(args.klog.log_filter(), "error");
         let args = parsed(&[
             "--cloud-config=a,b",
             "--cloud-config",
@@ -242,32 +158,8 @@ mod tests {
         let all = "0.0.0.0:8080".parse().unwrap();
         assert_eq!(args.http_endpoint, Listen::On(all));
         assert_eq!(args.health_port, Some(9808));
-        assert_eq!(args.log_filter(), "info");
-        assert!(args.without_effect().is_empty());
-    }
-
-    #[test]
-    fn flags_that_change_nothing_are_accepted_and_named() {
-        let flags = [
-            "--pvc-annotations",
-            "--kubeconfig=k",
-            "--context=c",
-            "--master=https://m",
-            "--kube-api-qps=5",
-            "--kube-api-burst=10",
-            "--min-resync-period=12h",
-            "--nodeid=n",
-            "--node-service-no-os-client=true",
-            "--log-flush-frequency=5s",
-            "--vmodule=a=2",
-        ];
-        let args = parsed(&flags).unwrap();
-        let named: Vec<&str> = args.without_effect().into_iter().map(|it| it.0).collect();
-        let name = |flag: &&'static str| flag.split('=').next().unwrap();
-        assert_eq!(named, flags.iter().map(name).collect::<Vec<_>>());
-        // Off is what it is anyway.
-        let off = parsed(&["--pvc-annotations=false"]).unwrap();
-        assert!(off.without_effect().is_empty());
+        assert_eq!(args.klog.log_filter(), "info");
+        assert!(args.idle.given().is_empty());
     }
 
     #[test]

@@ -76,15 +76,6 @@ pub(super) fn duration(text: &str) -> Result<std::time::Duration, String> {
     Ok(std::time::Duration::from_secs(total))
 }
 
-/// What `--log` would be for a level of klog.
-pub(super) fn of_klog(verbosity: u8) -> &'static str {
-    match verbosity {
-        0 => "error",
-        1..=4 => "info",
-        _ => "debug",
-    }
-}
-
 /// A loopback address: nothing here is meant to be reached from outside.
 pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text

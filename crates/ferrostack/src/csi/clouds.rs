@@ -8,12 +8,13 @@ use anyhow::{Context, bail};
 use cloud_conf::{CloudConf, Parsed, Program, Source};
 use csi::{INTERVALS, NamedCloud};
 use openstack::session::SessionOptions;
-use openstack::{CloudPool, PoolOptions, Timeouts};
+use openstack::{CloudPool, PoolOptions};
 use operator::metrics::Metrics;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::ccm::files;
 use crate::cli::CinderCsiPlugin;
+use crate::cloud_conf::session_options;
 use crate::environment::Environment;
 
 /// What the files say.
@@ -123,21 +124,10 @@ fn section(name: &str) -> String {
 pub(super) fn pool(args: &CinderCsiPlugin, loaded: &Loaded, metrics: &Metrics) -> CloudPool {
     let requests = openstack::Metrics::default();
     metrics.register(|registry| requests.register(registry));
-    let timeout = loaded.conf.metadata.request_timeout;
-    let product = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
-    let agent: Vec<&str> = std::iter::once(product)
-        .chain(args.user_agent.iter().map(String::as_str))
-        .collect();
     CloudPool::new(PoolOptions {
         session: SessionOptions {
-            timeouts: Timeouts {
-                read: timeout,
-                list: timeout,
-                write: timeout,
-            },
-            user_agent: Some(agent.join(" ")),
             metrics: requests,
-            ..SessionOptions::default()
+            ..session_options(&loaded.conf.metadata, &args.user_agent)
         },
         intervals: INTERVALS,
         ..PoolOptions::default()

@@ -1,20 +1,15 @@
 //! Flags of the Go manager that change nothing here, and those that are refused.
 
-use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use crate::cli::idle::Takes::{Already, Never, Number, Switch, Text};
+use crate::cli::idle::{Idle, ONE_LOG, Program};
 
-/// What the value of a flag is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Takes {
-    Text,
-    Number,
-    /// `true` or `false`, `true` without a value.
-    Switch,
-    /// The same, where this value is what holds here anyway.
-    Already(bool),
+/// The cloud controller manager in Go.
+#[derive(Clone, Debug)]
+pub(crate) struct GoManager;
+
+impl Program for GoManager {
+    const FLAGS: &'static [Idle] = FLAGS;
 }
-
-use Takes::{Already, Number, Switch, Text};
 
 const NOTHING: &str = "it changes nothing in the Go manager, either";
 const UNLIMITED: &str = "requests to the API server are not limited";
@@ -24,11 +19,12 @@ const NO_WEBHOOKS: &str = "there are no webhooks";
 const SELF_SIGNED: &str =
     "without --tls-cert-file, the certificate is made at the start and not stored";
 const SERVER: &str = "the server has no such setting";
-const ONE_LOG: &str = "the log goes to standard error as text; --log and --v choose what is in it";
+const MIGRATION: &str = "this manager does not take the Lease of the migration, so that another manager that waits for it \
+     would work at the same time; remove the flag, there is no provider in the tree of Kubernetes any more";
 const NO_MIGRATION: &str = "there is no provider in the tree of Kubernetes to migrate from";
 
 /// Each flag, what it takes, and why it changes nothing.
-const FLAGS: &[(&str, Takes, &str)] = &[
+const FLAGS: &[Idle] = &[
     ("allocate-node-cidrs", Switch, NOTHING),
     ("allow-untagged-cloud", Switch, NOTHING),
     ("cidr-allocator-type", Text, NOTHING),
@@ -67,7 +63,7 @@ const FLAGS: &[(&str, Takes, &str)] = &[
         Already(false),
         "all controllers use one service account",
     ),
-    ("enable-leader-migration", Already(false), NO_MIGRATION),
+    ("enable-leader-migration", Never(MIGRATION), NO_MIGRATION),
     ("leader-migration-config", Text, NO_MIGRATION),
     (
         "profiling",
@@ -123,105 +119,17 @@ const FLAGS: &[(&str, Takes, &str)] = &[
     ("vmodule", Text, ONE_LOG),
 ];
 
-/// Flags of the Go manager that change nothing here: those that were given, each with the reason.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct WithoutEffect(Vec<(String, &'static str)>);
-
-impl WithoutEffect {
-    /// The flags that are given, each with the reason why it changes nothing.
-    pub(crate) fn given(&self) -> &[(String, &'static str)] {
-        &self.0
-    }
-
-    fn read(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let mut given = Vec::new();
-        for (name, takes, why) in FLAGS {
-            if matches.value_source(name) != Some(ValueSource::CommandLine) {
-                continue;
-            }
-            let values: Vec<&String> = matches.get_many(name).into_iter().flatten().collect();
-            check(
-                name,
-                *takes,
-                values.last().map_or("", |value| value.as_str()),
-            )?;
-            let holds = |value: &&String| matches!(takes, Already(is) if value.parse() == Ok(*is));
-            if !values.last().is_some_and(holds) {
-                given.push((format!("--{name}"), *why));
-            }
-        }
-        Ok(Self(given))
-    }
-}
-
-/// Refuses values that are none, and those that ask for what would be silently missing.
-fn check(name: &str, takes: Takes, value: &str) -> Result<(), clap::Error> {
-    let refused = |problem: String| {
-        let message = format!("--{name}: {problem}\n");
-        Err(clap::Error::raw(
-            clap::error::ErrorKind::ValueValidation,
-            message,
-        ))
-    };
-    match takes {
-        Number if value.parse::<f64>().is_err() => refused(format!("`{value}` is not a number")),
-        Switch | Already(_) if value.parse::<bool>().is_err() => {
-            refused(format!("`{value}`: write true or false"))
-        }
-        Already(_) if name == "enable-leader-migration" && value == "true" => refused(
-            "this manager does not take the Lease of the migration, so that another manager that waits for it would work \
-             at the same time; remove the flag, there is no provider in the tree of Kubernetes any more"
-                .to_owned(),
-        ),
-        _ => Ok(()),
-    }
-}
-
-impl clap::FromArgMatches for WithoutEffect {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Self::read(matches)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::read(matches)?;
-        Ok(())
-    }
-}
-
-impl clap::Args for WithoutEffect {
-    fn augment_args(command: Command) -> Command {
-        FLAGS.iter().fold(command, |command, (name, takes, why)| {
-            let flag = Arg::new(*name)
-                .long(*name)
-                .help(format!("No effect: {why}"))
-                .hide(true)
-                .action(ArgAction::Append);
-            command.arg(match takes {
-                Text | Number => flag.value_name("VALUE").num_args(1),
-                Switch | Already(_) => flag
-                    .value_name("BOOL")
-                    .num_args(0..=1)
-                    .require_equals(true)
-                    .default_missing_value("true"),
-            })
-        })
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::cli::idle::{WithoutEffect, without_effect};
 
     #[derive(Debug, Parser)]
     struct Program {
         #[command(flatten)]
-        idle: WithoutEffect,
+        idle: WithoutEffect<GoManager>,
     }
 
     fn given(flags: &[&str]) -> Result<Vec<String>, String> {
@@ -259,27 +167,12 @@ mod tests {
         );
         assert_eq!(given(&[]), Ok(Vec::new()));
         // Each of the table, in the form of Go's flags.
-        for (name, takes, _) in FLAGS {
-            let value = match takes {
-                Text => "x",
-                Number => "7",
-                Switch => "true",
-                Already(is) => {
-                    if *is {
-                        "false"
-                    } else {
-                        "true"
-                    }
-                }
-            };
-            let result = given(&[&format!("--{name}={value}")]);
-            match *name {
-                "enable-leader-migration" => {
-                    assert!(result.unwrap_err().contains("at the same time"))
-                }
-                _ => assert_eq!(result.unwrap().len(), 1, "{name}"),
-            }
+        for flag in without_effect(FLAGS) {
+            assert_eq!(given(&[&flag]).unwrap().len(), 1, "{flag}");
         }
+        let refused = given(&["--enable-leader-migration"]).unwrap_err();
+        assert!(refused.contains("at the same time"), "{refused}");
+        assert_eq!(given(&["--enable-leader-migration=false"]), Ok(Vec::new()));
     }
 
     #[test]

@@ -1,0 +1,21 @@
+//! The flags of klog, which programs in Go have for their log.
+
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct Klog {
+    /// Log level of klog: errors with 0, what is done from 1 on, details from 5 on; --log takes precedence.
+    #[arg(short = 'v', long = "v", value_name = "N", default_value_t = 0)]
+    verbosity: u8,
+}
+
+impl Klog {
+    /// What `--log` would be for the level.
+    pub(crate) fn log_filter(&self) -> &'static str {
+        match self.verbosity {
+            0 => "error",
+            1..=4 => "info",
+            _ => "debug",
+        }
+    }
+}
