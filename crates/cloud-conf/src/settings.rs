@@ -184,7 +184,7 @@ pub struct Route {
 }
 
 /// `[Metadata]`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// `request-timeout`, which limits every request to OpenStack.
     pub request_timeout: Duration,

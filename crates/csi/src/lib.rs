@@ -15,6 +15,7 @@
 //!   zone         zones of Nova, zones of Cinder, labels
 //!   listing      pages of volumes and snapshots
 //!   refusal      errors of the cloud as codes of CSI
+//!   metrics      requests under the names of the Go driver's metrics
 //! ```
 //!
 //! Nothing is remembered but in the cloud: the next call of a request that was not finished goes on from what is there. A
@@ -29,6 +30,7 @@ mod deadline;
 mod driver;
 mod listing;
 mod mark;
+mod metrics;
 mod plan;
 mod refusal;
 mod request;
@@ -42,6 +44,7 @@ use std::time::Duration;
 use openstack::inventory::Intervals;
 
 pub use driver::{Driver, NamedCloud};
+pub use metrics::GoMetrics;
 pub use zone::ZoneMap;
 
 /// The intervals of lists: a list is needed when a sidecar asks for something, and often only while the cloud works.

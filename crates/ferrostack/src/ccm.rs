@@ -21,7 +21,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::CloudControllerManager;
-use crate::cloud_conf::session_options;
 use crate::connect;
 use crate::environment::Environment;
 use crate::manager::{self, Won};
@@ -55,7 +54,7 @@ pub(crate) async fn run(
     }
     let router = settings.conf.route.router_id.as_str();
     let cluster_cidrs = cluster_cidrs(args, if controllers.route { router } else { "" })?;
-    let session = session_options(&settings.conf.metadata, &args.user_agent);
+    let session = files::session_options(&settings.conf.metadata, &args.user_agent);
     log_in(&settings, &session).await?;
     let mut config = manager::config(
         args.kubeconfig.as_deref(),

@@ -4,9 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use cloud_conf::{CloudConf, Finding, Generated, Metadata, Program, Severity};
-use openstack::Timeouts;
-use openstack::session::SessionOptions;
+use cloud_conf::{CloudConf, Finding, Generated, Program, Severity};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
@@ -40,25 +38,6 @@ pub(crate) fn generate(
         (None, Some(file)) => cloud_conf::from_legacy(read(file)?.expose_secret())
             .with_context(|| file.display().to_string()),
         (None, None) => bail!("name a cloud with --cloud, or a file with --from-legacy"),
-    }
-}
-
-/// The options of the sessions of a program that reads cloud.conf: `request-timeout` limits every request, and
-/// `--user-agent` is added to the name of the program.
-pub(crate) fn session_options(metadata: &Metadata, user_agent: &[String]) -> SessionOptions {
-    let timeout = metadata.request_timeout;
-    let product = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
-    let agent: Vec<&str> = std::iter::once(product)
-        .chain(user_agent.iter().map(String::as_str))
-        .collect();
-    SessionOptions {
-        timeouts: Timeouts {
-            read: timeout,
-            list: timeout,
-            write: timeout,
-        },
-        user_agent: Some(agent.join(" ")),
-        ..SessionOptions::default()
     }
 }
 

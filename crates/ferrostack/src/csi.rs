@@ -2,6 +2,7 @@
 
 mod clouds;
 pub(crate) mod manifests;
+mod reload;
 mod serving;
 
 use std::sync::Arc;
@@ -52,27 +53,31 @@ pub(crate) async fn run(
     let _end = stop.clone().drop_guard();
     let metrics = Metrics::default();
     let listening = args.endpoint.listen().await?;
-    let services = services(args, loaded, &metrics, &stop);
+    let (services, driver) = services(args, loaded, &metrics, &stop);
     serving::serve(args, listening.endpoint(), metrics, &stop, &say).await?;
     // The kubelet forgets a driver whose socket is gone: its removal is waited for.
     let tasks = TaskTracker::new();
     register(args, &tasks, &stop).await?;
     say(&format!("CSI at {}", listening.endpoint()));
     let services = Arc::new(services);
-    listening.serve(services, Limits::default(), stop).await;
+    let serving = listening.serve(services, Limits::default(), stop.clone());
+    tokio::select! {
+        () = serving => {}
+        never = reload::watch(args, environment, driver.as_deref(), reload::EVERY) => match never {},
+    }
     tasks.close();
     tasks.wait().await;
     say("stopped");
     Ok(())
 }
 
-/// The services that the flags ask for.
+/// The services that the flags ask for, and the controller half if it is one of them.
 fn services(
     args: &CinderCsiPlugin,
     loaded: Loaded,
     metrics: &Metrics,
     stop: &CancellationToken,
-) -> Services {
+) -> (Services, Option<Arc<Driver>>) {
     let served = Served {
         // Of the driver, whichever process is asked: a node's is not alone.
         controller: true,
@@ -83,8 +88,10 @@ fn services(
     if args.provide_node_service {
         services = services.with(NodeService(Arc::new(node(args, &loaded.conf))));
     }
+    let mut controlled = None;
     if args.provide_controller_service {
         let driver = controller(args, loaded, metrics);
+        controlled = Some(Arc::clone(&driver));
         readiness = Readiness::from(driver.ready());
         let (connecting, stop) = (Arc::clone(&driver), stop.clone());
         tokio::spawn(async move { connecting.connect(stop).await });
@@ -94,7 +101,7 @@ fn services(
         readiness.ready();
     }
     let plugin = Plugin::new(served, readiness);
-    services.with(IdentityService(Arc::new(plugin)))
+    (services.with(IdentityService(Arc::new(plugin))), controlled)
 }
 
 /// The controller half, on the clouds that were read.

@@ -1,6 +1,7 @@
 //! The cloud that a request is about.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use grpc::{Code, Status};
@@ -16,9 +17,10 @@ impl Driver {
     /// The cloud that the secrets of a request name; `[Global]` without one.
     pub(super) async fn cloud(&self, secrets: &BTreeMap<String, String>) -> Result<Cloud, Status> {
         let name = secrets.get(CLOUD).map_or("", String::as_str);
-        let found = self.clouds.iter().find(|it| it.name == name);
+        let clouds = self.clouds();
+        let found = clouds.iter().find(|it| it.name == name);
         let found = found.ok_or_else(|| {
-            let names: Vec<&str> = self.clouds.iter().map(|it| it.name.as_str()).collect();
+            let names: Vec<&str> = clouds.iter().map(|it| it.name.as_str()).collect();
             let message = format!(
                 "the Secret names the cloud `{}`, and cloud.conf has: `{}`",
                 name.escape_debug(),
@@ -39,13 +41,13 @@ impl Driver {
         &self,
         kinds: &[Kind],
         age: Duration,
-    ) -> Result<Vec<(&str, std::sync::Arc<View>)>, Status> {
+    ) -> Result<Vec<(String, Arc<View>)>, Status> {
         let mut views = Vec::new();
-        for cloud in &self.clouds {
+        for cloud in self.clouds().iter() {
             let connected = self.connected(cloud).await?;
             let view = connected.inventory.view(kinds, age).await;
             let view = view.map_err(|error| refusal::of_read(&error))?;
-            views.push((cloud.name.as_str(), view));
+            views.push((cloud.name.clone(), view));
         }
         Ok(views)
     }

@@ -341,7 +341,7 @@ impl Driver {
         for (cloud, view) in self.views(&[Kind::Volumes], RECENT).await? {
             for volume in view.volumes.iter() {
                 let entry = answers::entry(volume, &self.options);
-                items.push((listing::key(cloud, &volume.id), entry));
+                items.push((listing::key(&cloud, &volume.id), entry));
             }
         }
         let (entries, next_token) =

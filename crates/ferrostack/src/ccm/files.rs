@@ -1,4 +1,4 @@
-//! cloud.conf and the files that it refers to, read at the start and whenever they change.
+//! cloud.conf and the files that it refers to, read at the start and whenever they change, and what sessions have of it.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use ccm::Settings;
-use cloud_conf::{CloudConf, CloudsYaml, Finding, Global, Program};
-use openstack::CloudConfig;
+use cloud_conf::{CloudConf, CloudsYaml, Finding, Global, Metadata, Program};
+use openstack::session::SessionOptions;
+use openstack::{CloudConfig, Timeouts};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::watch::Sender;
 
@@ -51,6 +52,25 @@ pub(crate) fn find(global: &Global, environment: &Environment) -> anyhow::Result
     };
     let pem = std::fs::read(&bundle).with_context(|| format!("cannot read ca-file {bundle}"))?;
     Ok(cloud.with_ca(Some(pem)))
+}
+
+/// The options of the sessions of a program that reads cloud.conf: `request-timeout` limits every request, and
+/// `--user-agent` is added to the name of the program.
+pub(crate) fn session_options(metadata: &Metadata, user_agent: &[String]) -> SessionOptions {
+    let timeout = metadata.request_timeout;
+    let product = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
+    let agent: Vec<&str> = std::iter::once(product)
+        .chain(user_agent.iter().map(String::as_str))
+        .collect();
+    SessionOptions {
+        timeouts: Timeouts {
+            read: timeout,
+            list: timeout,
+            write: timeout,
+        },
+        user_agent: Some(agent.join(" ")),
+        ..SessionOptions::default()
+    }
 }
 
 fn clouds_yaml(global: &Global, environment: &Environment) -> anyhow::Result<CloudsYaml> {

@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use cloud_conf::{CloudConf, Parsed, Program, Source};
-use csi::{INTERVALS, NamedCloud};
+use cloud_conf::{BlockStorage, CloudConf, Metadata, Parsed, Program, Source};
+use csi::{GoMetrics, INTERVALS, NamedCloud};
 use openstack::session::SessionOptions;
 use openstack::{CloudPool, PoolOptions};
 use operator::metrics::Metrics;
@@ -14,7 +14,6 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::ccm::files;
 use crate::cli::CinderCsiPlugin;
-use crate::cloud_conf::session_options;
 use crate::environment::Environment;
 
 /// What the files say.
@@ -24,6 +23,13 @@ pub(super) struct Loaded {
     /// The clouds of `--cloud-name`, by name; none without the controller service.
     pub(super) clouds: Vec<NamedCloud>,
     pub(super) warnings: Vec<String>,
+}
+
+impl Loaded {
+    /// What takes effect at a start only, to be compared.
+    pub(super) fn settings(&self) -> (BlockStorage, Metadata) {
+        (self.conf.block_storage.clone(), self.conf.metadata.clone())
+    }
 }
 
 /// Reads cloud.conf. Without the controller service, files that are not there are left out, as by the Go driver.
@@ -120,14 +126,18 @@ fn section(name: &str) -> String {
     }
 }
 
-/// The sessions and lists of the clouds, whose requests are counted.
+/// The sessions and lists of the clouds, whose requests are counted, also under the names of the Go driver.
 pub(super) fn pool(args: &CinderCsiPlugin, loaded: &Loaded, metrics: &Metrics) -> CloudPool {
-    let requests = openstack::Metrics::default();
-    metrics.register(|registry| requests.register(registry));
+    let go = GoMetrics::default();
+    let requests = openstack::Metrics::with_hook(go.hook());
+    metrics.register(|registry| {
+        requests.register(registry);
+        go.register(registry);
+    });
     CloudPool::new(PoolOptions {
         session: SessionOptions {
             metrics: requests,
-            ..session_options(&loaded.conf.metadata, &args.user_agent)
+            ..files::session_options(&loaded.conf.metadata, &args.user_agent)
         },
         intervals: INTERVALS,
         ..PoolOptions::default()

@@ -10,10 +10,14 @@ use csi_spec::{
 use grpc::Client;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinHandle;
 
 use super::*;
+
+pub(super) mod world;
+
+use self::world::{World, until};
 
 /// More than anything here takes.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -143,22 +147,45 @@ async fn a_driver_whose_cloud_cannot_be_reached_runs_and_is_not_ready() {
 
 #[tokio::test]
 async fn a_driver_is_ready_when_its_cloud_has_answered() {
-    // Another test may have been first.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let options = simulator::cloud::Options::default();
-    let cloud = simulator::cloud::Cloud::open(options).await.unwrap();
-    let router = cloud.router(&format!("http://{address}"));
-    tokio::spawn(async move { axum::serve(listener, router).await });
-    let running = start(&conf(&address), &[CONF]);
+    let world = World::open().await;
+    let running = start(&world.conf("secret"), &[CONF]);
     let client = running.client().await;
-    let ready = async {
-        while !is_ready(&client).await {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(LIMIT, ready).await.unwrap();
+    until(async || is_ready(&client).await).await;
+}
+
+#[tokio::test]
+async fn a_cloud_that_does_not_answer_does_not_hold_up_the_others() {
+    let world = World::open().await;
+    // In the order of their names, the dead one is the first.
+    let text = format!(
+        "{}{}",
+        conf(NOWHERE),
+        world.conf("secret").replace("[Global]", "[Global \"two\"]")
+    );
+    let running = start(&text, &[CONF, "--cloud-name=", "--cloud-name=two"]);
+    let client = running.client().await;
+    until(async || is_ready(&client).await).await;
+}
+
+#[tokio::test]
+async fn requests_are_counted_under_the_names_of_the_go_driver_too() {
+    let world = World::open().await;
+    let flags = [CONF, "--http-endpoint=127.0.0.1:0"];
+    let running = start(&world.conf("secret"), &flags);
+    let address = running.line("health and metrics at http://").await;
+    let client = running.client().await;
+    until(async || is_ready(&client).await).await;
+    let answer = get(&address, "/metrics").await;
+    for line in [
+        "openstack_api_requests_total{request=\"volume_list\"} 1",
+        "openstack_api_request_duration_seconds_count{request=\"volume_list\"} 1",
+    ] {
+        assert!(answer.contains(line), "{line}: {answer}");
+    }
+    assert!(
+        answer.contains("ferrostack_openstack_requests_total{"),
+        "{answer}"
+    );
 }
 
 #[tokio::test]
