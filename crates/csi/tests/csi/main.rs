@@ -5,6 +5,7 @@
 mod attachments;
 mod faults;
 mod lists;
+mod model;
 mod requests;
 mod snapshots;
 mod volumes;

@@ -63,6 +63,11 @@ impl World {
         self.driver = driver(&self.cloud, options());
     }
 
+    /// A replica with lists of its own.
+    pub(crate) fn replica(&self) -> Arc<Driver> {
+        driver(&self.cloud, options())
+    }
+
     /// A server without network or image to speak of.
     pub(crate) async fn server(&self, name: &str) -> String {
         let first = async |path: &str, kind: &str| {
