@@ -95,6 +95,21 @@ const RULES: &[Rule] = &[
         never: IO,
     },
     Rule {
+        name: "keystone-auth",
+        uses: &[],
+        tests_use: &[],
+        // It starts without an API server; what writes to one is a trait.
+        never: &[
+            "kube",
+            "kube-*",
+            "k8s-openapi",
+            "reqwest",
+            "hyper",
+            "hyper-util",
+            "rusqlite",
+        ],
+    },
+    Rule {
         name: "keys",
         uses: &[],
         tests_use: &[],

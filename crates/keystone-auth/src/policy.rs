@@ -1,0 +1,254 @@
+//! Policies: lists of entries of versions 1 and 2, compiled once, and decisions by them.
+//!
+//! The rules are those of the Go program, and where it crashes the entry permits nothing. [`Mode::Strict`] refuses what the Go
+//! program ignores, and knows sub-resources and API groups in entries of version 2.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::document::{self, Place};
+use crate::subject::{Attributes, Subject};
+
+mod compile;
+mod definition;
+mod entry;
+mod index;
+mod rule;
+mod strict;
+#[cfg(test)]
+mod tests;
+
+use self::index::Index;
+use self::rule::Rule;
+
+/// The largest text of a policy, in bytes.
+pub const LARGEST: usize = 4 << 20;
+
+const ROLES: &str = "roles";
+const PROJECTS: &str = "projects";
+
+/// How a policy is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// As the Go program does.
+    #[default]
+    Compatible,
+    /// What the Go program ignores is an error; sub-resources and API groups count in version 2.
+    Strict,
+}
+
+/// A remark on a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where.
+    pub place: Place,
+    /// What is wrong, and what to write.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+/// Why a policy cannot be used: every error, in the order of the text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", lines(.0))]
+pub struct Invalid(pub Vec<Finding>);
+
+fn lines(findings: &[Finding]) -> String {
+    /// Of a file that is something else, nobody reads more.
+    const MOST: usize = 20;
+    let lines = findings.iter().take(MOST).map(ToString::to_string);
+    let lines = lines.collect::<Vec<_>>().join("; ");
+    match findings.len().checked_sub(MOST) {
+        Some(more @ 1..) => format!("{lines}; and {more} more"),
+        _ => lines,
+    }
+}
+
+/// A compiled policy. The default one permits nothing.
+#[derive(Debug, Default)]
+pub struct Policy {
+    entries: usize,
+    rules: Vec<Rule>,
+    resources: Index,
+    paths: Index,
+}
+
+/// A policy, with what is doubtful about it.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The policy.
+    pub policy: Policy,
+    /// What permits less, or more, than its author may expect; empty in strict mode.
+    pub doubts: Vec<Finding>,
+}
+
+impl Policy {
+    /// Compiles a policy.
+    ///
+    /// # Errors
+    /// The text is no JSON, or no list of entries; in strict mode also anything doubtful.
+    pub fn compile(text: &str, mode: Mode) -> Result<Compiled, Invalid> {
+        let place = |offset| Place::of(text, offset);
+        if text.len() > LARGEST {
+            let message = format!("a policy has at most {} MiB", LARGEST >> 20);
+            let place = place(0);
+            return Err(Invalid(vec![Finding { place, message }]));
+        }
+        let document = document::parse(text).map_err(|wrong| {
+            let place = place(wrong.offset);
+            let message = wrong.message;
+            Invalid(vec![Finding { place, message }])
+        })?;
+        let mut findings = Findings::new(text, mode);
+        let entries = entry::entries(&document, &mut findings);
+        let rules = compile::rules(&entries, mode, &mut findings);
+        let doubts = findings.end()?;
+        let mut policy = Self {
+            entries: entries.len(),
+            ..Self::default()
+        };
+        for rule in rules {
+            let position = u32::try_from(policy.rules.len()).unwrap_or(u32::MAX);
+            match rule.what.is_about_paths() {
+                true => policy.paths.add(position, &rule),
+                false => policy.resources.add(position, &rule),
+            }
+            policy.rules.push(rule);
+        }
+        Ok(Compiled { policy, doubts })
+    }
+
+    /// The number of entries.
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+}
+
+/// The answer of a policy. What it does not permit, another authorizer may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether it permits the request.
+    pub allowed: bool,
+    /// The rule, or why there is none.
+    pub reason: Cow<'static, str>,
+}
+
+/// Decides by a policy: the first rule that permits the request is the reason.
+pub fn decide(policy: &Policy, subject: &Subject, attributes: &Attributes) -> Decision {
+    let no_opinion = |reason| Decision {
+        allowed: false,
+        reason: Cow::Borrowed(reason),
+    };
+    if policy.rules.is_empty() {
+        return no_opinion("there is no policy");
+    }
+    if subject.extra.is_none() {
+        return no_opinion("the user has no extra keys: Keystone has not authenticated it");
+    }
+    let index = match attributes {
+        Attributes::Resource(_) => &policy.resources,
+        Attributes::Path { .. } => &policy.paths,
+    };
+    let mut first: Option<(usize, &Rule)> = None;
+    for position in index.candidates(subject, attributes) {
+        let earlier = first.is_none_or(|(found, _)| position < found);
+        let rule = policy.rules.get(position).filter(|_| earlier);
+        if let Some(rule) = rule.filter(|rule| rule.permits(subject, attributes).is_ok()) {
+            first = Some((position, rule));
+        }
+    }
+    match first {
+        Some((_, rule)) => Decision {
+            allowed: true,
+            reason: Cow::Owned(format!(
+                "entry {} of the policy: {}",
+                rule.entry, rule.words
+            )),
+        },
+        None => no_opinion("no entry of the policy permits it"),
+    }
+}
+
+/// What a rule says of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The entry, counted from 1.
+    pub entry: usize,
+    /// Where the rule is.
+    pub place: Place,
+    /// The rule in words.
+    pub rule: String,
+    /// Why it does not permit the request; `None` if it does.
+    pub miss: Option<&'static str>,
+}
+
+/// What each rule of a policy says of a request. Whoever has no extra keys is not looked at by [`decide`].
+pub fn explain<'a>(
+    policy: &'a Policy,
+    subject: &'a Subject,
+    attributes: &'a Attributes,
+) -> impl Iterator<Item = Explained> + 'a {
+    policy.rules.iter().map(|rule| Explained {
+        entry: rule.entry,
+        place: rule.place,
+        rule: rule.words.clone(),
+        miss: rule.permits(subject, attributes).err().map(|miss| miss.0),
+    })
+}
+
+/// Errors and doubts, as they are found.
+struct Findings<'a> {
+    text: &'a str,
+    mode: Mode,
+    errors: Vec<(usize, String)>,
+    doubts: Vec<(usize, String)>,
+}
+
+impl<'a> Findings<'a> {
+    fn new(text: &'a str, mode: Mode) -> Self {
+        Self {
+            text,
+            mode,
+            errors: Vec::new(),
+            doubts: Vec::new(),
+        }
+    }
+
+    fn error(&mut self, offset: usize, message: impl Into<String>) {
+        self.errors.push((offset, message.into()));
+    }
+
+    /// An error in strict mode.
+    fn doubt(&mut self, offset: usize, message: impl Into<String>) {
+        match self.mode {
+            Mode::Strict => self.error(offset, message),
+            Mode::Compatible => self.doubts.push((offset, message.into())),
+        }
+    }
+
+    fn end(self) -> Result<Vec<Finding>, Invalid> {
+        let text = self.text;
+        match self.errors.is_empty() {
+            true => Ok(placed(text, self.doubts)),
+            false => Err(Invalid(placed(text, self.errors))),
+        }
+    }
+}
+
+/// The most findings that are kept: each one is a search for its line.
+const FINDINGS: usize = 200;
+
+fn placed(text: &str, mut found: Vec<(usize, String)>) -> Vec<Finding> {
+    found.sort();
+    found.truncate(FINDINGS);
+    let found = found.into_iter();
+    let place = |(offset, message)| Finding {
+        place: Place::of(text, offset),
+        message,
+    };
+    found.map(place).collect()
+}

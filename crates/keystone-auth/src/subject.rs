@@ -1,0 +1,90 @@
+//! Who asks for what: the attributes of a SubjectAccessReview.
+
+use std::collections::HashMap;
+
+/// Extra key of the roles.
+pub const ROLES: &str = "alpha.kubernetes.io/identity/roles";
+/// Extra key of the project's id.
+pub const PROJECT_ID: &str = "alpha.kubernetes.io/identity/project/id";
+/// Extra key of the project's name.
+pub const PROJECT_NAME: &str = "alpha.kubernetes.io/identity/project/name";
+/// Extra key of the id of the user's domain.
+pub const USER_DOMAIN_ID: &str = "alpha.kubernetes.io/identity/user/domain/id";
+/// Extra key of the name of the user's domain.
+pub const USER_DOMAIN_NAME: &str = "alpha.kubernetes.io/identity/user/domain/name";
+
+/// Extra keys, each with its values.
+pub type Extra = HashMap<String, Vec<String>>;
+
+/// A user, as the API server knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// The name.
+    pub name: String,
+    /// The id; empty if there is none.
+    pub uid: String,
+    /// The groups.
+    pub groups: Vec<String>,
+    /// The extra keys; `None` for a user whom no webhook has authenticated.
+    pub extra: Option<Extra>,
+}
+
+impl Subject {
+    /// The roles in Keystone.
+    pub fn roles(&self) -> &[String] {
+        self.values(ROLES)
+    }
+
+    /// The ids and names of the project.
+    pub fn projects(&self) -> impl Iterator<Item = &str> {
+        let ids = self.values(PROJECT_ID).iter();
+        ids.chain(self.values(PROJECT_NAME)).map(String::as_str)
+    }
+
+    /// Whether Keystone has authenticated the user.
+    pub fn is_of_keystone(&self) -> bool {
+        let keys = [ROLES, PROJECT_ID, PROJECT_NAME, USER_DOMAIN_ID];
+        let extra = self.extra.iter();
+        extra
+            .flat_map(HashMap::keys)
+            .any(|key| keys.contains(&key.as_str()))
+    }
+
+    fn values(&self, key: &str) -> &[String] {
+        let values = self.extra.as_ref().and_then(|extra| extra.get(key));
+        values.map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attributes {
+    /// With objects of the API.
+    Resource(ResourceAttributes),
+    /// With a path that is no resource.
+    Path {
+        /// The verb: that of HTTP, in small letters.
+        verb: String,
+        /// The path.
+        path: String,
+    },
+}
+
+/// What is to be done with objects of the API.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceAttributes {
+    /// The verb, such as `get`.
+    pub verb: String,
+    /// The API group; empty for the core.
+    pub group: String,
+    /// The version of the group.
+    pub version: String,
+    /// The resource, such as `pods`.
+    pub resource: String,
+    /// What of the resource, such as `exec`; mostly empty.
+    pub subresource: String,
+    /// The namespace; empty for all of them, and where there is none.
+    pub namespace: String,
+    /// The name; empty for all objects.
+    pub name: String,
+}
