@@ -43,6 +43,10 @@ pub(crate) struct Who {
     pub(crate) user_id: String,
     pub(crate) project_id: String,
     pub(crate) roles: Vec<String>,
+    /// Whether the token is for the whole cloud.
+    pub(crate) system: bool,
+    /// The ids of groups that an identity provider has put the user in.
+    pub(crate) groups: Vec<String>,
     /// Whether the token comes from an application credential that may not create others.
     pub(crate) restricted: bool,
 }
@@ -60,6 +64,11 @@ impl Who {
     /// Whether the caller is an administrator of the cloud.
     pub(crate) fn admin(&self) -> bool {
         self.has("admin")
+    }
+
+    /// Whether the caller may read what belongs to any user: an administrator, or a reader of the whole cloud.
+    pub(crate) fn reads_all(&self) -> bool {
+        self.admin() || self.system && self.has("reader")
     }
 }
 

@@ -1,22 +1,29 @@
 //! Keystone v3.
 
+mod assignments;
 mod bootstrap;
 mod catalog;
 mod credentials;
 mod directory;
+mod domains;
+mod groups;
+mod login;
 mod tokens;
 mod trusts;
+mod validation;
 
 use http::Method;
 
 use super::route::{Access, Routes};
 use super::service::Service;
 
+pub(crate) use self::assignments::assignment_doc;
 pub(crate) use self::bootstrap::Bootstrap;
 pub(crate) use self::bootstrap::{bootstrap, operator};
 pub(crate) use self::catalog::seed as seed_catalog;
-pub(crate) use self::directory::{assignment_doc, project_doc, role_doc, user_doc};
-pub(crate) use self::tokens::{authenticate, hashed, project_of};
+pub(crate) use self::directory::{project_doc, role_doc, user_doc};
+pub(crate) use self::tokens::hashed;
+pub(crate) use self::validation::{authenticate, project_of};
 
 /// The route of tokens, which does not count as a write.
 pub(crate) const TOKENS: &str = "/v3/auth/tokens";
@@ -26,8 +33,8 @@ pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Identity);
     table
         .on(Method::POST, TOKENS, Access::Open, tokens::issue)
-        .on(Method::GET, TOKENS, Access::Token, tokens::show)
-        .on(Method::DELETE, TOKENS, Access::Token, tokens::revoke)
+        .on(Method::GET, TOKENS, Access::Token, validation::show)
+        .on(Method::DELETE, TOKENS, Access::Token, validation::revoke)
         .on(
             Method::GET,
             "/v3/auth/catalog",
@@ -42,27 +49,9 @@ pub(crate) fn routes(routes: &mut Routes) {
         )
         .on(
             Method::GET,
-            "/v3/auth/domains",
-            Access::Token,
-            directory::domains_of_caller,
-        )
-        .on(
-            Method::GET,
             "/v3/users/{user_id}/projects",
             Access::Token,
             directory::projects_of_user,
-        )
-        .on(
-            Method::GET,
-            "/v3/domains",
-            Access::Token,
-            directory::domains,
-        )
-        .on(
-            Method::GET,
-            "/v3/domains/{id}",
-            Access::Token,
-            directory::domain,
         )
         .on(
             Method::GET,
@@ -137,24 +126,6 @@ pub(crate) fn routes(routes: &mut Routes) {
             "/v3/roles/{id}",
             Access::Token,
             directory::role,
-        )
-        .on(
-            Method::GET,
-            "/v3/role_assignments",
-            Access::Token,
-            directory::assignments,
-        )
-        .on(
-            Method::PUT,
-            "/v3/projects/{project_id}/users/{user_id}/roles/{role_id}",
-            Access::Admin,
-            directory::grant,
-        )
-        .on(
-            Method::DELETE,
-            "/v3/projects/{project_id}/users/{user_id}/roles/{role_id}",
-            Access::Admin,
-            directory::withdraw,
         );
     let many = "/v3/users/{user_id}/application_credentials";
     let one = "/v3/users/{user_id}/application_credentials/{id}";
@@ -163,6 +134,9 @@ pub(crate) fn routes(routes: &mut Routes) {
         .on(Method::POST, many, Access::Token, credentials::create)
         .on(Method::GET, one, Access::Token, credentials::show)
         .on(Method::DELETE, one, Access::Token, credentials::delete);
+    assignments::routes(&mut table);
+    domains::routes(&mut table);
+    groups::routes(&mut table);
     catalog::routes(&mut table);
     trusts::routes(&mut table);
 }

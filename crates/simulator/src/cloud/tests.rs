@@ -4,6 +4,7 @@ mod backups;
 mod balancer;
 mod cluster;
 mod compute;
+mod directory;
 mod durability;
 mod faults;
 mod guard;

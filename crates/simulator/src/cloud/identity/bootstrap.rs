@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
+use super::assignments::assignment_doc;
 use super::catalog::{INTERFACES, region_doc};
-use super::directory::{assignment_doc, project_doc, role_doc, user_doc};
+use super::directory::{project_doc, role_doc, user_doc};
 use super::tokens::hashed;
 use crate::cloud::document::{Doc, Fields, doc};
 use crate::cloud::kind::Kind;
@@ -109,6 +110,7 @@ pub(crate) fn operator(state: &mut State, token: &str) -> Option<()> {
     doc.set("user_id", user.text("id"));
     doc.set("project_id", project.text("id"));
     doc.set("roles", json!(["admin"]));
+    doc.set("operator", true);
     doc.set("methods", json!(["password"]));
     doc.set("expires_ms", i64::MAX);
     state.put(Kind::Token, doc);

@@ -22,6 +22,13 @@ use crate::cloud::state::State;
 const RANK: &str = "_rank";
 /// The segment of a service of this cloud, below the URL that a client uses.
 const SEGMENT: &str = "_segment";
+/// The forms in which the URL of an endpoint contains the project.
+const PROJECT: [&str; 4] = [
+    "%(project_id)s",
+    "$(project_id)s",
+    "%(tenant_id)s",
+    "$(tenant_id)s",
+];
 pub(super) const INTERFACES: [&str; 3] = ["public", "internal", "admin"];
 
 /// The operations.
@@ -63,7 +70,11 @@ pub(super) fn entries(call: &Call<'_>, project: &str) -> Value {
     let entry = |service: &Arc<Doc>| {
         let id = service.text("id");
         let endpoints = call.state.by(Kind::Endpoint, "service_id", id);
-        let endpoints = endpoints.iter().filter(|it| it.flag("enabled"));
+        // As in Keystone: what needs a project is not in the catalog of a token for none.
+        let endpoints = endpoints.iter().filter(|it| {
+            it.flag("enabled")
+                && !(project.is_empty() && PROJECT.iter().any(|form| it.text("url").contains(form)))
+        });
         let endpoints = endpoints.map(|it| {
             let url = url(call, it, project);
             json!({"id": it.text("id"), "interface": it.text("interface"),
@@ -86,11 +97,9 @@ fn url(call: &Call<'_>, endpoint: &Doc, project: &str) -> String {
         Some(service) => format!("{}{url}", call.base.root(service)),
         None => url.to_owned(),
     };
-    let names = ["project_id", "tenant_id"];
-    let forms = names
+    PROJECT
         .iter()
-        .flat_map(|name| [format!("%({name})s"), format!("$({name})s")]);
-    forms.fold(url, |url, form| url.replace(&form, project))
+        .fold(url, |url, form| url.replace(form, project))
 }
 
 /// The catalog of a cloud with all its services at one URL.

@@ -79,7 +79,7 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
         "unrestricted",
         given.get("unrestricted").cloned().unwrap_or_default(),
     );
-    if given.given("access_rules") {
+    if !given.list("access_rules").is_empty() {
         let rules: Vec<Value> = given
             .list("access_rules")
             .iter()

@@ -1,16 +1,19 @@
-//! Domains, projects, users, roles, assignments, and the catalog as lists.
+//! Projects, users and roles, and what all lists of Keystone have in common.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::assignments::{self, Place, roles_of};
 use super::tokens::hashed;
+use super::validation::revoke_all;
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::network;
 use crate::cloud::query;
+use crate::cloud::state::State;
 
 /// The fields by which lists can be filtered.
 const FILTERS: [&str; 8] = [
@@ -24,22 +27,6 @@ const FILTERS: [&str; 8] = [
     "region_id",
 ];
 
-/// GET /v3/domains
-pub(crate) fn domains(call: &mut Call<'_>) -> Answer {
-    let found = call.state.all(Kind::Domain).cloned().collect();
-    Ok(listing(call, "domains", found))
-}
-
-/// GET /v3/auth/domains: those in which the user has a role. Here roles are assigned in projects only.
-pub(crate) fn domains_of_caller(call: &mut Call<'_>) -> Answer {
-    Ok(listing(call, "domains", Vec::new()))
-}
-
-/// GET /v3/domains/{id}
-pub(crate) fn domain(call: &mut Call<'_>) -> Answer {
-    one(call, Kind::Domain, "domain")
-}
-
 /// GET /v3/projects
 pub(crate) fn projects(call: &mut Call<'_>) -> Answer {
     admin_only(call, "list_projects")?;
@@ -47,21 +34,23 @@ pub(crate) fn projects(call: &mut Call<'_>) -> Answer {
     Ok(listing(call, "projects", found))
 }
 
-/// GET /v3/auth/projects and /v3/users/{id}/projects
+/// GET /v3/auth/projects and /v3/users/{id}/projects: those in which the user has a role
 pub(crate) fn projects_of_user(call: &mut Call<'_>) -> Answer {
     let user = match call.parameter("user_id") {
         "" => call.who.user_id.clone(),
         other if other == call.who.user_id || call.who.admin() => other.to_owned(),
         _ => return Err(denied("list_user_projects")),
     };
-    let mut found: Vec<Arc<Doc>> = call
-        .state
-        .by(Kind::Assignment, "user_id", &user)
-        .iter()
-        .filter_map(|doc| call.state.get(Kind::Project, doc.text("project_id")))
-        .collect();
-    found.sort_by(|a, b| a.text("id").cmp(b.text("id")));
-    found.dedup_by(|a, b| a.text("id") == b.text("id"));
+    let federated = match user == call.who.user_id {
+        true => call.who.groups.clone(),
+        false => Vec::new(),
+    };
+    let with_role = |project: &&Arc<Doc>| {
+        let place = Place::Project(project.text("id"));
+        !roles_of(call.state, &user, federated.iter().cloned(), place).is_empty()
+    };
+    let found = call.state.all(Kind::Project).filter(with_role);
+    let found = found.cloned().collect();
     Ok(listing(call, "projects", found))
 }
 
@@ -77,18 +66,15 @@ pub(crate) fn project(call: &mut Call<'_>) -> Answer {
 pub(crate) fn create_project(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("project")?;
     let name = required(&given, "project", "name")?;
-    if !call.state.by(Kind::Project, "name", &name).is_empty() {
+    let domain = domain_given(call, &given)?;
+    if same_name(call.state, Kind::Project, &name, &domain).is_some() {
         return Err(Fault::conflict(format!(
             "Conflict occurred attempting to store project - it is not permitted to have two \
              projects with the same name in the same domain : {name}."
         )));
     }
     let id = call.state.new_hex_id();
-    let domain = match given.text("domain_id") {
-        "" => "default",
-        other => other,
-    };
-    let doc = project_doc(&id, &name, domain, given.text("description"));
+    let doc = project_doc(&id, &name, &domain, given.text("description"));
     call.state.put(Kind::Project, doc.clone());
     network::ensure_default_group(call.state, &id);
     Ok(Reply::with(
@@ -111,22 +97,31 @@ pub(crate) fn update_project(call: &mut Call<'_>) -> Answer {
     if !known {
         return Err(missing("project", &id));
     }
+    if given.get("enabled") == Some(&json!(false)) {
+        revoke_all(call.state, |_, token| token.text("project_id") == id);
+    }
     one(call, Kind::Project, "project")
 }
 
 /// DELETE /v3/projects/{id}
 pub(crate) fn delete_project(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
-    call.state
-        .remove(Kind::Project, &id)
-        .ok_or_else(|| missing("project", &id))?;
-    for assignment in call.state.by(Kind::Assignment, "project_id", &id) {
-        call.state.remove(Kind::Assignment, assignment.text("id"));
+    match forget_project(call.state, &id) {
+        true => Ok(Reply::empty(204)),
+        false => Err(missing("project", &id)),
     }
-    for credential in call.state.by(Kind::Credential, "project_id", &id) {
-        call.state.remove(Kind::Credential, credential.text("id"));
+}
+
+/// Removes a project with its grants and application credentials; returns whether it was there.
+pub(super) fn forget_project(state: &mut State, id: &str) -> bool {
+    if state.remove(Kind::Project, id).is_none() {
+        return false;
     }
-    Ok(Reply::empty(204))
+    assignments::forget(state, "project_id", id);
+    for credential in state.by(Kind::Credential, "project_id", id) {
+        state.remove(Kind::Credential, credential.text("id"));
+    }
+    true
 }
 
 /// GET /v3/users
@@ -148,10 +143,11 @@ pub(crate) fn user(call: &mut Call<'_>) -> Answer {
 pub(crate) fn create_user(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("user")?;
     let name = required(&given, "user", "name")?;
-    if !call.state.by(Kind::User, "name", &name).is_empty() {
+    let domain = domain_given(call, &given)?;
+    if same_name(call.state, Kind::User, &name, &domain).is_some() {
         return Err(Fault::conflict(format!(
             "Conflict occurred attempting to store user - Duplicate entry found with name {name} \
-             at domain ID default."
+             at domain ID {domain}."
         )));
     }
     let id = call.state.new_hex_id();
@@ -167,6 +163,7 @@ pub(crate) fn create_user(call: &mut Call<'_>) -> Answer {
         !name.starts_with('_') && !known.contains(&name.as_str()) && !value.is_null()
     });
     doc.extend(more.map(|(name, value)| (name.clone(), value.clone())));
+    doc.set("domain_id", domain);
     call.state.put(Kind::User, doc.clone());
     Ok(Reply::with(
         201,
@@ -205,15 +202,29 @@ pub(crate) fn update_user(call: &mut Call<'_>) -> Answer {
 /// DELETE /v3/users/{id}
 pub(crate) fn delete_user(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
-    call.state
-        .remove(Kind::User, &id)
-        .ok_or_else(|| missing("user", &id))?;
-    for kind in [Kind::Assignment, Kind::Credential, Kind::Token] {
-        for doc in call.state.by(kind, "user_id", &id) {
-            call.state.remove(kind, doc.text("id"));
+    match forget_user(call.state, &id) {
+        true => Ok(Reply::empty(204)),
+        false => Err(missing("user", &id)),
+    }
+}
+
+/// Removes a user with all that is its own; returns whether it was there.
+pub(super) fn forget_user(state: &mut State, id: &str) -> bool {
+    if state.remove(Kind::User, id).is_none() {
+        return false;
+    }
+    let of_user = [
+        Kind::Assignment,
+        Kind::Credential,
+        Kind::Token,
+        Kind::Membership,
+    ];
+    for kind in of_user {
+        for doc in state.by(kind, "user_id", id) {
+            state.remove(kind, doc.text("id"));
         }
     }
-    Ok(Reply::empty(204))
+    true
 }
 
 /// GET /v3/roles
@@ -262,84 +273,7 @@ pub(crate) fn delete_role(call: &mut Call<'_>) -> Answer {
         )));
     }
     call.state.remove(Kind::Role, &id);
-    let all: Vec<Arc<Doc>> = call.state.all(Kind::Assignment).cloned().collect();
-    for assignment in all.iter().filter(|it| it.text("role_id") == id) {
-        call.state.remove(Kind::Assignment, assignment.text("id"));
-    }
-    Ok(Reply::empty(204))
-}
-
-/// GET /v3/role_assignments
-pub(crate) fn assignments(call: &mut Call<'_>) -> Answer {
-    let is_caller = call.query.get("user.id") == Some(&call.who.user_id);
-    if !is_caller {
-        admin_only(call, "list_role_assignments")?;
-    }
-    let wanted = |name: &str, value: &str| call.query.get(name).is_none_or(|text| text == value);
-    let found: Vec<Value> = call
-        .state
-        .all(Kind::Assignment)
-        .filter(|doc| {
-            wanted("user.id", doc.text("user_id"))
-                && wanted("scope.project.id", doc.text("project_id"))
-                && wanted("role.id", doc.text("role_id"))
-        })
-        .map(|doc| assignment(call, doc))
-        .collect();
-    Ok(Reply::ok(
-        json!({"role_assignments": found, "links": links(call)}),
-    ))
-}
-
-fn assignment(call: &Call<'_>, doc: &Doc) -> Value {
-    let [user, role, project] = ["user_id", "role_id", "project_id"].map(|name| doc.text(name));
-    let href = format!(
-        "{}/v3/projects/{project}/users/{user}/roles/{role}",
-        call.root()
-    );
-    let mut out = json!({"user": {"id": user}, "role": {"id": role}, "scope": {"project": {"id": project}},
-        "links": {"assignment": href}});
-    if call.query.get("include_names").is_some() {
-        let named = |kind, id: &str| {
-            let found = call.state.get(kind, id).unwrap_or_default();
-            json!({"id": id, "name": found.text("name"), "domain": {"id": "default", "name": "Default"}})
-        };
-        out["user"] = named(Kind::User, user);
-        out["scope"]["project"] = named(Kind::Project, project);
-        let role_name = call.state.get(Kind::Role, role).unwrap_or_default();
-        out["role"]["name"] = json!(role_name.text("name"));
-    }
-    out
-}
-
-/// PUT /v3/projects/{}/users/{}/roles/{}
-pub(crate) fn grant(call: &mut Call<'_>) -> Answer {
-    let [project, user, role] =
-        ["project_id", "user_id", "role_id"].map(|name| call.parameter(name).to_owned());
-    for (kind, id) in [
-        (Kind::Project, &project),
-        (Kind::User, &user),
-        (Kind::Role, &role),
-    ] {
-        call.state
-            .get(kind, id)
-            .ok_or_else(|| missing(kind.name(), id))?;
-    }
-    call.state
-        .put(Kind::Assignment, assignment_doc(&user, &project, &role));
-    Ok(Reply::empty(204))
-}
-
-/// DELETE /v3/projects/{}/users/{}/roles/{}
-pub(crate) fn withdraw(call: &mut Call<'_>) -> Answer {
-    let [project, user, role] =
-        ["project_id", "user_id", "role_id"].map(|name| call.parameter(name).to_owned());
-    let doc = assignment_doc(&user, &project, &role);
-    call.state
-        .remove(Kind::Assignment, doc.text("id"))
-        .ok_or_else(|| {
-            Fault::missing(format!("Could not find role assignment with role: {role}."))
-        })?;
+    assignments::forget(call.state, "role_id", &id);
     Ok(Reply::empty(204))
 }
 
@@ -371,14 +305,6 @@ pub(crate) fn role_doc(id: &str, name: &str, description: Option<&Value>, fixed:
     };
     crate::cloud::document::doc(json!({"id": id, "name": name, "domain_id": null,
         "description": description, "options": options}))
-}
-
-/// A role of a user in a project.
-pub(crate) fn assignment_doc(user: &str, project: &str, role: &str) -> Doc {
-    crate::cloud::document::doc(
-        json!({"id": format!("{user}/{project}/{role}"), "user_id": user,
-        "project_id": project, "role_id": role}),
-    )
 }
 
 pub(super) fn listing(call: &Call<'_>, many: &'static str, found: Vec<Arc<Doc>>) -> Reply {
@@ -423,7 +349,7 @@ pub(super) fn links(call: &Call<'_>) -> Value {
     json!({"next": null, "self": format!("{}{}", call.root(), call.path), "previous": null})
 }
 
-fn admin_only(call: &Call<'_>, action: &str) -> Result<(), Fault> {
+pub(super) fn admin_only(call: &Call<'_>, action: &str) -> Result<(), Fault> {
     if call.who.admin() {
         Ok(())
     } else {
@@ -431,10 +357,27 @@ fn admin_only(call: &Call<'_>, action: &str) -> Result<(), Fault> {
     }
 }
 
-fn denied(action: &str) -> Fault {
+pub(super) fn denied(action: &str) -> Fault {
     Fault::forbidden(format!(
         "You are not authorized to perform the requested action: identity:{action}."
     ))
+}
+
+/// The domain in which something is created: the one that is asked for, else the default one.
+pub(super) fn domain_given(call: &Call<'_>, given: &Doc) -> Result<String, Fault> {
+    let domain = match given.text("domain_id") {
+        "" => "default",
+        domain => domain,
+    };
+    let known = call.state.get(Kind::Domain, domain);
+    known.ok_or_else(|| missing("domain", domain))?;
+    Ok(domain.to_owned())
+}
+
+/// What has this name in this domain.
+pub(super) fn same_name(state: &State, kind: Kind, name: &str, domain: &str) -> Option<Arc<Doc>> {
+    let mut named = state.by(kind, "name", name).into_iter();
+    named.find(|it| it.text("domain_id") == domain)
 }
 
 pub(super) fn missing(what: &str, id: &str) -> Fault {

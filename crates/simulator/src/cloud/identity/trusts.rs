@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::tokens::roles_in;
+use super::assignments::{Place, roles_of};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields, public_fields};
 use crate::cloud::fault::Fault;
@@ -71,7 +71,8 @@ pub(crate) fn scope(call: &Call<'_>, user: &Arc<Doc>, id: &str) -> Result<Truste
         .get(Kind::User, trust.text("trustor_user_id"))
         .filter(|trustor| trustor.flag("enabled"))
         .ok_or_else(|| Fault::forbidden("Trustor is disabled."))?;
-    let still = roles_in(state, trustor.text("id"), project.text("id"));
+    let place = Place::Project(project.text("id"));
+    let still = roles_of(state, trustor.text("id"), std::iter::empty(), place);
     let roles: Vec<String> = role_names(&trust).map(str::to_owned).collect();
     if roles.iter().any(|role| !still.contains(role)) {
         return Err(Fault::forbidden(
@@ -192,7 +193,9 @@ fn create(call: &mut Call<'_>) -> Answer {
 
 /// The roles by id or name; the trustor must have each of them in the project.
 fn roles(call: &Call<'_>, given: &Doc) -> Result<Value, Fault> {
-    let trustor_roles = roles_in(call.state, &call.who.user_id, given.text("project_id"));
+    let place = Place::Project(given.text("project_id"));
+    let groups = call.who.groups.iter().cloned();
+    let trustor_roles = roles_of(call.state, &call.who.user_id, groups, place);
     let mut roles = Vec::new();
     for wanted in given.list("roles").iter().filter_map(Value::as_object) {
         let (id, name) = (wanted.text("id"), wanted.text("name"));
