@@ -8,6 +8,7 @@
 //!   busy         one call at a time about one volume
 //!   deadline     when a call answers at the latest
 //!   request      requests checked, as typed values
+//!   attributes   mutable parameters, those of a VolumeAttributesClass
 //!   answers      what is observed, as messages of CSI
 //!   mark         what is ours: name and metadata
 //!   size         GiB and bytes
@@ -25,6 +26,7 @@
 //! [Cinder CSI driver]: https://github.com/kubernetes/cloud-provider-openstack/blob/master/docs/cinder-csi-plugin/using-cinder-csi-plugin.md
 
 mod answers;
+mod attributes;
 mod busy;
 mod deadline;
 mod driver;

@@ -20,8 +20,8 @@ pub(crate) const OF_SNAPSHOTS: &[&str] = &[
     "csi.storage.k8s.io/volumesnapshot/namespace",
     "csi.storage.k8s.io/volumesnapshotcontent/name",
 ];
-/// Cinder's limit of a value, in characters.
-const LONGEST: usize = 255;
+/// Cinder's limit of a key and of a value, in characters.
+pub(crate) const LONGEST: usize = 255;
 
 /// The metadata of something new: the cluster, and `keys` of the parameters.
 pub(crate) fn metadata(

@@ -5,11 +5,14 @@ pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod detach;
 pub(crate) mod expand;
+pub(crate) mod modify;
 pub(crate) mod snapshot;
 pub(crate) mod unsnapshot;
 
 #[cfg(test)]
 mod tests;
+
+use std::collections::BTreeMap;
 
 use grpc::{Code, Status};
 use openstack::volume::{BackupCreate, SnapshotCreate, VolumeCreate};
@@ -74,6 +77,17 @@ pub(crate) enum Write {
         server: String,
         volume: String,
     },
+    /// Another type, by its name; `moves` lets Cinder move the data to another back end.
+    Retype {
+        volume: String,
+        to: String,
+        moves: bool,
+    },
+    /// Metadata are added, and replaced under their keys.
+    SetMetadata {
+        volume: String,
+        metadata: BTreeMap<String, String>,
+    },
     /// The volume's metadata say which attachment is its first.
     NoteFirstAttachment {
         volume: String,
@@ -107,7 +121,8 @@ impl Write {
             Self::Release { volume, .. } => {
                 format!("detach volume {volume}: delete a reservation")
             }
-            Self::NoteFirstAttachment { volume, .. } => {
+            Self::Retype { volume, to, .. } => format!("retype volume {volume} to {to}"),
+            Self::SetMetadata { volume, .. } | Self::NoteFirstAttachment { volume, .. } => {
                 format!("set metadata of volume {volume}")
             }
             Self::CreateSnapshot(it) => format!("create snapshot {}", it.name),
@@ -125,8 +140,20 @@ impl Write {
             | Self::ExtendVolume { id, .. }
             | Self::DeleteSnapshot { id }
             | Self::DeleteBackup { id } => Some(id),
-            Self::Attach { volume, .. } | Self::Detach { volume, .. } => Some(volume),
+            Self::Attach { volume, .. }
+            | Self::Detach { volume, .. }
+            | Self::Retype { volume, .. } => Some(volume),
             _ => None,
+        }
+    }
+
+    /// Whether Cinder's newest words about what it changes can be about this write. Those of a change of type are rare, and
+    /// an older message is still there.
+    pub(crate) fn may_be_explained_by(&self, words: &str) -> bool {
+        let is_about = |action: &&str| words.to_lowercase().starts_with(action);
+        match self {
+            Self::Retype { .. } => ["retype", "migrate", "schedule"].iter().any(is_about),
+            _ => true,
         }
     }
 

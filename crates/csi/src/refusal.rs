@@ -21,6 +21,17 @@ const NEEDED: &[&str] = &[
     "must be available",
 ];
 
+/// The words with which Cinder refuses another type because of the volume's state, in lower case.
+const NOT_NOW: &[&str] = &[
+    "only allowed on available volumes",
+    "retype needs volume to be in",
+];
+
+/// Refuses a request that is wrong.
+pub(crate) fn invalid<T>(message: impl Into<String>) -> Result<T, Status> {
+    Err(Status::new(Code::InvalidArgument, message))
+}
+
 /// The status for a read that failed. Never final: a former call may have begun something.
 pub(crate) fn of_read(error: &Error) -> Status {
     let hint = match error.kind() {
@@ -77,6 +88,10 @@ pub(crate) fn of_write(error: &Error, doing: &str) -> Status {
                 .iter()
                 .any(|it| doing.starts_with(it)) =>
         {
+            Code::FailedPrecondition
+        }
+        // Another type is possible once the volume is detached, or its snapshots are deleted.
+        ErrorKind::Invalid if doing.starts_with("retype") && says(NOT_NOW) => {
             Code::FailedPrecondition
         }
         ErrorKind::Invalid => Code::InvalidArgument,

@@ -7,20 +7,17 @@ use csi_spec::volume_capability::AccessType;
 use csi_spec::volume_capability::access_mode::Mode;
 use csi_spec::volume_content_source::Type;
 use csi_spec::{CreateSnapshotRequest, CreateVolumeRequest, VolumeCapability, VolumeContentSource};
-use grpc::{Code, Status};
+use grpc::Status;
 
 use crate::Options;
+use crate::attributes::Attributes;
 use crate::mark;
+use crate::refusal::invalid;
 use crate::size::Range;
 use crate::zone;
 
 /// The prefix of parameters that the sidecars add or read.
 const OF_SIDECARS: &str = "csi.storage.k8s.io/";
-
-/// Refuses a request.
-pub(crate) fn invalid<T>(message: impl Into<String>) -> Result<T, Status> {
-    Err(Status::new(Code::InvalidArgument, message))
-}
 
 /// A text that must be there.
 pub(crate) fn given(text: &str, field: &str) -> Result<String, Status> {
@@ -112,7 +109,7 @@ pub(crate) struct NewVolume {
     pub name: String,
     pub range: Range,
     pub uses: Uses,
-    /// The parameter `type`: a name or an id.
+    /// The parameter `type` of the VolumeAttributesClass, or else of the StorageClass: a name or an id.
     pub volume_type: Option<String>,
     /// The zones of Cinder where it may be, the best one first; none for Cinder's default.
     pub zones: Vec<String>,
@@ -131,24 +128,22 @@ impl NewVolume {
         let parameters = &request.parameters;
         const KNOWN: &[&str] = &["type", "availability", context::FORMAT_PARAMETER];
         only_known(parameters, KNOWN, "StorageClass")?;
-        if let Some((key, _)) = request.mutable_parameters.first_key_value() {
-            return invalid(format!(
-                "mutable parameters such as `{}` need MODIFY_VOLUME, which this driver does not have",
-                key.escape_debug()
-            ));
-        }
+        // Of the same parameter in both, the mutable one counts.
+        let attributes = Attributes::read(&request.mutable_parameters)?;
         let labels = zone::required(request.accessibility_requirements.as_ref());
+        let mut metadata = mark::metadata(&options.cluster, parameters, mark::OF_VOLUMES);
+        metadata.extend(attributes.metadata);
         let filled = |key: &str| parameters.get(key).filter(|it| !it.is_empty()).cloned();
         Ok(Self {
             name,
             range: Range::read(request.capacity_range.as_ref())?,
             uses,
-            volume_type: filled("type"),
+            volume_type: attributes.volume_type.or_else(|| filled("type")),
             zones: zones(filled("availability"), &labels, options),
             labels,
             source: source(request.volume_content_source.as_ref())?,
             format: format(filled(context::FORMAT_PARAMETER))?,
-            metadata: mark::metadata(&options.cluster, parameters, mark::OF_VOLUMES),
+            metadata,
         })
     }
 }

@@ -111,10 +111,12 @@ impl Round {
 
     /// A refusal after a write that Cinder has taken and not done: with what Cinder says of it.
     async fn explained(&self, mut status: Status, past: &Past) -> Status {
-        let id = past.written.as_ref().and_then(Write::subject);
+        let written = past.written.as_ref();
         // Words that come too late are not worth the answer.
-        if let (Some(id), None) = (id, &past.reason)
+        if let (Some(write), None) = (written, &past.reason)
+            && let Some(id) = write.subject()
             && let Ok(Some(reason)) = timeout_at(self.deadline, message(&self.inventory, id)).await
+            && write.may_be_explained_by(&reason)
         {
             status.message = format!("{}: {reason}", status.message);
         }
@@ -235,6 +237,13 @@ fn send<'a>(
                 inventory.delete_attachment(volume, attachment).await?;
             }
             Write::Release { server, volume } => release(inventory, server, volume).await?,
+            Write::Retype { volume, to, moves } => {
+                inventory.retype_volume(volume, to, *moves).await?;
+            }
+            Write::SetMetadata { volume, metadata } => {
+                let metadata = metadata.clone();
+                inventory.set_volume_metadata(volume, metadata).await?;
+            }
             Write::NoteFirstAttachment { volume, attachment } => {
                 let note = [(mark::FIRST_ATTACHMENT.to_owned(), attachment.clone())];
                 inventory.set_volume_metadata(volume, note.into()).await?;

@@ -96,7 +96,10 @@ fn a_limit_of_volumes_that_go_would_cut_is_cut_and_said() {
             ],
             "{value}"
         );
-        assert_eq!(parsed.conf.block_storage.node_volume_attach_limit, Some(256));
+        assert_eq!(
+            parsed.conf.block_storage.node_volume_attach_limit,
+            Some(256)
+        );
     }
     let most = parse("[BlockStorage]\nnode-volume-attach-limit = 256\n").unwrap();
     assert!(most.warnings.is_empty());

@@ -9,7 +9,8 @@ use csi_spec::validate_volume_capabilities_response::Confirmed;
 use csi_spec::{
     Controller, ControllerExpandVolumeRequest, ControllerExpandVolumeResponse,
     ControllerGetCapabilitiesRequest, ControllerGetCapabilitiesResponse,
-    ControllerGetVolumeRequest, ControllerGetVolumeResponse, ControllerPublishVolumeRequest,
+    ControllerGetVolumeRequest, ControllerGetVolumeResponse, ControllerModifyVolumeRequest,
+    ControllerModifyVolumeResponse, ControllerPublishVolumeRequest,
     ControllerPublishVolumeResponse, ControllerServiceCapability, ControllerUnpublishVolumeRequest,
     ControllerUnpublishVolumeResponse, CreateSnapshotRequest, CreateSnapshotResponse,
     CreateVolumeRequest, CreateVolumeResponse, DeleteSnapshotRequest, DeleteSnapshotResponse,
@@ -24,8 +25,10 @@ use openstack::{Kind, View};
 
 use super::Driver;
 use crate::answers;
+use crate::attributes::Attributes;
 use crate::listing;
 use crate::plan::{self, snapshot};
+use crate::refusal::{self, invalid};
 use crate::request::{self, Form, NewSnapshot, NewVolume, given};
 use crate::round::{CHECKED, CREATION, Round};
 use crate::size::{self, Range};
@@ -45,6 +48,7 @@ const CAPABILITIES: &[Type] = &[
     Type::CloneVolume,
     Type::GetCapacity,
     Type::SingleNodeMultiWriter,
+    Type::ModifyVolume,
 ];
 
 impl Controller for Driver {
@@ -156,6 +160,14 @@ impl Controller for Driver {
     ) -> Reply<'_, ControllerExpandVolumeResponse> {
         self.expanding(context, request).boxed()
     }
+
+    fn controller_modify_volume(
+        &self,
+        context: Context,
+        request: ControllerModifyVolumeRequest,
+    ) -> Reply<'_, ControllerModifyVolumeResponse> {
+        self.modifying(context, request).boxed()
+    }
 }
 
 impl Driver {
@@ -204,7 +216,7 @@ impl Driver {
         let id = given(&request.volume_id, "volume_id")?;
         let node = given(&request.node_id, "node_id")?;
         let Some(capability) = &request.volume_capability else {
-            return request::invalid("volume_capability is missing");
+            return invalid("volume_capability is missing");
         };
         let uses = request::one_use(capability)?;
         let format = request.volume_context.get(context::FORMAT);
@@ -250,7 +262,7 @@ impl Driver {
     ) -> Result<ControllerExpandVolumeResponse, Status> {
         let id = given(&request.volume_id, "volume_id")?;
         let Some(range) = &request.capacity_range else {
-            return request::invalid("capacity_range is missing");
+            return invalid("capacity_range is missing");
         };
         let range = Range::read(Some(range))?;
         let block = match &request.volume_capability {
@@ -266,6 +278,21 @@ impl Driver {
             capacity_bytes: size::bytes(size),
             node_expansion_required: !block,
         })
+    }
+
+    async fn modifying(
+        &self,
+        context: Context,
+        request: ControllerModifyVolumeRequest,
+    ) -> Result<ControllerModifyVolumeResponse, Status> {
+        let id = given(&request.volume_id, "volume_id")?;
+        let wanted = Attributes::read(&request.mutable_parameters)?;
+        let guard = self.busy.begin(format!("volume {id}"), context).await?;
+        let cloud = self.cloud(&request.secrets).await?;
+        let round = Round::new(cloud.inventory, context, guard, CHECKED);
+        let plan = |view: &View, past: &plan::Past| plan::modify::plan(&id, &wanted, view, past);
+        round.run(&[Kind::Volumes], plan).await?;
+        Ok(ControllerModifyVolumeResponse {})
     }
 
     async fn taking(
@@ -312,9 +339,15 @@ impl Driver {
     ) -> Result<ValidateVolumeCapabilitiesResponse, Status> {
         let id = given(&request.volume_id, "volume_id")?;
         let uses = request::uses(&request.volume_capabilities)?;
+        if let Err(refusal) = Attributes::read(&request.mutable_parameters) {
+            return Ok(ValidateVolumeCapabilitiesResponse {
+                confirmed: None,
+                message: refusal.message,
+            });
+        }
         let cloud = self.cloud(&request.secrets).await?;
         let view = cloud.inventory.view(&[Kind::Volumes], Duration::ZERO).await;
-        let view = view.map_err(|error| crate::refusal::of_read(&error))?;
+        let view = view.map_err(|error| refusal::of_read(&error))?;
         let volume = found(view.volumes.get(&id), &id)?;
         if uses.several_nodes && !volume.multiattach {
             let message = format!(
@@ -398,7 +431,7 @@ impl Driver {
             .inventory
             .view(&[Kind::Snapshots, Kind::Backups], age)
             .await;
-        let view = view.map_err(|error| crate::refusal::of_read(&error))?;
+        let view = view.map_err(|error| refusal::of_read(&error))?;
         let is_wanted = |id: &str, volume: &str| {
             (request.snapshot_id.is_empty() || request.snapshot_id == id)
                 && (request.source_volume_id.is_empty() || request.source_volume_id == volume)

@@ -1,11 +1,12 @@
 //! One row for each state of a volume: what is done about it.
 
 use openstack::inventory::Table;
-use openstack::volume::{Volume, VolumeAttachment};
+use openstack::volume::{Volume, VolumeAttachment, VolumeType};
 use openstack::{Error, ErrorKind, View};
 use std::sync::Arc;
 
-use super::{Past, Step, Write, attach, delete, detach, expand};
+use super::{Past, Step, Write, attach, delete, detach, expand, modify};
+use crate::attributes::Attributes;
 use crate::request::Uses;
 use crate::size::{GIB, Range};
 
@@ -229,6 +230,87 @@ fn each_state_of_a_volume_has_a_row_when_it_is_deleted_or_grows() {
         word(&expand::plan("v", range, &View::default())),
         "NOT_FOUND"
     );
+}
+
+#[test]
+fn each_state_of_a_volume_has_a_row_when_it_is_modified() {
+    let retyping = Write::Retype {
+        volume: "v".to_owned(),
+        to: "fast".to_owned(),
+        moves: false,
+    };
+    let (new, written) = (Past::default(), after(retyping));
+    // Status, past, step to another type, step to other metadata.
+    let rows: &[(&str, &Past, &str, &str)] = &[
+        ("available", &new, "Retype", "SetMetadata"),
+        ("in-use", &new, "Retype", "SetMetadata"),
+        ("available", &written, "FAILED_PRECONDITION", "SetMetadata"),
+        ("in-use", &written, "FAILED_PRECONDITION", "SetMetadata"),
+        ("retyping", &written, "wait", "wait"),
+        ("retyping", &new, "wait", "wait"),
+        ("creating", &new, "wait", "SetMetadata"),
+        ("attaching", &new, "wait", "SetMetadata"),
+        ("backing-up", &new, "wait", "SetMetadata"),
+        ("error", &new, "FAILED_PRECONDITION", "SetMetadata"),
+        ("maintenance", &new, "FAILED_PRECONDITION", "SetMetadata"),
+    ];
+    let kind = |name: &str| VolumeType {
+        id: format!("id-{name}"),
+        name: name.to_owned(),
+        ..VolumeType::default()
+    };
+    let other = |name: &str| Attributes {
+        volume_type: Some(name.to_owned()),
+        ..Attributes::default()
+    };
+    let more = Attributes {
+        metadata: [("a".to_owned(), "b".to_owned())].into(),
+        ..Attributes::default()
+    };
+    for (status, past, retyped, set) in rows {
+        let mut view = view(status, &[], false);
+        view.volume_types = Arc::new(Table::of([kind("fast"), kind("")]));
+        for name in ["fast", "id-fast"] {
+            let step = modify::plan("v", &other(name), &view, past);
+            assert_eq!(word(&step), *retyped, "{status}");
+        }
+        assert_eq!(
+            word(&modify::plan("v", &more, &view, past)),
+            *set,
+            "{status}"
+        );
+    }
+    let known = view("available", &[], false);
+    let step = modify::plan("v", &other("absent"), &known, &new);
+    assert_eq!(word(&step), "INVALID_ARGUMENT");
+    let step = modify::plan("v", &Attributes::default(), &known, &new);
+    assert_eq!(word(&step), "answer");
+    let step = modify::plan("v", &more, &View::default(), &new);
+    assert_eq!(word(&step), "NOT_FOUND");
+}
+
+#[test]
+fn older_words_of_cinder_explain_no_change_of_type() {
+    let retyping = Write::Retype {
+        volume: "v".to_owned(),
+        to: "fast".to_owned(),
+        moves: true,
+    };
+    for (words, about) in [
+        (
+            "schedule allocate volume:Could not find any available weighted backend.",
+            true,
+        ),
+        ("migrate volume:no", true),
+        (
+            "extend volume:Volume Driver failed to extend volume.",
+            false,
+        ),
+        ("attach volume:no", false),
+    ] {
+        assert_eq!(retyping.may_be_explained_by(words), about, "{words}");
+        assert!(attaching().may_be_explained_by(words));
+    }
 }
 
 #[test]

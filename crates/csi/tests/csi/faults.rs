@@ -16,7 +16,7 @@ const VOLUMES: &str = "/v3/{project}/volumes";
 const ATTACHMENTS: &str = "/v2.1/servers/{server_id}/os-volume_attachments";
 
 /// Calls until the answer is a code after which a sidecar does not repeat a call.
-async fn until_final<T>(call: impl AsyncFn() -> Result<T, Status>) -> Result<T, Status> {
+pub(crate) async fn until_final<T>(call: impl AsyncFn() -> Result<T, Status>) -> Result<T, Status> {
     for _ in 0..50 {
         match call().await {
             Err(status) if matches!(status.code, Code::Aborted | Code::Unavailable) => {}
@@ -205,10 +205,13 @@ async fn life(world: &World, server: &str) -> Result<(), Status> {
     until_final(async || world.delete(&id).await).await
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_driver_that_is_killed_after_any_write_leaves_nothing() {
-    let mut world = World::open().await;
-    let server = world.server("node-1").await;
+/// Plays a life again and again, the driver killed after its first write, its second, ... After each, a whole life leaves
+/// nothing. A life has at least `least` writes.
+pub(crate) async fn killed_after_each_write(
+    world: &mut World,
+    least: u64,
+    life: impl AsyncFn(&World) -> Result<(), Status>,
+) {
     for nth in 0.. {
         let writes = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&writes);
@@ -222,22 +225,32 @@ async fn a_driver_that_is_killed_after_any_write_leaves_nothing() {
         let ended = tokio::select! {
             biased;
             () = killed.notified() => false,
-            ended = life(&world, &server) => {
+            ended = life(world) => {
                 ended.unwrap();
                 true
             }
         };
         if ended {
-            assert!(nth >= 6, "a life has six writes, and {nth} were seen");
+            assert!(
+                nth >= least,
+                "a life has {least} writes, and {nth} were seen"
+            );
             break;
         }
         world.restart();
         world.cloud.on_write(|_| {});
-        life(&world, &server).await.unwrap();
-        for kind in ["volumes", "snapshots"] {
-            assert!(world.all(kind).await.is_empty(), "killed after write {nth}");
-        }
+        life(world).await.unwrap();
+        world
+            .assert_empty(&format!("killed after write {nth}"))
+            .await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_is_killed_after_any_write_leaves_nothing() {
+    let mut world = World::open().await;
+    let server = world.server("node-1").await;
+    killed_after_each_write(&mut world, 6, async |world| life(world, &server).await).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -259,34 +272,8 @@ async fn random_faults_end_in_a_volume_that_is_gone() {
         ),
     ];
     for (service, method, route) in routes {
-        for status in [409, 429, 500, 503, 504] {
-            for after in [false, true] {
-                // A definite refusal has changed nothing.
-                if after && status < 500 {
-                    continue;
-                }
-                let rule = json!({"service": service, "method": method, "route": route, "count": 1,
-                    "after_change": after, "status": status});
-                world.fault(rule).await;
-                if let Err(refusal) = life(&world, &server).await {
-                    assert!(
-                        status == 409,
-                        "{method} {route} {status}: {}",
-                        refusal.message
-                    );
-                    world
-                        .request("DELETE", "/_simulator/faults", serde_json::Value::Null)
-                        .await;
-                    life(&world, &server).await.unwrap();
-                }
-                for kind in ["volumes", "snapshots"] {
-                    let left = world.all(kind).await;
-                    assert!(
-                        left.is_empty(),
-                        "{method} {route} {status} {after}: {left:?}"
-                    );
-                }
-            }
-        }
+        world
+            .each_fault(service, method, route, async || life(&world, &server).await)
+            .await;
     }
 }

@@ -109,11 +109,12 @@ async fn each_capability_is_a_method_that_answers() {
         })
         .collect();
     assert!(types.contains(&Type::ListVolumesPublishedNodes));
+    assert!(types.contains(&Type::ModifyVolume));
     // Those that are not built answer that they are not there.
-    assert!(!types.contains(&Type::ModifyVolume));
-    let modify = world
+    assert!(!types.contains(&Type::GetSnapshot));
+    let get = world
         .driver
-        .controller_modify_volume(minutes(1), Default::default())
+        .get_snapshot(minutes(1), Default::default())
         .await;
-    refused(modify, Code::Unimplemented, "ControllerModifyVolume");
+    refused(get, Code::Unimplemented, "GetSnapshot");
 }

@@ -6,6 +6,7 @@ mod attachments;
 mod faults;
 mod lists;
 mod model;
+mod modify;
 mod requests;
 mod snapshots;
 mod volumes;

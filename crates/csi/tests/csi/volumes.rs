@@ -386,8 +386,8 @@ async fn wrong_requests_are_refused_before_the_cloud_is_asked() {
             Box::new(|it| it.volume_content_source = Some(VolumeContentSource::default())),
         ),
         (
-            "need MODIFY_VOLUME",
-            Box::new(|it| it.mutable_parameters = pairs(&[("type", "fast")])),
+            "`iops` of the VolumeAttributesClass is unknown",
+            Box::new(|it| it.mutable_parameters = pairs(&[("iops", "1")])),
         ),
     ];
     for (words, change) in change {

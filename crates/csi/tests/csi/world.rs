@@ -8,9 +8,10 @@ use csi::{Driver, NamedCloud, Options};
 use csi_spec::volume_capability::access_mode::Mode;
 use csi_spec::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolume};
 use csi_spec::{
-    CapacityRange, Controller, ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest,
-    CreateSnapshotRequest, CreateVolumeRequest, DeleteSnapshotRequest, DeleteVolumeRequest,
-    Snapshot, Volume, VolumeCapability,
+    CapacityRange, Controller, ControllerExpandVolumeRequest, ControllerModifyVolumeRequest,
+    ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest, CreateSnapshotRequest,
+    CreateVolumeRequest, DeleteSnapshotRequest, DeleteVolumeRequest, Snapshot, Volume,
+    VolumeCapability,
 };
 use grpc::{Code, Context, Status};
 use openstack::transport::{InProcess, Limits, SharedTransport};
@@ -197,6 +198,44 @@ impl World {
         self.request("POST", "/_simulator/faults", rule).await;
     }
 
+    /// Plays a life with each class of faults at a route, which is met once. A refusal may end it; then a whole one
+    /// follows. Nothing is left.
+    pub(crate) async fn each_fault(
+        &self,
+        service: &str,
+        method: &str,
+        route: &str,
+        life: impl AsyncFn() -> Result<(), Status>,
+    ) {
+        for status in [409, 429, 500, 503, 504] {
+            for after in [false, true] {
+                // A definite refusal has changed nothing.
+                if after && status < 500 {
+                    continue;
+                }
+                let what = format!("{method} {route} {status} {after}");
+                let rule = json!({"service": service, "method": method, "route": route, "count": 1,
+                    "after_change": after, "status": status});
+                self.fault(rule).await;
+                if let Err(refusal) = life().await {
+                    assert!(status == 409, "{what}: {}", refusal.message);
+                    self.request("DELETE", "/_simulator/faults", Value::Null)
+                        .await;
+                    life().await.unwrap();
+                }
+                self.assert_empty(&what).await;
+            }
+        }
+    }
+
+    /// Nothing of ours is left in Cinder.
+    pub(crate) async fn assert_empty(&self, after: &str) {
+        for kind in ["volumes", "snapshots"] {
+            let left = self.all(kind).await;
+            assert!(left.is_empty(), "{after}: {left:?}");
+        }
+    }
+
     /// Something goes wrong in the cloud with the next volume, snapshot, backup or attachment.
     pub(crate) async fn trouble(&self, fault: &str) {
         let body = json!({"fault": fault, "count": 1});
@@ -222,6 +261,24 @@ impl World {
         panic!("server {server} is not deleted");
     }
 
+    /// The id of the project.
+    pub(crate) fn project(&self) -> &str {
+        &self.project
+    }
+
+    pub(crate) async fn expand(&self, id: &str, gib: i64) -> Result<(), Status> {
+        let request = ControllerExpandVolumeRequest {
+            volume_id: id.to_owned(),
+            capacity_range: Some(CapacityRange {
+                required_bytes: gib * GIB,
+                limit_bytes: 0,
+            }),
+            ..ControllerExpandVolumeRequest::default()
+        };
+        let grown = self.driver.controller_expand_volume(minutes(3), request);
+        grown.await.map(drop)
+    }
+
     /// The path of Cinder's API for the project.
     pub(crate) fn volumes(&self, path: &str) -> String {
         format!("/volume/v3/{}{path}", self.project)
@@ -235,6 +292,31 @@ impl World {
         of_project
             .map(|it| (format!("{} {}", it.method, it.route), it.count))
             .collect()
+    }
+
+    /// A request to Cinder of the cloud's administrator, who has a project of their own.
+    pub(crate) async fn administrate(&self, method: &str, path: &str, body: Value) -> Value {
+        let (token, project) = log_in(&self.cloud, "admin").await;
+        let path = format!("/volume/v3/{project}{path}");
+        let version = Some("volume 3.70");
+        send(&self.cloud, &token, method, &path, body, version).await
+    }
+
+    /// Makes a type of volumes; returns its id.
+    pub(crate) async fn volume_type(&self, name: &str, specs: Value) -> String {
+        let body = json!({"volume_type": {"name": name, "extra_specs": specs}});
+        let created = self.administrate("POST", "/types", body).await;
+        created["volume_type"]["id"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn modify(&self, id: &str, parameters: &[(&str, &str)]) -> Result<(), Status> {
+        let request = ControllerModifyVolumeRequest {
+            volume_id: id.to_owned(),
+            mutable_parameters: pairs(parameters),
+            ..ControllerModifyVolumeRequest::default()
+        };
+        let modified = self.driver.controller_modify_volume(minutes(3), request);
+        modified.await.map(drop)
     }
 
     pub(crate) async fn request(&self, method: &str, path: &str, body: Value) -> Value {

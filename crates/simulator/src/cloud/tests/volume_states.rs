@@ -201,6 +201,13 @@ async fn a_change_of_type_that_fails_leaves_the_volume_as_it_was() {
     assert_eq!(retype("other", Value::Null).await.2, "fast");
     assert_eq!(retype("other", json!("on-demand")).await.2, "other");
     assert_eq!(retype("other", json!("always")).await.0, 400);
+    // A volume with snapshots is not moved.
+    let body = json!({"snapshot": {"volume_id": volume, "name": "s"}});
+    let path = format!("/volume/v3/{}/snapshots", client.project);
+    client.make(&path, body).await;
+    let (status, _, kind) = retype("fast", json!("on-demand")).await;
+    assert_eq!((status, kind), (202, json!("other")));
+    assert_eq!(client.status(&volume).await, "available");
     assert_eq!(retype("nothing", json!("never")).await.0, 404);
     let server = client.server("a").await;
     assert_eq!(client.attach(&server, &volume).await.status, 200);
@@ -483,4 +490,25 @@ async fn volumes_are_listed_a_thousand_at_a_time_and_by_what_a_member_may_ask_fo
             .0,
         400
     );
+}
+
+#[tokio::test]
+async fn metadata_have_plain_keys_and_short_values() {
+    let (_cloud, client) = demo().await;
+    let volume = client.new_volume(json!({"size": 1})).await;
+    let path = format!("volumes/{volume}/metadata");
+    let long = "x".repeat(256);
+    for (key, value, status) in [
+        ("a/b c:d.e_f-1", json!("größe"), 200),
+        ("größe", json!("x"), 400),
+        ("a=b", json!("x"), 400),
+        ("", json!("x"), 400),
+        (long.as_str(), json!("x"), 400),
+        ("a", json!(long), 400),
+        ("a", json!(1), 400),
+    ] {
+        let body = json!({"metadata": {key: value}});
+        let got = client.cinder("3.0", Method::POST, &path, body).await;
+        assert_eq!(got.status, status, "{key}: {}", got.text);
+    }
 }

@@ -150,12 +150,14 @@ fn retype(call: &mut Call<'_>, doc: &Doc, argument: &Doc) -> Answer {
         ));
     }
     let moves = !volume_types::may_become(&before, &wanted);
+    // The manager moves no volume with snapshots, which is found out after the request was accepted.
+    let is_kept = moves && call.state.count_by(Kind::Snapshot, "volume_id", id) > 0;
     call.state.edit(Kind::Volume, id, |doc| {
         doc.set("_before", status);
         doc.set("status", "retyping");
         doc.set("multiattach", shared);
         // The scheduler finds no back end for a type of another one, unless the volume may move there.
-        if !moves || policy == "on-demand" {
+        if !is_kept && (!moves || policy == "on-demand") {
             doc.set("_becomes", wanted.text("name"));
         }
     });

@@ -86,17 +86,31 @@ pub(super) fn metadata(given: &Doc) -> Result<(), Fault> {
             )));
         }
     };
+    pairs("metadata", metadata)
+}
+
+/// Keys and values of metadata: texts of at most 255 characters; keys have at least one, and only some characters.
+pub(super) fn pairs(name: &str, given: &Doc) -> Result<(), Fault> {
     let fits = |text: &str| text.chars().count() <= LONGEST;
-    let wrong = metadata
-        .iter()
-        .find(|(key, value)| key.is_empty() || !fits(key) || !value.as_str().is_some_and(fits));
-    match wrong {
-        None => Ok(()),
-        Some((key, value)) => Err(Fault::bad(format!(
-            "Invalid input for field/attribute {key}. Value: {value}. {value} is not a text of at most {LONGEST} \
-             characters"
-        ))),
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_:. /".contains(c);
+    for (key, value) in given {
+        if key.is_empty() || !fits(key) || !key.chars().all(is_plain) {
+            return Err(Fault::bad(format!(
+                "Invalid input for field/attribute {name}. Value: {}. '{key}' does not match any of the regexes: \
+                 '^[a-zA-Z0-9-_:. /]{{1,255}}$'",
+                Value::Object(given.clone())
+            )));
+        }
+        let why = match value {
+            Value::String(text) if fits(text) => continue,
+            Value::String(_) => "too long",
+            _ => "not of type 'string'",
+        };
+        return Err(Fault::bad(format!(
+            "Invalid input for field/attribute {key}. Value: {value}. {value} is {why}"
+        )));
     }
+    Ok(())
 }
 
 /// A size in GiB: a number, or a text with one.

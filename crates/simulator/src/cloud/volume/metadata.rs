@@ -3,6 +3,7 @@
 use http::Method;
 use serde_json::json;
 
+use super::body;
 use super::volumes::find;
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields};
@@ -46,11 +47,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 fn write(call: &mut Call<'_>, replace: bool) -> Answer {
     let doc = find(call)?;
     let given = call.wrapped("metadata")?;
-    if let Some((key, value)) = given.iter().find(|(_, value)| !value.is_string()) {
-        return Err(Fault::bad(format!(
-            "Invalid input for field/attribute {key}. Value: {value}. {value} is not of type 'string'"
-        )));
-    }
+    body::pairs("metadata", &given)?;
     let mut all = if replace {
         Doc::new()
     } else {
