@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use csi_spec::{NodePublishVolumeResponse, NodeUnpublishVolumeResponse};
@@ -143,7 +143,8 @@ fn exclusive(machine: &Machine<'_>, request: &Publish, device: Number) -> Result
     let volume = request.volume.as_str();
     let mounts = machine.mounts(volume)?;
     let places = [&request.staging, &request.target];
-    let mut others = mounts.iter().filter(|one| !places.contains(&&one.target));
+    let is_place = |path: &Path| places.iter().any(|place| is_same_place(path, place));
+    let mut others = mounts.iter().filter(|one| !is_place(&one.target));
     match others.find(|one| device_of(one, &machine.options.dev) == Some(device)) {
         None => Ok(()),
         Some(other) => {
@@ -154,6 +155,16 @@ fn exclusive(machine: &Machine<'_>, request: &Publish, device: Number) -> Result
             Err(answers::status(Code::FailedPrecondition, volume, what))
         }
     }
+}
+
+/// Whether two paths are one place: where the kubelet's directory is a bind mount, each mount in it is seen twice.
+fn is_same_place(one: &Path, other: &Path) -> bool {
+    let parent = |path: &Path| fs::metadata(path.parent()?).ok();
+    let is_same = || {
+        let (one, other) = (parent(one)?, parent(other)?);
+        Some((one.dev(), one.ino()) == (other.dev(), other.ino()))
+    };
+    one == other || one.file_name() == other.file_name() && is_same() == Some(true)
 }
 
 /// An empty file, for a device to be mounted on.

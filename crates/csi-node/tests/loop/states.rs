@@ -118,6 +118,38 @@ fn a_volume_for_one_writer_is_published_once() {
     });
 }
 
+/// As where `/var/lib/kubelet` is a bind mount of a larger disk: what is mounted in one is seen in the other.
+#[test]
+fn a_place_that_is_seen_by_two_paths_is_one() {
+    let name = "states::a_place_that_is_seen_by_two_paths_is_one";
+    isolated(name, &["mkfs.ext4", "mount"], |machine| {
+        let script = "mkdir disk kubelet && mount --bind disk disk && mount --make-rshared disk && mount --bind disk kubelet";
+        let bound = std::process::Command::new("sh")
+            .args(["-c", script])
+            .current_dir(machine.path(""))
+            .status()
+            .unwrap();
+        assert!(bound.success());
+        let volume = machine.volume(1, SIZE);
+        for (kind, first, second) in [
+            ("rwop,ext4", "kubelet/pod", "kubelet/pod2"),
+            ("rwop,block", "kubelet/block", "kubelet/block2"),
+        ] {
+            for _ in 0..2 {
+                machine.stage(&volume, "kubelet/stage", "ext4").unwrap();
+                machine
+                    .publish(&volume, ("kubelet/stage", first), kind, false)
+                    .unwrap();
+            }
+            let answer = machine.publish(&volume, ("kubelet/stage", second), kind, false);
+            failure(answer, Code::FailedPrecondition, "for one writer");
+            machine.unpublish(&volume, first).unwrap();
+        }
+        machine.unstage(&volume, "kubelet/stage").unwrap();
+        assert!(machine.mounts("disk/stage").is_empty());
+    });
+}
+
 /// As where `/var/lib/kubelet` leads to a larger disk.
 #[test]
 fn a_path_through_a_link_is_the_place_that_it_leads_to() {
