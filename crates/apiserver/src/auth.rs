@@ -134,8 +134,41 @@ pub(crate) struct Bearer {
     pub(crate) audiences: Vec<String>,
 }
 
+/// The user of a bearer token that the server or its reviewer knows.
+///
+/// # Errors
+/// Why the token is not valid.
+pub(crate) async fn bearer(
+    core: &Core,
+    token: &str,
+    audiences: &[String],
+) -> Result<Bearer, String> {
+    let why = match core.authenticator.token(core, token, audiences) {
+        Ok(bearer) => return Ok(bearer),
+        Err(why) => why,
+    };
+    let audience = core.authenticator.audience();
+    let reviewer = core.options.reviewer.as_ref();
+    // A service account's token that is invalid is nobody else's, and is not shown to others.
+    let (Some(reviewer), true, true) = (
+        reviewer,
+        why == UNKNOWN,
+        audiences.iter().any(|it| it == audience),
+    ) else {
+        return Err(why);
+    };
+    match reviewer.user(token).await {
+        Ok(Some(user)) => Ok(Bearer {
+            user,
+            audiences: vec![audience.to_owned()],
+        }),
+        Ok(None) => Err(why),
+        Err(more) => Err(format!("[{why}, {more}]")),
+    }
+}
+
 /// Authenticates a request over the network: anonymous without credentials, 401 with invalid ones.
-pub(crate) fn authenticate(
+pub(crate) async fn authenticate(
     core: &Core,
     headers: &HeaderMap,
     certificate: Option<&UserInfo>,
@@ -157,7 +190,7 @@ pub(crate) fn authenticate(
         .map(str::trim);
     let token = token.ok_or_else(ApiError::unauthorized)?;
     let audiences = [core.authenticator.audience().to_owned()];
-    match core.authenticator.token(core, token, &audiences) {
+    match bearer(core, token, &audiences).await {
         Ok(bearer) => Ok(authenticated(bearer.user)),
         Err(why) => {
             tracing::debug!(why, "a bearer token is rejected");

@@ -113,7 +113,7 @@ async fn answer(
         return handle_target(core, UserInfo::admin(), target, request).await;
     };
     let query = Query::parse(request.uri().query());
-    match rules::authorize(&core, &user, &target, request.method(), &query) {
+    match rules::authorize(&core, &user, &target, request.method(), &query).await {
         Ok(()) => handle_target(core, (*user).clone(), target, request).await,
         Err(error) => failure(&error),
     }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::hooks::{Hooks, NoHooks};
 use crate::pods::{Kubelet, KubeletClient};
+use crate::reviewer::Reviewer;
 use crate::user::UserInfo;
 
 /// The storage of objects.
@@ -91,6 +92,9 @@ pub struct Options {
     /// Says of an object that clients outside of the process change or delete why they may not: a 403 with these words.
     /// `None` from it, or no function: they may.
     pub kept: Option<Kept>,
+    /// Asked for the user of a bearer token that the server does not know, and whether a user may do what the server's
+    /// rules do not allow. `None`: nobody is asked.
+    pub reviewer: Option<Arc<dyn Reviewer>>,
     /// Further metrics of the process that `/metrics` appends, in the same text format.
     pub more_metrics: Option<Arc<dyn Fn() -> String + Send + Sync>>,
     /// The number of past events of each resource from which watches can resume; older ones get 410 Gone.
@@ -122,6 +126,7 @@ impl Default for Options {
             kubernetes_version: "v1.34.1".to_owned(),
             not_run: None,
             kept: None,
+            reviewer: None,
             more_metrics: None,
             history: 1000,
             recent: 2 << 20,

@@ -109,11 +109,11 @@ async fn answer(
     certificate: Option<&UserInfo>,
     request: Request<Arriving>,
 ) -> http::Response<Body> {
-    let user = match authenticate(&core, request.headers(), certificate) {
+    let user = match authenticate(&core, request.headers(), certificate).await {
         Ok(user) => user,
         Err(error) => return failure(&error),
     };
-    let user = match impersonation::applied(&core, user, request.headers()) {
+    let user = match impersonation::applied(&core, user, request.headers()).await {
         Ok(user) => user,
         Err(Refusal::Status(error)) => return failure(&error),
         Err(Refusal::WithoutUser(why)) => {
@@ -127,7 +127,7 @@ async fn answer(
     };
     let target = path::target(request.uri().path());
     let query = Query::parse(request.uri().query());
-    match rules::authorize(&core, &user, &target, request.method(), &query) {
+    match rules::authorize(&core, &user, &target, request.method(), &query).await {
         Ok(()) => handle_target(core, user, target, request.map(body::of_request)).await,
         Err(error) => failure(&error),
     }

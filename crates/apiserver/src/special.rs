@@ -40,15 +40,16 @@ pub(crate) async fn virtual_create(
     let spec = &object["spec"];
     let status = match call.resource.kind.as_str() {
         "SelfSubjectReview" => json!({"userInfo": call.user}),
-        "TokenReview" => review::token(call, spec),
-        "SelfSubjectAccessReview" => review::access(call, &call.user, spec),
+        "TokenReview" => review::token(call, spec).await,
+        "SelfSubjectAccessReview" => review::access(call, &call.user, spec).await,
         "SubjectAccessReview" | "LocalSubjectAccessReview" => {
             let user = UserInfo {
                 name: spec["user"].as_str().unwrap_or_default().to_owned(),
+                uid: spec["uid"].as_str().unwrap_or_default().to_owned(),
                 groups: strings(&spec["groups"]),
-                ..UserInfo::default()
+                extra: serde_json::from_value(spec["extra"].clone()).unwrap_or_default(),
             };
-            review::access(call, &user, spec)
+            review::access(call, &user, spec).await
         }
         "SelfSubjectRulesReview" => {
             let all = json!([{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]);

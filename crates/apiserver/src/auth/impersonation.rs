@@ -6,7 +6,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
-use super::rules::{Attributes, decide, forbidden};
+use super::rules::{Attributes, forbidden, review};
 use crate::error::ApiError;
 use crate::rest::subdomain;
 use crate::server::Core;
@@ -37,7 +37,7 @@ impl From<ApiError> for Refusal {
 ///
 /// # Errors
 /// When the headers are invalid, or the user may not impersonate the user that they name.
-pub(crate) fn applied(
+pub(crate) async fn applied(
     core: &Core,
     requestor: UserInfo,
     headers: &HeaderMap,
@@ -45,8 +45,17 @@ pub(crate) fn applied(
     let Some(wanted) = wanted(headers)? else {
         return Ok(requestor);
     };
-    let may = |group: &str, resource: &str, subresource: &str, namespace: &str, name: &str| {
-        let attributes = Attributes {
+    for attributes in asked(&wanted) {
+        let decision = review(core, &requestor, &attributes).await;
+        decision.map_err(|denied| forbidden(&requestor, &attributes, &denied))?;
+    }
+    Ok(completed(wanted))
+}
+
+/// What the requestor must be allowed to.
+fn asked(wanted: &UserInfo) -> Vec<Attributes> {
+    let may =
+        |group: &str, resource: &str, subresource: &str, namespace: &str, name: &str| Attributes {
             verb: "impersonate".to_owned(),
             group: group.to_owned(),
             resource: resource.to_owned(),
@@ -55,25 +64,24 @@ pub(crate) fn applied(
             name: name.to_owned(),
             ..Attributes::default()
         };
-        let decision = decide(core, &requestor, &attributes);
-        decision.map_err(|denied| forbidden(&requestor, &attributes, &denied))
-    };
-    match service_account(&wanted.name) {
-        Some((namespace, name)) => may("", "serviceaccounts", "", namespace, name)?,
-        None => may("", "users", "", "", &wanted.name)?,
-    }
-    for group in &wanted.groups {
-        may("", "groups", "", "", group)?;
-    }
+    let mut asked = vec![match service_account(&wanted.name) {
+        Some((namespace, name)) => may("", "serviceaccounts", "", namespace, name),
+        None => may("", "users", "", "", &wanted.name),
+    }];
+    asked.extend(
+        wanted
+            .groups
+            .iter()
+            .map(|group| may("", "groups", "", "", group)),
+    );
     for (key, values) in &wanted.extra {
-        for value in values {
-            may(AUTHENTICATION, "userextras", key, "", value)?;
-        }
+        let of_key = |value: &String| may(AUTHENTICATION, "userextras", key, "", value);
+        asked.extend(values.iter().map(of_key));
     }
     if !wanted.uid.is_empty() {
-        may(AUTHENTICATION, "uids", "", "", &wanted.uid)?;
+        asked.push(may(AUTHENTICATION, "uids", "", "", &wanted.uid));
     }
-    Ok(completed(wanted))
+    asked
 }
 
 /// The user in the headers; `None` without such headers.

@@ -7,6 +7,7 @@ use super::node;
 use crate::error::{ApiError, qualified};
 use crate::http::path::{Path, Route, Target};
 use crate::http::query::Query;
+use crate::reviewer::Access;
 use crate::selector::FieldSelector;
 use crate::server::Core;
 use crate::user::UserInfo;
@@ -24,6 +25,20 @@ pub(crate) struct Attributes {
     pub(crate) fields: FieldSelector,
     /// The URL path of a request that is not for objects.
     pub(crate) path: String,
+}
+
+impl Attributes {
+    fn for_review(&self) -> Access {
+        Access {
+            verb: self.verb.clone(),
+            group: self.group.clone(),
+            resource: self.resource.clone(),
+            subresource: self.subresource.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            path: self.path.clone(),
+        }
+    }
 }
 
 /// The reason of a denial; empty where no rule gives one.
@@ -82,7 +97,7 @@ pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attribu
 
 /// Rejects a request that a user may not send. Clients without credentials are `system:anonymous` and get a 403, as
 /// from a kube-apiserver whose `cluster-info` joining machines read; 401 is for invalid credentials.
-pub(crate) fn authorize(
+pub(crate) async fn authorize(
     core: &Core,
     user: &UserInfo,
     target: &Target,
@@ -97,10 +112,33 @@ pub(crate) fn authorize(
             ..Attributes::default()
         },
     };
-    decide(core, user, &wanted).map_err(|denied| forbidden(user, &wanted, &denied))
+    let decision = review(core, user, &wanted).await;
+    decision.map_err(|denied| forbidden(user, &wanted, &denied))
 }
 
-/// Authorizes a request.
+/// Authorizes a request by the rules of the server, and then by its reviewer.
+///
+/// # Errors
+/// Why the user may not send it.
+pub(crate) async fn review(
+    core: &Core,
+    user: &UserInfo,
+    wanted: &Attributes,
+) -> Result<(), Denied> {
+    let Err(denied) = decide(core, user, wanted) else {
+        return Ok(());
+    };
+    let Some(reviewer) = &core.options.reviewer else {
+        return Err(denied);
+    };
+    match reviewer.allows(user, &wanted.for_review()).await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(denied),
+        Err(reason) => Err(Denied { reason }),
+    }
+}
+
+/// Authorizes a request by the rules of the server.
 ///
 /// # Errors
 /// Why the user may not send it.

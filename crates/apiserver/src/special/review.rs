@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::strings;
+use crate::auth;
 use crate::auth::rules::{self, Attributes};
 use crate::error::ApiError;
 use crate::rest::Call;
@@ -28,14 +29,14 @@ pub(super) fn check(call: &Call, spec: &Value) -> Result<(), ApiError> {
 }
 
 /// Reviews a token for the audiences of the request.
-pub(super) fn token(call: &Call, spec: &Value) -> Value {
+pub(super) async fn token(call: &Call, spec: &Value) -> Value {
     let token = spec["token"].as_str().unwrap_or_default();
     let authenticator = &call.core.authenticator;
     let mut audiences = strings(&spec["audiences"]);
     if audiences.is_empty() {
         audiences.push(authenticator.audience().to_owned());
     }
-    match authenticator.token(&call.core, token, &audiences) {
+    match auth::bearer(&call.core, token, &audiences).await {
         Ok(mut bearer) => {
             bearer.user.groups.push("system:authenticated".to_owned());
             json!({"authenticated": true, "user": bearer.user, "audiences": bearer.audiences})
@@ -45,7 +46,7 @@ pub(super) fn token(call: &Call, spec: &Value) -> Value {
 }
 
 /// Evaluates whether a user may do something.
-pub(super) fn access(call: &Call, user: &UserInfo, spec: &Value) -> Value {
+pub(super) async fn access(call: &Call, user: &UserInfo, spec: &Value) -> Value {
     let wanted = &spec["resourceAttributes"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let attributes = if wanted.is_object() {
@@ -67,7 +68,7 @@ pub(super) fn access(call: &Call, user: &UserInfo, spec: &Value) -> Value {
             ..Attributes::default()
         }
     };
-    match rules::decide(&call.core, user, &attributes) {
+    match rules::review(&call.core, user, &attributes).await {
         Ok(()) => json!({"allowed": true}),
         Err(denied) if denied.reason.is_empty() => json!({"allowed": false}),
         Err(denied) => json!({"allowed": false, "reason": denied.reason}),

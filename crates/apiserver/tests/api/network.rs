@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use apiserver::{ApiServer, Options, UserInfo, server_config};
+use apiserver::{Access, ApiServer, Options, Reviewer, UserInfo, server_config};
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -17,6 +19,40 @@ struct Site {
     issuer: Issuer<'static, KeyPair>,
     stop: CancellationToken,
     task: tokio::task::JoinHandle<()>,
+}
+
+/// Somebody who knows one token, whose user may read pods in one namespace.
+struct Known;
+
+impl Reviewer for Known {
+    fn user<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<UserInfo>, String>> {
+        async move {
+            match token {
+                "cloud-token" => Ok(Some(UserInfo::new("jane", ["project"]))),
+                "trouble" => Err("the cloud does not answer".to_owned()),
+                _ => Ok(None),
+            }
+        }
+        .boxed()
+    }
+
+    fn allows<'a>(
+        &'a self,
+        user: &'a UserInfo,
+        wanted: &'a Access,
+    ) -> BoxFuture<'a, Result<bool, String>> {
+        async move {
+            let is_jane = user.name == "jane" && user.is_in("project");
+            match wanted.resource.as_str() {
+                "secrets" if is_jane => Err("nobody reads secrets".to_owned()),
+                resource => Ok(is_jane
+                    && resource == "pods"
+                    && wanted.namespace == "default"
+                    && matches!(wanted.verb.as_str(), "get" | "list")),
+            }
+        }
+        .boxed()
+    }
 }
 
 impl Site {
@@ -39,6 +75,7 @@ impl Site {
                 "robot-token".into(),
                 UserInfo::new("robot", ["system:masters"]),
             )],
+            reviewer: Some(Arc::new(Known)),
             ..Options::default()
         };
         let server = ApiServer::open(options).await.unwrap();
@@ -91,6 +128,84 @@ impl Site {
             serde_json::from_str(&text).unwrap_or(Value::from(text)),
         )
     }
+}
+
+#[tokio::test]
+async fn a_reviewer_knows_users_and_what_they_may_do() {
+    let site = Site::start().await;
+    let client = site.client(None);
+    for (path, token, code, words) in [
+        ("/api/v1/namespaces/default/pods", "cloud-token", 200, ""),
+        (
+            "/api/v1/namespaces/kube-system/pods",
+            "cloud-token",
+            403,
+            "User \"jane\" cannot list",
+        ),
+        (
+            "/api/v1/namespaces/default/secrets",
+            "cloud-token",
+            403,
+            "nobody reads secrets",
+        ),
+        ("/apis", "cloud-token", 200, ""),
+        (
+            "/api/v1/namespaces/default/pods",
+            "unknown",
+            401,
+            "Unauthorized",
+        ),
+        (
+            "/api/v1/namespaces/default/pods",
+            "trouble",
+            401,
+            "Unauthorized",
+        ),
+        ("/api/v1/namespaces/default/secrets", "robot-token", 200, ""),
+    ] {
+        let (got, body) = site.get(&client, path, Some(token)).await;
+        assert_eq!(got, code, "{path} {token}: {body}");
+        assert!(
+            body.to_string().replace("\\\"", "\"").contains(words),
+            "{body}"
+        );
+    }
+    let review = |kind: &str, spec: Value| {
+        let group = match kind {
+            "TokenReview" => "authentication",
+            _ => "authorization",
+        };
+        let version = format!("{group}.k8s.io/v1");
+        let path = format!("/apis/{version}/{}s", kind.to_lowercase());
+        let body = json!({"apiVersion": version, "kind": kind, "spec": spec});
+        let request = client.post(format!("{}{path}", site.url));
+        let request = request.bearer_auth("robot-token").json(&body);
+        async move {
+            let answer: Value = request.send().await.unwrap().json().await.unwrap();
+            answer["status"].clone()
+        }
+    };
+    let status = review("TokenReview", json!({"token": "cloud-token"})).await;
+    assert_eq!(status["user"]["username"], "jane", "{status}");
+    let status = review(
+        "TokenReview",
+        json!({"token": "cloud-token", "audiences": ["vault"]}),
+    )
+    .await;
+    assert_eq!(status["authenticated"], Value::Null, "{status}");
+    let status = review("TokenReview", json!({"token": "trouble"})).await;
+    assert_eq!(
+        status["error"],
+        "[invalid bearer token, the cloud does not answer]"
+    );
+    let pods = json!({"verb": "get", "resource": "pods", "namespace": "default"});
+    for (groups, allowed) in [(json!(["project"]), true), (json!([]), false)] {
+        let spec = json!({"user": "jane", "groups": groups, "resourceAttributes": pods});
+        let status = review("SubjectAccessReview", spec).await;
+        assert_eq!(status["allowed"], allowed, "{status}");
+    }
+    site.stop.cancel();
+    site.task.await.unwrap();
 }
 
 #[tokio::test]
