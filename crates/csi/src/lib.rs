@@ -9,6 +9,7 @@
 //!   deadline     when a call answers at the latest
 //!   request      requests checked, as typed values
 //!   attributes   mutable parameters, those of a VolumeAttributesClass
+//!   parameters   what classes can say
 //!   answers      what is observed, as messages of CSI
 //!   mark         what is ours: name and metadata
 //!   size         GiB and bytes
@@ -31,15 +32,16 @@ mod busy;
 mod deadline;
 mod driver;
 mod listing;
-mod mark;
+pub mod mark;
 mod metrics;
+mod parameters;
 mod plan;
 mod refusal;
 mod request;
 mod round;
 mod size;
 mod time;
-mod zone;
+pub mod zone;
 
 use std::time::Duration;
 
@@ -47,6 +49,7 @@ use openstack::inventory::Intervals;
 
 pub use driver::{Driver, NamedCloud};
 pub use metrics::GoMetrics;
+pub use parameters::{refused_of_snapshot_class, refused_of_storage_class};
 pub use zone::ZoneMap;
 
 /// The intervals of lists: a list is needed when a sidecar asks for something, and often only while the cloud works.

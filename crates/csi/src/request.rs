@@ -19,6 +19,16 @@ use crate::zone;
 /// The prefix of parameters that the sidecars add or read.
 const OF_SIDECARS: &str = "csi.storage.k8s.io/";
 
+/// The parameters of a StorageClass.
+const OF_STORAGE_CLASS: &[&str] = &["type", "availability", context::FORMAT_PARAMETER];
+/// The parameters of a VolumeSnapshotClass.
+const OF_SNAPSHOT_CLASS: &[&str] = &[
+    "type",
+    "force-create",
+    "availability",
+    "backup-max-duration-seconds-per-gb",
+];
+
 /// A text that must be there.
 pub(crate) fn given(text: &str, field: &str) -> Result<String, Status> {
     match text {
@@ -126,8 +136,7 @@ impl NewVolume {
         let name = given(&request.name, "name")?;
         let uses = uses(&request.volume_capabilities)?;
         let parameters = &request.parameters;
-        const KNOWN: &[&str] = &["type", "availability", context::FORMAT_PARAMETER];
-        only_known(parameters, KNOWN, "StorageClass")?;
+        only_known(parameters, OF_STORAGE_CLASS, "StorageClass")?;
         // Of the same parameter in both, the mutable one counts.
         let attributes = Attributes::read(&request.mutable_parameters)?;
         let labels = zone::required(request.accessibility_requirements.as_ref());
@@ -219,16 +228,10 @@ pub(crate) struct NewSnapshot {
 
 impl NewSnapshot {
     pub(crate) fn read(request: &CreateSnapshotRequest, options: &Options) -> Result<Self, Status> {
-        const KNOWN: &[&str] = &[
-            "type",
-            "force-create",
-            "availability",
-            "backup-max-duration-seconds-per-gb",
-        ];
         let parameters = &request.parameters;
         let name = given(&request.name, "name")?;
         let volume = given(&request.source_volume_id, "source_volume_id")?;
-        only_known(parameters, KNOWN, "VolumeSnapshotClass")?;
+        only_known(parameters, OF_SNAPSHOT_CLASS, "VolumeSnapshotClass")?;
         let form = match parameters.get("type").map_or("", String::as_str) {
             "" | "snapshot" => Form::Snapshot,
             "backup" => Form::Backup,

@@ -14,13 +14,15 @@ pub struct ZoneMap(pub BTreeMap<String, String>);
 
 impl ZoneMap {
     /// Cinder's zone for the label of a zone of Nova's.
-    pub(crate) fn of_cinder(&self, nova: &str) -> String {
+    #[must_use]
+    pub fn of_cinder(&self, nova: &str) -> String {
         let found = self.0.iter().find(|(name, _)| label(name) == nova);
         found.map_or(nova, |(_, cinder)| cinder).to_owned()
     }
 
     /// The labels of Nova's zones whose servers can attach a volume of Cinder's zone.
-    pub(crate) fn of_nova(&self, cinder: &str) -> Vec<String> {
+    #[must_use]
+    pub fn of_nova(&self, cinder: &str) -> Vec<String> {
         let mapped = self.0.iter().filter(|(_, other)| other.as_str() == cinder);
         let zones: Vec<String> = mapped.map(|(nova, _)| label(nova)).collect();
         match zones.is_empty() {
@@ -31,7 +33,8 @@ impl ZoneMap {
 }
 
 /// The value of a label for a zone: nodes report their zone in the same form.
-pub(crate) fn label(zone: &str) -> String {
+#[must_use]
+pub fn label(zone: &str) -> String {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let text: String = zone
         .chars()

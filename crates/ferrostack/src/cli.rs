@@ -38,7 +38,7 @@ pub(crate) use self::cluster::{
     Listing, Why,
 };
 pub(crate) use self::convert::Convert;
-pub(crate) use self::csi::{CinderCsiPlugin, GenerateCsi};
+pub(crate) use self::csi::{CinderCsiPlugin, Csi, CsiCheck, CsiOrphans, GenerateCsi};
 pub(crate) use self::deploy::{
     CloudArgs, On, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
     OpenStackStatus, OpenStackUp, OpenStackWhy, PlaceArgs, PlanServer,
@@ -110,6 +110,9 @@ pub(crate) enum Command {
     CloudControllerManager(Box<CloudControllerManager>),
     /// Run the Cinder CSI driver: volumes, snapshots and attachments, and their mounts on nodes.
     CinderCsiPlugin(Box<CinderCsiPlugin>),
+    /// Check the storage of a cluster on OpenStack, and find what it has left behind in the cloud.
+    #[command(subcommand)]
+    Csi(Csi),
     /// Check or generate cloud.conf, the configuration file of the cloud controller manager and of the CSI driver.
     #[command(subcommand)]
     CloudConf(CloudConf),

@@ -1,7 +1,10 @@
 //! `cinder-csi-plugin`: the services of the Cinder CSI driver on a socket.
 
+pub(crate) mod check;
 mod clouds;
+mod listed;
 pub(crate) mod manifests;
+pub(crate) mod orphans;
 mod reload;
 mod serving;
 
@@ -44,9 +47,9 @@ pub(crate) async fn run(
             "there is nothing to serve: leave out --provide-controller-service=false or --provide-node-service=false"
         );
     }
-    let loaded = clouds::load(args, environment)?;
-    for warning in &loaded.warnings {
-        say(warning);
+    let loaded = clouds::load(&args.into(), environment)?;
+    for warning in loaded.warnings() {
+        say(&warning);
     }
     // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
     let stop = shutdown.child_token();

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   ccm        the cloud controller manager
-//!   csi        the Cinder CSI driver
+//!   csi        the Cinder CSI driver; what is wrong with a cluster's storage, and what it has left behind
 //!   cloud_conf cloud.conf of the two
 //!   admin      backups of the data directory of `up`
 //!   manager    the controllers against any Kubernetes cluster; init, what it needs there; upgrade, uninstall,
@@ -71,7 +71,7 @@ use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{
-    Admin, Cli, CloudConf, Command, ConfigCommand, DeleteCommand, Describe, Generate, Get,
+    Admin, Cli, CloudConf, Command, ConfigCommand, Csi, DeleteCommand, Describe, Generate, Get,
     OpenStack, SimulateCommand, Topology, Upgrade,
 };
 use crate::environment::Environment;
@@ -119,6 +119,12 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         }
         Command::CinderCsiPlugin(args) => {
             csi::run(&args, &environment, stop_on_signal()?, say).await
+        }
+        Command::Csi(Csi::Check(args)) => {
+            return csi::check::run(&args, &environment, print).await;
+        }
+        Command::Csi(Csi::Orphans(args)) => {
+            csi::orphans::run(&args, &environment, print, output::answer_to).await
         }
         Command::CloudConf(CloudConf::Check { file, output }) => {
             let (text, usable) = cloud_conf::check(&file, output.output)?;

@@ -13,7 +13,7 @@ mod screen;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
 use api::printable::{self, is_hidden};
 use serde::Serialize;
@@ -107,9 +107,20 @@ pub(crate) fn fail(sentence: &str) {
     remark(&format!("error: {sentence}"));
 }
 
-/// Asks on standard error, because standard output may be a file. The answer is read on the last line of `question`.
-pub(crate) fn ask(question: &str) -> io::Result<()> {
-    screen::beside(Stream::Errors, printable::lines(question).as_bytes())
+/// Asks on standard error, because standard output may be a file, and reads a line of standard input; `None` at its end. The
+/// answer is read on the last line of `question`, in a thread of its own, which does not keep the process from ending at Ctrl-C.
+pub(crate) async fn answer_to(question: String) -> anyhow::Result<Option<String>> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let read = || -> io::Result<Option<String>> {
+            screen::beside(Stream::Errors, printable::lines(&question).as_bytes())?;
+            let mut line = String::new();
+            let count = io::stdin().lock().read_line(&mut line)?;
+            Ok((count > 0).then_some(line))
+        };
+        let _ = sender.send(read());
+    });
+    Ok(receiver.await??)
 }
 
 /// Whether colors are displayed in the log.

@@ -2,6 +2,7 @@
 
 mod backup;
 mod snapshot;
+mod zone;
 
 use std::collections::BTreeMap;
 

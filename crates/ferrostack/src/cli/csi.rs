@@ -1,12 +1,14 @@
-//! The command of the Cinder CSI driver.
+//! The commands of the Cinder CSI driver.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use csi_spec::endpoint::Endpoint;
 
+mod commands;
 mod idle;
 
+pub(crate) use self::commands::{Csi, CsiCheck, CsiOrphans};
 use self::idle::GoDriver;
 use super::Listen;
 use super::idle::WithoutEffect;

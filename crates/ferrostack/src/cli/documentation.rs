@@ -34,7 +34,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 60] = [
+const ENTRIES: [Entry; 63] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -147,6 +147,36 @@ const ENTRIES: [Entry; 60] = [
             (
                 "Run the node service, which needs no credentials",
                 "ferrostack cinder-csi-plugin --endpoint unix:///csi/csi.sock --provide-controller-service=false",
+            ),
+        ],
+    ),
+    entry(
+        "csi",
+        "cinder-csi.md#commands",
+        &[(
+            "Print what is wrong with the storage of a cluster",
+            "ferrostack csi check --cloud-config cloud.conf --kubeconfig admin.conf",
+        )],
+    ),
+    entry(
+        "csi check",
+        "cinder-csi.md#csi-check",
+        &[(
+            "Print what is wrong, for a script",
+            "ferrostack csi check --cloud-config cloud.conf --kubeconfig admin.conf -o json",
+        )],
+    ),
+    entry(
+        "csi orphans",
+        "cinder-csi.md#csi-orphans",
+        &[
+            (
+                "List what nothing in the cluster names",
+                "ferrostack csi orphans --cloud-config cloud.conf --kubeconfig admin.conf --cluster kubernetes",
+            ),
+            (
+                "Delete of it what is older than a week, in a script",
+                "ferrostack csi orphans --cloud-config cloud.conf --kubeconfig admin.conf --cluster kubernetes --older-than 168h --delete --yes",
             ),
         ],
     ),

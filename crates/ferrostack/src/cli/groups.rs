@@ -3,7 +3,7 @@
 use clap::{Arg, Command};
 
 /// Headings, each with the identifiers of its options.
-const GROUPS: [(&str, &[&str]); 13] = [
+const GROUPS: [(&str, &[&str]); 14] = [
     (
         "Target",
         &[
@@ -15,6 +15,7 @@ const GROUPS: [(&str, &[&str]); 13] = [
         ],
     ),
     ("Manifests", &["files", "file", "release"]),
+    ("Deletion", &["delete", "yes", "without_uid", "older_than"]),
     (
         "Providers",
         &[

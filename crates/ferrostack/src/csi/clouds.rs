@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use cloud_conf::{BlockStorage, CloudConf, Metadata, Parsed, Program, Source};
+use cloud_conf::{BlockStorage, CloudConf, Finding, Metadata, Parsed, Program, Source};
 use csi::{GoMetrics, INTERVALS, NamedCloud};
 use openstack::session::SessionOptions;
 use openstack::{CloudPool, PoolOptions};
@@ -16,38 +16,73 @@ use crate::ccm::files;
 use crate::cli::CinderCsiPlugin;
 use crate::environment::Environment;
 
+/// Which files are read, and which of their clouds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Files<'a> {
+    /// `--cloud-config`.
+    pub(super) paths: &'a [PathBuf],
+    /// `--cloud-name`; none for `[Global]`.
+    pub(super) names: &'a [String],
+    /// Whether the clouds are needed. Without them, files that are not there are left out, as by the Go driver.
+    pub(super) controller: bool,
+}
+
+impl<'a> From<&'a CinderCsiPlugin> for Files<'a> {
+    fn from(args: &'a CinderCsiPlugin) -> Self {
+        Self {
+            paths: &args.cloud_config,
+            names: &args.cloud_name,
+            controller: args.provide_controller_service,
+        }
+    }
+}
+
 /// What the files say.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) conf: CloudConf,
     /// The clouds of `--cloud-name`, by name; none without the controller service.
     pub(super) clouds: Vec<NamedCloud>,
-    pub(super) warnings: Vec<String>,
+    /// What is wrong in the files that can be used.
+    pub(super) findings: Vec<Finding>,
+    /// The files that are not there.
+    missing: Vec<PathBuf>,
 }
 
 impl Loaded {
+    /// What to say at the start.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let missing = self.missing.iter().map(|file| {
+            format!(
+                "{} is not there: its settings are the defaults",
+                file.display()
+            )
+        });
+        let findings = self.findings.iter().map(ToString::to_string);
+        missing.chain(findings).collect()
+    }
+
     /// What takes effect at a start only, to be compared.
     pub(super) fn settings(&self) -> (BlockStorage, Metadata) {
         (self.conf.block_storage.clone(), self.conf.metadata.clone())
     }
 }
 
-/// Reads cloud.conf. Without the controller service, files that are not there are left out, as by the Go driver.
-pub(super) fn load(args: &CinderCsiPlugin, environment: &Environment) -> anyhow::Result<Loaded> {
-    if args.provide_controller_service && args.cloud_config.is_empty() {
+/// Reads cloud.conf.
+pub(super) fn load(files: &Files<'_>, environment: &Environment) -> anyhow::Result<Loaded> {
+    if files.controller && files.paths.is_empty() {
         bail!(
             "--cloud-config is missing: the controller service needs the cloud and its credentials; without that service, \
              give --provide-controller-service=false"
         );
     }
-    let (mut texts, mut warnings) = (Vec::new(), Vec::new());
-    for file in &args.cloud_config {
+    let (mut texts, mut missing) = (Vec::new(), Vec::new());
+    for file in files.paths {
         match std::fs::read_to_string(file) {
             Ok(text) => texts.push((file.display().to_string(), SecretString::from(text))),
-            Err(error) if is_optional(args, &error) => warnings.push(format!(
-                "{} is not there: its settings are the defaults",
-                file.display()
-            )),
+            Err(error) if !files.controller && error.kind() == io::ErrorKind::NotFound => {
+                missing.push(file.clone());
+            }
             Err(error) => return Err(error).with_context(|| cannot_read(file)),
         }
     }
@@ -62,20 +97,16 @@ pub(super) fn load(args: &CinderCsiPlugin, environment: &Environment) -> anyhow:
         conf,
         warnings: findings,
     } = CloudConf::merge(&sources, Program::CinderCsi)?;
-    warnings.extend(findings.iter().map(ToString::to_string));
-    let clouds = match args.provide_controller_service {
-        true => clouds(args, &conf, environment)?,
+    let clouds = match files.controller {
+        true => clouds(files.names, &conf, environment)?,
         false => Vec::new(),
     };
     Ok(Loaded {
         conf,
         clouds,
-        warnings,
+        findings,
+        missing,
     })
-}
-
-fn is_optional(args: &CinderCsiPlugin, error: &io::Error) -> bool {
-    !args.provide_controller_service && error.kind() == io::ErrorKind::NotFound
 }
 
 fn cannot_read(file: &Path) -> String {
@@ -84,13 +115,13 @@ fn cannot_read(file: &Path) -> String {
 
 /// The clouds of `--cloud-name`, each with its CA.
 fn clouds(
-    args: &CinderCsiPlugin,
+    names: &[String],
     conf: &CloudConf,
     environment: &Environment,
 ) -> anyhow::Result<Vec<NamedCloud>> {
-    let names: BTreeSet<&str> = match args.cloud_name.is_empty() {
+    let names: BTreeSet<&str> = match names.is_empty() {
         true => BTreeSet::from([""]),
-        false => args.cloud_name.iter().map(String::as_str).collect(),
+        false => names.iter().map(String::as_str).collect(),
     };
     let clouds = names.into_iter().map(|name| {
         let Some(global) = conf.cloud(name) else {
@@ -119,7 +150,7 @@ fn clouds(
 }
 
 /// The section of a cloud.
-fn section(name: &str) -> String {
+pub(super) fn section(name: &str) -> String {
     match name {
         "" => "[Global]".to_owned(),
         name => format!("[Global \"{}\"]", name.escape_debug()),

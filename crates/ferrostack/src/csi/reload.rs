@@ -24,11 +24,13 @@ pub(super) async fn watch(
         // Without the controller service there are no credentials.
         return std::future::pending().await;
     };
-    let mut settings = clouds::load(args, environment).ok().map(|it| it.settings());
+    let mut settings = clouds::load(&args.into(), environment)
+        .ok()
+        .map(|it| it.settings());
     let mut last_problem = String::new();
     loop {
         tokio::time::sleep(every).await;
-        match clouds::load(args, environment) {
+        match clouds::load(&args.into(), environment) {
             Ok(loaded) => {
                 last_problem.clear();
                 let now = Some(loaded.settings());

@@ -1,7 +1,6 @@
 //! Questions in a terminal: on standard error, because standard output may be a file.
 
 use std::fmt::Write as _;
-use std::io::{self, BufRead};
 
 use api::printable;
 
@@ -12,7 +11,7 @@ use crate::output;
 pub(super) async fn ask(variable: &str, choices: &Choices) -> anyhow::Result<Option<String>> {
     let mut text = prompt(variable, choices);
     loop {
-        let Some(line) = read_line(text).await? else {
+        let Some(line) = output::answer_to(text).await? else {
             return Ok(None);
         };
         match answer(&line, choices) {
@@ -50,21 +49,6 @@ fn answer(line: &str, choices: &Choices) -> Result<String, String> {
         .ok()
         .and_then(|number| value(number.checked_sub(1)?));
     chosen.ok_or_else(|| format!("A number from 1 to {}: ", choices.values.len()))
-}
-
-/// Prints the text and reads a line. In a thread of its own, which does not keep the process from ending at Ctrl-C.
-async fn read_line(text: String) -> anyhow::Result<Option<String>> {
-    let (sender, receiver) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || {
-        let read = || -> io::Result<Option<String>> {
-            output::ask(&text)?;
-            let mut line = String::new();
-            let count = io::stdin().lock().read_line(&mut line)?;
-            Ok((count > 0).then_some(line))
-        };
-        let _ = sender.send(read());
-    });
-    Ok(receiver.await??)
 }
 
 #[cfg(test)]

@@ -73,6 +73,15 @@ impl Volumes {
         self.session.list(call, "backups").await
     }
 
+    /// One backup.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn backup(&self, id: &str) -> Result<Backup> {
+        let call = Call::get(Service::Volume, "/backups/{id}", &[id]).microversion(METADATA);
+        self.session.one(call, "backup").await
+    }
+
     /// Creates a backup; it is `creating` when this returns. Cinder answers id and name alone; the size is unknown.
     ///
     /// # Errors

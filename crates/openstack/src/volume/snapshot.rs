@@ -56,6 +56,15 @@ impl Volumes {
         self.session.list(call, "snapshots").await
     }
 
+    /// One snapshot.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn snapshot(&self, id: &str) -> Result<Snapshot> {
+        let call = Call::get(Service::Volume, "/snapshots/{id}", &[id]);
+        self.session.one(call, "snapshot").await
+    }
+
     /// Creates a snapshot; it is `creating` when this returns.
     ///
     /// # Errors

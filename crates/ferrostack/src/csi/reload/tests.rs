@@ -32,7 +32,7 @@ async fn credentials_that_are_revoked_are_replaced_without_a_restart() {
     let words = ["csi", "--endpoint=tcp://127.0.0.1:1", flag.as_str()];
     let args = Command::try_parse_from(words).unwrap().args;
     let environment = Environment::default();
-    let loaded = clouds::load(&args, &environment).unwrap();
+    let loaded = clouds::load(&(&args).into(), &environment).unwrap();
     let pool = clouds::pool(&args, &loaded, &Metrics::default());
     let driver = Driver::new(pool, loaded.clouds, Options::default());
     assert_eq!(answer(&driver).await, Code::NotFound);

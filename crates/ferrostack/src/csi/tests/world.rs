@@ -1,7 +1,14 @@
-//! A simulated cloud behind a socket.
+//! A simulated cloud behind a socket, and an API server in the process.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use apiserver::ApiServer;
+use kube::Client;
+use kube::api::{DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
+use kube::discovery::ApiResource;
+use operator::client::Api;
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options};
 use tokio::net::TcpListener;
@@ -21,7 +28,11 @@ pub(in crate::csi) async fn until(mut holds: impl AsyncFnMut() -> bool) {
 
 pub(in crate::csi) struct World {
     url: String,
+    pub(in crate::csi) client: Client,
     http: reqwest::Client,
+    /// Of the user and the project `demo`.
+    token: String,
+    project: String,
 }
 
 impl World {
@@ -33,10 +44,20 @@ impl World {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let router = cloud.router(&url);
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self {
+        let options = apiserver::Options {
+            hooks: Arc::new(apiserver::NoHooks),
+            ..apiserver::Options::default()
+        };
+        let server = ApiServer::open(options).await.unwrap();
+        let mut world = Self {
             url,
+            client: Client::new(server.in_process(), "default"),
             http: reqwest::Client::builder().no_proxy().build().unwrap(),
-        }
+            token: String::new(),
+            project: String::new(),
+        };
+        (world.token, world.project) = world.log_in("demo").await;
+        world
     }
 
     /// A cloud.conf for it, with this password.
@@ -48,7 +69,7 @@ impl World {
         )
     }
 
-    async fn log_in(&self, user: &str) -> String {
+    async fn log_in(&self, user: &str) -> (String, String) {
         let login = json!({"auth": {"identity": {"methods": ["password"], "password": {"user":
             {"name": user, "password": "secret", "domain": {"id": "default"}}}},
             "scope": {"project": {"name": user, "domain": {"id": "default"}}}}});
@@ -57,12 +78,15 @@ impl World {
         let request = request.header("content-type", "application/json");
         let answer = request.send().await.unwrap();
         let token = answer.headers()["x-subject-token"].to_str().unwrap();
-        token.to_owned()
+        let token = token.to_owned();
+        let body: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
+        let project = body["token"]["project"]["id"].as_str().unwrap();
+        (token, project.to_owned())
     }
 
     /// Gives the user `demo` another password, which ends its tokens.
     pub(in crate::csi) async fn password(&self, password: &str) {
-        let admin = self.log_in("admin").await;
+        let (admin, _) = self.log_in("admin").await;
         let users = self
             .send(&admin, "GET", "/identity/v3/users?name=demo", Value::Null)
             .await;
@@ -70,6 +94,62 @@ impl World {
         let path = format!("/identity/v3/users/{id}");
         let body = json!({"user": {"password": password}});
         self.send(&admin, "PATCH", &path, body).await;
+    }
+
+    /// Asks Cinder as the project's member; `path` follows the project.
+    pub(in crate::csi) async fn cinder(&self, method: &str, path: &str, body: Value) -> Value {
+        let path = format!("/volume/v3/{}{path}", self.project);
+        self.send(&self.token, method, &path, body).await
+    }
+
+    /// Creates a volume, a snapshot or a backup, and returns its id when it is available.
+    pub(in crate::csi) async fn available(&self, kind: &str, object: Value) -> String {
+        let created = self
+            .cinder("POST", &format!("/{kind}s"), json!({kind: object}))
+            .await;
+        let id = created[kind]["id"].as_str().unwrap().to_owned();
+        let path = format!("/{kind}s/{id}");
+        until(async || {
+            let now = self.cinder("GET", &path, Value::Null).await;
+            now[kind]["status"] == "available"
+        })
+        .await;
+        id
+    }
+
+    /// The ids of all volumes, snapshots or backups.
+    pub(in crate::csi) async fn ids(&self, kind: &str) -> Vec<String> {
+        let kinds = format!("{kind}s");
+        let listed = self.cinder("GET", &format!("/{kinds}"), Value::Null).await;
+        let listed = listed[&kinds].as_array().unwrap().iter();
+        let mut ids: Vec<String> = listed
+            .map(|it| it["id"].as_str().unwrap().to_owned())
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    /// Installs a kind of CRDs without a schema.
+    pub(in crate::csi) async fn install(&self, group: &str, kind: &str, scope: &str) {
+        let plural = format!("{}s", kind.to_lowercase()).replace("classs", "classes");
+        let schema = json!({"openAPIV3Schema":
+            {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        self.create(json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.{group}"), "annotations":
+                {"api-approved.kubernetes.io": "https://github.com/kubernetes-csi/external-snapshotter"}},
+            "spec": {"group": group, "scope": scope, "names": {"plural": plural, "kind": kind},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}]}}))
+            .await;
+    }
+
+    /// Creates a PersistentVolume of a volume.
+    pub(in crate::csi) async fn persistent_volume(&self, name: &str, handle: &str) {
+        self.create(
+            json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+            "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+                "csi": {"driver": "cinder.csi.openstack.org", "volumeHandle": handle}}}),
+        )
+        .await;
     }
 
     async fn send(&self, token: &str, method: &str, path: &str, body: Value) -> Value {
@@ -89,5 +169,21 @@ impl World {
         let text = String::from_utf8_lossy(&body);
         assert!(status.is_success(), "{path}: {status} {text}");
         serde_json::from_slice(&body).unwrap_or_default()
+    }
+
+    /// Creates an object in the API server.
+    pub(in crate::csi) async fn create(&self, object: Value) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let version = text(&object["apiVersion"]);
+        let (group, version) = version.split_once('/').unwrap_or(("", &version));
+        let gvk = GroupVersionKind::gvk(group, version, &text(&object["kind"]));
+        let resource = ApiResource::from_gvk(&gvk);
+        let api: Api<DynamicObject> = match object["metadata"]["namespace"].as_str() {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        let created = serde_json::from_value(object.clone()).unwrap();
+        let created = api.create(&PostParams::default(), &created).await;
+        created.unwrap_or_else(|error| panic!("{error}: {object}"));
     }
 }

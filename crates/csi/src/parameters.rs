@@ -1,0 +1,93 @@
+//! The parameters of StorageClasses and VolumeSnapshotClasses, for who checks a class before a volume is asked for.
+
+use std::collections::BTreeMap;
+
+use csi_spec::volume_capability::access_mode::Mode;
+use csi_spec::volume_capability::{AccessMode, AccessType, MountVolume};
+use csi_spec::{CreateSnapshotRequest, CreateVolumeRequest, VolumeCapability};
+use grpc::Status;
+
+use crate::Options;
+use crate::request::{NewSnapshot, NewVolume};
+
+/// The parameters of a StorageClass that the driver refuses, each with its words.
+#[must_use]
+pub fn refused_of_storage_class(parameters: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    refused(parameters, |parameters| {
+        let capability = VolumeCapability {
+            access_mode: Some(AccessMode {
+                mode: Mode::SingleNodeWriter.into(),
+            }),
+            access_type: Some(AccessType::Mount(MountVolume::default())),
+        };
+        let request = CreateVolumeRequest {
+            name: "volume".to_owned(),
+            volume_capabilities: vec![capability],
+            parameters,
+            ..CreateVolumeRequest::default()
+        };
+        NewVolume::read(&request, &Options::default()).map(drop)
+    })
+}
+
+/// The parameters of a VolumeSnapshotClass that the driver refuses, each with its words.
+#[must_use]
+pub fn refused_of_snapshot_class(parameters: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    refused(parameters, |parameters| {
+        let request = CreateSnapshotRequest {
+            name: "snapshot".to_owned(),
+            source_volume_id: "volume".to_owned(),
+            parameters,
+            ..CreateSnapshotRequest::default()
+        };
+        NewSnapshot::read(&request, &Options::default()).map(drop)
+    })
+}
+
+/// What reading each parameter alone ends in.
+fn refused(
+    parameters: &BTreeMap<String, String>,
+    read: impl Fn(BTreeMap<String, String>) -> Result<(), Status>,
+) -> Vec<(String, String)> {
+    let refusal = |(key, value): (&String, &String)| {
+        let alone = BTreeMap::from([(key.clone(), value.clone())]);
+        read(alone)
+            .err()
+            .map(|status| (key.clone(), status.message))
+    };
+    parameters.iter().filter_map(refusal).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(refused: Vec<(String, String)>) -> Vec<String> {
+        refused.into_iter().map(|(key, _)| key).collect()
+    }
+
+    fn parameters(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        pairs.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn all_that_the_driver_refuses_is_found_at_once() {
+        let class = parameters(&[
+            ("type", "fast"),
+            ("format", "always"),
+            ("fstype", "ext4"),
+            ("csi.storage.k8s.io/fstype", "ext4"),
+        ]);
+        let refused = refused_of_storage_class(&class);
+        assert!(refused[0].1.contains("is one of blank"), "{refused:?}");
+        assert_eq!(keys(refused), ["format", "fstype"]);
+        let class = parameters(&[("type", "copy"), ("force-create", "yes"), ("x", "y")]);
+        assert_eq!(
+            keys(refused_of_snapshot_class(&class)),
+            ["force-create", "type", "x"]
+        );
+        let class = parameters(&[("type", "backup"), ("force-create", "true")]);
+        assert!(refused_of_snapshot_class(&class).is_empty());
+    }
+}

@@ -1,0 +1,125 @@
+//! What is there: cloud.conf, the clouds, the cluster.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use cloud_conf::BlockStorage;
+use csi::NamedCloud;
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{Node, PersistentVolume};
+use k8s_openapi::api::storage::v1::{CSIDriver, StorageClass, VolumeAttachment};
+use kube::Client;
+use kube::api::DynamicObject;
+use openstack::compute::{AvailabilityZone, ServerQuery};
+use openstack::session::{Session, SessionOptions};
+use openstack::volume::{Backup, Volume, VolumeLimits, VolumeType};
+use operator::client::Api;
+
+use super::super::listed;
+
+/// A list of a cloud, or why there is none.
+pub(super) type Read<T> = openstack::Result<T>;
+
+/// Everything that is judged.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    /// What cloud.conf says wrong.
+    pub(super) conf: Vec<cloud_conf::Finding>,
+    /// `[BlockStorage]`.
+    pub(super) storage: BlockStorage,
+    /// `--with-topology`.
+    pub(super) topology: bool,
+    /// By name, which is empty for `[Global]`. None if cloud.conf cannot be used.
+    pub(super) clouds: BTreeMap<String, Read<Cloud>>,
+    pub(super) cluster: Cluster,
+}
+
+/// What a cloud has.
+#[derive(Debug)]
+pub(super) struct Cloud {
+    pub(super) nova_zones: Read<Vec<AvailabilityZone>>,
+    pub(super) cinder_zones: Read<Vec<AvailabilityZone>>,
+    pub(super) types: Read<Vec<VolumeType>>,
+    pub(super) limits: Read<VolumeLimits>,
+    pub(super) volumes: Read<Vec<Volume>>,
+    /// The ids of the servers of the project.
+    pub(super) servers: Read<Vec<String>>,
+    pub(super) backups: Read<Vec<Backup>>,
+}
+
+/// What the cluster has.
+#[derive(Debug, Default)]
+pub(super) struct Cluster {
+    pub(super) driver: Option<CSIDriver>,
+    pub(super) classes: Vec<StorageClass>,
+    pub(super) snapshot_classes: Vec<DynamicObject>,
+    pub(super) volumes: Vec<PersistentVolume>,
+    pub(super) attachments: Vec<VolumeAttachment>,
+    pub(super) nodes: Vec<Node>,
+}
+
+/// Reads the clouds, all at once.
+pub(super) async fn clouds(
+    clouds: &[NamedCloud],
+    options: &SessionOptions,
+) -> BTreeMap<String, Read<Cloud>> {
+    let read = clouds.iter().map(|cloud| async move {
+        let session = Session::connect(cloud.config.clone(), options).await;
+        let seen = match session {
+            Ok(session) => Ok(Cloud::read(&session).await),
+            Err(error) => Err(error),
+        };
+        (cloud.name.clone(), seen)
+    });
+    join_all(read).await.into_iter().collect()
+}
+
+impl Cloud {
+    async fn read(session: &Session) -> Self {
+        let (compute, volume) = (session.compute(), session.volume());
+        let query = ServerQuery::default();
+        let (nova_zones, servers, cinder_zones, types) = futures::join!(
+            compute.availability_zones(),
+            compute.servers(&query),
+            volume.zones(),
+            volume.types(),
+        );
+        let (limits, volumes, backups) =
+            futures::join!(volume.limits(), volume.list(), volume.backups());
+        let alive = servers.map(|servers| {
+            let alive = servers.into_iter().filter(|server| !server.is_gone());
+            alive.map(|server| server.id).collect()
+        });
+        Self {
+            nova_zones,
+            cinder_zones,
+            types,
+            limits,
+            volumes,
+            servers: alive,
+            backups,
+        }
+    }
+}
+
+impl Cluster {
+    pub(super) async fn read(client: &Client) -> anyhow::Result<Self> {
+        let drivers: Api<CSIDriver> = Api::all(client.clone());
+        let name = csi_spec::driver::NAME;
+        let driver = drivers.get_opt(name).await;
+        Ok(Self {
+            driver: driver.with_context(|| format!("cannot read the CSIDriver {name}"))?,
+            classes: listed::all(client).await?,
+            snapshot_classes: listed::of_crd(
+                client,
+                "snapshot.storage.k8s.io",
+                &["v1"],
+                "VolumeSnapshotClass",
+            )
+            .await?,
+            volumes: listed::all(client).await?,
+            attachments: listed::all(client).await?,
+            nodes: listed::all(client).await?,
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! A cloud: the login, its lists, its zones, its quota.
+
+use openstack::{Error, ErrorKind};
+
+use super::super::finding::Finding;
+use super::super::observed::{Cloud, Observed};
+use super::{list, section};
+
+/// The part of a quota, in percent, below which there is a warning.
+const LITTLE: i64 = 10;
+
+pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for (name, cloud) in &observed.clouds {
+        match cloud {
+            Ok(cloud) => {
+                all.extend(unread(name, cloud));
+                all.extend(quota(name, cloud));
+                if observed.topology && !observed.storage.ignore_volume_az {
+                    all.extend(zones(observed, name, cloud));
+                }
+            }
+            Err(error) => all.push(Finding::error(
+                "cloud.conf",
+                section(name),
+                error.cause("log in"),
+                advice(error),
+            )),
+        }
+    }
+    all
+}
+
+/// What to do about a request that failed.
+fn advice(error: &Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::Unauthenticated => "correct the credentials, or create new ones",
+        ErrorKind::Denied => "give the user a role that may do this, such as member",
+        ErrorKind::Unreachable => "check auth-url, the network and the CA",
+        ErrorKind::Absent => "check the region, and whether the cloud has this service",
+        _ => "ask the operator of the cloud, or try again",
+    }
+}
+
+/// Lists that the cloud did not give.
+fn unread(name: &str, cloud: &Cloud) -> Vec<Finding> {
+    let failures = [
+        ("list the zones of Nova", cloud.nova_zones.as_ref().err()),
+        (
+            "list the zones of Cinder",
+            cloud.cinder_zones.as_ref().err(),
+        ),
+        ("list the types of volumes", cloud.types.as_ref().err()),
+        ("read the quota of volumes", cloud.limits.as_ref().err()),
+        ("list the volumes", cloud.volumes.as_ref().err()),
+        ("list the servers", cloud.servers.as_ref().err()),
+    ];
+    let failed = failures.into_iter();
+    let failed = failed.filter_map(|(doing, error)| Some((doing, error?)));
+    failed
+        .map(|(doing, error)| {
+            Finding::error(
+                "cloud.conf",
+                section(name),
+                error.cause(doing),
+                advice(error),
+            )
+        })
+        .collect()
+}
+
+fn quota(name: &str, cloud: &Cloud) -> Vec<Finding> {
+    let Ok(limits) = &cloud.limits else {
+        return Vec::new();
+    };
+    let all = [
+        (
+            "volumes",
+            limits.max_total_volumes,
+            limits.total_volumes_used,
+        ),
+        (
+            "GiB of volumes",
+            limits.max_total_volume_gigabytes,
+            limits.total_gigabytes_used,
+        ),
+    ];
+    let limited = all.into_iter().filter(|(_, most, _)| *most >= 0);
+    let findings = limited.filter_map(|(what, most, used)| {
+        let left = (most - used).max(0);
+        let message = format!("{used} of {most} {what} are in use");
+        let advice = "delete what is not needed (`ferrostack csi orphans` lists candidates), or ask for more";
+        let object = "quota of the project";
+        if left == 0 {
+            return Some(Finding::error(object, section(name), message, advice));
+        }
+        let is_little = left.saturating_mul(100) < most.saturating_mul(LITTLE);
+        is_little.then(|| Finding::warning(object, section(name), message, advice))
+    });
+    findings.collect()
+}
+
+/// Zones of Nova against those of Cinder, by the map.
+fn zones(observed: &Observed, name: &str, cloud: &Cloud) -> Vec<Finding> {
+    let (Ok(nova), Ok(cinder)) = (&cloud.nova_zones, &cloud.cinder_zones) else {
+        return Vec::new();
+    };
+    let map = &observed.storage.zone_map;
+    let field = "[BlockStorage] zone-map";
+    let all = list(cinder.iter().map(|zone| zone.name.as_str()));
+    let mut findings = Vec::new();
+    for zone in nova.iter().filter(|zone| zone.state.available) {
+        let mapped = map.get(&zone.name).unwrap_or(&zone.name);
+        let target = cinder.iter().find(|it| it.name == *mapped);
+        match target {
+            Some(target) if !target.state.available => findings.push(Finding::warning(
+                "cloud.conf",
+                field,
+                format!(
+                    "Cinder says that its zone `{mapped}` is not available, which holds the volumes for Nova's zone `{}`",
+                    zone.name
+                ),
+                "ask the operator of the cloud",
+            )),
+            Some(_) => {}
+            None => findings.push(Finding::error(
+                "cloud.conf",
+                field,
+                format!(
+                    "Nova's zone `{}` has no zone of Cinder in {}: Cinder has {all}, and not `{mapped}`",
+                    zone.name,
+                    section(name)
+                ),
+                format!(
+                    "write `zone-map = {}=ZONE` with a zone of Cinder whose volumes servers of that zone can attach, or \
+                     `ignore-volume-az = true` if they can attach all",
+                    zone.name
+                ),
+            )),
+        }
+    }
+    findings.extend(unknown(
+        observed,
+        nova.iter().map(|zone| zone.name.as_str()),
+    ));
+    findings
+}
+
+/// Zones of the map that Nova does not have. With several clouds, another one may have them.
+fn unknown<'a>(observed: &Observed, nova: impl Iterator<Item = &'a str>) -> Vec<Finding> {
+    if observed.clouds.len() > 1 {
+        return Vec::new();
+    }
+    let nova: Vec<&str> = nova.collect();
+    let keys = observed.storage.zone_map.keys();
+    let unknown = keys.filter(|key| !nova.contains(&key.as_str()));
+    unknown
+        .map(|key| {
+            Finding::warning(
+                "cloud.conf",
+                "[BlockStorage] zone-map",
+                format!(
+                    "Nova has no zone `{key}`; it has {}",
+                    list(nova.iter().copied())
+                ),
+                "remove the pair, or correct the name",
+            )
+        })
+        .collect()
+}

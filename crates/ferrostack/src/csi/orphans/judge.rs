@@ -1,0 +1,95 @@
+//! Whether something is an orphan, and whether it may be deleted. Pure.
+
+use std::time::Duration;
+
+use csi::mark::{self, Mark};
+use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::civil::DateTime;
+use k8s_openapi::jiff::tz::TimeZone;
+
+use super::claimed::Claimed;
+use super::thing::{Form, Thing};
+
+/// What may be deleted.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    /// The name of the cluster.
+    pub(super) cluster: String,
+    /// The least age.
+    pub(super) older_than: Duration,
+    /// Whether the name of the cluster is enough where there is no uid.
+    pub(super) without_uid: bool,
+}
+
+/// What something is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Not of this cluster.
+    Foreign,
+    /// An object names it.
+    Held(String),
+    /// An orphan that is not deleted, for this reason.
+    Kept(String),
+    /// An orphan that may be deleted.
+    Orphan,
+}
+
+pub(super) fn judge(thing: &Thing, claimed: &Claimed, rules: &Rules, now: Timestamp) -> Verdict {
+    let mark = mark::mark(&rules.cluster, &claimed.cluster_uid, &thing.metadata);
+    if mark == Mark::Foreign || claimed.cluster_uid.is_empty() {
+        return Verdict::Foreign;
+    }
+    if let Some(object) = claimed.holder(thing) {
+        return Verdict::Held(object);
+    }
+    match reason(thing, rules, now) {
+        Some(reason) => Verdict::Kept(reason),
+        None if mark == Mark::OfName && !rules.without_uid => Verdict::Kept(
+            "another cluster may have the same name: it has no uid; if there is none, --without-uid"
+                .to_owned(),
+        ),
+        None => Verdict::Orphan,
+    }
+}
+
+/// Why it is not deleted, whosever it is.
+fn reason(thing: &Thing, rules: &Rules, now: Timestamp) -> Option<String> {
+    if let Some(used) = thing.used_by.first() {
+        return Some(used.clone());
+    }
+    // Those in which Cinder lets a member delete.
+    let deletable: &[&str] = match thing.form {
+        Form::Volume => &[
+            "available",
+            "error",
+            "error_restoring",
+            "error_extending",
+            "error_managing",
+        ],
+        Form::Snapshot | Form::Backup => &["available", "error"],
+    };
+    if !deletable.contains(&thing.status.as_str()) {
+        return Some(format!("it is {}", thing.status));
+    }
+    match age(&thing.created_at, now) {
+        None => Some("its age is not known".to_owned()),
+        Some(age) if age < rules.older_than => Some("it is too young".to_owned()),
+        Some(_) => None,
+    }
+}
+
+/// The time since Cinder's `created_at`; `None` if that is no time, or not past.
+pub(super) fn age(created_at: &str, now: Timestamp) -> Option<Duration> {
+    let created = created(created_at)?;
+    Duration::try_from(now.duration_since(created)).ok()
+}
+
+/// Cinder writes times of UTC, without a zone.
+pub(super) fn created(text: &str) -> Option<Timestamp> {
+    let text = text.trim_end_matches('Z').trim_end_matches("+00:00");
+    let time: DateTime = text.parse().ok()?;
+    Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! Volumes, snapshots and backups alike.
+
+use std::collections::BTreeMap;
+
+use futures::future::try_join3;
+use openstack::Error;
+use openstack::session::Session;
+use openstack::volume::{Backup, Snapshot, Volume};
+use serde::Serialize;
+
+/// What it is. In this order they are deleted: a volume with snapshots cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Form {
+    Backup,
+    Snapshot,
+    Volume,
+}
+
+impl Form {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Backup => "backup",
+            Self::Snapshot => "snapshot",
+            Self::Volume => "volume",
+        }
+    }
+}
+
+/// A volume, a snapshot or a backup.
+#[derive(Clone, Debug)]
+pub(super) struct Thing {
+    /// The cloud; empty for that of `[Global]`.
+    pub(super) cloud: String,
+    pub(super) form: Form,
+    pub(super) id: String,
+    pub(super) name: String,
+    /// In GiB.
+    pub(super) size: i64,
+    pub(super) status: String,
+    /// Of UTC, as Cinder writes it.
+    pub(super) created_at: String,
+    pub(super) metadata: BTreeMap<String, String>,
+    /// What stands in the way of its deletion, in words.
+    pub(super) used_by: Vec<String>,
+}
+
+impl Thing {
+    fn of_volume(cloud: &str, volume: Volume) -> Self {
+        let servers = volume.attachments.iter().map(|it| &it.server_id);
+        Self {
+            cloud: cloud.to_owned(),
+            form: Form::Volume,
+            used_by: servers.map(|id| format!("server {id} has it")).collect(),
+            id: volume.id,
+            name: volume.name,
+            size: volume.size,
+            status: volume.status,
+            created_at: volume.created_at,
+            metadata: volume.metadata,
+        }
+    }
+
+    fn of_snapshot(cloud: &str, snapshot: Snapshot) -> Self {
+        Self {
+            cloud: cloud.to_owned(),
+            form: Form::Snapshot,
+            used_by: Vec::new(),
+            id: snapshot.id,
+            name: snapshot.name,
+            size: snapshot.size,
+            status: snapshot.status,
+            created_at: snapshot.created_at,
+            metadata: snapshot.metadata,
+        }
+    }
+
+    fn of_backup(cloud: &str, backup: Backup) -> Self {
+        let dependent = backup.has_dependent_backups;
+        let dependent = dependent.then(|| "another backup continues it".to_owned());
+        Self {
+            cloud: cloud.to_owned(),
+            form: Form::Backup,
+            used_by: dependent.into_iter().collect(),
+            id: backup.id,
+            name: backup.name,
+            size: backup.size,
+            status: backup.status,
+            created_at: backup.created_at,
+            metadata: backup.metadata,
+        }
+    }
+
+    /// As it is now; `None` if it is gone.
+    pub(super) async fn again(&self, session: &Session) -> Result<Option<Self>, Error> {
+        let (volumes, cloud, id) = (session.volume(), &self.cloud, &self.id);
+        let read = match self.form {
+            Form::Volume => volumes.get(id).await.map(|it| Self::of_volume(cloud, it)),
+            Form::Snapshot => {
+                let read = volumes.snapshot(id).await;
+                read.map(|it| Self::of_snapshot(cloud, it))
+            }
+            Form::Backup => volumes
+                .backup(id)
+                .await
+                .map(|it| Self::of_backup(cloud, it)),
+        };
+        match read {
+            Ok(thing) => Ok(Some(thing)),
+            Err(error) if error.is_absent() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Asks Cinder to delete it. One that is gone is deleted.
+    pub(super) async fn delete(&self, session: &Session) -> Result<(), Error> {
+        let (volumes, id) = (session.volume(), &self.id);
+        let deleted = match self.form {
+            Form::Volume => volumes.delete(id).await,
+            Form::Snapshot => volumes.delete_snapshot(id).await,
+            Form::Backup => volumes.delete_backup(id).await,
+        };
+        deleted.or_else(|error| match error.is_absent() {
+            true => Ok(()),
+            false => Err(error),
+        })
+    }
+}
+
+/// All that the project has in a cloud. Backups are none where the cloud has no such service.
+pub(super) async fn all(cloud: &str, session: &Session) -> Result<Vec<Thing>, Error> {
+    let volumes = session.volume();
+    let backups = async {
+        match volumes.backups().await {
+            Err(error) if error.is_absent() => Ok(Vec::new()),
+            listed => listed,
+        }
+    };
+    let (volumes, snapshots, backups) =
+        try_join3(volumes.list(), volumes.snapshots(), backups).await?;
+    let backups = backups.into_iter().map(|it| Thing::of_backup(cloud, it));
+    let mut all: Vec<Thing> = backups.collect();
+    all.extend(
+        snapshots
+            .into_iter()
+            .map(|it| Thing::of_snapshot(cloud, it)),
+    );
+    all.extend(volumes.into_iter().map(|it| Thing::of_volume(cloud, it)));
+    Ok(all)
+}
