@@ -170,8 +170,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         }
         Command::Generate(Generate::CinderCsiPlugin(args)) => {
             generate::check_namespace(&args.namespace)?;
-            let cloud = args.cloud.as_deref();
-            let text = csi::manifests::render(cloud, &args.namespace, &args.image, &environment)?;
+            let text = csi::manifests::render(&args, &environment, remark)?;
             print_document(text.expose_secret())
         }
         Command::Generate(Generate::Yaml(args)) => {

@@ -82,6 +82,10 @@ pub(crate) struct GenerateCsi {
     /// Container image of ferrostack.
     #[arg(long, value_name = "IMAGE", default_value = crate::ccm::manifests::IMAGE)]
     pub(crate) image: String,
+    /// Values file of the Go driver's Helm chart, openstack-cinder-csi: what it sets is set here, too, and misspelt keys
+    /// are refused.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) values: Option<PathBuf>,
 }
 
 /// As the Go driver reads it: an empty text is none.

@@ -369,10 +369,16 @@ const ENTRIES: [Entry; 63] = [
     entry(
         "generate cinder-csi-plugin",
         "cinder-csi.md",
-        &[(
-            "Use the credentials of clouds.yaml",
-            "ferrostack generate cinder-csi-plugin --cloud mycloud | kubectl apply --server-side -f -",
-        )],
+        &[
+            (
+                "Use the credentials of clouds.yaml",
+                "ferrostack generate cinder-csi-plugin --cloud mycloud | kubectl apply --server-side -f -",
+            ),
+            (
+                "Keep the values of the Go driver's chart",
+                "ferrostack generate cinder-csi-plugin --values values.yaml | kubectl apply --server-side -f -",
+            ),
+        ],
     ),
     entry(
         "convert",

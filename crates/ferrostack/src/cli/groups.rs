@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 14] = [
             "to_revision",
         ],
     ),
-    ("Manifests", &["files", "file", "release"]),
+    ("Manifests", &["files", "file", "release", "values"]),
     ("Deletion", &["delete", "yes", "without_uid", "older_than"]),
     (
         "Providers",

@@ -1,9 +1,18 @@
 //! `generate cinder-csi-plugin`: Secret, permissions, CSIDriver with its classes, Deployment and DaemonSet.
 
-use secrecy::{ExposeSecret, SecretString};
+mod values;
 
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use self::values::Values;
 use crate::ccm::manifests::{self, IMAGE, NAMESPACE};
+use crate::cli::GenerateCsi;
 use crate::environment::Environment;
+use crate::output;
 use crate::up::cloud;
 
 const FILES: [&str; 4] = [
@@ -13,26 +22,71 @@ const FILES: [&str; 4] = [
     include_str!("../../../../config/csi/node.yaml"),
 ];
 
+/// The sidecars of the controller: their names in the chart, and those of their containers.
+const SIDECARS: [(&str, &str); 4] = [
+    ("attacher", "csi-attacher"),
+    ("provisioner", "csi-provisioner"),
+    ("snapshotter", "csi-snapshotter"),
+    ("resizer", "csi-resizer"),
+];
+
 /// The manifests, as one YAML stream. If a cloud of a clouds.yaml is given, they include the Secret `cloud-config` with
-/// the credentials of that cloud, which the cloud controller manager reads as well.
+/// the credentials of that cloud, which the cloud controller manager reads as well. Of the values of the Go driver's chart,
+/// `note` tells which mean nothing here.
 pub(crate) fn render(
-    cloud: Option<&str>,
-    namespace: &str,
-    image: &str,
+    args: &GenerateCsi,
     environment: &Environment,
+    note: impl Fn(&str),
 ) -> anyhow::Result<SecretString> {
-    let mut documents = Vec::new();
-    if let Some(name) = cloud {
-        let found = cloud::find(name, environment)?;
-        let secret = manifests::secret(name, &found, namespace)?;
-        documents.push(secret.expose_secret().to_owned());
-    }
+    let namespace = args.namespace.as_str();
+    let secret = match &args.cloud {
+        Some(name) => {
+            let found = cloud::find(name, environment)?;
+            Some(manifests::secret(name, &found, namespace)?)
+        }
+        None => None,
+    };
     let namespaced = |file: &str| {
         let namespace = format!("namespace: {namespace}\n");
         file.replace(&format!("namespace: {NAMESPACE}\n"), &namespace)
     };
-    documents.extend(FILES.map(|file| namespaced(file).replace(IMAGE, image)));
+    let files = FILES.map(|file| namespaced(file).replace(IMAGE, &args.image));
+    let changed = match &args.values {
+        Some(file) => changed(file, &files, args, note)?,
+        None => files.map(SecretString::from).into(),
+    };
+    let documents = secret.iter().chain(&changed);
+    let documents: Vec<&str> = documents.map(|it| it.expose_secret()).collect();
     Ok(SecretString::from(documents.join("---\n")))
+}
+
+/// The documents of `files` with the values of a file.
+fn changed(
+    file: &Path,
+    files: &[String],
+    args: &GenerateCsi,
+    note: impl Fn(&str),
+) -> anyhow::Result<Vec<SecretString>> {
+    let title = || format!("--values {}", file.display());
+    let text = std::fs::read_to_string(file).with_context(title)?;
+    let values = Values::parse(&text).with_context(title)?;
+    if args.cloud.is_some() && values.has("secret") {
+        bail!(
+            "--cloud creates the Secret cloud-config: leave it out, or remove `secret` from {}",
+            file.display()
+        );
+    }
+    for sentence in &values.notes {
+        note(sentence);
+    }
+    let mut documents: Vec<Value> = Vec::new();
+    for file in files {
+        let parsed: Vec<Value> = serde_saphyr::from_multiple(file)?;
+        documents.extend(parsed);
+    }
+    values::apply(&mut documents, &values, &args.namespace).with_context(title)?;
+    let texts = documents.iter().map(output::yaml);
+    texts.map(|text| Ok(SecretString::from(text?))).collect()
 }
 
 #[cfg(test)]
@@ -43,8 +97,13 @@ mod tests {
     use super::*;
 
     fn documents(cloud: Option<&str>, environment: &Environment) -> Vec<Value> {
-        let image = "registry/ferrostack:1";
-        let text = render(cloud, "storage", image, environment).unwrap();
+        let args = GenerateCsi {
+            cloud: cloud.map(str::to_owned),
+            namespace: "storage".to_owned(),
+            image: "registry/ferrostack:1".to_owned(),
+            values: None,
+        };
+        let text = render(&args, environment, |note| panic!("{note}")).unwrap();
         serde_saphyr::from_multiple(text.expose_secret()).unwrap()
     }
 
