@@ -68,6 +68,8 @@ pub use self::store::OpenError;
 use self::base::Base;
 use self::clock::Clock;
 pub(crate) use self::identity::Bootstrap;
+#[cfg(test)]
+use self::identity::code as identity_code;
 use self::identity::hashed as identity_hash;
 use self::injection::Injections;
 use self::journal::Journal;
@@ -244,6 +246,7 @@ impl Cloud {
             guest_faults: Mutex::new(Vec::new()),
             volume_faults: Mutex::new(Vec::new()),
             changeable: RwLock::default(),
+            oidc: Mutex::default(),
         };
         let clock = Clock::default();
         let mut state = State::new(options.seed);

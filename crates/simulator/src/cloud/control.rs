@@ -14,6 +14,7 @@ use super::call::{Answer, Reply};
 use super::dispatch::Incoming;
 use super::document;
 use super::fault::Fault;
+use super::identity::{Consent, Known};
 use super::injection::Rule;
 use super::kind::Kind;
 use super::settings::{Changeable, GuestFaultRule, ServerFault, VolumeFault};
@@ -141,6 +142,20 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
                 Ok(true) => Ok(Reply::empty(204)),
                 Ok(false) => Err(Fault::missing("no such server")),
                 Err(error) => Err(Fault::new(500, "Store", error.to_string())),
+            }
+        }
+        ("POST", ["oidc"]) => {
+            let known: Known = serde_json::from_slice(body)
+                .map_err(|error| Fault::bad(format!("the provider is malformed: {error}")))?;
+            inner.settings.oidc.lock().set(known);
+            Ok(Reply::empty(204))
+        }
+        ("POST", ["oidc", "devices"]) => {
+            let consent: Consent = serde_json::from_slice(body)
+                .map_err(|error| Fault::bad(format!("the consent is malformed: {error}")))?;
+            match inner.settings.oidc.lock().consent(&consent) {
+                true => Ok(Reply::empty(204)),
+                false => Err(Fault::missing("no device has this code")),
             }
         }
         ("GET", ["settings"]) => Ok(Reply::ok(json!(*inner.settings.changeable.read()))),

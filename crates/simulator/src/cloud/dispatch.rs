@@ -376,7 +376,8 @@ fn transact(
 /// Authenticates, checks roles and version, decodes the body and calls the handler.
 fn serve(call: &mut Call<'_>, route: &Route) -> Answer {
     if route.access != Access::Open {
-        call.who = identity::authenticate(call).ok_or_else(Fault::unauthenticated)?;
+        call.who =
+            identity::authenticate(call, &route.method).ok_or_else(Fault::unauthenticated)?;
     }
     // Placement checks roles first.
     if call.service == Service::Placement {
@@ -392,6 +393,8 @@ fn serve(call: &mut Call<'_>, route: &Route) -> Answer {
     let binary = match call.service {
         Service::Image => route.method != Method::POST,
         Service::Secrets => route.method == Method::PUT,
+        // Forms.
+        Service::Identity => route.pattern.starts_with(identity::OIDC),
         _ => false,
     };
     if !call.raw_body.is_empty() && !binary && route.method != Method::GET {

@@ -6,8 +6,13 @@ mod catalog;
 mod credentials;
 mod directory;
 mod domains;
+mod factors;
+mod federation;
 mod groups;
 mod login;
+mod mapping;
+mod oidc;
+mod rules;
 mod tokens;
 mod trusts;
 mod validation;
@@ -22,6 +27,9 @@ pub(crate) use self::bootstrap::Bootstrap;
 pub(crate) use self::bootstrap::{bootstrap, operator};
 pub(crate) use self::catalog::seed as seed_catalog;
 pub(crate) use self::directory::{project_doc, role_doc, user_doc};
+#[cfg(test)]
+pub(crate) use self::factors::code;
+pub(crate) use self::oidc::{Consent, Known, Provider, ROOT as OIDC};
 pub(crate) use self::tokens::hashed;
 pub(crate) use self::validation::{authenticate, project_of};
 
@@ -136,6 +144,9 @@ pub(crate) fn routes(routes: &mut Routes) {
         .on(Method::DELETE, one, Access::Token, credentials::delete);
     assignments::routes(&mut table);
     domains::routes(&mut table);
+    factors::routes(&mut table);
+    federation::routes(&mut table);
+    oidc::routes(&mut table);
     groups::routes(&mut table);
     catalog::routes(&mut table);
     trusts::routes(&mut table);

@@ -34,6 +34,11 @@ kinds! {
     Credential "application_credential" ["user_id", "project_id", "name"],
     Trust "trust" ["trustor_user_id", "trustee_user_id"],
     Token "token" ["user_id"],
+    Receipt "receipt" [],
+    SecondFactor "credential" ["user_id"],
+    IdentityProvider "identity_provider" [],
+    Mapping "mapping" [],
+    Protocol "federation_protocol" [],
     Region "region" [],
     CatalogService "service" ["type"],
     Endpoint "endpoint" ["service_id"],
@@ -88,6 +93,7 @@ impl Kind {
         !matches!(
             self,
             Self::Token
+                | Self::Receipt
                 | Self::Region
                 | Self::CatalogService
                 | Self::Endpoint

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ipnet::Ipv4Net;
 
+use super::identity::Provider;
 use super::latency::Latency;
 
 /// Returns the console output of a server.
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) guest_faults: parking_lot::Mutex<Vec<GuestFaultRule>>,
     pub(crate) volume_faults: parking_lot::Mutex<Vec<VolumeFault>>,
     pub(crate) changeable: parking_lot::RwLock<Changeable>,
+    /// The identity provider that Keystone trusts.
+    pub(crate) oidc: parking_lot::Mutex<Provider>,
 }
 
 /// Settings that can be changed at run time, under the names of Nova's and Cinder's own options where they have one.

@@ -6,6 +6,7 @@ mod cluster;
 mod compute;
 mod directory;
 mod durability;
+mod factors;
 mod faults;
 mod guard;
 mod identity;

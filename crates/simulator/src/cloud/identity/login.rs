@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::factors;
 use super::tokens::hashed;
 use super::validation::valid;
 use crate::cloud::call::Call;
@@ -70,6 +71,7 @@ fn by(call: &Call<'_>, method: &str, given: &Doc) -> Result<Login, Fault> {
         "password" => password(call, given),
         "token" => token(call, given),
         "application_credential" => credential(call, given),
+        "totp" => factors::totp(call, given),
         _ => Err(Fault::unauthenticated()),
     }
 }

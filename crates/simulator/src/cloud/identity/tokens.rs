@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::assignments::{Place, roles_of};
 use super::login::{Login, login, named_domain, required};
 use super::validation::{Valid, describe, sweep};
-use super::{catalog, trusts};
+use super::{catalog, factors, trusts};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
@@ -18,7 +18,7 @@ use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
 
 /// The methods of this Keystone's `[auth] methods`.
-const METHODS: [&str; 3] = ["password", "token", "application_credential"];
+const METHODS: [&str; 4] = ["password", "token", "application_credential", "totp"];
 
 /// POST /v3/auth/tokens
 pub(crate) fn issue(call: &mut Call<'_>) -> Answer {
@@ -43,7 +43,11 @@ pub(crate) fn issue(call: &mut Call<'_>) -> Answer {
     let Some(identity) = auth.get("identity").and_then(Value::as_object) else {
         return Err(required("identity"));
     };
-    let login = login(call, identity)?;
+    let mut login = login(call, identity)?;
+    factors::with_receipt(call, &mut login)?;
+    if let Some(receipt) = factors::incomplete(call, &login, &METHODS) {
+        return Ok(receipt);
+    }
     let scope = scope(call, &auth, &login)?;
     if let Some(trust) = &scope.trust {
         trusts::consume(call, trust);

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::assignments::{Place, roles_of};
-use super::catalog;
 use super::directory::denied;
 use super::tokens::hashed;
+use super::{catalog, rules};
 use crate::cloud::call::{Answer, Call, Reply, Who};
 use crate::cloud::clock::zulu_micros;
 use crate::cloud::document::{Doc, Fields};
@@ -48,10 +48,14 @@ pub(crate) fn revoke(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// The owner of the request's token; `None` if the token is missing, unknown or expired, or its owner is deleted.
-pub(crate) fn authenticate(call: &Call<'_>) -> Option<Who> {
+/// The owner of the request's token; `None` if the token is missing, unknown or expired, its owner is deleted, or its
+/// access rules do not allow the request.
+pub(crate) fn authenticate(call: &Call<'_>, method: &Method) -> Option<Who> {
     let token = header(call.headers, "x-auth-token")?;
     let Valid { doc, roles } = valid(call.state, token, 0)?;
+    if !rules::allow(call, &doc, method) {
+        return None;
+    }
     Some(Who {
         user_id: doc.text("user_id").to_owned(),
         project_id: doc.text("project_id").to_owned(),
@@ -169,26 +173,13 @@ fn subject(
     };
     let valid = valid(call.state, token, window_ms)
         .ok_or_else(|| Fault::missing("Could not find token: The token was not recognized."))?;
-    if has_rules(call.state, &valid.doc) && !understands_rules(call.headers) {
+    if rules::has(call.state, &valid.doc) && !rules::understands(call.headers) {
         return Err(Fault::missing("Failed to validate token"));
     }
     if valid.doc.text("user_id") != call.who.user_id && !may_all {
         return Err(denied(action));
     }
     Ok((token.to_owned(), valid))
-}
-
-/// Whether the token is of an application credential with access rules.
-fn has_rules(state: &State, token: &Doc) -> bool {
-    let credential = state.get(Kind::Credential, token.text("credential_id"));
-    credential.is_some_and(|credential| credential.given("access_rules"))
-}
-
-/// Whether who asks says that it enforces access rules: version 1.0 of them.
-fn understands_rules(headers: &HeaderMap) -> bool {
-    let version = header(headers, "openstack-identity-access-rules");
-    let version = version.and_then(|text| text.trim().parse::<f64>().ok());
-    version.is_some_and(|version| version >= 1.0)
 }
 
 /// The description of a token.

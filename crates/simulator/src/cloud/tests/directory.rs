@@ -389,3 +389,18 @@ async fn a_token_by_a_token_ends_with_it_and_is_for_another_scope() {
     assert_eq!(ids.len(), 2);
     assert_eq!(ids[1], first.body["token"]["audit_ids"][0]);
 }
+
+#[tokio::test]
+async fn services_enforce_access_rules() {
+    let (_cloud, demo) = demo().await;
+    let path = format!("/identity/v3/users/{}/application_credentials", demo.user);
+    let rules = json!([{"service": "network", "path": "/v2.0/networks", "method": "GET"}]);
+    let body = json!({"application_credential": {"name": "cut", "access_rules": rules}});
+    let created = demo.make(&path, body).await;
+    let body = json!({"auth": {"identity": {"methods": ["application_credential"],
+        "application_credential": {"id": created["id"], "secret": created["secret"]}}}});
+    let cut = with(&demo, &token(&demo.post(TOKENS, body).await));
+    assert_eq!(cut.get("/network/v2.0/networks").await.status, 200);
+    assert_eq!(cut.get("/network/v2.0/ports").await.status, 401);
+    assert_eq!(cut.get("/compute/v2.1/servers").await.status, 401);
+}
