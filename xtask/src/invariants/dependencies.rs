@@ -96,8 +96,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "keystone-auth",
-        uses: &[],
-        tests_use: &[],
+        uses: &["openstack"],
+        tests_use: &["simulator"],
         // It starts without an API server; what writes to one is a trait.
         never: &[
             "kube",

@@ -1,0 +1,182 @@
+//! The configuration of what follows a login: roles that are mapped, projects that become namespaces, and roles that become
+//! RoleBindings.
+
+use serde::{Deserialize, Deserializer};
+
+/// The largest configuration, in bytes.
+pub const LARGEST: usize = 1 << 20;
+
+/// The configuration, under the keys of the Go program.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Config {
+    /// What is written to the cluster.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub data_types_to_sync: Vec<DataType>,
+    /// The name of a project's namespace: `%i` is the id of the project, `%n` its name, `%d` the id of the user's domain.
+    #[serde(default = "default_format")]
+    pub namespace_format: String,
+    /// Ids of projects that are left out.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub projects_blacklist: Vec<String>,
+    /// Names of projects that are left out.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub projects_name_blacklist: Vec<String>,
+    /// What roles mean besides.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub role_mappings: Vec<RoleMapping>,
+}
+
+/// What is written to the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataType {
+    /// A namespace for each project.
+    Projects,
+    /// A RoleBinding for each role of a user.
+    RoleAssignments,
+}
+
+/// What a role means besides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RoleMapping {
+    /// The role.
+    #[serde(default)]
+    pub keystone_role: String,
+    /// The name of whoever has it; the user's own if empty.
+    #[serde(default)]
+    pub username: String,
+    /// Groups of whoever has it.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub groups: Vec<String>,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Invalid(String);
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data_types_to_sync: Vec::new(),
+            namespace_format: default_format(),
+            projects_blacklist: Vec::new(),
+            projects_name_blacklist: Vec::new(),
+            role_mappings: Vec::new(),
+        }
+    }
+}
+
+impl Config {
+    /// Reads a configuration; an empty text is the default one.
+    ///
+    /// # Errors
+    /// The text is no YAML, has a key that there is none, or a format by which two projects could have one namespace.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        if text.len() > LARGEST {
+            return Err(Invalid(format!("it has more than {} MiB", LARGEST >> 20)));
+        }
+        let config: Option<Self> =
+            serde_saphyr::from_str(text).map_err(|error| Invalid(one_line(&error.to_string())))?;
+        let config = config.unwrap_or_default();
+        if !config.namespace_format.contains("%i") {
+            return Err(Invalid(
+                "namespace-format has no %i, the id of the project: two projects could have one namespace".to_owned(),
+            ));
+        }
+        let text = config
+            .namespace_format
+            .replace("%i", "")
+            .replace("%n", "")
+            .replace("%d", "");
+        let is_plain =
+            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+        if !text.chars().all(is_plain) {
+            return Err(Invalid(format!(
+                "namespace-format `{}` has more than letters, digits, `-`, `_`, `.`, %i, %n and %d",
+                config.namespace_format
+            )));
+        }
+        if config
+            .role_mappings
+            .iter()
+            .any(|it| it.keystone_role.is_empty())
+        {
+            return Err(Invalid(
+                "an element of role-mappings has no keystone-role".to_owned(),
+            ));
+        }
+        Ok(config)
+    }
+}
+
+fn default_format() -> String {
+    "%i".to_owned()
+}
+
+/// The first line of an error, which has the place; the others show the text.
+fn one_line(words: &str) -> String {
+    words.lines().next().unwrap_or_default().to_owned()
+}
+
+fn null_is_default<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Default + Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_is_that_of_the_go_program() {
+        let text = "data-types-to-sync:\n- projects\n- role_assignments\nnamespace-format: \"prefix-%d-%n-%i\"\n\
+            projects-blacklist: [\"id1\"]\nprojects-name-blacklist: [\"admin\"]\n\
+            role-mappings:\n- keystone-role: r\n  username: u\n  groups: [\"g\"]\n- keystone-role: s\n  groups:\n";
+        let config = Config::parse(text).unwrap();
+        assert_eq!(
+            config.data_types_to_sync,
+            [DataType::Projects, DataType::RoleAssignments]
+        );
+        assert_eq!(config.namespace_format, "prefix-%d-%n-%i");
+        assert_eq!(
+            (
+                &*config.projects_blacklist[0],
+                &*config.projects_name_blacklist[0]
+            ),
+            ("id1", "admin")
+        );
+        assert_eq!(config.role_mappings[0].groups, ["g"]);
+        assert_eq!(config.role_mappings[1].username, "");
+        for empty in ["", "# nothing\n", "role-mappings:\n"] {
+            assert_eq!(Config::parse(empty).unwrap(), Config::default(), "{empty}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_its_place() {
+        let large = "#".repeat(LARGEST + 1);
+        for (text, words) in [
+            ("data-types-to-sync:\n- project\n", "line 2"),
+            ("namespace-format: x\n", "has no %i"),
+            ("namespace-format: \"%i %n\"\n", "has more than letters"),
+            ("namespace-format: \"%i%x\"\n", "has more than letters"),
+            ("role-mapping: []\n", "role-mapping"),
+            ("role-mappings:\n- groups: [a]\n", "has no keystone-role"),
+            ("role-mappings: 1\n", "line 1"),
+            ("a: [\n", "line "),
+            (&large, "more than 1 MiB"),
+        ] {
+            let error = Config::parse(text).unwrap_err().to_string();
+            assert!(
+                error.contains(words) && !error.contains('\n'),
+                "{text}: {error}"
+            );
+        }
+    }
+}

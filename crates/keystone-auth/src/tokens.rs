@@ -1,0 +1,290 @@
+//! Tokens and their identities: what Keystone said is kept for a while, and Keystone is asked no more than it has to be
+//! (docs/adr/0071).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{OnceCell, Semaphore};
+use tokio::time::Instant;
+
+use self::cache::Cache;
+use self::circuit::Circuit;
+use self::rate::Rate;
+use crate::keystone::{Identity, Keystone, NotValidated};
+use crate::metrics::Metrics;
+
+mod cache;
+mod circuit;
+mod rate;
+#[cfg(test)]
+mod tests;
+
+/// The longest token, in bytes. Those of Keystone have some hundred.
+const LONGEST: usize = 8 << 10;
+/// The most requests to Keystone at a time.
+const AT_ONCE: usize = 64;
+/// The most tokens that wait for Keystone.
+const WAITING: usize = 1024;
+
+/// How long, and how much, is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// For how long an identity is kept; never past the end of its token. Zero: not at all.
+    pub ttl: Duration,
+    /// For how long a refusal is kept.
+    pub refused_ttl: Duration,
+    /// The most identities, and the most refusals, that are kept.
+    pub entries: usize,
+    /// The bytes of the identities that are kept.
+    pub bytes: usize,
+    /// How many new tokens Keystone is asked about in a second.
+    pub new_per_second: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ttl: Duration::from_secs(60),
+            refused_ttl: Duration::from_secs(10),
+            entries: 10_000,
+            bytes: 32 << 20,
+            new_per_second: 100,
+        }
+    }
+}
+
+/// Why a token has no identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// It is none.
+    Refused(Arc<str>),
+    /// Nobody knows at the moment.
+    Unavailable {
+        /// Why.
+        reason: Arc<str>,
+        /// When to ask again.
+        retry: Duration,
+        /// Whether it is for the number of tokens, and not for Keystone.
+        busy: bool,
+    },
+}
+
+type Key = [u8; 32];
+type Outcome = Result<Arc<Identity>, Denied>;
+
+/// The identities of tokens.
+pub struct Tokens {
+    keystone: Arc<dyn Keystone>,
+    options: Options,
+    now: fn() -> Timestamp,
+    identities: Mutex<Cache<Arc<Identity>>>,
+    refusals: Mutex<Cache<Arc<str>>>,
+    flights: Mutex<HashMap<Key, Arc<OnceCell<Outcome>>>>,
+    rate: Mutex<Rate>,
+    circuit: Mutex<Circuit>,
+    at_once: Semaphore,
+    metrics: Metrics,
+}
+
+impl Tokens {
+    /// Tokens of a Keystone. `now` is the time of day, to which the ends of tokens are compared.
+    pub fn new(
+        keystone: Arc<dyn Keystone>,
+        options: Options,
+        now: fn() -> Timestamp,
+        metrics: Metrics,
+    ) -> Self {
+        Self {
+            keystone,
+            options,
+            now,
+            identities: Mutex::new(Cache::new(options.entries, options.bytes)),
+            refusals: Mutex::new(Cache::new(options.entries, options.bytes)),
+            flights: Mutex::default(),
+            rate: Mutex::new(Rate::new(options.new_per_second)),
+            circuit: Mutex::default(),
+            at_once: Semaphore::new(AT_ONCE),
+            metrics,
+        }
+    }
+
+    /// The identity of a token.
+    ///
+    /// # Errors
+    /// The token is refused, or nobody knows.
+    pub async fn identify(&self, token: &SecretString) -> Outcome {
+        if let Some(reason) = cannot_be(token.expose_secret()) {
+            self.metrics.token("none");
+            return Err(Denied::Refused(reason.into()));
+        }
+        let key: Key = Sha256::digest(token.expose_secret().as_bytes()).into();
+        if let Some(known) = self.known(&key) {
+            self.metrics.token("cache");
+            return known;
+        }
+        let flight = self.flight(key)?;
+        // If the one that asks is dropped, the next one asks.
+        let outcome = flight.get_or_init(|| self.ask(key, token)).await.clone();
+        let mut flights = self.flights.lock();
+        if flights.get(&key).is_some_and(|it| Arc::ptr_eq(it, &flight)) {
+            flights.remove(&key);
+        }
+        outcome
+    }
+
+    /// Why Keystone is not asked at the moment; `None` if it is.
+    pub fn outage(&self) -> Option<Arc<str>> {
+        self.circuit
+            .lock()
+            .open(Instant::now())
+            .map(|(reason, _)| reason)
+    }
+
+    fn known(&self, key: &Key) -> Option<Outcome> {
+        let now = Instant::now();
+        if let Some(identity) = self.identities.lock().get(key, now) {
+            return Some(Ok(identity));
+        }
+        let refused = self.refusals.lock().get(key, now)?;
+        Some(Err(Denied::Refused(refused)))
+    }
+
+    /// The question about a token that is under way, or a new one.
+    fn flight(&self, key: Key) -> Result<Arc<OnceCell<Outcome>>, Denied> {
+        let mut flights = self.flights.lock();
+        if let Some(flight) = flights.get(&key) {
+            return Ok(Arc::clone(flight));
+        }
+        // Of those whose askers have all gone away, nobody else would think.
+        if flights.len() >= WAITING {
+            flights.retain(|_, flight| Arc::strong_count(flight) > 1);
+        }
+        if flights.len() >= WAITING || !self.rate.lock().take(Instant::now()) {
+            self.metrics.token("none");
+            return Err(Denied::Unavailable {
+                reason: "there are too many new tokens".into(),
+                retry: Duration::from_secs(1),
+                busy: true,
+            });
+        }
+        let flight = Arc::default();
+        flights.insert(key, Arc::clone(&flight));
+        Ok(flight)
+    }
+
+    async fn ask(&self, key: Key, token: &SecretString) -> Outcome {
+        // It may have been answered between the look at the cache and the start of this question.
+        if let Some(known) = self.known(&key) {
+            return known;
+        }
+        if let Some((reason, retry)) = self.circuit.lock().enter(Instant::now()) {
+            self.metrics.token("none");
+            return Err(Denied::Unavailable {
+                reason,
+                retry,
+                busy: false,
+            });
+        }
+        self.metrics.token("keystone");
+        // The semaphore is never closed, so this does not fail.
+        let _permit = self.at_once.acquire().await;
+        let answer = self.keystone.validate(token.clone()).await;
+        let now = Instant::now();
+        match answer {
+            Ok(identity) => {
+                self.circuit.lock().answered();
+                self.keep(key, identity, now)
+            }
+            Err(NotValidated::Refused(reason)) => {
+                self.circuit.lock().answered();
+                Err(self.refuse(key, reason.into(), now))
+            }
+            Err(NotValidated::Outage {
+                reason,
+                retry_after,
+            }) => {
+                let reason: Arc<str> = reason.into();
+                let mut circuit = self.circuit.lock();
+                circuit.failed(Arc::clone(&reason), retry_after, now);
+                Err(Denied::Unavailable {
+                    reason,
+                    retry: retry_after.unwrap_or(Duration::from_secs(1)),
+                    busy: false,
+                })
+            }
+        }
+    }
+
+    fn keep(&self, key: Key, identity: Identity, now: Instant) -> Outcome {
+        let left = identity.expires_at.duration_since((self.now)());
+        let left = Duration::try_from(left).unwrap_or_default();
+        if left.is_zero() {
+            let reason = "the token has expired, by the clock of this webhook";
+            return Err(self.refuse(key, reason.into(), now));
+        }
+        let identity = Arc::new(identity);
+        let until = now + left.min(self.options.ttl);
+        let size = identity.size();
+        let mut identities = self.identities.lock();
+        identities.put(key, Arc::clone(&identity), size, until, now);
+        Ok(identity)
+    }
+
+    fn refuse(&self, key: Key, reason: Arc<str>, now: Instant) -> Denied {
+        let until = now + self.options.refused_ttl;
+        let mut refusals = self.refusals.lock();
+        refusals.put(key, Arc::clone(&reason), reason.len() + 128, until, now);
+        Denied::Refused(reason)
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tokens")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a text is no token of Keystone, whatever Keystone says.
+fn cannot_be(token: &str) -> Option<&'static str> {
+    if token.is_empty() {
+        return Some("the token is empty");
+    }
+    if token.len() > LONGEST {
+        return Some("the token is longer than any of Keystone");
+    }
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Some("the token has characters that no token of Keystone has");
+    }
+    is_of_an_issuer(token)
+        .then_some("this is a token of the cluster or of another issuer, and none of Keystone")
+}
+
+/// Whether a token is a JWT with an issuer, as those of service accounts are; those of Keystone have none.
+fn is_of_an_issuer(token: &str) -> bool {
+    let mut parts = token.split('.');
+    let (Some(head), Some(claims), Some(_), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    if !head.starts_with("eyJ") {
+        return false;
+    }
+    let claims = URL_SAFE_NO_PAD.decode(claims.trim_end_matches('='));
+    let claims = claims
+        .ok()
+        .and_then(|text| serde_json::from_slice(&text).ok());
+    claims.is_some_and(|claims: serde_json::Value| {
+        claims.get("iss").is_some() && claims.get("openstack_methods").is_none()
+    })
+}

@@ -1,0 +1,107 @@
+//! A Keystone that does not answer is left alone for a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Questions in a row without an answer after which Keystone is left alone.
+const FAILURES: u32 = 3;
+/// For how long, at first and at most.
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(30);
+
+#[derive(Default)]
+pub(super) struct Circuit {
+    failures: u32,
+    open: Option<Open>,
+}
+
+struct Open {
+    reason: Arc<str>,
+    until: Instant,
+    /// The wait after the next failure.
+    next: Duration,
+}
+
+impl Circuit {
+    /// Why Keystone is not asked, and for how long it is not yet; what is over stays until a question is answered.
+    pub(super) fn open(&self, now: Instant) -> Option<(Arc<str>, Duration)> {
+        let open = self.open.as_ref()?;
+        let left = open.until.saturating_duration_since(now);
+        Some((Arc::clone(&open.reason), left.max(SHORTEST)))
+    }
+
+    /// Whether a question may be asked; when the time is over, one of them may.
+    pub(super) fn enter(&mut self, now: Instant) -> Option<(Arc<str>, Duration)> {
+        let refused = self.open(now);
+        let open = self.open.as_mut()?;
+        if now < open.until {
+            return refused;
+        }
+        // The others wait for what becomes of this one, or for its failure to tell.
+        open.until = now + open.next;
+        None
+    }
+
+    pub(super) fn answered(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn failed(&mut self, reason: Arc<str>, retry_after: Option<Duration>, now: Instant) {
+        self.failures = self.failures.saturating_add(1);
+        let wait = self.open.as_ref().map_or(SHORTEST, |open| open.next);
+        let wait = retry_after.map_or(wait, |asked| asked.clamp(wait, LONGEST));
+        if self.open.is_none() && retry_after.is_none() && self.failures < FAILURES {
+            return;
+        }
+        self.open = Some(Open {
+            reason,
+            until: now + wait,
+            next: (wait * 2).min(LONGEST),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn after_three_failures_one_question_at_a_time_is_asked() {
+        let start = Instant::now();
+        let at = |millis: u64| start + Duration::from_millis(millis);
+        let mut circuit = Circuit::default();
+        for _ in 0..3 {
+            assert_eq!(circuit.enter(at(0)), None);
+            circuit.failed("down".into(), None, at(0));
+        }
+        let (reason, left) = circuit.enter(at(500)).unwrap();
+        assert_eq!((&*reason, left), ("down", Duration::from_secs(1)));
+        assert_eq!(circuit.enter(at(1000)), None);
+        assert!(circuit.enter(at(1001)).is_some());
+        circuit.failed("still down".into(), None, at(1500));
+        assert_eq!(circuit.enter(at(3000)).unwrap().0, "still down".into());
+        // Not ready until there is an answer.
+        assert!(circuit.open(at(10_000)).is_some());
+        assert_eq!(circuit.enter(at(10_000)), None);
+        circuit.answered();
+        assert_eq!(circuit.open(at(10_000)), None);
+        assert_eq!(circuit.enter(at(10_000)), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_that_keystone_asks_for_is_kept_within_bounds() {
+        let now = Instant::now();
+        for (asked, seconds) in [(7, 7), (0, 1), (9999, 30)] {
+            let mut circuit = Circuit::default();
+            circuit.failed("429".into(), Some(Duration::from_secs(asked)), now);
+            assert_eq!(circuit.enter(now).unwrap().1.as_secs(), seconds, "{asked}");
+        }
+        let mut circuit = Circuit::default();
+        for _ in 0..50 {
+            circuit.failed("down".into(), None, now);
+        }
+        assert!(circuit.open(now).unwrap().1 <= LONGEST);
+    }
+}
