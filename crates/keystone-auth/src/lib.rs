@@ -9,6 +9,7 @@
 //!     policy     lists of permissions, compiled, and decisions by them
 //!       document   JSON with the place of each value
 //!   sync       the configuration of what follows a login
+//!   reload     files that are read again
 //!   subject    who asks for what
 //! ```
 
@@ -16,6 +17,7 @@ mod document;
 pub mod keystone;
 mod metrics;
 pub mod policy;
+pub mod reload;
 pub mod review;
 pub mod subject;
 pub mod sync;
