@@ -10,16 +10,16 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Clock {
     ahead_milliseconds: AtomicI64,
-    /// The same moment by the clock of the timers and by that of the machine. They differ where a test has paused time,
-    /// and what becomes due with a timer must be due when the timer has passed.
-    started: (Instant, std::time::Instant),
+    /// The same moment by the clock of the machine and by that of the timers, which runs on from there: a test may pause
+    /// time, what becomes due with a timer must be due when the timer has passed, and no later time is an earlier one.
+    started: (Timestamp, Instant),
 }
 
 impl Default for Clock {
     fn default() -> Self {
         Self {
             ahead_milliseconds: AtomicI64::default(),
-            started: (Instant::now(), std::time::Instant::now()),
+            started: (Timestamp::now(), Instant::now()),
         }
     }
 }
@@ -27,13 +27,11 @@ impl Default for Clock {
 impl Clock {
     /// The time now.
     pub(crate) fn now(&self) -> Timestamp {
-        let (timers, machine) = self.started;
+        let (machine, timers) = self.started;
         let ahead = self.ahead_milliseconds.load(Ordering::Relaxed);
-        let ahead = ahead
-            .saturating_add(milliseconds(timers.elapsed()))
-            .saturating_sub(milliseconds(machine.elapsed()));
-        let now = Timestamp::now();
-        Timestamp::from_millisecond(now.as_millisecond().saturating_add(ahead)).unwrap_or(now)
+        let passed = ahead.saturating_add(milliseconds(timers.elapsed()));
+        let now = machine.as_millisecond().saturating_add(passed);
+        Timestamp::from_millisecond(now).unwrap_or(machine)
     }
 
     /// Advances the clock.
