@@ -2,7 +2,6 @@
 
 mod backup;
 mod snapshot;
-mod zone;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
 use crate::call::Call;
+use crate::compute::AvailabilityZone;
 use crate::error::Result;
 use crate::service::Service;
 use crate::session::Session;
@@ -127,12 +127,8 @@ pub struct VolumeType {
 
 /// An availability zone of Cinder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct VolumeZone {
-    /// Name.
-    #[serde(rename = "zoneName")]
-    pub name: String,
-}
+#[serde(transparent)]
+pub struct VolumeZone(pub AvailabilityZone);
 
 impl VolumeType {
     /// Whether several servers may attach a volume of this type.

@@ -198,7 +198,7 @@ fn creation(wanted: &NewVolume, view: &View) -> Result<Step<String>, Status> {
 
 /// The first zone that Cinder has. A cloud with `allow_availability_zone_fallback` would put the volume into another one.
 fn place(wanted: &NewVolume, view: &View) -> Result<Option<String>, Status> {
-    let there: Vec<&str> = view.volume_zones.iter().map(|it| &*it.name).collect();
+    let there: Vec<&str> = view.volume_zones.iter().map(|it| &*it.0.name).collect();
     let is_there = |zone: &&String| there.is_empty() || there.contains(&zone.as_str());
     match wanted.zones.iter().find(is_there) {
         None if !wanted.zones.is_empty() => {

@@ -261,10 +261,10 @@ impl Resource for AvailabilityZone {
 impl Resource for VolumeZone {
     const KIND: Kind = Kind::VolumeZones;
     fn id(&self) -> &str {
-        &self.name
+        &self.0.name
     }
     fn name(&self) -> &str {
-        &self.name
+        &self.0.name
     }
 }
 

@@ -81,7 +81,7 @@ impl Cloud {
         let (nova_zones, servers, cinder_zones, types) = futures::join!(
             compute.availability_zones(),
             compute.servers(&query),
-            volume.zones(),
+            volume.availability_zones(),
             volume.types(),
         );
         let (limits, volumes, backups) =
@@ -90,6 +90,7 @@ impl Cloud {
             let alive = servers.into_iter().filter(|server| !server.is_gone());
             alive.map(|server| server.id).collect()
         });
+        let cinder_zones = cinder_zones.map(|zones| zones.into_iter().map(|zone| zone.0).collect());
         Self {
             nova_zones,
             cinder_zones,

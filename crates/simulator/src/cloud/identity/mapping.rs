@@ -74,7 +74,8 @@ fn matched(rule: &Map<String, Value>, name: &str, groups: &[String]) -> Option<V
             _ => return None,
         };
         let is_in = |list: &str| {
-            claims.iter()
+            claims
+                .iter()
                 .any(|it| remote.texts(list).any(|text| text == it))
         };
         if remote.given("any_one_of") {
