@@ -232,6 +232,10 @@ manager --kubeconfig {refusing}
 manager --kubeconfig /nowhere
 cloud-controller-manager --cloud-config /nowhere
 cinder-csi-plugin --endpoint unix:///nowhere/csi.sock --cloud-config /nowhere
+csi check --cloud-config /nowhere --kubeconfig {refusing}
+csi check --cloud-config {file} --kubeconfig /nowhere
+csi orphans --cloud-config {file} --cluster a --kubeconfig {refusing}
+csi orphans --cloud-config {file} --cluster a --yes
 cloud-conf check /nowhere
 cloud-conf check {file}
 cloud-conf generate --cloud nowhere
@@ -247,6 +251,8 @@ generate manager -n NOT_A_NAMESPACE
 generate provider --core nowhere
 generate cloud-controller-manager --cloud nowhere
 generate cinder-csi-plugin --cloud nowhere
+generate cinder-csi-plugin --values /nowhere
+generate cinder-csi-plugin --values {file}
 convert /nowhere
 convert {file}
 convert {good} -o /proc/nowhere/file

@@ -12,6 +12,7 @@
 //!   parameters   what classes can say
 //!   answers      what is observed, as messages of CSI
 //!   mark         what is ours: name and metadata
+//!   owner        whose something is, by the uid of the cluster
 //!   size         GiB and bytes
 //!   time         times as Cinder writes them
 //!   zone         zones of Nova, zones of Cinder, labels
@@ -32,8 +33,9 @@ mod busy;
 mod deadline;
 mod driver;
 mod listing;
-pub mod mark;
+mod mark;
 mod metrics;
+pub mod owner;
 mod parameters;
 mod plan;
 mod refusal;
@@ -49,6 +51,7 @@ use openstack::inventory::Intervals;
 
 pub use driver::{Driver, NamedCloud};
 pub use metrics::GoMetrics;
+pub use owner::ClusterUid;
 pub use parameters::{refused_of_snapshot_class, refused_of_storage_class};
 pub use zone::ZoneMap;
 
@@ -69,6 +72,8 @@ pub const INTERVALS: Intervals = Intervals {
 pub struct Options {
     /// `--cluster`: the name of the Kubernetes cluster, which is a volume's metadata.
     pub cluster: String,
+    /// The uid of the namespace kube-system, which becomes metadata of what is created once it is known.
+    pub cluster_uid: ClusterUid,
     /// `--with-topology`: whether volumes have zones.
     pub with_topology: bool,
     /// `ignore-volume-az`: volumes are made in Cinder's default zone, and can be used in each of Nova's.
@@ -81,6 +86,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cluster: String::new(),
+            cluster_uid: ClusterUid::default(),
             with_topology: true,
             ignore_volume_az: false,
             zones: ZoneMap::default(),

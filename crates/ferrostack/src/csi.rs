@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 mod clouds;
+mod identity;
 mod listed;
 pub(crate) mod manifests;
 pub(crate) mod orphans;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use cloud_conf::{CloudConf, MetadataSource};
-use csi::{Driver, ZoneMap};
+use csi::{ClusterUid, Driver, ZoneMap};
 use csi_node::device::Search;
 use csi_node::metadata::{Drives, Metadata, Service, Source};
 use csi_node::node::Node;
@@ -56,10 +57,15 @@ pub(crate) async fn run(
     let _end = stop.clone().drop_guard();
     let metrics = Metrics::default();
     let listening = args.endpoint.listen().await?;
-    let (services, driver) = services(args, loaded, &metrics, &stop);
+    let cluster = ClusterUid::default();
+    let (services, driver) = services(args, loaded, cluster.clone(), &metrics, &stop);
     serving::serve(args, listening.endpoint(), metrics, &stop, &say).await?;
     // The kubelet forgets a driver whose socket is gone: its removal is waited for.
     let tasks = TaskTracker::new();
+    if args.provide_controller_service {
+        let learning = identity::learn(cluster, environment.clone(), stop.clone());
+        tasks.spawn(learning);
+    }
     register(args, &tasks, &stop).await?;
     say(&format!("CSI at {}", listening.endpoint()));
     let services = Arc::new(services);
@@ -78,6 +84,7 @@ pub(crate) async fn run(
 fn services(
     args: &CinderCsiPlugin,
     loaded: Loaded,
+    cluster: ClusterUid,
     metrics: &Metrics,
     stop: &CancellationToken,
 ) -> (Services, Option<Arc<Driver>>) {
@@ -93,7 +100,7 @@ fn services(
     }
     let mut controlled = None;
     if args.provide_controller_service {
-        let driver = controller(args, loaded, metrics);
+        let driver = controller(args, loaded, cluster, metrics);
         controlled = Some(Arc::clone(&driver));
         readiness = Readiness::from(driver.ready());
         let (connecting, stop) = (Arc::clone(&driver), stop.clone());
@@ -108,11 +115,17 @@ fn services(
 }
 
 /// The controller half, on the clouds that were read.
-fn controller(args: &CinderCsiPlugin, loaded: Loaded, metrics: &Metrics) -> Arc<Driver> {
+fn controller(
+    args: &CinderCsiPlugin,
+    loaded: Loaded,
+    cluster_uid: ClusterUid,
+    metrics: &Metrics,
+) -> Arc<Driver> {
     let pool = clouds::pool(args, &loaded, metrics);
     let storage = loaded.conf.block_storage;
     let options = csi::Options {
         cluster: args.cluster.clone(),
+        cluster_uid,
         with_topology: args.with_topology,
         ignore_volume_az: storage.ignore_volume_az,
         zones: ZoneMap(storage.zone_map),

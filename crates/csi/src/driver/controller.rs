@@ -176,7 +176,8 @@ impl Driver {
         context: Context,
         request: CreateVolumeRequest,
     ) -> Result<CreateVolumeResponse, Status> {
-        let wanted = NewVolume::read(&request, &self.options)?;
+        let mut wanted = NewVolume::read(&request, &self.options)?;
+        self.options.sign(&mut wanted.metadata);
         let guard = self
             .busy
             .begin(format!("volume {}", wanted.name), context)
@@ -300,7 +301,8 @@ impl Driver {
         context: Context,
         request: CreateSnapshotRequest,
     ) -> Result<CreateSnapshotResponse, Status> {
-        let wanted = NewSnapshot::read(&request, &self.options)?;
+        let mut wanted = NewSnapshot::read(&request, &self.options)?;
+        self.options.sign(&mut wanted.metadata);
         let guard = self
             .busy
             .begin(format!("snapshot {}", wanted.name), context)

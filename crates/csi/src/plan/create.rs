@@ -11,6 +11,7 @@ use openstack::volume::{Volume, VolumeCreate};
 use super::{Past, Step, Write, refuse, wait_for};
 use crate::Options;
 use crate::mark;
+use crate::owner::{CLUSTER_UID, without_uid};
 use crate::request::{NewVolume, Source};
 use crate::size;
 use crate::time;
@@ -28,7 +29,7 @@ pub(crate) fn plan(
 ) -> Step<String> {
     let named = view.volumes.named(&wanted.name);
     let mut ours: Vec<&Volume> = named.iter().map(|it| &**it).collect();
-    ours.retain(|it| mark::is_of(&options.cluster, &it.metadata));
+    ours.retain(|it| options.owns(&it.metadata));
     ours.sort_by(|a, b| (&a.created_at, &a.id).cmp(&(&b.created_at, &b.id)));
     if let Some(double) = double(&ours) {
         // Nobody would look for it later.
@@ -62,8 +63,9 @@ fn double<'a>(ours: &[&'a Volume]) -> Option<&'a Volume> {
         matches!(it.status.as_str(), "available" | "creating") && it.attachments.is_empty()
     };
     let is_same = |it: &&&Volume| {
-        let same = (it.size, &it.volume_type, &it.metadata)
-            == (first.size, &first.volume_type, &first.metadata);
+        // One of the two replicas may not have known the uid of the cluster yet.
+        let same = (it.size, &it.volume_type) == (first.size, &first.volume_type)
+            && without_uid(&it.metadata).eq(without_uid(&first.metadata));
         let source =
             (&it.snapshot_id, &it.source_volid) == (&first.snapshot_id, &first.source_volid);
         same && source && first.status != "error" && is_soon(&first.created_at, &it.created_at)
@@ -131,10 +133,17 @@ fn difference(wanted: &NewVolume, volume: &Volume, view: &View) -> Option<String
 
 fn not_ours(other: &Volume, options: &Options) -> String {
     let cluster = other.metadata.get(mark::CLUSTER);
-    let whose = cluster.map_or("nobody's".to_owned(), |it| format!("of cluster {it}"));
+    let named = |name: &str, uid: Option<&str>| match uid {
+        Some(uid) => format!("of cluster {name} with the uid {uid}"),
+        None => format!("of cluster {name}"),
+    };
+    let uid = other.metadata.get(CLUSTER_UID).map(String::as_str);
+    let whose = cluster.map_or("nobody's".to_owned(), |it| named(it, uid));
+    // The uids are what tells two clusters of one name apart.
+    let own = named(&options.cluster, uid.and(options.cluster_uid.get()));
     format!(
-        "volume {} has the name {} and is {whose}, not of cluster {}: rename it, or delete the claim",
-        other.id, other.name, options.cluster
+        "volume {} has the name {} and is {whose}, not {own}: rename it, or delete the claim",
+        other.id, other.name
     )
 }
 

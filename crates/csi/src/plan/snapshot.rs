@@ -39,10 +39,7 @@ fn ours<'a, T>(
     metadata: impl Fn(&T) -> &std::collections::BTreeMap<String, String>,
     options: &Options,
 ) -> Result<Option<&'a T>, ()> {
-    match named
-        .iter()
-        .find(|it| mark::is_of(&options.cluster, metadata(it)))
-    {
+    match named.iter().find(|it| options.owns(metadata(it))) {
         Some(found) => Ok(Some(found)),
         None if named.is_empty() => Ok(None),
         None => Err(()),

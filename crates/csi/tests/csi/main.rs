@@ -7,6 +7,7 @@ mod faults;
 mod lists;
 mod model;
 mod modify;
+mod owner;
 mod requests;
 mod snapshots;
 mod volumes;

@@ -1,6 +1,6 @@
 //! `csi orphans`: what a cluster has left behind in the cloud.
 //!
-//! An orphan carries the cluster's mark in its metadata ([`csi::mark`]), and no object of the cluster names it, nor is it being
+//! An orphan carries the cluster's mark in its metadata ([`csi::owner`]), and no object of the cluster names it, nor is it being
 //! created for one. What carries the mark of another cluster, or none, is not looked at further, whatever its name is.
 
 mod claimed;

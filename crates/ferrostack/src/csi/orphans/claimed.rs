@@ -2,15 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Context as _;
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::DynamicObject;
 use kube::{Client, ResourceExt as _};
-use operator::client::Api;
 use serde_json::Value;
 
 use super::super::check::rules::handle;
-use super::super::listed;
+use super::super::{identity, listed};
 use super::thing::{Form, Thing};
 
 const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
@@ -35,11 +33,8 @@ pub(super) struct Claimed {
 impl Claimed {
     /// What the cluster names now. An error if any list fails: its objects would be missing.
     pub(super) async fn read(client: &Client) -> anyhow::Result<Self> {
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        let namespace = namespaces.get("kube-system").await;
-        let namespace = namespace.context("cannot read the uid of the namespace kube-system")?;
         let mut claimed = Self {
-            cluster_uid: namespace.uid().unwrap_or_default(),
+            cluster_uid: identity::uid(client).await?,
             ..Self::default()
         };
         // Claims first: a PersistentVolume that appears meanwhile belongs to a claim that is here.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use csi::mark::{self, Mark};
+use csi::owner::{Owner, owner};
 use k8s_openapi::jiff::Timestamp;
 use k8s_openapi::jiff::civil::DateTime;
 use k8s_openapi::jiff::tz::TimeZone;
@@ -35,8 +35,8 @@ pub(super) enum Verdict {
 }
 
 pub(super) fn judge(thing: &Thing, claimed: &Claimed, rules: &Rules, now: Timestamp) -> Verdict {
-    let mark = mark::mark(&rules.cluster, &claimed.cluster_uid, &thing.metadata);
-    if mark == Mark::Foreign || claimed.cluster_uid.is_empty() {
+    let owner = owner(&rules.cluster, &claimed.cluster_uid, &thing.metadata);
+    if owner == Owner::Other || claimed.cluster_uid.is_empty() {
         return Verdict::Foreign;
     }
     if let Some(object) = claimed.holder(thing) {
@@ -44,7 +44,7 @@ pub(super) fn judge(thing: &Thing, claimed: &Claimed, rules: &Rules, now: Timest
     }
     match reason(thing, rules, now) {
         Some(reason) => Verdict::Kept(reason),
-        None if mark == Mark::OfName && !rules.without_uid => Verdict::Kept(
+        None if owner == Owner::Namesake && !rules.without_uid => Verdict::Kept(
             "another cluster may have the same name: it has no uid; if there is none, --without-uid"
                 .to_owned(),
         ),
