@@ -102,6 +102,7 @@ impl Global {
             verify: self.verify(),
             cacert: self.get("ca-file").map(str::to_owned),
             ca_pem: None,
+            client_certificate: None,
             endpoint_overrides: Default::default(),
         })
     }

@@ -45,6 +45,16 @@ pub fn from_cloud(cloud: &CloudConfig) -> Result<Generated, String> {
             file.key("password", password.expose_secret());
             file.scope(scope)?;
         }
+        Credential::Token { .. }
+        | Credential::Factors { .. }
+        | Credential::OpenId { .. }
+        | Credential::Nobody => {
+            return Err(format!(
+                "cloud `{}`: a program that runs on its own logs in with a password or, better, with an application \
+                 credential; cloud.conf has no keys for this auth_type",
+                cloud.name
+            ));
+        }
     }
     if let Some(region) = &cloud.region {
         file.key("region", region);

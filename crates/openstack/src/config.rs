@@ -1,9 +1,12 @@
 //! Configuration of a cloud: one entry of a clouds.yaml, validated.
 
+mod certificate;
+mod draft;
 mod raw;
 mod search;
 #[cfg(test)]
 mod tests;
+mod variables;
 mod write;
 
 use std::collections::BTreeMap;
@@ -14,6 +17,8 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::error::{Error, ErrorKind, Result};
 
+pub use certificate::ClientCertificate;
+pub use draft::{Draft, Method};
 pub use search::{Candidate, SearchEnv, find_clouds_yaml};
 
 /// A cloud: its address, the credential and the trusted CAs.
@@ -39,6 +44,8 @@ pub struct CloudConfig {
     pub cacert: Option<String>,
     /// PEM of the CAs to trust instead of the system's.
     pub ca_pem: Option<Vec<u8>>,
+    /// The certificate with which a client is known to servers that ask for one.
+    pub client_certificate: Option<ClientCertificate>,
     /// URLs that replace the catalog's, by service type as written (`load_balancer`,
     /// `volumev3`, ...).
     pub endpoint_overrides: BTreeMap<String, String>,
@@ -63,18 +70,114 @@ pub enum Credential {
         /// Its secret.
         secret: SecretString,
     },
+    /// `v3token`: a token that somebody has already.
+    Token {
+        /// The token.
+        token: SecretString,
+        /// What the new token is for.
+        scope: Scope,
+    },
+    /// `v3multifactor` and `v3totp`: one or both of a password and a one-time password.
+    Factors {
+        /// The user.
+        user: UserRef,
+        /// Its password.
+        password: Option<SecretString>,
+        /// The digits of the moment.
+        passcode: Option<SecretString>,
+        /// What the token is for.
+        scope: Scope,
+    },
+    /// `v3oidcpassword`, `v3oidcclientcredentials`, `v3oidcdeviceauthz` and `v3oidcaccesstoken`: a user whom an OpenID
+    /// Connect provider knows.
+    OpenId {
+        /// The provider, and how to log in there.
+        login: Box<OpenId>,
+        /// What the token is for.
+        scope: Scope,
+    },
+    /// No login: for requests that are sent with the tokens of others.
+    Nobody,
+}
+
+/// A login at an OpenID Connect provider that Keystone trusts.
+#[derive(Clone)]
+pub struct OpenId {
+    /// Name of the provider in Keystone.
+    pub provider: String,
+    /// Name of the protocol in Keystone.
+    pub protocol: String,
+    /// The way of logging in.
+    pub flow: Flow,
+    /// Id of the client at the provider; empty for a flow without one.
+    pub client_id: String,
+    /// Its secret; a public client has none.
+    pub client_secret: Option<SecretString>,
+    /// URL of the provider's discovery document.
+    pub discovery_endpoint: Option<String>,
+    /// URL of its tokens, in place of that in the discovery document.
+    pub token_endpoint: Option<String>,
+    /// URL of its device flow, in place of that in the discovery document.
+    pub device_endpoint: Option<String>,
+    /// The scopes that are asked for, between blanks.
+    pub scopes: String,
+    /// The field of the provider's answer that Keystone takes.
+    pub token_field: TokenField,
+}
+
+/// A way of logging in at an OpenID Connect provider.
+#[derive(Clone)]
+pub enum Flow {
+    /// The password of a user.
+    Password {
+        /// The user's name at the provider.
+        username: String,
+        /// Its password.
+        password: SecretString,
+    },
+    /// The client itself.
+    ClientCredentials,
+    /// A user who logs in with a browser, on any device (RFC 8628).
+    Device,
+    /// An access token that somebody has already.
+    AccessToken(SecretString),
+}
+
+/// A field of the answer of an OpenID Connect provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TokenField {
+    /// `access_token`.
+    #[default]
+    Access,
+    /// `id_token`.
+    Id,
+}
+
+impl TokenField {
+    /// The name in answers and in clouds.yaml.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Access => "access_token",
+            Self::Id => "id_token",
+        }
+    }
 }
 
 impl Credential {
     /// Whether the token is for the default project of the user, which may have none.
     pub const fn has_default_scope(&self) -> bool {
-        matches!(
-            self,
-            Self::Password {
-                scope: Scope::Default,
-                ..
-            }
-        )
+        matches!(self.scope(), Some(Scope::Default))
+    }
+
+    /// What the token is for; `None` for an application credential, which is bound to its project, and for nobody.
+    pub const fn scope(&self) -> Option<&Scope> {
+        match self {
+            Self::Password { scope, .. }
+            | Self::Token { scope, .. }
+            | Self::Factors { scope, .. }
+            | Self::OpenId { scope, .. } => Some(scope),
+            Self::ApplicationCredential { .. } | Self::Nobody => None,
+        }
     }
 }
 
@@ -163,22 +266,7 @@ impl CloudConfig {
         secure_yaml: Option<&str>,
         cloud: &str,
     ) -> Result<Self> {
-        let mut file = raw::File::parse("clouds.yaml", clouds_yaml)?;
-        if let Some(text) = secure_yaml {
-            file.merge(raw::File::parse("secure.yaml", text)?);
-        }
-        let Some(entry) = file.clouds.remove(cloud) else {
-            let known: Vec<_> = file.clouds.keys().map(String::as_str).collect();
-            let known = if known.is_empty() {
-                "no clouds".to_owned()
-            } else {
-                known.join(", ")
-            };
-            return Err(invalid(format!(
-                "cloud `{cloud}` is not in clouds.yaml; it has: {known}"
-            )));
-        };
-        entry.check(cloud)
+        raw::File::entry(clouds_yaml, secure_yaml, cloud)?.check(cloud)
     }
 
     /// The same cloud, trusting only these CAs. `None` or blank text means the system's.
@@ -188,6 +276,22 @@ impl CloudConfig {
             .map(Into::into)
             .filter(|pem| !pem.trim_ascii().is_empty());
         self
+    }
+
+    /// A Keystone that is only asked with the tokens of others, without a login.
+    pub fn of_keystone(name: &str, auth_url: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            auth_url: auth_url.to_owned(),
+            credential: Credential::Nobody,
+            region: None,
+            interface: Interface::default(),
+            verify: true,
+            cacert: None,
+            ca_pem: None,
+            client_certificate: None,
+            endpoint_overrides: BTreeMap::new(),
+        }
     }
 
     /// The same cloud in another region.
@@ -206,25 +310,64 @@ impl CloudConfig {
     }
 
     fn identity(&self) -> impl Eq + Hash + '_ {
-        let credential = match &self.credential {
-            Credential::Password {
-                user,
-                password,
-                scope,
-            } => (Some((user, scope)), None, password.expose_secret()),
-            Credential::ApplicationCredential { which, secret } => {
-                (None, Some(which), secret.expose_secret())
-            }
-        };
         (
             &self.auth_url,
-            credential,
+            self.credential.identity(),
             &self.region,
             self.interface,
             self.verify,
             &self.ca_pem,
+            &self.client_certificate,
             &self.endpoint_overrides,
         )
+    }
+}
+
+impl Credential {
+    /// All of it, secrets included: its kind, its secrets and texts, who it is and what for.
+    fn identity(&self) -> impl Eq + Hash + '_ {
+        let (kind, secrets, user, which, login) = match self {
+            Self::Password { user, password, .. } => {
+                (0, [exposed(password), None], Some(user), None, None)
+            }
+            Self::ApplicationCredential { which, secret } => {
+                (1, [exposed(secret), None], None, Some(which), None)
+            }
+            Self::Token { token, .. } => (2, [exposed(token), None], None, None, None),
+            Self::Factors {
+                user,
+                password,
+                passcode,
+                ..
+            } => {
+                let secrets = [password, passcode].map(|it| it.as_ref().and_then(exposed));
+                (3, secrets, Some(user), None, None)
+            }
+            Self::OpenId { login, .. } => {
+                let (flow, username, secret) = match &login.flow {
+                    Flow::Password { username, password } => (0, username.as_str(), Some(password)),
+                    Flow::ClientCredentials => (1, "", None),
+                    Flow::Device => (2, "", None),
+                    Flow::AccessToken(token) => (3, "", Some(token)),
+                };
+                let secrets = [secret, login.client_secret.as_ref()].map(|it| it.and_then(exposed));
+                let names = (
+                    &login.provider,
+                    &login.protocol,
+                    &login.client_id,
+                    &login.scopes,
+                );
+                let urls = (
+                    &login.discovery_endpoint,
+                    &login.token_endpoint,
+                    &login.device_endpoint,
+                );
+                let login = (flow, username, names, urls, login.token_field);
+                (4, secrets, None, None, Some(login))
+            }
+            Self::Nobody => (5, [None, None], None, None, None),
+        };
+        (kind, secrets, user, which, login, self.scope())
     }
 }
 
@@ -278,8 +421,35 @@ impl fmt::Debug for Credential {
             Self::ApplicationCredential { which, .. } => {
                 f.debug_tuple("ApplicationCredential").field(which).finish()
             }
+            Self::Token { scope, .. } => f.debug_tuple("Token").field(scope).finish(),
+            Self::Factors { user, scope, .. } => f
+                .debug_struct("Factors")
+                .field("user", user)
+                .field("scope", scope)
+                .finish(),
+            Self::OpenId { login, scope } => f
+                .debug_struct("OpenId")
+                .field("login", login)
+                .field("scope", scope)
+                .finish(),
+            Self::Nobody => f.write_str("Nobody"),
         }
     }
+}
+
+impl fmt::Debug for OpenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenId")
+            .field("provider", &self.provider)
+            .field("protocol", &self.protocol)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The text of a secret, for comparison alone.
+fn exposed(secret: &SecretString) -> Option<&str> {
+    Some(secret.expose_secret())
 }
 
 fn invalid(message: String) -> Error {

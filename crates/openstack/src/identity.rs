@@ -1,11 +1,16 @@
-//! Keystone: projects of the user.
+//! Keystone: projects of the user, and what the tokens of others are.
 
+use std::fmt;
+
+use jiff::Timestamp;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::service::Service;
-use crate::session::Session;
+use crate::session::{Asker, Session};
 
 /// A project in which the user has a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +24,148 @@ pub struct Project {
     pub domain_id: String,
     /// Whether it can be used.
     pub enabled: bool,
+}
+
+/// A token of somebody else. It cannot be printed, and no session ever uses it as its own.
+#[derive(Clone)]
+pub struct SubjectToken(SecretString);
+
+impl SubjectToken {
+    pub(crate) fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl From<String> for SubjectToken {
+    fn from(token: String) -> Self {
+        Self(token.into())
+    }
+}
+
+impl From<SecretString> for SubjectToken {
+    fn from(token: SecretString) -> Self {
+        Self(token)
+    }
+}
+
+impl fmt::Debug for SubjectToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SubjectToken")
+    }
+}
+
+/// An id with its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Named {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+}
+
+/// An id with its name, which is unique within a domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InDomain {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// The domain.
+    pub domain: Named,
+    /// What an identity provider says of a user.
+    #[serde(rename = "OS-FEDERATION")]
+    pub federation: Option<Federation>,
+}
+
+/// What an identity provider says of a user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Federation {
+    /// The groups, by id, and by name where Keystone has it.
+    pub groups: Vec<Named>,
+}
+
+/// What an application credential may do at most.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AccessRule {
+    /// Type of the service.
+    pub service: String,
+    /// HTTP method.
+    pub method: String,
+    /// Path, in which `*` and `{name}` stand for a segment and `**` for any text.
+    pub path: String,
+}
+
+/// The application credential of a token.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CredentialOfToken {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Its rules, if it has any: who validates the token has to enforce them.
+    pub access_rules: Option<Vec<AccessRule>>,
+}
+
+/// What a token is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TokenDescription {
+    /// The owner.
+    pub user: InDomain,
+    /// The project that it is for.
+    pub project: Option<InDomain>,
+    /// The domain that it is for.
+    pub domain: Option<Named>,
+    /// Whether it is for the whole cloud.
+    pub system: Option<System>,
+    /// The roles in what it is for.
+    pub roles: Vec<Named>,
+    /// The methods of the login.
+    pub methods: Vec<String>,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+    /// Ids of the token and of the one that it comes from, for logs.
+    pub audit_ids: Vec<String>,
+    /// The application credential that it was issued for.
+    pub application_credential: Option<CredentialOfToken>,
+    /// The trust by which its owner acts.
+    #[serde(rename = "OS-TRUST:trust")]
+    pub trust: Option<TrustOfToken>,
+}
+
+/// The scope of the whole cloud.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct System {
+    /// Always true.
+    pub all: bool,
+}
+
+/// The trust of a token.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TrustOfToken {
+    /// Id.
+    pub id: String,
+    /// Whether the token is as if it were the trustor's.
+    pub impersonation: bool,
+}
+
+/// A group of users.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Group {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// Domain it belongs to.
+    pub domain_id: String,
 }
 
 /// Calls to Keystone. The content of the token is in [`Session::token`].
@@ -39,5 +186,64 @@ impl Identity {
     pub async fn projects(&self) -> Result<Vec<Project>> {
         let call = Call::list(Service::Identity, "/auth/projects", &[]);
         self.session.list(call, "projects").await
+    }
+
+    /// What a token of somebody else is, asked with the session's token, which needs a role for it: `service`, an
+    /// administrator's, or a reader's in the whole cloud.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Absent`] if there is no such token any more, [`ErrorKind::Denied`] if the session may not ask.
+    pub async fn describe(&self, token: &SubjectToken) -> Result<TokenDescription> {
+        self.describe_as(Asker::Session, token).await
+    }
+
+    /// What a token of somebody else is, asked with that token; the session does not log in.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unauthenticated`] if the token is not good.
+    pub async fn describe_by_itself(&self, token: &SubjectToken) -> Result<TokenDescription> {
+        self.describe_as(Asker::Subject(token), token).await
+    }
+
+    async fn describe_as(
+        &self,
+        asker: Asker<'_>,
+        token: &SubjectToken,
+    ) -> Result<TokenDescription> {
+        let (route, path) = ("/auth/tokens", "/auth/tokens?nocatalog");
+        self.session
+            .ask_keystone(asker, route, path, Some(token), "token")
+            .await
+    }
+
+    /// The groups of a user, asked with the session's token.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn groups_of(&self, user_id: &str) -> Result<Vec<Group>> {
+        self.groups_as(Asker::Session, user_id).await
+    }
+
+    /// The groups of a user, asked with the user's token; the session does not log in.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn groups_by_itself(
+        &self,
+        user_id: &str,
+        token: &SubjectToken,
+    ) -> Result<Vec<Group>> {
+        self.groups_as(Asker::Subject(token), user_id).await
+    }
+
+    async fn groups_as(&self, asker: Asker<'_>, user_id: &str) -> Result<Vec<Group>> {
+        if user_id.is_empty() {
+            return Err(Error::new(ErrorKind::Invalid, "the id of a user is empty"));
+        }
+        let user = utf8_percent_encode(user_id, NON_ALPHANUMERIC);
+        let path = format!("/users/{user}/groups");
+        self.session
+            .ask_keystone(asker, "/users/{user_id}/groups", &path, None, "groups")
+            .await
     }
 }

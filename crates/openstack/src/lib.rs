@@ -35,5 +35,7 @@ pub use key_manager::{KeyManager, SecretReference};
 pub use metrics::{Hook, Metrics, RequestLabels};
 pub use pool::{Cloud, CloudPool, PoolOptions};
 pub use service::Service;
-pub use session::{CatalogEntry, Endpoint, Session, SessionOptions, Token, VersionRange};
+pub use session::{
+    CatalogEntry, DeviceLogin, Endpoint, Prompts, Session, SessionOptions, Token, VersionRange,
+};
 pub use transport::{InProcess, Transport};

@@ -2,8 +2,11 @@
 
 mod auth;
 mod catalog;
+mod openid;
 mod page;
+mod prompts;
 mod send;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -33,6 +36,8 @@ use crate::transport::{ConnectionPools, SharedTransport, Trust};
 use crate::volume::Volumes;
 
 pub use catalog::{CatalogEntry, Endpoint};
+pub use prompts::{DeviceLogin, Prompts};
+pub(crate) use subject::Asker;
 pub use token::Token;
 pub use versions::VersionRange;
 
@@ -55,6 +60,8 @@ pub struct SessionOptions {
     pub user_agent: Option<String>,
     /// Connections, shared by the sessions of all clones of these options.
     pub pools: Arc<ConnectionPools>,
+    /// Who is asked during a login; without it, a login that has to ask somebody fails.
+    pub prompts: Option<Arc<dyn Prompts>>,
 }
 
 /// A session. Clones share token, catalog and connections.
@@ -71,6 +78,7 @@ struct Shared {
     metrics: Metrics,
     timeouts: Timeouts,
     user_agent: String,
+    prompts: Option<Arc<dyn Prompts>>,
     at_once: Semaphore,
     token: ArcSwapOption<Token>,
     login: Flight,
@@ -89,6 +97,7 @@ impl Session {
                 let trust = Trust {
                     verify: config.verify,
                     ca_pem: config.ca_pem.clone(),
+                    client_certificate: config.client_certificate.clone(),
                 };
                 options.pools.get(&trust)? as SharedTransport
             }
@@ -104,6 +113,7 @@ impl Session {
                 metrics: options.metrics.clone(),
                 timeouts: options.timeouts,
                 user_agent,
+                prompts: options.prompts.clone(),
                 at_once: Semaphore::new(match options.most_at_once {
                     0 => MOST_AT_ONCE,
                     most => most.min(Semaphore::MAX_PERMITS),

@@ -230,6 +230,10 @@ const RULES: &[Rule] = &[
                 "the inventory lists in a task of its own, not in a worker",
             ),
             (
+                "crates/openstack/src/session/openid.rs",
+                "a login with a browser waits for the person whom it asks, and workers ask nobody",
+            ),
+            (
                 "crates/openstack/src/session/send.rs",
                 "a request is repeated twice at most, each time after a second at most",
             ),

@@ -9,12 +9,27 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use zeroize::Zeroizing;
 
 use super::{
-    ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Interface, Scope, UserRef,
-    invalid,
+    ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Flow, Interface, Method, OpenId,
+    Scope, TokenField, UserRef, invalid,
 };
 use crate::error::Result;
 
 const OVERRIDE: &str = "_endpoint_override";
+
+/// The values of `auth_type` that are supported.
+const AUTH_TYPES: [&str; 11] = [
+    "password",
+    "v3password",
+    "v3applicationcredential",
+    "token",
+    "v3token",
+    "v3multifactor",
+    "v3totp",
+    "v3oidcpassword",
+    "v3oidcclientcredentials",
+    "v3oidcdeviceauthz",
+    "v3oidcaccesstoken",
+];
 
 /// All clouds of a file.
 #[derive(Default, Deserialize)]
@@ -27,8 +42,8 @@ pub(super) struct File {
 /// One cloud. Keys are kept as written for error messages.
 #[derive(Default)]
 pub(super) struct Entry {
-    auth: BTreeMap<String, Zeroizing<String>>,
-    fields: BTreeMap<String, String>,
+    pub(super) auth: BTreeMap<String, Zeroizing<String>>,
+    pub(super) fields: BTreeMap<String, String>,
 }
 
 impl File {
@@ -62,10 +77,7 @@ impl Entry {
     /// Validates the entry with this name.
     pub(super) fn check(self, cloud: &str) -> Result<CloudConfig> {
         let auth_url = self.need(cloud, "auth_url")?.to_owned();
-        if !["http://", "https://"]
-            .iter()
-            .any(|scheme| auth_url.starts_with(scheme))
-        {
+        if !is_http(&auth_url) {
             return Err(invalid(format!(
                 "cloud `{cloud}`: auth.auth_url must begin with http:// or https://"
             )));
@@ -78,6 +90,7 @@ impl Entry {
             verify: self.verify(cloud)?,
             cacert: self.field("cacert").map(str::to_owned),
             ca_pem: None,
+            client_certificate: None,
             endpoint_overrides: self
                 .fields
                 .iter()
@@ -90,19 +103,149 @@ impl Entry {
         })
     }
 
-    fn credential(&self, cloud: &str) -> Result<Credential> {
-        let has_application_credential = self.auth("application_credential_id").is_some()
-            || self.auth("application_credential_name").is_some();
-        match self.field("auth_type") {
-            Some("v3applicationcredential") => self.application_credential(cloud),
-            Some("password" | "v3password") => self.password(cloud),
-            None if has_application_credential => self.application_credential(cloud),
-            None => self.password(cloud),
-            Some(other) => Err(invalid(format!(
-                "cloud `{cloud}`: auth_type `{other}` is not supported; \
-                 use password, v3password or v3applicationcredential"
-            ))),
+    /// The way of logging in, by `auth_type` or else by what is there.
+    pub(super) fn method(&self, cloud: &str) -> Result<Method> {
+        let has = |key| self.auth(key).is_some();
+        Ok(match self.field("auth_type") {
+            Some("password" | "v3password") => Method::Password,
+            Some("v3applicationcredential") => Method::ApplicationCredential,
+            Some("token" | "v3token") => Method::Token,
+            Some("v3multifactor") => self.factors(cloud)?,
+            Some("v3totp") => Method::Passcode,
+            Some("v3oidcpassword") => Method::OpenIdPassword,
+            Some("v3oidcclientcredentials" | "v3oidcdeviceauthz" | "v3oidcaccesstoken") => {
+                Method::OpenId
+            }
+            None if has("application_credential_id") || has("application_credential_name") => {
+                Method::ApplicationCredential
+            }
+            None if has("token") && !has("password") => Method::Token,
+            None if has("passcode") => Method::Factors,
+            None => Method::Password,
+            Some(other) => {
+                return Err(invalid(format!(
+                    "cloud `{cloud}`: auth_type `{other}` is not supported; use {}",
+                    AUTH_TYPES.join(", ")
+                )));
+            }
+        })
+    }
+
+    /// The methods of `v3multifactor`: a password and a one-time password, unless `auth_methods` names one of them.
+    fn factors(&self, cloud: &str) -> Result<Method> {
+        let methods = self.field("auth_methods").unwrap_or_default();
+        let (mut password, mut passcode) = (false, false);
+        for method in methods
+            .split(',')
+            .map(str::trim)
+            .filter(|it| !it.is_empty())
+        {
+            match method {
+                "v3password" | "password" => password = true,
+                "v3totp" | "totp" => passcode = true,
+                other => {
+                    return Err(invalid(format!(
+                        "cloud `{cloud}`: auth_methods `{other}` is not one of v3password and v3totp"
+                    )));
+                }
+            }
         }
+        Ok(match (password, passcode) {
+            (true, false) => Method::Password,
+            (false, true) => Method::Passcode,
+            _ => Method::Factors,
+        })
+    }
+
+    fn credential(&self, cloud: &str) -> Result<Credential> {
+        let secret = |key| -> Result<SecretString> {
+            Ok(SecretString::from(self.need(cloud, key)?.to_owned()))
+        };
+        match self.method(cloud)? {
+            Method::Password => self.password(cloud),
+            Method::ApplicationCredential => self.application_credential(cloud),
+            Method::Token => Ok(Credential::Token {
+                token: secret("token")?,
+                scope: self.scope(cloud)?,
+            }),
+            Method::Factors => Ok(Credential::Factors {
+                user: self.user(cloud)?,
+                password: Some(secret("password")?),
+                passcode: Some(secret("passcode")?),
+                scope: self.scope(cloud)?,
+            }),
+            Method::Passcode => Ok(Credential::Factors {
+                user: self.user(cloud)?,
+                password: None,
+                passcode: Some(secret("passcode")?),
+                scope: self.scope(cloud)?,
+            }),
+            Method::OpenIdPassword | Method::OpenId => Ok(Credential::OpenId {
+                login: Box::new(self.openid(cloud)?),
+                scope: self.scope(cloud)?,
+            }),
+        }
+    }
+
+    fn openid(&self, cloud: &str) -> Result<OpenId> {
+        let text = |key| self.auth(key).map(str::to_owned);
+        let secret = |key| self.auth(key).map(SecretString::from);
+        let flow = match self.field("auth_type") {
+            Some("v3oidcpassword") => Flow::Password {
+                username: self.need(cloud, "username")?.to_owned(),
+                password: SecretString::from(self.need(cloud, "password")?),
+            },
+            Some("v3oidcaccesstoken") => {
+                Flow::AccessToken(SecretString::from(self.need(cloud, "access_token")?))
+            }
+            Some("v3oidcclientcredentials") => Flow::ClientCredentials,
+            _ => Flow::Device,
+        };
+        let token_field = match self.auth("access_token_type") {
+            None | Some("access_token") => TokenField::Access,
+            Some("id_token") => TokenField::Id,
+            Some(_) => {
+                return Err(invalid(format!(
+                    "cloud `{cloud}`: auth.access_token_type must be access_token or id_token"
+                )));
+            }
+        };
+        let needs_client = !matches!(flow, Flow::AccessToken(_));
+        if needs_client {
+            self.need(cloud, "client_id")?;
+            if matches!(flow, Flow::ClientCredentials) {
+                self.need(cloud, "client_secret")?;
+            }
+            let endpoints = ["discovery_endpoint", "access_token_endpoint"];
+            if !endpoints.iter().any(|key| self.auth(key).is_some()) {
+                return Err(invalid(format!(
+                    "cloud `{cloud}`: auth.discovery_endpoint or auth.access_token_endpoint is missing"
+                )));
+            }
+        }
+        for key in [
+            "discovery_endpoint",
+            "access_token_endpoint",
+            "device_authorization_endpoint",
+        ] {
+            if self.auth(key).is_some_and(|url| !is_http(url)) {
+                return Err(invalid(format!(
+                    "cloud `{cloud}`: auth.{key} must begin with http:// or https://"
+                )));
+            }
+        }
+        Ok(OpenId {
+            provider: self.need(cloud, "identity_provider")?.to_owned(),
+            protocol: self.need(cloud, "protocol")?.to_owned(),
+            flow,
+            client_id: text("client_id").unwrap_or_default(),
+            client_secret: secret("client_secret"),
+            discovery_endpoint: text("discovery_endpoint"),
+            token_endpoint: text("access_token_endpoint"),
+            device_endpoint: text("device_authorization_endpoint"),
+            scopes: text("openid_scope").unwrap_or_else(|| "openid profile".to_owned()),
+            token_field,
+        })
     }
 
     fn password(&self, cloud: &str) -> Result<Credential> {
@@ -246,14 +389,14 @@ impl Entry {
         })
     }
 
-    fn auth(&self, key: &str) -> Option<&str> {
+    pub(super) fn auth(&self, key: &str) -> Option<&str> {
         self.auth
             .get(key)
             .map(|value| value.as_str())
             .filter(|value| !value.is_empty())
     }
 
-    fn field(&self, key: &str) -> Option<&str> {
+    pub(super) fn field(&self, key: &str) -> Option<&str> {
         self.fields
             .get(key)
             .map(String::as_str)
@@ -269,6 +412,23 @@ impl Entry {
 impl<'de> Deserialize<'de> for Entry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(EntryVisitor)
+    }
+}
+
+/// `auth_methods`: a list, or names between commas.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Methods {
+    List(Vec<String>),
+    Text(String),
+}
+
+impl Methods {
+    fn text(self) -> String {
+        match self {
+            Self::List(names) => names.join(","),
+            Self::Text(text) => text,
+        }
     }
 }
 
@@ -295,8 +455,13 @@ impl<'de> Visitor<'de> for EntryVisitor {
                         .filter_map(|(key, value)| Some((key, Zeroizing::new(value?))))
                         .collect();
                 }
+                "auth_methods" => {
+                    if let Some(methods) = map.next_value::<Option<Methods>>()? {
+                        entry.fields.insert(key, methods.text());
+                    }
+                }
                 "auth_type" | "region_name" | "interface" | "endpoint_type" | "verify"
-                | "insecure" | "cacert" => {
+                | "insecure" | "cacert" | "cert" | "key" => {
                     if let Some(value) = map.next_value::<Option<String>>()? {
                         entry.fields.insert(key, value);
                     }
@@ -317,6 +482,12 @@ impl<'de> Visitor<'de> for EntryVisitor {
     fn visit_unit<E>(self) -> Result<Entry, E> {
         Ok(Entry::default())
     }
+}
+
+fn is_http(url: &str) -> bool {
+    ["http://", "https://"]
+        .iter()
+        .any(|scheme| url.starts_with(scheme))
 }
 
 fn null_is_empty<'de, D: Deserializer<'de>>(

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{
-    ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Interface, Scope, SearchEnv,
-    UserRef, cloud_names, find_clouds_yaml,
+    ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Draft, Interface, Scope,
+    SearchEnv, UserRef, cloud_names, find_clouds_yaml,
 };
 
 const FILE: &str = "
@@ -124,8 +124,8 @@ fn messages_name_the_cloud_and_the_field() {
     let odd = "clouds: {a: {auth_type: v3oidc, auth: {auth_url: 'http://k'}}}";
     assert_eq!(
         message(odd, "a"),
-        "cloud `a`: auth_type `v3oidc` is not supported; use password, v3password or \
-         v3applicationcredential"
+        "cloud `a`: auth_type `v3oidc` is not supported; use password, v3password, v3applicationcredential, token, \
+         v3token, v3multifactor, v3totp, v3oidcpassword, v3oidcclientcredentials, v3oidcdeviceauthz, v3oidcaccesstoken"
     );
     let odd =
         "clouds: {a: {interface: inner, auth: {auth_url: 'http://k', username: u, password: p}}}";
@@ -276,6 +276,7 @@ proptest! {
             verify,
             cacert: Some("true".into()),
             ca_pem: None,
+            client_certificate: None,
             endpoint_overrides: [("volumev3".to_owned(), "http://v".to_owned())].into(),
         };
         let text = cloud.to_clouds_yaml();
@@ -334,4 +335,163 @@ fn a_scope_that_cannot_be_used_is_rejected_with_its_key() {
         let message = message(&text, "c");
         assert!(message.contains("application credential"), "{message}");
     }
+}
+
+fn credential_of(auth: &str, fields: &str) -> Result<Credential, String> {
+    let text = format!("clouds: {{c: {{auth: {{auth_url: 'https://k/v3', {auth}}}, {fields}}}}}");
+    let cloud = CloudConfig::parse(&text, "c").map_err(|error| error.message().to_owned())?;
+    let written = cloud.to_clouds_yaml();
+    let read = CloudConfig::parse(written.expose_secret(), "c").unwrap();
+    assert_eq!(read, cloud, "{:?}", cloud.credential);
+    Ok(cloud.credential)
+}
+
+#[test]
+fn other_ways_of_logging_in_are_read_and_written_and_not_printed() {
+    let openid = "identity_provider: idp, protocol: openid, client_id: kubectl, discovery_endpoint: 'http://i/d'";
+    for (auth, fields, expected) in [
+        ("token: hunter2", "", "Token(Default)"),
+        (
+            "token: hunter2, project_id: p",
+            "auth_type: v3token",
+            "Token(ProjectId",
+        ),
+        (
+            "username: u, password: hunter2, passcode: '012345'",
+            "auth_type: v3multifactor, auth_methods: [v3password, v3totp]",
+            "Factors { user: Named",
+        ),
+        (
+            "username: u, password: hunter2, passcode: '012345'",
+            "",
+            "Factors { user: Named",
+        ),
+        (
+            "user_id: u, passcode: '012345'",
+            "auth_type: v3totp",
+            "Factors { user: Id",
+        ),
+        (
+            "username: u, password: hunter2",
+            "auth_type: v3multifactor, auth_methods: v3password",
+            "Password { user: Named",
+        ),
+        (
+            &format!("{openid}, username: u, password: hunter2"),
+            "auth_type: v3oidcpassword",
+            "OpenId { login: OpenId { provider: \"idp\"",
+        ),
+        (
+            &format!("{openid}, client_secret: hunter2, project_id: p"),
+            "auth_type: v3oidcclientcredentials",
+            "OpenId {",
+        ),
+        (openid, "auth_type: v3oidcdeviceauthz", "OpenId {"),
+        (
+            "identity_provider: idp, protocol: openid, access_token: hunter2",
+            "auth_type: v3oidcaccesstoken",
+            "OpenId {",
+        ),
+    ] {
+        let credential = credential_of(auth, fields).unwrap();
+        let text = format!("{credential:?}");
+        assert!(text.starts_with(expected), "{text}");
+        assert!(
+            !text.contains("hunter2") && !text.contains("012345"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_another_way_of_logging_in_lacks_is_named() {
+    let openid = "identity_provider: idp, protocol: openid, client_id: kubectl";
+    for (auth, fields, expected) in [
+        (
+            "project_id: p",
+            "auth_type: v3token",
+            "auth.token is missing",
+        ),
+        (
+            "username: u, password: p",
+            "auth_type: v3multifactor",
+            "auth.passcode is missing",
+        ),
+        (
+            "username: u, password: p",
+            "auth_type: v3multifactor, auth_methods: [v3password, v3oidcpassword]",
+            "auth_methods `v3oidcpassword` is not one of",
+        ),
+        (
+            openid,
+            "auth_type: v3oidcdeviceauthz",
+            "auth.discovery_endpoint or auth.access_token_endpoint is missing",
+        ),
+        (
+            &format!("{openid}, discovery_endpoint: 'file:///x'"),
+            "auth_type: v3oidcdeviceauthz",
+            "auth.discovery_endpoint must begin with http://",
+        ),
+        (
+            &format!("{openid}, discovery_endpoint: 'http://i', access_token_type: refresh"),
+            "auth_type: v3oidcdeviceauthz",
+            "auth.access_token_type must be",
+        ),
+        (
+            &format!("{openid}, discovery_endpoint: 'http://i'"),
+            "auth_type: v3oidcclientcredentials",
+            "auth.client_secret is missing",
+        ),
+        (
+            &format!("{openid}, discovery_endpoint: 'http://i'"),
+            "auth_type: v3oidcpassword",
+            "auth.username is missing",
+        ),
+    ] {
+        let message = credential_of(auth, fields).unwrap_err();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn variables_fill_what_a_file_lacks_but_never_half_of_a_user_or_of_a_scope() {
+    let variables = |all: &'static [(&str, &str)]| {
+        Draft::of_variables(move |name| {
+            let found = all.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| *value)
+        })
+    };
+    let all = variables(&[
+        ("OS_AUTH_URL", "http://k"),
+        ("OS_USERNAME", "u"),
+        ("OS_USER_DOMAIN_NAME", "d"),
+        ("OS_PASSWORD", "p"),
+        ("OS_TENANT_NAME", "t"),
+        ("OS_PROJECT_DOMAIN_ID", "e"),
+        ("OS_REGION_NAME", ""),
+        ("OS_INSECURE", "true"),
+        ("OS_CACERT", "/ca"),
+    ]);
+    let cloud = all.check("environment").unwrap();
+    let text = "clouds: {c: {auth: {auth_url: 'http://k', username: u, user_domain_name: d, password: p, \
+         project_name: t, project_domain_id: e}, verify: false}}";
+    assert_eq!(cloud, CloudConfig::parse(text, "c").unwrap());
+    assert_eq!(cloud.cacert.as_deref(), Some("/ca"));
+
+    let file = "clouds: {c: {auth: {auth_url: 'http://k', username: u, project_name: mine}}}";
+    let mut draft = Draft::of_file(file, None, "c").unwrap();
+    draft.fill(variables(&[
+        ("OS_AUTH_URL", "http://other"),
+        ("OS_PASSWORD", "p"),
+        ("OS_USER_DOMAIN_NAME", "theirs"),
+        ("OS_PROJECT_ID", "theirs"),
+    ]));
+    let cloud = draft.check("c").unwrap();
+    assert_eq!(cloud.auth_url, "http://k");
+    let Credential::Password { user, scope, .. } = cloud.credential else {
+        panic!("{:?}", cloud.credential)
+    };
+    let domain = || DomainRef::Id("default".into());
+    assert_eq!(user, UserRef::Named("u".into(), domain()));
+    assert_eq!(scope, Scope::Project("mine".into(), domain()));
 }

@@ -3,7 +3,9 @@
 use secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
 
-use super::{ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Scope, UserRef};
+use super::{
+    ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Flow, OpenId, Scope, UserRef,
+};
 
 /// A clouds.yaml with one entry. Not written by a serialiser, because every value is a string and must be read back as
 /// one (a JSON string is a YAML string).
@@ -31,6 +33,33 @@ pub(super) fn clouds_yaml(config: &CloudConfig) -> SecretString {
             auth.push(("application_credential_secret", secret.expose_secret()));
             "v3applicationcredential"
         }
+        Credential::Token { token, scope } => {
+            auth.push(("token", token.expose_secret()));
+            add_scope(&mut auth, scope);
+            "v3token"
+        }
+        Credential::Factors {
+            user,
+            password,
+            passcode,
+            scope,
+        } => {
+            add_user(&mut auth, user);
+            for (key, secret) in [("password", password), ("passcode", passcode)] {
+                auth.extend(secret.as_ref().map(|it| (key, it.expose_secret())));
+            }
+            add_scope(&mut auth, scope);
+            match password {
+                Some(_) => "v3multifactor",
+                None => "v3totp",
+            }
+        }
+        Credential::OpenId { login, scope } => {
+            add_scope(&mut auth, scope);
+            add_openid(&mut auth, login)
+        }
+        // Nobody logs in: there is nothing to write but the address.
+        Credential::Nobody => "v3password",
     };
     let mut text = Zeroizing::new(String::from("clouds:\n"));
     let mut line = |indent: usize, key: &str, value: Option<&str>| {
@@ -64,6 +93,39 @@ pub(super) fn clouds_yaml(config: &CloudConfig) -> SecretString {
         text.push_str("    verify: false\n");
     }
     SecretString::from(text.as_str())
+}
+
+/// The keys of a login at an identity provider; returns its `auth_type`.
+fn add_openid<'a>(auth: &mut Vec<(&'static str, &'a str)>, login: &'a OpenId) -> &'static str {
+    auth.push(("identity_provider", &login.provider));
+    auth.push(("protocol", &login.protocol));
+    auth.push(("openid_scope", &login.scopes));
+    auth.push(("access_token_type", login.token_field.name()));
+    if !login.client_id.is_empty() {
+        auth.push(("client_id", &login.client_id));
+    }
+    let secret = login.client_secret.as_ref();
+    auth.extend(secret.map(|it| ("client_secret", it.expose_secret())));
+    for (key, url) in [
+        ("discovery_endpoint", &login.discovery_endpoint),
+        ("access_token_endpoint", &login.token_endpoint),
+        ("device_authorization_endpoint", &login.device_endpoint),
+    ] {
+        auth.extend(url.as_ref().map(|url| (key, url.as_str())));
+    }
+    match &login.flow {
+        Flow::Password { username, password } => {
+            auth.push(("username", username));
+            auth.push(("password", password.expose_secret()));
+            "v3oidcpassword"
+        }
+        Flow::ClientCredentials => "v3oidcclientcredentials",
+        Flow::Device => "v3oidcdeviceauthz",
+        Flow::AccessToken(token) => {
+            auth.push(("access_token", token.expose_secret()));
+            "v3oidcaccesstoken"
+        }
+    }
 }
 
 fn add_user<'a>(auth: &mut Vec<(&'static str, &'a str)>, user: &'a UserRef) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::{Method, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -74,24 +74,70 @@ impl Session {
     }
 
     async fn log_in(&self) -> Result<Arc<Token>> {
-        let config = &self.shared.config;
-        let base = identity_url(config);
-        let path = url_path(&base, ROUTE);
-        let failed = |kind, message: String| {
-            Error::new(kind, message).at(Service::Identity, &Method::POST, &path)
+        let token = match &self.shared.config.credential {
+            Credential::OpenId { login, scope } => self.log_in_at_provider(login, scope).await?,
+            _ => self.token_for(login_body(&self.shared.config)?).await?,
         };
-        let request = http::Request::post(format!("{base}{ROUTE}"))
+        let token = Arc::new(token);
+        self.shared.token.store(Some(Arc::clone(&token)));
+        Ok(token)
+    }
+
+    /// The token for a login. If Keystone wants another factor, somebody is asked for it.
+    pub(super) async fn token_for(&self, body: Value) -> Result<Token> {
+        let answered = self.ask_for_token(&body, None).await?;
+        let Some(receipt) = Receipt::of(&answered.response) else {
+            return self.issued(&answered).map(|(token, _)| token);
+        };
+        let config = &self.shared.config;
+        let wants = receipt.wants(&answered.response);
+        let (Some(prompts), Some(user), true) = (
+            &self.shared.prompts,
+            user_of(config),
+            wants.contains("totp"),
+        ) else {
+            return Err(answered
+                .error(Service::Identity, &Method::POST)
+                .explain(&format!(
+                    "cloud `{}`: Keystone wants more than this login: {wants}; give auth.passcode (OS_PASSCODE), with \
+                     auth_type v3multifactor",
+                    config.name
+                )));
+        };
+        let passcode = prompts.passcode(&name_of(user))?;
+        let body = factors_body(user, None, Some(&passcode), scope_body(config));
+        let answered = self.ask_for_token(&body, Some(&receipt)).await?;
+        self.issued(&answered).map(|(token, _)| token)
+    }
+
+    async fn ask_for_token(&self, body: &Value, receipt: Option<&Receipt>) -> Result<Answered> {
+        let base = identity_url(&self.shared.config);
+        let path = url_path(&base, ROUTE);
+        let failed = |message: String| {
+            Error::new(ErrorKind::Invalid, message).at(Service::Identity, &Method::POST, &path)
+        };
+        let mut request = http::Request::post(format!("{base}{ROUTE}"))
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, "application/json")
-            .header(header::USER_AGENT, &self.shared.user_agent)
-            .body(Bytes::from(login_body(config).to_string()))
-            .map_err(|error| failed(ErrorKind::Invalid, format!("auth.auth_url: {error}")))?;
-        let asked = Instant::now();
-        let answered = self
-            .exchange(Service::Identity, ROUTE, &path, request)
-            .await?;
+            .header(header::USER_AGENT, &self.shared.user_agent);
+        if let Some(receipt) = receipt {
+            request = request.header(RECEIPT, receipt.header());
+        }
+        let request = request
+            .body(Bytes::from(body.to_string()))
+            .map_err(|error| failed(format!("auth.auth_url: {error}")))?;
+        self.exchange(Service::Identity, ROUTE, &path, request)
+            .await
+    }
+
+    /// The token of an answer, and its text.
+    pub(super) fn issued(&self, answered: &Answered) -> Result<(Token, SecretString)> {
+        let config = &self.shared.config;
+        let failed = |kind, message: String| {
+            Error::new(kind, message).at(Service::Identity, &Method::POST, &answered.path)
+        };
         if !answered.response.status().is_success() {
-            return Err(refusal(config, &answered));
+            return Err(refusal(config, answered));
         }
         let response = &answered.response;
         let secret = response
@@ -112,9 +158,57 @@ impl Session {
         let body = answer::json(response.body()).map_err(unexpected)?;
         let body: Body =
             answer::typed(body).map_err(|why| unexpected(format!("is not as expected: {why}")))?;
-        let token = Arc::new(token(secret, body.token, asked));
-        self.shared.token.store(Some(Arc::clone(&token)));
-        Ok(token)
+        Ok((token(secret.clone(), body.token, answered.asked), secret))
+    }
+}
+
+/// The header of a receipt: what Keystone gives for a login that is half done.
+const RECEIPT: &str = "openstack-auth-receipt";
+
+/// A receipt. It cannot be printed.
+struct Receipt(HeaderValue);
+
+impl Receipt {
+    /// That of an answer.
+    fn of(response: &http::Response<Bytes>) -> Option<Self> {
+        let is_half = response.status() == StatusCode::UNAUTHORIZED;
+        let header = response.headers().get(RECEIPT).filter(|_| is_half)?;
+        let mut header = header.clone();
+        header.set_sensitive(true);
+        Some(Self(header))
+    }
+
+    fn header(&self) -> HeaderValue {
+        self.0.clone()
+    }
+
+    /// The methods that Keystone wants, in words: ` and ` between those of one rule, ` or ` between rules.
+    fn wants(&self, response: &http::Response<Bytes>) -> String {
+        let body = answer::json(response.body()).unwrap_or_default();
+        let body: Wanted = answer::typed(body).unwrap_or_default();
+        let rules = body.required_auth_methods;
+        let rules: Vec<String> = rules.iter().map(|rule| rule.join(" and ")).collect();
+        rules.join(" or ")
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Wanted {
+    required_auth_methods: Vec<Vec<String>>,
+}
+
+/// The user of a login by a password.
+fn user_of(config: &CloudConfig) -> Option<&UserRef> {
+    match &config.credential {
+        Credential::Password { user, .. } | Credential::Factors { user, .. } => Some(user),
+        _ => None,
+    }
+}
+
+fn name_of(user: &UserRef) -> String {
+    match user {
+        UserRef::Id(text) | UserRef::Named(text, _) => text.clone(),
     }
 }
 
@@ -180,31 +274,24 @@ pub(super) fn url_path(base: &str, rest: &str) -> String {
     format!("{path}{rest}")
 }
 
-pub(super) fn login_body(config: &CloudConfig) -> Value {
-    match &config.credential {
-        Credential::Password {
+/// The body of a login at Keystone.
+pub(super) fn login_body(config: &CloudConfig) -> Result<Value> {
+    Ok(match &config.credential {
+        Credential::Password { user, password, .. } => {
+            factors_body(user, Some(password), None, scope_body(config))
+        }
+        Credential::Factors {
             user,
             password,
-            scope,
-        } => {
-            let mut user = user_body(user);
-            user["password"] = Value::from(password.expose_secret());
-            let mut auth = json!({
-                "identity": {"methods": ["password"], "password": {"user": user}},
-            });
-            match scope {
-                Scope::ProjectId(id) => auth["scope"] = json!({"project": {"id": id}}),
-                Scope::Project(name, domain) => {
-                    auth["scope"] =
-                        json!({"project": {"name": name, "domain": domain_body(domain)}});
-                }
-                Scope::Domain(domain) => auth["scope"] = json!({"domain": domain_body(domain)}),
-                Scope::System => auth["scope"] = json!({"system": {"all": true}}),
-                Scope::Trust(id) => auth["scope"] = json!({"OS-TRUST:trust": {"id": id}}),
-                Scope::Default => {}
-            }
-            json!({"auth": auth})
-        }
+            passcode,
+            ..
+        } => factors_body(
+            user,
+            password.as_ref(),
+            passcode.as_ref(),
+            scope_body(config),
+        ),
+        Credential::Token { token, .. } => token_body(token, scope_body(config)),
         Credential::ApplicationCredential { which, secret } => {
             let mut credential = match which {
                 ApplicationCredentialRef::Id(id) => json!({"id": id}),
@@ -218,7 +305,65 @@ pub(super) fn login_body(config: &CloudConfig) -> Value {
                 "application_credential": credential,
             }}})
         }
+        Credential::OpenId { .. } | Credential::Nobody => {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                format!("cloud `{}`: nobody logs in to it", config.name),
+            ));
+        }
+    })
+}
+
+/// The body of a login by a token.
+pub(super) fn token_body(token: &SecretString, scope: Option<Value>) -> Value {
+    let identity = json!({"methods": ["token"], "token": {"id": token.expose_secret()}});
+    scoped(identity, scope)
+}
+
+/// The body of a login by a password, a one-time password or both.
+fn factors_body(
+    user: &UserRef,
+    password: Option<&SecretString>,
+    passcode: Option<&SecretString>,
+    scope: Option<Value>,
+) -> Value {
+    let mut identity = json!({});
+    let mut methods = Vec::new();
+    for (method, field, secret) in [
+        ("password", "password", password),
+        ("totp", "passcode", passcode),
+    ] {
+        if let Some(secret) = secret {
+            let mut user = user_body(user);
+            user[field] = Value::from(secret.expose_secret());
+            identity[method] = json!({"user": user});
+            methods.push(method);
+        }
     }
+    identity["methods"] = json!(methods);
+    scoped(identity, scope)
+}
+
+fn scoped(identity: Value, scope: Option<Value>) -> Value {
+    let mut auth = json!({"identity": identity});
+    if let Some(scope) = scope {
+        auth["scope"] = scope;
+    }
+    json!({"auth": auth})
+}
+
+/// The scope of a login; `None` for the default project of the user.
+pub(super) fn scope_body(config: &CloudConfig) -> Option<Value> {
+    Some(match config.credential.scope()? {
+        Scope::ProjectId(id) => json!({"project": {"id": id}}),
+        Scope::Project(name, domain) => {
+            json!({"project": {"name": name, "domain": domain_body(domain)}})
+        }
+        Scope::Domain(domain) => json!({"domain": domain_body(domain)}),
+        Scope::System => json!({"system": {"all": true}}),
+        Scope::Trust(id) => json!({"OS-TRUST:trust": {"id": id}}),
+        Scope::Default => return None,
+    })
 }
 
 fn user_body(user: &UserRef) -> Value {

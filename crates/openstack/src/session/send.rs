@@ -41,6 +41,8 @@ pub(super) struct Answered {
     pub(super) path: String,
     /// Host and port of the request's URL.
     pub(super) host: String,
+    /// When the request was sent.
+    pub(super) asked: Instant,
 }
 
 impl Answered {
@@ -243,6 +245,7 @@ impl Session {
                 response,
                 path: path.to_owned(),
                 host,
+                asked: begun,
             }),
             Err(error) => {
                 let (kind, message) = match error.too_large {

@@ -1,3 +1,5 @@
+mod logins;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -661,7 +663,7 @@ fn a_login_is_scoped_to_the_system_or_the_trust() {
             "clouds: {{c: {{auth: {{auth_url: 'https://k/v3', user_id: u, password: p, {auth}}}}}}}"
         );
         let config = CloudConfig::parse(&text, "c").unwrap();
-        let body = super::auth::login_body(&config);
+        let body = super::auth::login_body(&config).unwrap();
         assert_eq!(body["auth"]["scope"], scope);
     }
 }

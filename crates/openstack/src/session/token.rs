@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 use tokio::time::Instant;
 
@@ -32,6 +33,25 @@ pub struct Token {
 }
 
 impl Token {
+    /// The value of `X-Auth-Token`, for programs to which the token is handed out.
+    pub fn secret(&self) -> &SecretString {
+        &self.secret
+    }
+
+    /// When the token ends by the clock of this machine, whatever the clock of Keystone says.
+    pub fn ends_at(&self) -> Timestamp {
+        let left = self.expires.saturating_duration_since(Instant::now());
+        let left = SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO);
+        Timestamp::now()
+            .saturating_add(left)
+            .unwrap_or(Timestamp::MAX)
+    }
+
+    /// For how long Keystone has issued the token.
+    pub fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+
     /// Whether the token should be used at `now`.
     pub(crate) fn is_fresh(&self, now: Instant) -> bool {
         let margin = MARGIN.min(self.lifetime / 10);

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::limits::More;
 use super::{Limits, Transport, TransportError, through_proxies};
+use crate::config::ClientCertificate;
 use crate::error::{Error, ErrorKind, Result};
 
 const CONNECT: Duration = Duration::from_secs(10);
@@ -26,6 +27,8 @@ pub struct Trust {
     pub verify: bool,
     /// PEM of the trusted CAs; those of the system if absent.
     pub ca_pem: Option<Vec<u8>>,
+    /// The certificate of the client, for servers that ask for one.
+    pub client_certificate: Option<ClientCertificate>,
 }
 
 /// The default transport.
@@ -48,8 +51,18 @@ impl HttpTransport {
                 "the process has not installed a TLS provider",
             ));
         }
+        let identity = trust
+            .client_certificate
+            .as_ref()
+            .map(identity)
+            .transpose()?;
         let builder = || {
-            through_proxies(reqwest::Client::builder())
+            let builder = through_proxies(reqwest::Client::builder());
+            let builder = match &identity {
+                Some(identity) => builder.identity(identity.clone()),
+                None => builder,
+            };
+            builder
                 .tls_version_min(reqwest::tls::Version::TLS_1_2)
                 .redirect(reqwest::redirect::Policy::none())
                 .connect_timeout(CONNECT)
@@ -132,6 +145,16 @@ impl ConnectionPools {
         pools.insert(trust.clone(), Arc::downgrade(&pool));
         Ok(pool)
     }
+}
+
+/// The certificate of a client. What is wrong with it is not said in the library's words, which may quote the key.
+fn identity(certificate: &ClientCertificate) -> Result<reqwest::Identity> {
+    reqwest::Identity::from_pem(certificate.pem()).map_err(|_| {
+        Error::new(
+            ErrorKind::Invalid,
+            "the client certificate (cert) and its key are not PEM of a certificate and its private key",
+        )
+    })
 }
 
 /// The certificates of a bundle. An empty bundle is an error, since a fallback to the system's CAs would trust more

@@ -54,6 +54,7 @@ async fn only_the_given_ca_is_trusted_unless_checking_is_off() {
     let trust = |verify, pem: Option<&str>| Trust {
         verify,
         ca_pem: pem.map(Into::into),
+        client_certificate: None,
     };
     assert_eq!(get(&trust(true, Some(&pem)), &url).await.unwrap(), "ok");
     assert_eq!(get(&trust(false, None), &url).await.unwrap(), "ok");
@@ -73,10 +74,12 @@ async fn sessions_of_equal_trust_share_a_pool_while_it_is_used() {
     let system = Trust {
         verify: true,
         ca_pem: None,
+        client_certificate: None,
     };
     let custom = Trust {
         verify: true,
         ca_pem: Some(pem.into()),
+        client_certificate: None,
     };
     let first = pools.get(&system).unwrap();
     assert!(Arc::ptr_eq(&first, &pools.get(&system).unwrap()));
@@ -93,6 +96,7 @@ async fn a_bundle_without_certificates_is_rejected() {
         let trust = Trust {
             verify: true,
             ca_pem: Some(pem.into()),
+            client_certificate: None,
         };
         let error = HttpTransport::new(&trust).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
