@@ -1,0 +1,161 @@
+//! No token is in a log of any level, in an answer, or in a metric.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Request, Response};
+use jiff::Timestamp;
+use keystone_auth::keystone::Http;
+use keystone_auth::tokens::{self, Tokens};
+use keystone_auth::webhook::Webhook;
+use keystone_auth::{Metrics, user};
+use openstack::transport::{Limits, Transport, TransportError};
+use serde_json::json;
+use tracing::instrument::WithSubscriber as _;
+use tracing_subscriber::filter::LevelFilter;
+
+/// What every token here has in it.
+const SECRET: &str = "tell-nobody";
+
+/// A Keystone that repeats the headers of requests in its answers, as some proxies do.
+struct Chatty;
+
+impl Transport for Chatty {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+        _: Limits,
+    ) -> BoxFuture<'static, Result<Response<Bytes>, TransportError>> {
+        let token = request.headers()["x-auth-token"]
+            .to_str()
+            .unwrap()
+            .to_owned();
+        let text = format!("{:?} {token}", request.headers());
+        let user = json!({"id": "u1", "name": "alice", "domain": {"id": "d", "name": "D"}});
+        let body = json!({"token": {"user": user, "project": {"id": "p", "name": "demo"}, "expires_at": "2999-01-01T00:00:00Z"}});
+        let answer = |status: u16, body: String| {
+            Response::builder()
+                .status(status)
+                .body(Bytes::from(body))
+                .unwrap()
+        };
+        let answer = match token.strip_prefix(SECRET).unwrap_or_default() {
+            "-good" if request.uri().path().ends_with("/groups") => {
+                answer(200, json!({"groups": []}).to_string())
+            }
+            "-good" => answer(200, body.to_string()),
+            "-html" => answer(200, format!("<html>{text}</html>")),
+            "-wrong" => answer(200, json!({"token": {"user": text}}).to_string()),
+            "-refused" => answer(401, text),
+            "-slow" => {
+                let error = TransportError {
+                    message: "no answer within 10 s".to_owned(),
+                    never_sent: false,
+                    timed_out: true,
+                    too_large: false,
+                };
+                return async move { Err(error) }.boxed();
+            }
+            _ => answer(500, text),
+        };
+        async move { Ok(answer) }.boxed()
+    }
+}
+
+/// A log that is kept.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn no_token_is_in_a_log_an_answer_or_a_metric() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(LevelFilter::TRACE)
+        .with_writer(move || writer.clone())
+        .finish();
+    let metrics = Metrics::default();
+    let (time, agent) = (Duration::from_secs(10), HeaderValue::from_static("test"));
+    let keystone = Http::new(
+        "http://k/v3".to_owned(),
+        Arc::new(Chatty),
+        time,
+        agent,
+        metrics.clone(),
+    );
+    let options = tokens::Options::default();
+    let tokens = Tokens::new(Arc::new(keystone), options, Timestamp::now, metrics.clone());
+    let webhook = Webhook::new(
+        tokens,
+        user::Options::default(),
+        Vec::new(),
+        metrics.clone(),
+    );
+    let reviews = async {
+        let mut statuses = Vec::new();
+        for token in [
+            "-good", "-good", "-refused", "-html", "-wrong", "-slow", "-500", "-later", " blank",
+            "\n",
+        ] {
+            let spec = json!({"token": format!("{SECRET}{token}")});
+            let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec});
+            let answer = webhook.answer(body.to_string().as_bytes()).await;
+            let text = String::from_utf8(answer.body).unwrap();
+            assert!(!text.contains(SECRET), "{text}");
+            statuses.push(answer.status.as_u16());
+        }
+        for body in [
+            format!(r#"{{"spec": {{"token": ["{SECRET}"]}}}}"#),
+            format!(r#"{{"apiVersion": "{SECRET}"#),
+            format!(
+                r#"{{"apiVersion": "v1", "kind": "TokenReview", "spec": {{"token": "{SECRET}"}}}}"#
+            ),
+        ] {
+            let answer = webhook.answer(body.as_bytes()).await;
+            let text = String::from_utf8(answer.body).unwrap();
+            assert!(!text.contains(SECRET), "{text}");
+            statuses.push(answer.status.as_u16());
+        }
+        statuses
+    };
+    let statuses = reviews.with_subscriber(subscriber).await;
+    // Keystone is left alone after the fourth failure, which the last but two would be.
+    assert_eq!(
+        statuses,
+        [
+            200, 200, 200, 503, 503, 503, 503, 503, 200, 200, 400, 400, 400
+        ]
+    );
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    assert!(
+        log.contains("a token is refused") && !log.contains(SECRET),
+        "{log}"
+    );
+    let mut registry = prometheus_client::registry::Registry::default();
+    metrics.register(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    assert!(
+        text.contains("keystone_requests_total{status=\"0\"} 1"),
+        "{text}"
+    );
+    assert!(!text.contains(SECRET));
+    assert!(!format!("{webhook:?}").contains(SECRET));
+}
