@@ -3,6 +3,10 @@
 
 use serde::{Deserialize, Deserializer};
 
+mod plan;
+
+pub use plan::{Binding, Bindings, Changes, Wanted, wanted};
+
 /// The largest configuration, in bytes.
 pub const LARGEST: usize = 1 << 20;
 
