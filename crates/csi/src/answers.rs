@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use csi_spec::list_volumes_response::{Entry, VolumeStatus};
-use csi_spec::{Snapshot, Volume as Answer, context};
+use csi_spec::{Snapshot, Volume as Answer, VolumeGroupSnapshot, context};
 use openstack::volume::Volume;
 
 use crate::plan::attach::Attached;
+use crate::plan::group_snapshot::Together;
 use crate::plan::snapshot::Taken;
 use crate::{Options, size, time, zone};
 
@@ -66,6 +67,17 @@ pub(crate) fn snapshot(taken: &Taken) -> Snapshot {
         source_volume_id: taken.volume.clone(),
         creation_time: time::read(&taken.created_at),
         ready_to_use: taken.ready,
+        group_snapshot_id: taken.group.clone(),
         ..Snapshot::default()
+    }
+}
+
+/// Snapshots that were taken together.
+pub(crate) fn group_snapshot(taken: &Together) -> VolumeGroupSnapshot {
+    VolumeGroupSnapshot {
+        group_snapshot_id: taken.id.clone(),
+        snapshots: taken.parts.iter().map(snapshot).collect(),
+        creation_time: time::read(&taken.created_at),
+        ready_to_use: taken.parts.iter().all(|it| it.ready),
     }
 }

@@ -2,6 +2,7 @@
 
 mod clouds;
 mod controller;
+mod groups;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,8 @@ pub struct NamedCloud {
     pub config: CloudConfig,
 }
 
-/// The controller half of the driver, which serves [`csi_spec::Controller`].
+/// The controller half of the driver, which serves [`csi_spec::Controller`] and
+/// [`csi_spec::GroupController`].
 #[derive(Debug)]
 pub struct Driver {
     pool: CloudPool,

@@ -1,6 +1,6 @@
 //! What is ours: the name that a sidecar chose, and the metadata with the name of the cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The metadata key with the name of the cluster.
 pub(crate) const CLUSTER: &str = "cinder.csi.openstack.org/cluster";
@@ -22,6 +22,8 @@ pub(crate) const OF_SNAPSHOTS: &[&str] = &[
 ];
 /// Cinder's limit of a key and of a value, in characters.
 pub(crate) const LONGEST: usize = 255;
+/// The length of the name of a set of volumes.
+const SET: usize = 16;
 
 /// The metadata of something new: the cluster, and `keys` of the parameters.
 pub(crate) fn metadata(
@@ -29,7 +31,6 @@ pub(crate) fn metadata(
     parameters: &BTreeMap<String, String>,
     keys: &[&str],
 ) -> BTreeMap<String, String> {
-    let cut = |text: &str| text.chars().take(LONGEST).collect::<String>();
     let mut metadata = BTreeMap::from([(CLUSTER.to_owned(), cut(cluster))]);
     for key in keys {
         if let Some(value) = parameters.get(*key) {
@@ -43,4 +44,67 @@ pub(crate) fn metadata(
 pub(crate) fn is_of(cluster: &str, metadata: &BTreeMap<String, String>) -> bool {
     let mark = metadata.get(CLUSTER);
     mark.is_some_and(|mark| mark.chars().eq(cluster.chars().take(LONGEST)))
+}
+
+/// The description of a group, which has no metadata.
+pub(crate) fn of_group(cluster: &str) -> String {
+    cut(&format!("{DESCRIPTION}; {CLUSTER}={cluster}"))
+}
+
+/// The description of a group's snapshot, which has no metadata: it says of which volumes it is meant to be.
+pub(crate) fn of_group_snapshot(cluster: &str, volumes: &BTreeSet<String>) -> String {
+    described(cluster, &set(volumes))
+}
+
+/// The [`set`] of a description, if it is one of this cluster's.
+pub(crate) fn set_of_group_snapshot(cluster: &str, description: &str) -> Option<String> {
+    let rest = description.strip_prefix(&format!("{DESCRIPTION}; volumes="))?;
+    let set = rest.get(..SET)?;
+    (described(cluster, set) == description).then(|| set.to_owned())
+}
+
+fn described(cluster: &str, set: &str) -> String {
+    cut(&format!(
+        "{DESCRIPTION}; volumes={set}; {CLUSTER}={cluster}"
+    ))
+}
+
+/// A short name of a set of volumes: FNV-1a of their ids.
+pub(crate) fn set(volumes: &BTreeSet<String>) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in volumes.iter().flat_map(|id| id.bytes().chain([b','])) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    format!("{hash:016x}")
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_snapshot_says_whose_it_is_and_of_which_volumes() {
+        let volumes = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+        let (one, two) = (volumes(&["a", "bc"]), volumes(&["ab", "c"]));
+        assert_ne!(set(&one), set(&two));
+        let long = "x".repeat(1000);
+        for cluster in ["", "kubernetes", "größe", &long] {
+            let description = of_group_snapshot(cluster, &one);
+            assert!(description.chars().count() <= LONGEST);
+            assert_eq!(
+                set_of_group_snapshot(cluster, &description),
+                Some(set(&one))
+            );
+            assert_eq!(set_of_group_snapshot("other", &description), None);
+            assert_eq!(set_of_group_snapshot(cluster, &of_group(cluster)), None);
+        }
+        assert_eq!(
+            set_of_group_snapshot("", "Created by OpenStack Cinder CSI driver"),
+            None
+        );
+    }
 }

@@ -5,6 +5,9 @@ pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod detach;
 pub(crate) mod expand;
+pub(crate) mod group_snapshot;
+pub(crate) mod group_unsnapshot;
+mod grouping;
 pub(crate) mod modify;
 pub(crate) mod snapshot;
 pub(crate) mod unsnapshot;
@@ -15,7 +18,9 @@ mod tests;
 use std::collections::BTreeMap;
 
 use grpc::{Code, Status};
-use openstack::volume::{BackupCreate, SnapshotCreate, VolumeCreate};
+use openstack::volume::{
+    BackupCreate, GroupSnapshotCreate, SnapshotCreate, VolumeCreate, VolumeGroupCreate,
+};
 use openstack::{Error, ErrorKind, Kind};
 
 /// The next step.
@@ -101,6 +106,22 @@ pub(crate) enum Write {
     DeleteBackup {
         id: String,
     },
+    CreateGroup(VolumeGroupCreate),
+    /// Volumes are put into a group, and others taken out.
+    ChangeGroup {
+        group: String,
+        add: Vec<String>,
+        remove: Vec<String>,
+    },
+    /// A group without volumes.
+    DeleteGroup {
+        id: String,
+    },
+    CreateGroupSnapshot(GroupSnapshotCreate),
+    /// A snapshot of a group, with its snapshots.
+    DeleteGroupSnapshot {
+        id: String,
+    },
 }
 
 impl Write {
@@ -129,6 +150,11 @@ impl Write {
             Self::DeleteSnapshot { id } => format!("delete snapshot {id}"),
             Self::CreateBackup(it) => format!("create backup {}", it.name),
             Self::DeleteBackup { id } => format!("delete backup {id}"),
+            Self::CreateGroup(it) => format!("create volume group {}", it.name),
+            Self::ChangeGroup { group, .. } => format!("change volume group {group}"),
+            Self::DeleteGroup { id } => format!("delete volume group {id}"),
+            Self::CreateGroupSnapshot(it) => format!("take group snapshot {}", it.name),
+            Self::DeleteGroupSnapshot { id } => format!("delete group snapshot {id}"),
         }
     }
 
@@ -162,6 +188,10 @@ impl Write {
         match self {
             Self::CreateSnapshot(_) | Self::DeleteSnapshot { .. } => Kind::Snapshots,
             Self::CreateBackup(_) | Self::DeleteBackup { .. } => Kind::Backups,
+            Self::CreateGroup(_) | Self::ChangeGroup { .. } | Self::DeleteGroup { .. } => {
+                Kind::VolumeGroups
+            }
+            Self::CreateGroupSnapshot(_) | Self::DeleteGroupSnapshot { .. } => Kind::GroupSnapshots,
             _ => Kind::Volumes,
         }
     }
@@ -176,12 +206,21 @@ pub(crate) struct Past {
     pub refused: Option<(Write, Error)>,
     /// What Cinder says of something that failed.
     pub reason: Option<String>,
+    /// The call has looked at more kinds.
+    pub looked: bool,
 }
 
 impl Past {
     /// Whether the call has asked for nothing yet.
     fn is_empty(&self) -> bool {
         self.written.is_none() && self.refused.is_none()
+    }
+
+    /// Whether Cinder has refused a write, perhaps for a reason that other kinds show.
+    fn is_refused(&self) -> bool {
+        self.refused
+            .as_ref()
+            .is_some_and(|(_, error)| error.kind() == ErrorKind::Invalid)
     }
 
     /// Whether the cloud says that what was to be changed does not exist.

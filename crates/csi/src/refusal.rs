@@ -84,9 +84,15 @@ pub(crate) fn of_write(error: &Error, doing: &str) -> Status {
             Code::FailedPrecondition
         }
         ErrorKind::Invalid
-            if ["attach", "detach", "extend"]
-                .iter()
-                .any(|it| doing.starts_with(it)) =>
+            if [
+                "attach",
+                "detach",
+                "extend",
+                "change volume group",
+                "take group snapshot",
+            ]
+            .iter()
+            .any(|it| doing.starts_with(it)) =>
         {
             Code::FailedPrecondition
         }

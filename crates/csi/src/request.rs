@@ -1,12 +1,15 @@
 //! Requests checked, as typed values. Wrong ones are refused before the cloud is asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use csi_spec::context;
 use csi_spec::volume_capability::AccessType;
 use csi_spec::volume_capability::access_mode::Mode;
 use csi_spec::volume_content_source::Type;
-use csi_spec::{CreateSnapshotRequest, CreateVolumeRequest, VolumeCapability, VolumeContentSource};
+use csi_spec::{
+    CreateSnapshotRequest, CreateVolumeGroupSnapshotRequest, CreateVolumeRequest, VolumeCapability,
+    VolumeContentSource,
+};
 use grpc::Status;
 
 use crate::Options;
@@ -272,6 +275,50 @@ impl NewSnapshot {
             force,
             zone: zone.filter(|it| !it.is_empty()).cloned(),
             metadata,
+        })
+    }
+}
+
+/// CreateVolumeGroupSnapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NewGroupSnapshot {
+    pub name: String,
+    pub volumes: BTreeSet<String>,
+    /// `group-type`: the type of the groups that are made for volumes in none, a name or an id.
+    pub group_type: Option<String>,
+    /// `consistency: declared`: a type whose specs Cinder does not show is said to be consistent.
+    pub is_declared: bool,
+}
+
+impl NewGroupSnapshot {
+    pub(crate) fn read(request: &CreateVolumeGroupSnapshotRequest) -> Result<Self, Status> {
+        const KNOWN: &[&str] = &["group-type", "consistency"];
+        let parameters = &request.parameters;
+        let name = given(&request.name, "name")?;
+        if request.source_volume_ids.is_empty() {
+            return invalid("source_volume_ids are missing");
+        }
+        let mut volumes = BTreeSet::new();
+        for id in &request.source_volume_ids {
+            volumes.insert(given(id, "an id of source_volume_ids")?);
+        }
+        only_known(parameters, KNOWN, "VolumeGroupSnapshotClass")?;
+        let is_declared = match parameters.get("consistency").map_or("", String::as_str) {
+            "" | "verified" => false,
+            "declared" => true,
+            other => {
+                return invalid(format!(
+                    "the parameter `consistency` is verified or declared, not `{}`",
+                    other.escape_debug()
+                ));
+            }
+        };
+        let group_type = parameters.get("group-type");
+        Ok(Self {
+            name,
+            volumes,
+            group_type: group_type.filter(|it| !it.is_empty()).cloned(),
+            is_declared,
         })
     }
 }

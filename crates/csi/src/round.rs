@@ -78,9 +78,15 @@ impl Round {
             let view = self.view(&kinds, age).await?;
             match plan(&view, &past) {
                 Step::Look(more) => {
-                    kinds.extend(more);
+                    past.looked = true;
+                    let wider = [&kinds, more].concat();
                     // What was written is known, and of the rest a list is needed.
-                    self.view(&kinds, Age::Relaxed).await?;
+                    match self.view(&wider, Age::Relaxed).await {
+                        Ok(_) => kinds = wider,
+                        // The cloud's refusal is the answer, even if nothing explains it.
+                        Err(_) if past.refused.is_some() => {}
+                        Err(status) => return Err(status),
+                    }
                 }
                 Step::Answer(_) | Step::Refuse(_) | Step::Wait(_) if age == Age::Relaxed => {
                     age = Age::Fresh;
@@ -256,6 +262,15 @@ fn send<'a>(
             }
             Write::CreateBackup(it) => inventory.create_backup(it).await.map(drop)?,
             Write::DeleteBackup { id } => inventory.delete_backup(id).await?,
+            Write::CreateGroup(it) => inventory.create_volume_group(it).await.map(drop)?,
+            Write::ChangeGroup { group, add, remove } => {
+                inventory.change_volume_group(group, add, remove).await?;
+            }
+            Write::DeleteGroup { id } => inventory.delete_volume_group(id).await?,
+            Write::CreateGroupSnapshot(it) => {
+                inventory.create_group_snapshot(it).await.map(drop)?;
+            }
+            Write::DeleteGroupSnapshot { id } => inventory.delete_group_snapshot(id).await?,
         }
         Ok(None)
     }

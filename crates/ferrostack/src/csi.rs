@@ -19,7 +19,7 @@ use csi_node::metadata::{Drives, Metadata, Service, Source};
 use csi_node::node::Node;
 use csi_node::registration;
 use csi_spec::driver::{Plugin, Readiness, Served};
-use csi_spec::{ControllerService, IdentityService, NodeService};
+use csi_spec::{ControllerService, GroupControllerService, IdentityService, NodeService};
 use grpc::{Limits, Services};
 use operator::metrics::Metrics;
 use tokio_util::sync::CancellationToken;
@@ -91,7 +91,7 @@ fn services(
     let served = Served {
         // Of the driver, whichever process is asked: a node's is not alone.
         controller: true,
-        groups: false,
+        groups: true,
         topology: args.with_topology,
     };
     let (mut services, mut readiness) = (Services::default(), Readiness::default());
@@ -105,7 +105,9 @@ fn services(
         readiness = Readiness::from(driver.ready());
         let (connecting, stop) = (Arc::clone(&driver), stop.clone());
         tokio::spawn(async move { connecting.connect(stop).await });
-        services = services.with(ControllerService(driver));
+        services = services
+            .with(GroupControllerService(Arc::clone(&driver)))
+            .with(ControllerService(driver));
     } else {
         // No cloud is asked.
         readiness.ready();

@@ -19,6 +19,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod write;
+mod write_groups;
 mod write_volumes;
 
 use std::fmt;

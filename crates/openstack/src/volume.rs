@@ -1,6 +1,7 @@
-//! Cinder: volumes and their types, snapshots, backups, attachments.
+//! Cinder: volumes and their types, snapshots, backups, attachments, groups.
 
 mod backup;
+mod group;
 mod snapshot;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::service::Service;
 use crate::session::Session;
 
 pub use backup::{Backup, BackupCreate};
+pub use group::{GroupSnapshot, GroupSnapshotCreate, GroupType, VolumeGroup, VolumeGroupCreate};
 pub use snapshot::{Snapshot, SnapshotCreate};
 
 /// Extending a volume that is attached (Ocata, 2017).

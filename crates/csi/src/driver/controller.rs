@@ -186,7 +186,11 @@ impl Driver {
         let round = Round::new(cloud.inventory, context, guard, CREATION);
         let plan =
             |view: &View, past: &plan::Past| plan::create::plan(&wanted, &self.options, view, past);
-        let (id, view) = round.run(&[Kind::Volumes], plan).await?;
+        let kinds: &[Kind] = match wanted.uses.several_nodes {
+            true => &[Kind::Volumes, Kind::VolumeTypes],
+            false => &[Kind::Volumes],
+        };
+        let (id, view) = round.run(kinds, plan).await?;
         let volume = found(view.volumes.get(&id), &id)?;
         let source = request.volume_content_source;
         let answer = plan::create::answer(volume, &wanted, source, &self.options);
@@ -204,7 +208,8 @@ impl Driver {
         let guard = self.busy.begin(format!("volume {id}"), context).await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CHECKED);
-        let plan = |view: &View, past: &plan::Past| plan::delete::plan(&id, view, past);
+        let plan =
+            |view: &View, past: &plan::Past| plan::delete::plan(&id, &self.options, view, past);
         round.run(&[Kind::Volumes], plan).await?;
         Ok(DeleteVolumeResponse {})
     }
@@ -291,8 +296,14 @@ impl Driver {
         let guard = self.busy.begin(format!("volume {id}"), context).await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CHECKED);
-        let plan = |view: &View, past: &plan::Past| plan::modify::plan(&id, &wanted, view, past);
-        round.run(&[Kind::Volumes], plan).await?;
+        let plan = |view: &View, past: &plan::Past| {
+            plan::modify::plan(&id, &wanted, &self.options, view, past)
+        };
+        let kinds: &[Kind] = match wanted.volume_type {
+            Some(_) => &[Kind::Volumes, Kind::VolumeTypes],
+            None => &[Kind::Volumes],
+        };
+        round.run(kinds, plan).await?;
         Ok(ControllerModifyVolumeResponse {})
     }
 

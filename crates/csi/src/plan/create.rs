@@ -40,7 +40,7 @@ pub(crate) fn plan(
         return Step::Write(Write::DeleteVolume { id });
     }
     if let Some(first) = ours.first() {
-        return existing(wanted, first, view);
+        return existing(wanted, first, view, past);
     }
     if let Some(other) = named.first() {
         return refuse(Code::AlreadyExists, not_ours(other, options));
@@ -84,13 +84,18 @@ fn is_soon(first: &str, later: &str) -> bool {
     }
 }
 
-fn existing(wanted: &NewVolume, volume: &Volume, view: &View) -> Step<String> {
+fn existing(wanted: &NewVolume, volume: &Volume, view: &View, past: &Past) -> Step<String> {
     let id = volume.id.clone();
     match volume.status.as_str() {
         "error" => return Step::Write(Write::DeleteFailedVolume { id }),
         "error_deleting" => return Step::Write(Write::DeleteVolume { id }),
         "creating" | "deleting" | "downloading" => return wait_for(volume),
         _ => {}
+    }
+    let is_other = |it: &String| *it != volume.volume_type;
+    // It may be an id.
+    if wanted.volume_type.as_ref().is_some_and(is_other) && !past.looked {
+        return Step::Look(&[Kind::VolumeTypes]);
     }
     match difference(wanted, volume, view) {
         Some(difference) => {
@@ -149,9 +154,6 @@ fn not_ours(other: &Volume, options: &Options) -> String {
 
 fn creation(wanted: &NewVolume, view: &View) -> Result<Step<String>, Status> {
     if wanted.uses.several_nodes {
-        if !view.volume_types.is_read() {
-            return Ok(Step::Look(&[Kind::VolumeTypes]));
-        }
         check_multiattach(wanted, view)?;
     }
     let (mut snapshot_id, mut source_volume_id, mut backup_id, mut least) =

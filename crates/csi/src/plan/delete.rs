@@ -1,12 +1,13 @@
 //! DeleteVolume.
 
 use grpc::Code;
-use openstack::View;
+use openstack::{Kind, View};
 
-use super::{Past, Step, Write, refuse, wait_for};
+use super::{Past, Step, Write, group_unsnapshot, grouping, refuse, wait_for};
+use crate::Options;
 
 /// The next step: a volume that a PV names is deleted, whoever made it.
-pub(crate) fn plan(id: &str, view: &View, past: &Past) -> Step<()> {
+pub(crate) fn plan(id: &str, options: &Options, view: &View, past: &Past) -> Step<()> {
     let Some(volume) = view.volumes.get(id) else {
         return Step::Answer(());
     };
@@ -17,8 +18,24 @@ pub(crate) fn plan(id: &str, view: &View, past: &Past) -> Step<()> {
         );
         return refuse(Code::FailedPrecondition, message);
     }
+    if past.is_refused() && !past.looked {
+        return Step::Look(&[Kind::VolumeGroups, Kind::GroupSnapshots]);
+    }
+    if past.is_refused()
+        && past.written.is_none()
+        && let Some(step) = group_unsnapshot::leave(id, options, view)
+    {
+        return step;
+    }
+    // The volume is on its way out of a group.
+    if let Some(Write::ChangeGroup { group, .. }) = &past.written
+        && let Some(group) = view.volume_groups.get(group)
+        && let Err(step) = grouping::idle(group)
+    {
+        return *step;
+    }
     match volume.status.as_str() {
-        "error_deleting" if past.written.is_some() => {
+        "error_deleting" if matches!(past.written, Some(Write::DeleteVolume { .. })) => {
             refuse(Code::Aborted, format!("Cinder cannot delete volume {id}"))
         }
         "available" | "error" | "error_deleting" | "error_restoring" | "error_extending"

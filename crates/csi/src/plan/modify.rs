@@ -4,11 +4,18 @@ use grpc::Code;
 use openstack::volume::Volume;
 use openstack::{Kind, View};
 
-use super::{Past, Step, Write, refuse, wait_for};
+use super::{Past, Step, Write, group_unsnapshot, refuse, wait_for};
+use crate::Options;
 use crate::attributes::Attributes;
 
 /// The next step. The type comes first: it is what Cinder may refuse, and then nothing is changed.
-pub(crate) fn plan(id: &str, wanted: &Attributes, view: &View, past: &Past) -> Step<()> {
+pub(crate) fn plan(
+    id: &str,
+    wanted: &Attributes,
+    options: &Options,
+    view: &View,
+    past: &Past,
+) -> Step<()> {
     let Some(volume) = view.volumes.get(id) else {
         let message = format!("volume {} does not exist", id.escape_debug());
         return refuse(Code::NotFound, message);
@@ -16,7 +23,7 @@ pub(crate) fn plan(id: &str, wanted: &Attributes, view: &View, past: &Past) -> S
     if volume.status == "retyping" {
         return wait_for(volume);
     }
-    if let Some(step) = retype(volume, wanted, view, past) {
+    if let Some(step) = retype(volume, wanted, options, view, past) {
         return step;
     }
     let has = |(key, value): (&String, &String)| volume.metadata.get(key) == Some(value);
@@ -30,13 +37,16 @@ pub(crate) fn plan(id: &str, wanted: &Attributes, view: &View, past: &Past) -> S
 }
 
 /// The step to another type; `None` if the volume has the one that is wanted, or none is.
-fn retype(volume: &Volume, wanted: &Attributes, view: &View, past: &Past) -> Option<Step<()>> {
+fn retype(
+    volume: &Volume,
+    wanted: &Attributes,
+    options: &Options,
+    view: &View,
+    past: &Past,
+) -> Option<Step<()>> {
     let name = wanted.volume_type.as_ref()?;
     if *name == volume.volume_type {
         return None;
-    }
-    if !view.volume_types.is_read() {
-        return Some(Step::Look(&[Kind::VolumeTypes]));
     }
     let types = &view.volume_types;
     let Some(found) = types.get(name).or_else(|| types.named(name).first()) else {
@@ -47,6 +57,15 @@ fn retype(volume: &Volume, wanted: &Attributes, view: &View, past: &Past) -> Opt
         return None;
     }
     let id = &volume.id;
+    if past.is_refused() && !past.looked {
+        return Some(Step::Look(&[Kind::VolumeGroups, Kind::GroupSnapshots]));
+    }
+    if past.is_refused()
+        && past.written.is_none()
+        && let Some(step) = group_unsnapshot::leave(id, options, view)
+    {
+        return Some(step);
+    }
     Some(match volume.status.as_str() {
         "available" | "in-use" if matches!(past.written, Some(Write::Retype { .. })) => refuse(
             Code::FailedPrecondition,

@@ -18,6 +18,8 @@ pub(crate) struct Taken {
     pub volume: String,
     pub created_at: String,
     pub ready: bool,
+    /// The snapshot of a group that it is part of; empty for none.
+    pub group: String,
 }
 
 /// The next step.
@@ -195,6 +197,7 @@ pub(crate) fn of_snapshot(it: &Snapshot, ready: bool) -> Taken {
         volume: it.volume_id.clone(),
         created_at: it.created_at.clone(),
         ready,
+        group: it.group_snapshot_id.clone(),
     }
 }
 
@@ -206,5 +209,6 @@ pub(crate) fn of_backup(it: &Backup, ready: bool) -> Taken {
         volume: it.volume_id.clone(),
         created_at: it.created_at.clone(),
         ready,
+        group: String::new(),
     }
 }

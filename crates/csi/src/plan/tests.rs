@@ -6,6 +6,7 @@ use openstack::{Error, ErrorKind, View};
 use std::sync::Arc;
 
 use super::{Past, Step, Write, attach, delete, detach, expand, modify};
+use crate::Options;
 use crate::attributes::Attributes;
 use crate::request::Uses;
 use crate::size::{GIB, Range};
@@ -216,7 +217,11 @@ fn each_state_of_a_volume_has_a_row_when_it_is_deleted_or_grows() {
     };
     for (status, servers, past, deleted, grown) in rows {
         let view = view(status, servers, false);
-        assert_eq!(word(&delete::plan("v", &view, past)), *deleted, "{status}");
+        assert_eq!(
+            word(&delete::plan("v", &Options::default(), &view, past)),
+            *deleted,
+            "{status}"
+        );
         assert_eq!(word(&expand::plan("v", range, &view)), *grown, "{status}");
     }
     let enough = Range {
@@ -225,7 +230,15 @@ fn each_state_of_a_volume_has_a_row_when_it_is_deleted_or_grows() {
     };
     let step = expand::plan("v", enough, &view("available", &[], false));
     assert_eq!(word(&step), "answer");
-    assert_eq!(word(&delete::plan("v", &View::default(), &new)), "answer");
+    assert_eq!(
+        word(&delete::plan(
+            "v",
+            &Options::default(),
+            &View::default(),
+            &new
+        )),
+        "answer"
+    );
     assert_eq!(
         word(&expand::plan("v", range, &View::default())),
         "NOT_FOUND"
@@ -271,21 +284,27 @@ fn each_state_of_a_volume_has_a_row_when_it_is_modified() {
         let mut view = view(status, &[], false);
         view.volume_types = Arc::new(Table::of([kind("fast"), kind("")]));
         for name in ["fast", "id-fast"] {
-            let step = modify::plan("v", &other(name), &view, past);
+            let step = modify::plan("v", &other(name), &Options::default(), &view, past);
             assert_eq!(word(&step), *retyped, "{status}");
         }
         assert_eq!(
-            word(&modify::plan("v", &more, &view, past)),
+            word(&modify::plan("v", &more, &Options::default(), &view, past)),
             *set,
             "{status}"
         );
     }
     let known = view("available", &[], false);
-    let step = modify::plan("v", &other("absent"), &known, &new);
+    let step = modify::plan("v", &other("absent"), &Options::default(), &known, &new);
     assert_eq!(word(&step), "INVALID_ARGUMENT");
-    let step = modify::plan("v", &Attributes::default(), &known, &new);
+    let step = modify::plan(
+        "v",
+        &Attributes::default(),
+        &Options::default(),
+        &known,
+        &new,
+    );
     assert_eq!(word(&step), "answer");
-    let step = modify::plan("v", &more, &View::default(), &new);
+    let step = modify::plan("v", &more, &Options::default(), &View::default(), &new);
     assert_eq!(word(&step), "NOT_FOUND");
 }
 

@@ -15,6 +15,13 @@ pub(crate) fn plan(id: &str, view: &View, past: &Past) -> Step<()> {
     let waiting =
         |kind: Kind, what: &str, status: &str| wait(kind, id, format!("{what} {id} is {status}"));
     if let Some(found) = view.snapshots.get(id) {
+        if !found.group_snapshot_id.is_empty() {
+            let message = format!(
+                "snapshot {id} is part of group snapshot {}: delete that one",
+                found.group_snapshot_id
+            );
+            return refuse(Code::FailedPrecondition, message);
+        }
         return match found.status.as_str() {
             "available" | "error_deleting" if is_kept => kept("snapshot"),
             "available" | "error" | "error_deleting" => {

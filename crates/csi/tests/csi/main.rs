@@ -4,6 +4,7 @@
 
 mod attachments;
 mod faults;
+mod groups;
 mod lists;
 mod model;
 mod modify;

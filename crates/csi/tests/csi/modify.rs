@@ -61,6 +61,13 @@ async fn a_type_is_named_by_its_id_as_well() {
         change(&world, &id, &[("type", &kind)]).await.unwrap();
         assert_eq!(world.one("volumes", &id).await["volume_type"], "gold");
     }
+    // One that was made since types were listed is found.
+    let kind = world.volume_type("silver", json!({})).await;
+    change(&world, &id, &[("type", &kind)]).await.unwrap();
+    let mut request = new_volume("pvc-2", 1);
+    request.parameters.extend(pairs(&[("type", &kind)]));
+    let id = world.create(request.clone()).await.unwrap().volume_id;
+    assert_eq!(world.create(request).await.unwrap().volume_id, id);
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,8 +10,9 @@ use csi_spec::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolu
 use csi_spec::{
     CapacityRange, Controller, ControllerExpandVolumeRequest, ControllerModifyVolumeRequest,
     ControllerPublishVolumeRequest, ControllerUnpublishVolumeRequest, CreateSnapshotRequest,
-    CreateVolumeRequest, DeleteSnapshotRequest, DeleteVolumeRequest, Snapshot, Volume,
-    VolumeCapability,
+    CreateVolumeGroupSnapshotRequest, CreateVolumeRequest, DeleteSnapshotRequest,
+    DeleteVolumeGroupSnapshotRequest, DeleteVolumeRequest, GetVolumeGroupSnapshotRequest,
+    GroupController, Snapshot, Volume, VolumeCapability, VolumeGroupSnapshot,
 };
 use grpc::{Code, Context, Status};
 use openstack::transport::{InProcess, Limits, SharedTransport};
@@ -26,6 +27,7 @@ pub(crate) const GIB: i64 = 1 << 30;
 pub(crate) struct World {
     pub(crate) cloud: Cloud,
     pub(crate) driver: Arc<Driver>,
+    entry: &'static str,
     token: String,
     project: String,
 }
@@ -35,7 +37,22 @@ impl World {
         Self::open_on(CloudOptions::default(), options()).await
     }
 
-    pub(crate) async fn open_on(mut cloud: CloudOptions, options: Options) -> Self {
+    pub(crate) async fn open_on(cloud: CloudOptions, options: Options) -> Self {
+        Self::open_as(("demo", "simulated"), cloud, options).await
+    }
+
+    /// The driver has the cloud's administrator as its user.
+    pub(crate) async fn open_as_administrator(options: Options) -> Self {
+        let cloud = CloudOptions::default();
+        Self::open_as(("admin", "simulated-admin"), cloud, options).await
+    }
+
+    /// A user, and its entry of clouds.yaml.
+    async fn open_as(
+        (user, entry): (&str, &'static str),
+        mut cloud: CloudOptions,
+        options: Options,
+    ) -> Self {
         for name in [
             "instances",
             "cores",
@@ -48,20 +65,20 @@ impl World {
             cloud.quotas.entry(name.to_owned()).or_insert(-1);
         }
         let cloud = Cloud::open(cloud).await.unwrap();
-        let driver = driver(&cloud, options);
-        let mut world = Self {
+        let driver = driver(&cloud, entry, options);
+        let (token, project) = log_in(&cloud, user).await;
+        Self {
             cloud,
             driver,
-            token: String::new(),
-            project: String::new(),
-        };
-        (world.token, world.project) = log_in(&world.cloud, "demo").await;
-        world
+            entry,
+            token,
+            project,
+        }
     }
 
     /// Another replica, or the same after a restart.
     pub(crate) fn restart(&mut self) {
-        self.driver = driver(&self.cloud, options());
+        self.driver = driver(&self.cloud, self.entry, options());
     }
 
     /// A replica with lists of its own.
@@ -178,10 +195,62 @@ impl World {
             .map(drop)
     }
 
-    /// What the cloud has of a kind: `volumes`, `snapshots`, `backups`.
+    /// Makes a type of groups; returns its id.
+    pub(crate) async fn group_type(&self, name: &str, specs: Value) -> String {
+        let body = json!({"group_type": {"name": name, "group_specs": specs}});
+        let created = self.administrate("POST", "/group_types", body).await;
+        created["group_type"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Snapshots of volumes at one moment, with the parameters of a class.
+    pub(crate) async fn together(
+        &self,
+        name: &str,
+        volumes: &[&str],
+        class: &[(&str, &str)],
+    ) -> Result<VolumeGroupSnapshot, Status> {
+        let request = CreateVolumeGroupSnapshotRequest {
+            name: name.to_owned(),
+            source_volume_ids: volumes.iter().map(|id| (*id).to_owned()).collect(),
+            parameters: pairs(class),
+            ..CreateVolumeGroupSnapshotRequest::default()
+        };
+        let taken = self
+            .driver
+            .create_volume_group_snapshot(minutes(3), request);
+        taken.await.map(|it| it.group_snapshot.unwrap())
+    }
+
+    pub(crate) async fn get_together(
+        &self,
+        id: &str,
+        parts: &[&str],
+    ) -> Result<VolumeGroupSnapshot, Status> {
+        let request = GetVolumeGroupSnapshotRequest {
+            group_snapshot_id: id.to_owned(),
+            snapshot_ids: parts.iter().map(|id| (*id).to_owned()).collect(),
+            ..GetVolumeGroupSnapshotRequest::default()
+        };
+        let found = self.driver.get_volume_group_snapshot(minutes(3), request);
+        found.await.map(|it| it.group_snapshot.unwrap())
+    }
+
+    pub(crate) async fn delete_together(&self, id: &str, parts: &[&str]) -> Result<(), Status> {
+        let request = DeleteVolumeGroupSnapshotRequest {
+            group_snapshot_id: id.to_owned(),
+            snapshot_ids: parts.iter().map(|id| (*id).to_owned()).collect(),
+            ..DeleteVolumeGroupSnapshotRequest::default()
+        };
+        let deleted = self
+            .driver
+            .delete_volume_group_snapshot(minutes(3), request);
+        deleted.await.map(drop)
+    }
+
+    /// What the cloud has of a kind: `volumes`, `snapshots`, `backups`, `groups`, `group_snapshots`.
     pub(crate) async fn all(&self, kind: &str) -> Vec<Value> {
-        let path = self.volumes(&format!("/{kind}/detail"));
-        let list = self.request("GET", &path, Value::Null).await;
+        let path = self.volumes(&format!("/{kind}/detail?list_volume=true"));
+        let list = self.cinder("GET", &path, Value::Null).await;
         list[kind].as_array().unwrap().clone()
     }
 
@@ -230,7 +299,7 @@ impl World {
 
     /// Nothing of ours is left in Cinder.
     pub(crate) async fn assert_empty(&self, after: &str) {
-        for kind in ["volumes", "snapshots"] {
+        for kind in ["volumes", "snapshots", "groups", "group_snapshots"] {
             let left = self.all(kind).await;
             assert!(left.is_empty(), "{after}: {left:?}");
         }
@@ -335,6 +404,12 @@ impl World {
         .await
     }
 
+    /// A request with a version of Cinder that has groups.
+    pub(crate) async fn cinder(&self, method: &str, path: &str, body: Value) -> Value {
+        let version = Some("volume 3.27");
+        send(&self.cloud, &self.token, method, path, body, version).await
+    }
+
     pub(crate) async fn with_version(&self, method: &str, path: &str, version: &str) -> Value {
         let version = Some(version);
         send(&self.cloud, &self.token, method, path, Value::Null, version).await
@@ -349,12 +424,12 @@ pub(crate) fn options() -> Options {
     }
 }
 
-fn driver(cloud: &Cloud, options: Options) -> Arc<Driver> {
+fn driver(cloud: &Cloud, entry: &str, options: Options) -> Arc<Driver> {
     let mut pool = PoolOptions::default();
     let transport: SharedTransport = Arc::new(InProcess::new(cloud.router(URL)));
     pool.session.transport = Some(transport);
     pool.intervals = csi::INTERVALS;
-    let config = CloudConfig::parse(&cloud.clouds_yaml(URL), "simulated").unwrap();
+    let config = CloudConfig::parse(&cloud.clouds_yaml(URL), entry).unwrap();
     let named = NamedCloud {
         name: String::new(),
         config,

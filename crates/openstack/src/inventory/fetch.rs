@@ -13,7 +13,9 @@ use crate::image::{Image, ImageQuery};
 use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Monitor, Pool, Provider};
 use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
 use crate::service::Service;
-use crate::volume::{Backup, Snapshot, Volume, VolumeType, VolumeZone};
+use crate::volume::{
+    Backup, GroupSnapshot, GroupType, Snapshot, Volume, VolumeGroup, VolumeType, VolumeZone,
+};
 
 /// A kind with a bulk list.
 #[doc(hidden)]
@@ -88,6 +90,9 @@ fetch! {
     Volume: |inner| inner.polling.volume().list().await;
     Snapshot: |inner| inner.polling.volume().snapshots().await;
     Backup: |inner| Ok(seen(inner.polling.volume().backups().await)?.unwrap_or_default());
+    VolumeGroup: |inner| inner.polling.volume().groups().await;
+    GroupSnapshot: |inner| inner.polling.volume().group_snapshots().await;
+    GroupType: |inner| inner.polling.volume().group_types().await;
     VolumeType: |inner| inner.polling.volume().types().await;
     VolumeZone: |inner| inner.polling.volume().availability_zones().await;
     Image: |inner| inner.polling.image().list(&ImageQuery::default()).await;

@@ -14,7 +14,9 @@ use crate::error::Result;
 use crate::image::Image;
 use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
 use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
-use crate::volume::{Backup, Snapshot, Volume, VolumeType, VolumeZone};
+use crate::volume::{
+    Backup, GroupSnapshot, GroupType, Snapshot, Volume, VolumeGroup, VolumeType, VolumeZone,
+};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 
@@ -144,6 +146,12 @@ kinds! {
     Snapshots snapshots Snapshot, Lively;
     /// Backups of volumes; none where the cloud has no such service, or the credential may not use it.
     Backups backups Backup, Lively;
+    /// Groups of volumes.
+    VolumeGroups volume_groups VolumeGroup, Lively;
+    /// Snapshots of groups of volumes.
+    GroupSnapshots group_snapshots GroupSnapshot, Lively;
+    /// Types of groups of volumes.
+    GroupTypes group_types GroupType, Slow;
     /// Types of volumes.
     VolumeTypes volume_types VolumeType, Slow;
     /// Availability zones of volumes.

@@ -11,7 +11,9 @@ use crate::loadbalancer::{
 use crate::network::{
     Extension, FloatingIp, Network, Port, Router, SecurityGroup, SecurityGroupRule, Subnet, Trunk,
 };
-use crate::volume::{Backup, Snapshot, Volume, VolumeType, VolumeZone};
+use crate::volume::{
+    Backup, GroupSnapshot, GroupType, Snapshot, Volume, VolumeGroup, VolumeType, VolumeZone,
+};
 
 /// An object that can be found by id, name, tag, description and parent.
 pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
@@ -224,6 +226,20 @@ resource!(
     parent = |item| -> Option<&str> { filled(&item.volume_id) },
     is_pending = |item| -> bool { is_volume_pending(&item.status) },
 );
+resource!(
+    VolumeGroup,
+    VolumeGroups,
+    description = |item| -> &str { &item.description },
+    is_pending = |item| -> bool { is_volume_pending(&item.status) }; volumes by by_text; volume_types by by_text
+);
+resource!(
+    GroupSnapshot,
+    GroupSnapshots,
+    description = |item| -> &str { &item.description },
+    parent = |item| -> Option<&str> { filled(&item.group_id) },
+    is_pending = |item| -> bool { is_volume_pending(&item.status) },
+);
+resource!(GroupType, GroupTypes);
 resource!(VolumeType, VolumeTypes);
 resource!(Flavor, Flavors);
 resource!(Image, Images, tags = |item| -> &[String] { &item.tags });
@@ -301,7 +317,7 @@ impl Resource for Quota {
     }
 }
 
-/// Whether Cinder is working on a volume, snapshot or backup.
+/// Whether Cinder is working on a volume, snapshot, backup or group.
 fn is_volume_pending(status: &str) -> bool {
     matches!(
         status,
@@ -317,6 +333,7 @@ fn is_volume_pending(status: &str) -> bool {
             | "backing-up"
             | "restoring-backup"
             | "restoring"
+            | "updating"
             | "unmanaging"
             | "managing"
     )

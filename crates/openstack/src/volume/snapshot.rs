@@ -9,6 +9,9 @@ use crate::call::Call;
 use crate::error::Result;
 use crate::service::Service;
 
+/// The snapshot of a group, of which a snapshot is part (Newton, 2016).
+const OF_GROUP: &str = "3.14";
+
 /// A snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -29,6 +32,8 @@ pub struct Snapshot {
     pub created_at: String,
     /// Free key-value pairs.
     pub metadata: BTreeMap<String, String>,
+    /// The snapshot of a group that it is part of, if it is of one; since microversion 3.14.
+    pub group_snapshot_id: String,
 }
 
 /// A new snapshot.
@@ -52,7 +57,7 @@ impl Volumes {
     /// # Errors
     /// Those of the request.
     pub async fn snapshots(&self) -> Result<Vec<Snapshot>> {
-        let call = Call::list(Service::Volume, "/snapshots/detail", &[]);
+        let call = Call::list(Service::Volume, "/snapshots/detail", &[]).microversion(OF_GROUP);
         self.session.list(call, "snapshots").await
     }
 

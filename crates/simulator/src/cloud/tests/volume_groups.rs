@@ -215,3 +215,50 @@ async fn a_snapshot_of_a_group_has_one_of_each_volume_which_go_together() {
     assert_eq!(status().await, "-");
     assert_eq!(list().await.len(), 0);
 }
+
+#[tokio::test]
+async fn a_group_is_on_the_back_end_of_its_types_and_changes_only_when_available() {
+    let (cloud, client, admin, _) = group().await;
+    for name in ["ceph", "nfs"] {
+        let kind =
+            json!({"volume_type": {"name": name, "extra_specs": {"volume_backend_name": name}}});
+        let path = format!("/volume/v3/{}/types", admin.project);
+        admin.make(&path, kind).await;
+    }
+    let new = async |types: &[&str]| {
+        let body =
+            json!({"group": {"name": "g", "group_type": "consistent", "volume_types": types}});
+        let got = client.cinder("3.13", Method::POST, "groups", body).await;
+        id(&got.body["group"])
+    };
+    let (one, both) = (new(&["ceph"]).await, new(&["ceph", "nfs"]).await);
+    let volume = client
+        .new_volume(json!({"size": 1, "volume_type": "ceph"}))
+        .await;
+    let other = client
+        .new_volume(json!({"size": 1, "volume_type": "fast"}))
+        .await;
+    let put = async |group: &str, fields: Value| {
+        let path = format!("groups/{group}");
+        client
+            .cinder("3.13", Method::PUT, &path, json!({"group": fields}))
+            .await
+    };
+    let early = put(&one, json!({"name": "h"})).await;
+    assert_eq!(early.status, 400, "{}", early.text);
+    assert!(
+        early.text.contains("current status is: creating"),
+        "{}",
+        early.text
+    );
+    cloud.advance_clock(STEP);
+    assert_eq!(show(&client, &one).await["status"], "available");
+    assert_eq!(show(&client, &both).await["status"], "error");
+    assert_eq!(put(&one, json!({"add_volumes": volume})).await.status, 202);
+    cloud.advance_clock(STEP);
+    // A volume that is moved to the back end of another type is there for its group.
+    let retype = json!({"os-retype": {"new_type": "ceph", "migration_policy": "on-demand"}});
+    assert_eq!(client.act(&other, retype).await.0, 202);
+    cloud.advance_clock(STEP);
+    assert_eq!(put(&one, json!({"add_volumes": other})).await.status, 202);
+}

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::volumes::find;
-use super::{attach, attachments, body, quotas, volume_types, volumes};
+use super::{attach, attachments, body, hosts, quotas, volume_types, volumes};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
@@ -152,6 +152,15 @@ fn retype(call: &mut Call<'_>, doc: &Doc, argument: &Doc) -> Answer {
     let moves = !volume_types::may_become(&before, &wanted);
     // The manager moves no volume with snapshots, which is found out after the request was accepted.
     let is_kept = moves && call.state.count_by(Kind::Snapshot, "volume_id", id) > 0;
+    let host = moves.then(|| {
+        let wanted = hosts::Place {
+            zone: doc.text("availability_zone"),
+            back_end: &volume_types::back_end(&wanted),
+            hints: &hosts::Hints::default(),
+            beside: None,
+        };
+        hosts::place(call, id, &wanted)
+    });
     call.state.edit(Kind::Volume, id, |doc| {
         doc.set("_before", status);
         doc.set("status", "retyping");
@@ -159,6 +168,9 @@ fn retype(call: &mut Call<'_>, doc: &Doc, argument: &Doc) -> Answer {
         // The scheduler finds no back end for a type of another one, unless the volume may move there.
         if !is_kept && (!moves || policy == "on-demand") {
             doc.set("_becomes", wanted.text("name"));
+            if let Some(host) = host {
+                doc.set("_moves_to", host);
+            }
         }
     });
     schedule(call, "retyped", id);

@@ -119,7 +119,13 @@ pub(super) fn create(call: &mut Call<'_>, given: &Doc, hints: &hosts::Hints) -> 
         let group = group.as_ref()?;
         Some(group.text("_host")).filter(|host| !host.is_empty())
     });
-    let host = hosts::place(call, &id, &zone, hints, beside);
+    let wanted = hosts::Place {
+        zone: &zone,
+        back_end: &volume_types::back_end(&kind),
+        hints,
+        beside,
+    };
+    let host = hosts::place(call, &id, &wanted);
     let mut doc = to_doc(json!({
         "id": id, "project_id": project, "user_id": call.who.user_id, "name": body::trimmed(given, "name"),
         "description": given.get("description").cloned().unwrap_or_default(), "size": size,

@@ -1,6 +1,7 @@
 //! Groups of volumes (microversion 3.13).
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -54,8 +55,12 @@ pub(crate) fn transition(state: &mut State, _: &Settings, action: &str, id: &str
                     state.edit(Kind::Volume, volume, |doc| doc.set("_group", group.clone()));
                 }
             }
+            let status = match doc.get("_host") {
+                Some(Value::Null) => "error",
+                _ => "available",
+            };
             state.edit(Kind::VolumeGroup, id, |doc| {
-                doc.set("status", "available");
+                doc.set("status", status);
                 doc.remove("_joins");
                 doc.remove("_leaves");
             });
@@ -204,9 +209,11 @@ fn create(call: &mut Call<'_>) -> Answer {
         }
     }
     let kind = group_types::resolve(call, given.text("group_type"))?;
-    let mut types = Vec::new();
+    let (mut types, mut back_ends) = (Vec::new(), BTreeSet::new());
     for name in wanted {
-        types.push(volume_types::resolve(call, name)?.text("id").to_owned());
+        let kind = volume_types::resolve(call, name)?;
+        types.push(kind.text("id").to_owned());
+        back_ends.insert(volume_types::back_end(&kind));
     }
     let zones = &call.settings.volume_zones;
     let zone = match given.text("availability_zone") {
@@ -220,7 +227,19 @@ fn create(call: &mut Call<'_>) -> Answer {
     };
     quotas::check_group(call)?;
     let id = call.state.new_id();
-    let host = hosts::place(call, &id, &zone, &hosts::Hints::default(), None);
+    let host = match back_ends.len() {
+        // No back end has the names of all types.
+        2.. => Value::Null,
+        _ => {
+            let wanted = hosts::Place {
+                zone: &zone,
+                back_end: back_ends.first().map_or("", String::as_str),
+                hints: &hosts::Hints::default(),
+                beside: None,
+            };
+            hosts::place(call, &id, &wanted)
+        }
+    };
     let doc = to_doc(
         json!({"id": id, "project_id": call.who.project_id, "status": "creating",
         "availability_zone": zone, "created_at": naive_micros(call.now()), "name": given.get("name"),
@@ -238,6 +257,12 @@ fn update(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("group")?;
     let fields = ["name", "description", "add_volumes", "remove_volumes"];
     body::strict("group", &given, &fields)?;
+    if doc.text("status") != "available" {
+        return Err(Fault::bad(format!(
+            "Invalid Group: Group status must be available, but current status is: {}.",
+            doc.text("status")
+        )));
+    }
     let ids = |field: &str| -> Vec<String> {
         let ids = given.text(field).split(',');
         ids.filter(|id| !id.is_empty()).map(str::to_owned).collect()
@@ -269,9 +294,6 @@ fn update(call: &mut Call<'_>) -> Answer {
         )));
     }
     let moves = !joins.is_empty() || !leaves.is_empty();
-    if moves && doc.text("status") != "available" {
-        return Err(Fault::bad("Invalid Group: Group status must be available."));
-    }
     call.state.edit(Kind::VolumeGroup, id, |doc| {
         for field in &fields[..2] {
             if given.given(field) {

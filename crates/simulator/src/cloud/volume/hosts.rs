@@ -58,15 +58,24 @@ fn volumes(given: &Doc, name: &str) -> Result<Option<Vec<String>>, Fault> {
     }
 }
 
-/// The back end of a new volume; null if the hints leave none, and the volume will become `error`. A copy has the back
-/// end of its source.
-pub(super) fn place(
-    call: &Call<'_>,
-    id: &str,
-    zone: &str,
-    hints: &Hints,
-    source: Option<&str>,
-) -> Value {
+/// Where a new volume or group can be.
+pub(super) struct Place<'a> {
+    pub zone: &'a str,
+    /// The `volume_backend_name` of its types; any back end of the zone for an empty name.
+    pub back_end: &'a str,
+    pub hints: &'a Hints,
+    /// The back end of what it is a copy of, or of its group.
+    pub beside: Option<&'a str>,
+}
+
+/// The back end of a new volume or group; null if there is none, and it will become `error`.
+pub(super) fn place(call: &Call<'_>, id: &str, wanted: &Place<'_>) -> Value {
+    let Place {
+        zone,
+        back_end,
+        hints,
+        beside,
+    } = wanted;
     let on = |host: &str, ids: &[String]| {
         ids.iter().any(|id| {
             let volume = call.accessible(Kind::Volume, id);
@@ -75,9 +84,15 @@ pub(super) fn place(
     };
     let first = id.get(..8).unwrap_or_default();
     let first = u64::from_str_radix(first, 16).unwrap_or_default();
-    let all = (0..BACK_ENDS).map(|step| format!("{zone}-vol{}", (first + step) % BACK_ENDS + 1));
+    let of_zone =
+        || (0..BACK_ENDS).map(|step| format!("{zone}-vol{}", (first + step) % BACK_ENDS + 1));
+    let all: Vec<String> = match (beside, *back_end) {
+        (Some(host), _) => vec![(*host).to_owned()],
+        (None, "") => of_zone().collect(),
+        (None, name) => vec![format!("{zone}-{name}")],
+    };
     let mut fitting = all
-        .filter(|host| source.is_none_or(|source| source == host))
+        .into_iter()
         .filter(|host| hints.same.as_ref().is_none_or(|ids| on(host, ids)))
         .filter(|host| !hints.different.as_ref().is_some_and(|ids| on(host, ids)));
     fitting.next().map_or(Value::Null, |host| json!(host))

@@ -31,7 +31,7 @@ pub(crate) fn set_status(state: &mut State, id: &str, status: &str) {
     state.edit(Kind::Volume, id, |doc| {
         doc.set("status", status);
         doc.set("updated_at", now);
-        for pending in ["_grows", "_becomes"] {
+        for pending in ["_grows", "_becomes", "_moves_to"] {
             doc.remove(pending);
         }
     });
@@ -89,7 +89,12 @@ fn retyped(state: &mut State, settings: &Settings, doc: &Doc) {
     };
     set_status(state, id, doc.text("_before"));
     if !becomes.is_empty() {
-        state.edit(Kind::Volume, id, |doc| doc.set("volume_type", becomes));
+        state.edit(Kind::Volume, id, |volume| {
+            volume.set("volume_type", becomes);
+            if let Some(host) = doc.get("_moves_to") {
+                volume.set("_host", host.clone());
+            }
+        });
     }
 }
 

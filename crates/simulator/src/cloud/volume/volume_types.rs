@@ -140,11 +140,13 @@ pub(super) fn zones(kind: &Doc) -> Vec<String> {
 
 /// Whether a volume of one type can become one of the other where it is: on the same back end, and as it is encrypted.
 pub(super) fn may_become(before: &Doc, after: &Doc) -> bool {
-    let back_end = |kind: &Doc| {
-        let specs = kind.object("extra_specs");
-        specs.text("volume_backend_name").to_owned()
-    };
     before.get("_encryption") == after.get("_encryption") && back_end(before) == back_end(after)
+}
+
+/// The name of the back end of a type's volumes; empty for any.
+pub(super) fn back_end(kind: &Doc) -> String {
+    let specs = kind.object("extra_specs");
+    specs.text("volume_backend_name").to_owned()
 }
 
 /// Refuses to change a type that volumes have.

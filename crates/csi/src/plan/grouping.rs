@@ -1,0 +1,278 @@
+//! Volumes in one group of Cinder's, whose snapshots are taken at one moment.
+//!
+//! A snapshot of a group is one of each of its volumes, and a volume is in one group at most. The groups that the driver
+//! makes hold what was snapshotted last: volumes come and go as the sets that are asked for change. The groups of others
+//! are used as they are.
+
+use std::collections::BTreeSet;
+
+use grpc::Code;
+use openstack::volume::{GroupType, Volume, VolumeGroup, VolumeGroupCreate};
+use openstack::{Kind, View};
+
+use super::{Past, Step, Write, refuse, wait, wait_for};
+use crate::Options;
+use crate::mark;
+use crate::request::NewGroupSnapshot;
+
+/// The group of exactly the volumes that are wanted, or the step towards one.
+type Found<'a, V, T> = Result<V, Box<Step<T>>>;
+
+fn not<'a, V, T>(code: Code, message: String) -> Found<'a, V, T> {
+    Err(Box::new(refuse(code, message)))
+}
+
+/// Looks for the group.
+pub(super) fn find<'a, T>(
+    wanted: &NewGroupSnapshot,
+    options: &Options,
+    view: &'a View,
+    past: &Past,
+) -> Found<'a, &'a VolumeGroup, T> {
+    let volumes = volumes(wanted, view)?;
+    let is_wanted = |id: &String| wanted.volumes.contains(id);
+    let all = view.volume_groups.iter().map(|it| &**it);
+    let mut holders: Vec<&VolumeGroup> =
+        all.filter(|it| it.volumes.iter().any(is_wanted)).collect();
+    holders.sort_by(|a, b| (&a.created_at, &a.id).cmp(&(&b.created_at, &b.id)));
+    let foreign = holders.iter().find(|it| !is_ours(it, options));
+    if let Some(foreign) = foreign {
+        return as_it_is(wanted, foreign, view);
+    }
+    let new = new(wanted, options, view, &volumes)?;
+    let target = target(wanted, options, view, &holders, &new);
+    for other in &holders {
+        if target.is_none_or(|target| target.id != other.id) {
+            idle(other)?;
+            let left = other.volumes.iter().filter(|id| is_wanted(id));
+            return Err(Box::new(change(
+                &other.id,
+                Vec::new(),
+                left.cloned().collect(),
+            )));
+        }
+    }
+    match target {
+        Some(target) => filled(wanted, target, view, past),
+        None if matches!(past.written, Some(Write::DeleteGroup { .. })) => not_grouped(past),
+        None => Err(Box::new(Step::Write(Write::CreateGroup(new)))),
+    }
+}
+
+/// Whether a group is the driver's.
+pub(super) fn is_ours(group: &VolumeGroup, options: &Options) -> bool {
+    group.description == mark::of_group(&options.cluster)
+}
+
+/// Whether a group has snapshots that are not being deleted.
+pub(super) fn has_snapshots(group: &str, view: &View) -> bool {
+    let snapshots = view.group_snapshots.of_parent(group);
+    snapshots.iter().any(|it| it.status != "deleting")
+}
+
+/// The step that puts volumes into a group, and takes others out.
+pub(super) fn change<T>(group: &str, add: Vec<String>, remove: Vec<String>) -> Step<T> {
+    Step::Write(Write::ChangeGroup {
+        group: group.to_owned(),
+        add,
+        remove,
+    })
+}
+
+/// Waits until Cinder does not work on a group.
+pub(super) fn idle<'a, T>(group: &VolumeGroup) -> Found<'a, (), T> {
+    let why = format!("volume group {} is {}", group.id, group.status);
+    match group.status.as_str() {
+        "available" => Ok(()),
+        "creating" | "updating" | "deleting" => {
+            Err(Box::new(wait(Kind::VolumeGroups, &group.id, why)))
+        }
+        _ => not(
+            Code::FailedPrecondition,
+            format!("{why}: an administrator of the cloud resets it"),
+        ),
+    }
+}
+
+/// The volumes, if each is there and at rest.
+fn volumes<'a, T>(wanted: &NewGroupSnapshot, view: &'a View) -> Found<'a, Vec<&'a Volume>, T> {
+    let mut volumes = Vec::new();
+    for id in &wanted.volumes {
+        let Some(volume) = view.volumes.get(id) else {
+            let message = format!("volume {} does not exist", id.escape_debug());
+            return not(Code::NotFound, message);
+        };
+        match volume.status.as_str() {
+            "available" | "in-use" => volumes.push(&**volume),
+            status if status.starts_with("error") || status == "maintenance" => {
+                return not(Code::FailedPrecondition, format!("volume {id} is {status}"));
+            }
+            _ => return Err(Box::new(wait_for(volume))),
+        }
+    }
+    Ok(volumes)
+}
+
+/// A group of somebody else: it has the volumes that are wanted, and no others.
+fn as_it_is<'a, T>(
+    wanted: &NewGroupSnapshot,
+    group: &'a VolumeGroup,
+    view: &View,
+) -> Found<'a, &'a VolumeGroup, T> {
+    let members: BTreeSet<String> = group.volumes.iter().cloned().collect();
+    if members != wanted.volumes {
+        let members = Vec::from_iter(members).join(", ");
+        return not(
+            Code::FailedPrecondition,
+            format!(
+                "volume group {} ({}), which this driver did not make, has the volumes {members}: Cinder takes snapshots of \
+                 all of them together, and of no others with them; select these, or take volumes out of the group",
+                group.id, group.name
+            ),
+        );
+    }
+    let kind = view.group_types.get(&group.group_type).map(|it| &**it);
+    consistent(wanted, &group.group_type, kind)?;
+    idle(group)?;
+    Ok(group)
+}
+
+/// Refuses a type whose groups are snapshotted volume after volume. Cinder tells by default only administrators which
+/// these are.
+fn consistent<'a, T>(
+    wanted: &NewGroupSnapshot,
+    name: &str,
+    kind: Option<&GroupType>,
+) -> Found<'a, (), T> {
+    let name = kind.map_or(name, |it| it.name.as_str());
+    match kind.and_then(GroupType::is_consistent) {
+        Some(true) => Ok(()),
+        None if wanted.is_declared => Ok(()),
+        Some(false) => not(
+            Code::FailedPrecondition,
+            format!(
+                "the group type {name} has no consistent_group_snapshot_enabled = \"<is> True\": the snapshots of its groups \
+                 are taken one after another"
+            ),
+        ),
+        None => not(
+            Code::FailedPrecondition,
+            format!(
+                "Cinder does not show the specs of the group type {name} to this project: if it has \
+                 consistent_group_snapshot_enabled = \"<is> True\", say so by `consistency: declared` in the \
+                 VolumeGroupSnapshotClass"
+            ),
+        ),
+    }
+}
+
+/// A group that fits the volumes.
+fn new<'a, T>(
+    wanted: &NewGroupSnapshot,
+    options: &Options,
+    view: &View,
+    volumes: &[&Volume],
+) -> Found<'a, VolumeGroupCreate, T> {
+    let Some(name) = &wanted.group_type else {
+        return not(
+            Code::FailedPrecondition,
+            "the volumes are not together in a group of Cinder's: name a `group-type` in the VolumeGroupSnapshotClass, for \
+             which this driver makes groups"
+                .to_owned(),
+        );
+    };
+    let types = &view.group_types;
+    let Some(kind) = types.get(name).or_else(|| types.named(name).first()) else {
+        let message = format!("there is no group type {}", name.escape_debug());
+        return not(Code::InvalidArgument, message);
+    };
+    consistent(wanted, name, Some(kind))?;
+    let zones: BTreeSet<&str> = volumes
+        .iter()
+        .map(|it| it.availability_zone.as_str())
+        .collect();
+    if zones.len() > 1 {
+        let zones = Vec::from_iter(zones).join(", ");
+        return not(
+            Code::FailedPrecondition,
+            format!(
+                "the volumes are in different zones ({zones}), and a group of Cinder's is in one"
+            ),
+        );
+    }
+    let id_of = |name: &String| {
+        let found = view.volume_types.named(name).first();
+        found.map_or_else(|| name.clone(), |it| it.id.clone())
+    };
+    let kinds: BTreeSet<String> = volumes.iter().map(|it| id_of(&it.volume_type)).collect();
+    Ok(VolumeGroupCreate {
+        name: wanted.name.clone(),
+        description: mark::of_group(&options.cluster),
+        group_type: kind.id.clone(),
+        volume_types: kinds.into_iter().collect(),
+        availability_zone: zones.into_iter().next().unwrap_or_default().to_owned(),
+    })
+}
+
+/// The group of ours that becomes the one of these volumes: the oldest that has one of them, or the one of this name.
+fn target<'a>(
+    wanted: &NewGroupSnapshot,
+    options: &Options,
+    view: &'a View,
+    holders: &[&'a VolumeGroup],
+    new: &VolumeGroupCreate,
+) -> Option<&'a VolumeGroup> {
+    let fits = |it: &&VolumeGroup| {
+        let same =
+            (&it.group_type, &it.availability_zone) == (&new.group_type, &new.availability_zone);
+        // A group that was made a moment ago does not say its types yet.
+        let takes = |kind: &String| it.volume_types.is_empty() || it.volume_types.contains(kind);
+        is_ours(it, options) && same && new.volume_types.iter().all(takes)
+    };
+    let named = view
+        .volume_groups
+        .named(&wanted.name)
+        .iter()
+        .map(|it| &**it);
+    holders.iter().copied().chain(named).find(fits)
+}
+
+/// The group of ours, once it has the volumes and no others.
+fn filled<'a, T>(
+    wanted: &NewGroupSnapshot,
+    target: &'a VolumeGroup,
+    view: &View,
+    past: &Past,
+) -> Found<'a, &'a VolumeGroup, T> {
+    let is_unused = target.volumes.is_empty() && !has_snapshots(&target.id, view);
+    let delete = || {
+        let id = target.id.clone();
+        Err(Box::new(Step::Write(Write::DeleteGroup { id })))
+    };
+    if target.status == "error" && is_unused {
+        return delete();
+    }
+    idle(target)?;
+    let members = &target.volumes;
+    let add = wanted.volumes.iter().filter(|id| !members.contains(id));
+    let remove = members.iter().filter(|id| !wanted.volumes.contains(*id));
+    let (add, remove): (Vec<String>, Vec<String>) =
+        (add.cloned().collect(), remove.cloned().collect());
+    if add.is_empty() && remove.is_empty() {
+        return Ok(target);
+    }
+    match &past.refused {
+        Some((Write::ChangeGroup { .. }, _)) if is_unused => delete(),
+        _ => Err(Box::new(change(&target.id, add, remove))),
+    }
+}
+
+/// The group that was made for these volumes is deleted.
+fn not_grouped<'a, V, T>(past: &Past) -> Found<'a, V, T> {
+    let why = match &past.refused {
+        Some((_, error)) => error.message().to_owned(),
+        None => "no back end takes a group of this type".to_owned(),
+    };
+    let message = format!("Cinder cannot put the volumes into one group, which was deleted: {why}");
+    not(Code::FailedPrecondition, message)
+}

@@ -1,0 +1,71 @@
+//! Writes to groups of volumes and their snapshots.
+
+use std::sync::Arc;
+
+use super::{Inventory, Kind};
+use crate::error::Result;
+use crate::volume::{GroupSnapshot, GroupSnapshotCreate, VolumeGroup, VolumeGroupCreate};
+
+impl Inventory {
+    /// Creates a group of volumes; it is `creating` when this returns.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_volume_group(&self, group: &VolumeGroupCreate) -> Result<Arc<VolumeGroup>> {
+        Ok(self.fold(self.session().volume().create_group(group).await?))
+    }
+
+    /// Puts volumes into a group, and takes others out of it; it is `updating` when this returns.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn change_volume_group(
+        &self,
+        id: &str,
+        add: &[String],
+        remove: &[String],
+    ) -> Result<()> {
+        let volumes = self.session().volume();
+        volumes.change_group(id, add, remove).await?;
+        self.fold_with::<VolumeGroup>(id, |group| "updating".clone_into(&mut group.status));
+        Ok(())
+    }
+
+    /// Deletes a group without volumes; it is known as being deleted until it is no longer listed.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_volume_group(&self, id: &str) -> Result<()> {
+        let deleted = self.session().volume().delete_group(id).await;
+        self.deleting::<VolumeGroup>(id, deleted, |group| {
+            "deleting".clone_into(&mut group.status);
+        })
+    }
+
+    /// Takes a snapshot of each volume of a group; it is `creating` when this returns. The snapshots of the volumes are
+    /// known from the next list on.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_group_snapshot(
+        &self,
+        snapshot: &GroupSnapshotCreate,
+    ) -> Result<Arc<GroupSnapshot>> {
+        let volumes = self.session().volume();
+        let created = volumes.create_group_snapshot(snapshot).await?;
+        self.stale(Kind::Snapshots);
+        Ok(self.fold(created))
+    }
+
+    /// Deletes a snapshot of a group with its snapshots; it is known as being deleted until it is no longer listed.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_group_snapshot(&self, id: &str) -> Result<()> {
+        let deleted = self.session().volume().delete_group_snapshot(id).await;
+        self.stale(Kind::Snapshots);
+        self.deleting::<GroupSnapshot>(id, deleted, |snapshot| {
+            "deleting".clone_into(&mut snapshot.status);
+        })
+    }
+}

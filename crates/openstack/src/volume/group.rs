@@ -1,0 +1,222 @@
+//! Groups of volumes, their types and their snapshots.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
+
+use super::Volumes;
+use crate::call::Call;
+use crate::error::Result;
+use crate::service::Service;
+
+/// Group types (Newton, 2016).
+const TYPES: &str = "3.11";
+/// Groups (Newton, 2016).
+const GROUPS: &str = "3.13";
+/// Snapshots of groups (Newton, 2016).
+const SNAPSHOTS: &str = "3.14";
+/// The volumes of a group in a list (Ocata, 2017).
+const WITH_VOLUMES: &str = "3.25";
+
+/// A group of volumes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VolumeGroup {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// `creating`, `available`, `updating`, `deleting`, `error`, ...
+    pub status: String,
+    /// Availability zone.
+    pub availability_zone: String,
+    /// Id of its type.
+    pub group_type: String,
+    /// Ids of the types that its volumes can have.
+    pub volume_types: Vec<String>,
+    /// Ids of its volumes.
+    pub volumes: Vec<String>,
+    /// Time of creation, RFC 3339 without a zone.
+    pub created_at: String,
+}
+
+/// A new group, which is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct VolumeGroupCreate {
+    /// Name.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// Id of its type.
+    pub group_type: String,
+    /// The types that its volumes can have, by name or id.
+    pub volume_types: Vec<String>,
+    /// Availability zone.
+    pub availability_zone: String,
+}
+
+/// A snapshot of all volumes of a group, which is a snapshot of each: see
+/// [`Snapshot::group_snapshot_id`](super::Snapshot::group_snapshot_id).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GroupSnapshot {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// Free text.
+    pub description: String,
+    /// `creating`, `available`, `deleting`, `error`, ...
+    pub status: String,
+    /// The group.
+    pub group_id: String,
+    /// Time of creation, RFC 3339 without a zone.
+    pub created_at: String,
+}
+
+/// A new snapshot of a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GroupSnapshotCreate {
+    /// The group.
+    pub group_id: String,
+    /// Name, which its snapshots have as well.
+    pub name: String,
+    /// Free text, which its snapshots have as well.
+    pub description: String,
+}
+
+/// A type of groups.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GroupType {
+    /// Id.
+    pub id: String,
+    /// Name.
+    pub name: String,
+    /// What its groups can do. By default, Cinder shows them to administrators alone.
+    pub group_specs: Option<BTreeMap<String, String>>,
+}
+
+impl GroupType {
+    /// Whether the snapshots of a group are taken at one moment; `None` if the specs are not shown.
+    #[must_use]
+    pub fn is_consistent(&self) -> Option<bool> {
+        let specs = self.group_specs.as_ref()?;
+        let spec = specs.get("consistent_group_snapshot_enabled");
+        Some(spec.is_some_and(|spec| spec.eq_ignore_ascii_case("<is> True")))
+    }
+}
+
+impl Volumes {
+    /// The types of groups.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn group_types(&self) -> Result<Vec<GroupType>> {
+        let call = Call::list(Service::Volume, "/group_types", &[]).microversion(TYPES);
+        self.session.list(call, "group_types").await
+    }
+
+    /// The project's groups.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn groups(&self) -> Result<Vec<VolumeGroup>> {
+        let call = Call::list(Service::Volume, "/groups/detail", &[])
+            .microversion(WITH_VOLUMES)
+            .query("list_volume", "true");
+        self.session.list(call, "groups").await
+    }
+
+    /// Creates a group; it is `creating` when this returns. Cinder answers id and name alone.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_group(&self, group: &VolumeGroupCreate) -> Result<VolumeGroup> {
+        let call = Call::post(Service::Volume, "/groups", &[])
+            .microversion(GROUPS)
+            .body("group", group);
+        let created: VolumeGroup = self.session.one(call, "group").await?;
+        Ok(VolumeGroup {
+            id: created.id,
+            name: group.name.clone(),
+            description: group.description.clone(),
+            status: "creating".to_owned(),
+            availability_zone: group.availability_zone.clone(),
+            group_type: group.group_type.clone(),
+            ..VolumeGroup::default()
+        })
+    }
+
+    /// Puts volumes into a group, and takes others out of it; it is `updating` when this returns.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn change_group(&self, id: &str, add: &[String], remove: &[String]) -> Result<()> {
+        let mut body = Map::new();
+        for (field, ids) in [("add_volumes", add), ("remove_volumes", remove)] {
+            if !ids.is_empty() {
+                body.insert(field.to_owned(), json!(ids.join(",")));
+            }
+        }
+        let call = Call::put(Service::Volume, "/groups/{id}", &[id])
+            .microversion(GROUPS)
+            .body("group", &body);
+        self.session.done(call).await
+    }
+
+    /// Deletes a group without volumes; it is `deleting` when this returns. One with volumes is refused.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_group(&self, id: &str) -> Result<()> {
+        let call = Call::post(Service::Volume, "/groups/{id}/action", &[id])
+            .microversion(GROUPS)
+            .body("delete", &json!({"delete-volumes": false}));
+        self.session.done(call).await
+    }
+
+    /// The project's snapshots of groups.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn group_snapshots(&self) -> Result<Vec<GroupSnapshot>> {
+        let call = Call::list(Service::Volume, "/group_snapshots/detail", &[]);
+        let call = call.microversion(SNAPSHOTS);
+        self.session.list(call, "group_snapshots").await
+    }
+
+    /// Takes a snapshot of each volume of a group; it is `creating` when this returns. Cinder answers id and name alone.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn create_group_snapshot(
+        &self,
+        snapshot: &GroupSnapshotCreate,
+    ) -> Result<GroupSnapshot> {
+        let call = Call::post(Service::Volume, "/group_snapshots", &[])
+            .microversion(SNAPSHOTS)
+            .body("group_snapshot", snapshot);
+        let created: GroupSnapshot = self.session.one(call, "group_snapshot").await?;
+        Ok(GroupSnapshot {
+            id: created.id,
+            name: snapshot.name.clone(),
+            description: snapshot.description.clone(),
+            status: "creating".to_owned(),
+            group_id: snapshot.group_id.clone(),
+            created_at: String::new(),
+        })
+    }
+
+    /// Deletes a snapshot of a group with its snapshots; it is `deleting` when this returns.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn delete_group_snapshot(&self, id: &str) -> Result<()> {
+        let call = Call::delete(Service::Volume, "/group_snapshots/{id}", &[id]);
+        self.session.done(call.microversion(SNAPSHOTS)).await
+    }
+}
