@@ -73,7 +73,7 @@ impl Driver {
         request: CreateVolumeGroupSnapshotRequest,
     ) -> Result<CreateVolumeGroupSnapshotResponse, Status> {
         let wanted = NewGroupSnapshot::read(&request)?;
-        let guard = self.busy.begin(GROUPS.to_owned())?;
+        let guard = self.busy.begin(GROUPS.to_owned(), context).await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CREATION);
         let kinds = [
@@ -99,7 +99,7 @@ impl Driver {
         request: DeleteVolumeGroupSnapshotRequest,
     ) -> Result<DeleteVolumeGroupSnapshotResponse, Status> {
         let id = given(&request.group_snapshot_id, "group_snapshot_id")?;
-        let guard = self.busy.begin(GROUPS.to_owned())?;
+        let guard = self.busy.begin(GROUPS.to_owned(), context).await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CHECKED);
         let kinds = [Kind::VolumeGroups, Kind::GroupSnapshots, Kind::Snapshots];

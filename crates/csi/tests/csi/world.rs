@@ -83,7 +83,7 @@ impl World {
 
     /// A replica with lists of its own.
     pub(crate) fn replica(&self) -> Arc<Driver> {
-        driver(&self.cloud, options())
+        driver(&self.cloud, self.entry, options())
     }
 
     /// A server without network or image to speak of.
