@@ -25,7 +25,7 @@ pub struct Access {
 }
 
 /// Asked for the users of tokens, and for permissions.
-pub trait Reviewer: Send + Sync {
+pub trait Reviewer: std::fmt::Debug + Send + Sync {
     /// The user of a bearer token that is none of the server's; `None` if it is not known.
     ///
     /// # Errors

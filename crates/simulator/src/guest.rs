@@ -75,6 +75,8 @@ pub struct Options {
     pub join_timeout: Duration,
     /// The addresses on which guests are served and reached.
     pub outside: Outside,
+    /// Asked by the API servers of workload clusters for users and permissions that they do not know.
+    pub reviewer: Option<Arc<dyn apiserver::Reviewer>>,
 }
 
 impl Default for Options {
@@ -86,6 +88,7 @@ impl Default for Options {
             init_timeout: Duration::from_secs(240),
             join_timeout: Duration::from_secs(60),
             outside: Outside::default(),
+            reviewer: None,
         }
     }
 }
@@ -117,6 +120,7 @@ impl Guests {
             options.node_grace,
             keepers.clone(),
             consoles.clone(),
+            options.reviewer.clone(),
         );
         let (events, heard) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {

@@ -161,6 +161,7 @@ pub(crate) struct Clusters {
     node_grace: Duration,
     tasks: TaskTracker,
     consoles: Consoles,
+    reviewer: Option<Arc<dyn apiserver::Reviewer>>,
     /// Notified when node ports of a cluster have changed.
     ports_changed: Arc<Notify>,
     open: Mutex<HashMap<String, Arc<Cluster>>>,
@@ -173,12 +174,14 @@ impl Clusters {
         node_grace: Duration,
         tasks: TaskTracker,
         consoles: Consoles,
+        reviewer: Option<Arc<dyn apiserver::Reviewer>>,
     ) -> Self {
         Self {
             state,
             node_grace,
             tasks,
             consoles,
+            reviewer,
             ports_changed: Arc::default(),
             open: Mutex::new(HashMap::new()),
         }
@@ -224,6 +227,7 @@ impl Clusters {
             // The state directory belongs to one process.
             closed_at_rest: true,
             not_run: Some(Arc::new(not_run)),
+            reviewer: self.reviewer.clone(),
             ..apiserver::Options::default()
         };
         let server = ApiServer::open(options)
