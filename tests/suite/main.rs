@@ -15,7 +15,7 @@
 //!   budget      OpenStack requests per cluster and per worker
 //!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
 //!   manager     `manager` on an API server, with webhooks
-//!   csi_plugin  `cinder-csi-plugin`: how it starts and ends
+//!   csi_plugin  `cinder-csi-plugin`: how it starts and ends, and what is found of it afterwards
 //!   moving      clusters that move to another management cluster
 //!   events      what users read when the cloud or a version is in the way
 //!   first_hour  what a new user does and reads

@@ -19,14 +19,14 @@ use crate::process::{Running, eventually, ferrostack, run, texts};
 const NAMESPACE: &str = "ferrostack-system";
 
 /// An API server on a socket, with an administrator's kubeconfig in `home`.
-struct Cluster {
+pub(crate) struct Cluster {
     server: ApiServer,
-    client: Client,
+    pub(crate) client: Client,
     stop: CancellationToken,
 }
 
 impl Cluster {
-    async fn serve(home: &Path) -> Self {
+    pub(crate) async fn serve(home: &Path) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let administrator = UserInfo {
             name: "administrator".to_owned(),
@@ -85,7 +85,7 @@ impl Cluster {
         api.patch(&name, &params, &Patch::Apply(object)).await
     }
 
-    async fn close(self) {
+    pub(crate) async fn close(self) {
         self.stop.cancel();
         self.server.close().await;
     }

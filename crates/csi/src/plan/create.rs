@@ -145,9 +145,9 @@ fn not_ours(other: &Volume, options: &Options) -> String {
     let uid = other.metadata.get(CLUSTER_UID).map(String::as_str);
     let whose = cluster.map_or("nobody's".to_owned(), |it| named(it, uid));
     // The uids are what tells two clusters of one name apart.
-    let own = named(&options.cluster, uid.and(options.cluster_uid.get()));
+    let asking = named(&options.cluster, uid.and(options.cluster_uid.get()));
     format!(
-        "volume {} has the name {} and is {whose}, not {own}: rename it, or delete the claim",
+        "volume {} has the name {} and is {whose}, not {asking}: rename it, or delete the claim",
         other.id, other.name
     )
 }
