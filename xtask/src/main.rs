@@ -4,6 +4,7 @@
 //!   check [--since REF]      what has to hold before a commit: format, lints, generated files, rules, tests of what changed
 //!   real-systems [--plan]    the steps on real systems that are due, and their record
 //!   codegen [--check]        CRDs under config/, and the messages of crates/csi-spec
+//!   csi-side-by-side         one script played to the Go Cinder CSI driver and to ours
 //!   dist [--target TRIPLE]   archives of a release, with bills of materials and sums, to target/dist
 //!   man [DIR]                manual pages, by default to target/man/man1
 //!   size [--binary FILE]     holds the size of the release binary to docs/benchmarks.md
@@ -12,6 +13,7 @@
 //!   bench apiserver [--json] the embedded API server and kube-apiserver with etcd
 //!   bench ccm [--json]       requests, time and memory of the cloud controller manager
 //!   bench clusters [-o json] what each further cluster of one `ferrostack up` costs
+//!   bench csi [--json]       the Cinder CSI driver and the Go one: requests, time and memory
 //!   bench deployer [--json]  a cloud on Kubernetes: `ferrostack openstack up`
 //!   bench main-job [--json]  time, memory and requests of `ferrostack up`
 //!   bench nodes [--json]     a real Kubernetes, and clusters of real machines
@@ -23,6 +25,7 @@
 mod bench;
 mod check;
 mod codegen;
+mod csi;
 mod dist;
 mod invariants;
 mod linked;
@@ -31,6 +34,7 @@ mod man;
 mod notices;
 mod protos;
 mod real_systems;
+mod simulated;
 mod size;
 mod stopwatch;
 mod syntax;
@@ -66,6 +70,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Play one script to the Go Cinder CSI driver and to ours, and compare what they answer and leave. Needs root.
+    CsiSideBySide(csi::side_by_side::Arguments),
     /// Build a release: for each target an archive and a bill of materials, and the sums of all.
     Dist(dist::Arguments),
     /// Write the manual pages of `ferrostack`.
@@ -107,6 +113,8 @@ enum Bench {
     Ccm(bench::ccm::Arguments),
     /// `ferrostack up` of many clusters with 1 control plane machine each: what a further cluster costs.
     Clusters(bench::clusters::Arguments),
+    /// The Cinder CSI driver, and the Go one beside it: requests, time, memory. Needs root.
+    Csi(bench::csi::Arguments),
     /// `ferrostack openstack up`, simulated and on a real node: time, memory, requests, a changed option.
     Deployer(bench::deployer::Arguments),
     /// `ferrostack up` of one cluster with 3 control plane and 3 worker machines.
@@ -155,6 +163,7 @@ fn main() -> ExitCode {
         Task::Check(arguments) => check::run(&root(), &arguments),
         Task::RealSystems(arguments) => real_systems::run(&root(), &arguments),
         Task::Codegen { check } => codegen::run(&root(), check),
+        Task::CsiSideBySide(arguments) => csi::side_by_side::run(&root(), &arguments),
         Task::Dist(arguments) => dist::run(&root(), &arguments),
         Task::Notices {
             check,
@@ -167,6 +176,7 @@ fn main() -> ExitCode {
         Task::Bench(Bench::Apiserver(arguments)) => bench::apiserver::run(&root(), &arguments),
         Task::Bench(Bench::Ccm(arguments)) => bench::ccm::run(&root(), arguments),
         Task::Bench(Bench::Clusters(arguments)) => bench::clusters::run(&root(), &arguments),
+        Task::Bench(Bench::Csi(arguments)) => bench::csi::run(&root(), &arguments),
         Task::Bench(Bench::Deployer(arguments)) => bench::deployer::run(&root(), &arguments),
         Task::Bench(Bench::MainJob {
             json,

@@ -3,7 +3,6 @@
 //! The binary serves the cloud in a separate process; this program fills it over HTTP and generates load, on the same
 //! machine and cores.
 
-pub(super) mod client;
 mod fill;
 mod load;
 
@@ -13,8 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde::Serialize;
 
-use self::client::{Client, Simulator};
 use super::{build, machine};
+use crate::simulated::{Client, Simulator};
 
 /// Servers in the filled cloud, each with one port.
 const SERVERS: usize = 10_000;

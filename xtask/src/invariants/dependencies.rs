@@ -235,7 +235,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "xtask",
-        uses: &["api", "apiserver"],
+        uses: &["api", "apiserver", "csi-spec", "grpc"],
         tests_use: &[],
         never: &[],
     },

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Cost, IDLE, LIMIT, QUIET, Requests};
 use crate::bench::apiserver::client::{Access, Client as ApiClient};
 use crate::bench::apiserver::servers::{certificates, rss};
-use crate::bench::simulator::client::{Client, PASSWORD, Simulator};
+use crate::simulated::{Client, PASSWORD, Simulator};
 
 const NODES: &str = "/api/v1/nodes";
 const SERVICES: &str = "/api/v1/namespaces/default/services";

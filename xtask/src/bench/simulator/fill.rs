@@ -5,7 +5,7 @@ use std::thread;
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
 
-use super::client::{Client, Simulator};
+use crate::simulated::{Client, Simulator};
 
 /// The size of each server's user data in bytes, about that of a machine that joins a cluster.
 pub(super) const USER_DATA: usize = 3_000;

@@ -8,8 +8,8 @@ use anyhow::{Context, anyhow};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::client::{Client, Simulator};
 use super::fill::Network;
+use crate::simulated::{Client, Simulator};
 
 /// The results of the load.
 #[derive(Debug, Serialize)]

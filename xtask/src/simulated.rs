@@ -12,24 +12,31 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 /// The password of the users of the cloud.
-pub(in crate::bench) const PASSWORD: &str = "secret";
+pub(crate) const PASSWORD: &str = "secret";
 
 /// A running `ferrostack simulate`. Dropping it ends the process.
-pub(in crate::bench) struct Simulator {
+pub(crate) struct Simulator {
     child: Child,
     address: String,
     token: String,
+    project: String,
 }
 
-/// One connection as the user demo.
-pub(in crate::bench) struct Client {
+/// One connection as a user, by default demo.
+pub(crate) struct Client {
     stream: BufReader<TcpStream>,
     address: String,
     token: String,
+    project: String,
 }
 
 impl Simulator {
-    pub(in crate::bench) fn start(binary: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start(binary: &Path) -> anyhow::Result<Self> {
+        Self::start_with(binary, &[])
+    }
+
+    /// With further arguments of `ferrostack simulate`.
+    pub(crate) fn start_with(binary: &Path, arguments: &[&str]) -> anyhow::Result<Self> {
         let mut child = Command::new(binary)
             .args([
                 "simulate",
@@ -38,6 +45,7 @@ impl Simulator {
                 "--password",
                 PASSWORD,
             ])
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -54,18 +62,19 @@ impl Simulator {
             child,
             address,
             token: String::new(),
+            project: String::new(),
         };
-        simulator.token = simulator.client()?.log_in()?;
+        (simulator.token, simulator.project) = simulator.client()?.log_in("demo")?;
         Ok(simulator)
     }
 
     /// `http://HOST:PORT`.
-    pub(in crate::bench) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// A new connection.
-    pub(in crate::bench) fn client(&self) -> anyhow::Result<Client> {
+    pub(crate) fn client(&self) -> anyhow::Result<Client> {
         let stream = TcpStream::connect(&self.address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(30)))?;
@@ -73,11 +82,19 @@ impl Simulator {
             stream: BufReader::new(stream),
             address: self.address.clone(),
             token: self.token.clone(),
+            project: self.project.clone(),
         })
     }
 
+    /// A new connection as another user, in the project of that name.
+    pub(crate) fn client_of(&self, user: &str) -> anyhow::Result<Client> {
+        let mut client = self.client()?;
+        (client.token, client.project) = client.log_in(user)?;
+        Ok(client)
+    }
+
     /// Resident memory now.
-    pub(in crate::bench) fn rss_megabytes(&self) -> anyhow::Result<f64> {
+    pub(crate) fn rss_megabytes(&self) -> anyhow::Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kibibytes: f64 = line
@@ -88,7 +105,7 @@ impl Simulator {
     }
 
     /// Asks the process to end, and waits for it.
-    pub(in crate::bench) fn stop(mut self) -> anyhow::Result<()> {
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
         self.child.wait()?;
@@ -104,17 +121,12 @@ impl Drop for Simulator {
 }
 
 impl Client {
-    pub(in crate::bench) fn get(&mut self, path: &str) -> anyhow::Result<Vec<u8>> {
+    pub(crate) fn get(&mut self, path: &str) -> anyhow::Result<Vec<u8>> {
         self.call("GET", path, None)
     }
 
     /// A POST or PUT whose answer is an object under one key.
-    pub(in crate::bench) fn make(
-        &mut self,
-        method: &str,
-        path: &str,
-        body: &Value,
-    ) -> anyhow::Result<Value> {
+    pub(crate) fn make(&mut self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
         let reply: Value = serde_json::from_slice(&self.call(method, path, Some(body))?)?;
         let Value::Object(map) = reply else {
             bail!("{method} {path}: the reply is no object");
@@ -127,7 +139,7 @@ impl Client {
     }
 
     /// Any request; returns the body of a successful answer.
-    pub(in crate::bench) fn call(
+    pub(crate) fn call(
         &mut self,
         method: &str,
         path: &str,
@@ -143,18 +155,31 @@ impl Client {
         Ok(reply)
     }
 
-    fn log_in(&mut self) -> anyhow::Result<String> {
+    /// The id of the user's project.
+    pub(crate) fn project(&self) -> String {
+        self.project.clone()
+    }
+
+    /// A token of a user, and the id of the project of that name.
+    fn log_in(&mut self, user: &str) -> anyhow::Result<(String, String)> {
         let body = json!({"auth": {
             "identity": {"methods": ["password"], "password": {"user": {
-                "name": "demo", "domain": {"name": "Default"}, "password": PASSWORD}}},
-            "scope": {"project": {"name": "demo", "domain": {"name": "Default"}}}}});
+                "name": user, "domain": {"name": "Default"}, "password": PASSWORD}}},
+            "scope": {"project": {"name": user, "domain": {"name": "Default"}}}}});
         let (status, token, reply) =
             self.exchange("POST", "/identity/v3/auth/tokens", Some(&body))?;
-        token.with_context(|| format!("login: {status} {}", String::from_utf8_lossy(&reply)))
+        let token = token
+            .with_context(|| format!("login: {status} {}", String::from_utf8_lossy(&reply)))?;
+        let answer: Value = serde_json::from_slice(&reply)?;
+        let project = answer["token"]["project"]["id"].as_str();
+        Ok((
+            token,
+            project.context("the project of the token")?.to_owned(),
+        ))
     }
 
     /// Sends a request; returns status, token if there is one, and body.
-    fn exchange(
+    pub(crate) fn exchange(
         &mut self,
         method: &str,
         path: &str,

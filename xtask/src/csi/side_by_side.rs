@@ -1,0 +1,188 @@
+//! `csi-side-by-side`: one script played to the Go driver and to ours, on equal simulated clouds; answers and what is left in
+//! the cloud are compared.
+//!
+//! Groups in which a volume is handed over are also played with a first driver of one kind and a second of the other. What the
+//! second one answers is compared with what it answers about a volume of its own.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+
+use super::compare::{Accepted, Difference, differences};
+use super::driver::Program;
+use super::play::{Played, play};
+use super::script::{Group, Script};
+use super::{alone, disks, page};
+
+const SCRIPT: &str = "tests/csi/side-by-side.yaml";
+/// The differences that are accepted.
+pub(super) const ACCEPTED: &str = "tests/csi/side-by-side-accepted.yaml";
+/// Plays at once: most of the time they wait for processes.
+const AT_ONCE: usize = 4;
+/// What the metadata service of all plays says: nodes are not looked up.
+const NODE: &str = "11111111-1111-4111-8111-111111111111";
+
+/// Arguments.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The Go driver, as `tests/kubernetes/build cinder-csi-plugin` builds it.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "target/tools/cinder-csi-plugin"
+    )]
+    go: PathBuf,
+    /// The program to compare with it, and the simulated cloud.
+    #[arg(long, value_name = "FILE", default_value = "target/debug/ferrostack")]
+    binary: PathBuf,
+    /// Play the groups alone whose names contain this.
+    #[arg(long, value_name = "WORD")]
+    only: Option<String>,
+    /// Play nothing; write the table of accepted differences to docs/cinder-csi.md.
+    #[arg(long)]
+    page: bool,
+}
+
+/// Plays the script.
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
+    let accepted = Accepted::read(&root.join(ACCEPTED))?;
+    if arguments.page {
+        return page::write(root, &accepted, false);
+    }
+    page::write(root, &accepted, true)?;
+    let script = Script::read(&root.join(SCRIPT))?;
+    if !alone::is_inside() {
+        return alone::run_inside(&[]);
+    }
+    disks::serve_metadata(NODE)?;
+    let begun = Instant::now();
+    let programs = Programs {
+        go: Program::Go(std::path::absolute(&arguments.go)?),
+        here: Program::Here(std::path::absolute(&arguments.binary)?),
+        cloud: std::path::absolute(&arguments.binary)?,
+    };
+    let is_wanted = |group: &&Group| {
+        let only = arguments.only.as_deref().unwrap_or_default();
+        group.name.contains(only)
+    };
+    let groups: Vec<&Group> = script.groups.iter().filter(is_wanted).collect();
+    let found = programs.compare(&groups)?;
+    let (left, mut unseen) = accepted.judge(&found);
+    if arguments.only.is_some() {
+        unseen.clear();
+    }
+    for it in &left {
+        let both = format!("`{}`, `{}`", it.one, it.other);
+        crate::report(&format!("{}: {}: {both} ({})", it.place, it.at, it.words));
+    }
+    for it in &unseen {
+        crate::report(&format!("accepted, and not seen: {it}"));
+    }
+    crate::print(&format!(
+        "{} groups with {} requests to each driver, {} values that differ, {} not accepted, {:.0} s\n",
+        groups.len(),
+        script.requests(),
+        found.len(),
+        left.len(),
+        begun.elapsed().as_secs_f64()
+    ))?;
+    if !left.is_empty() || !unseen.is_empty() {
+        bail!("the drivers differ otherwise than {ACCEPTED} says");
+    }
+    Ok(())
+}
+
+/// What is played to.
+struct Programs {
+    go: Program,
+    here: Program,
+    cloud: PathBuf,
+}
+
+/// The first and the second driver of a play.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cast {
+    Go,
+    Here,
+    GoThenHere,
+    HereThenGo,
+}
+
+impl Programs {
+    fn of(&self, cast: Cast) -> [&Program; 2] {
+        match cast {
+            Cast::Go => [&self.go, &self.go],
+            Cast::Here => [&self.here, &self.here],
+            Cast::GoThenHere => [&self.go, &self.here],
+            Cast::HereThenGo => [&self.here, &self.go],
+        }
+    }
+
+    fn compare(&self, groups: &[&Group]) -> anyhow::Result<Vec<Difference>> {
+        let mut wanted = VecDeque::new();
+        for (index, group) in groups.iter().enumerate() {
+            wanted.extend([(index, Cast::Go), (index, Cast::Here)]);
+            if group.handed_over {
+                wanted.extend([(index, Cast::GoThenHere), (index, Cast::HereThenGo)]);
+            }
+        }
+        let mut plays = self.play_all(groups, wanted)?;
+        plays.sort_by_key(|(index, cast, _)| (*index, *cast as u8));
+        let mut found = Vec::new();
+        for (index, group) in groups.iter().enumerate() {
+            let of = |cast: Cast| {
+                let mut plays = plays.iter();
+                let play = plays.find(|(at, by, _)| *at == index && *by == cast);
+                play.map(|(_, _, played)| played).context("a play")
+            };
+            found.extend(differences(&group.name, of(Cast::Go)?, of(Cast::Here)?));
+            if group.handed_over {
+                let name = format!("{}, from Go", group.name);
+                found.extend(differences(&name, of(Cast::GoThenHere)?, of(Cast::Here)?));
+                let name = format!("{}, to Go", group.name);
+                found.extend(differences(&name, of(Cast::Go)?, of(Cast::HereThenGo)?));
+            }
+        }
+        Ok(found)
+    }
+
+    fn play_all(
+        &self,
+        groups: &[&Group],
+        wanted: VecDeque<(usize, Cast)>,
+    ) -> anyhow::Result<Vec<(usize, Cast, Played)>> {
+        let (wanted, done) = (Mutex::new((1, wanted)), Mutex::new(Vec::new()));
+        let next = || {
+            let mut wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+            wanted.0 += 1;
+            let next = wanted.1.pop_front()?;
+            Some((wanted.0, next.0, next.1))
+        };
+        let work = || -> anyhow::Result<()> {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            while let Some((seed, index, cast)) = next() {
+                let group = groups[index];
+                let played = play(group, &self.cloud, self.of(cast), seed);
+                let played = runtime.block_on(played);
+                let played = played.with_context(|| format!("{} ({cast:?})", group.name))?;
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                done.push((index, cast, played));
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+            let mut ended = threads.into_iter().map(|it| match it.join() {
+                Ok(outcome) => outcome,
+                Err(_) => bail!("a play panicked"),
+            });
+            ended.try_for_each(|outcome| outcome)
+        })?;
+        Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
