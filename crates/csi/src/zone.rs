@@ -20,15 +20,18 @@ impl ZoneMap {
         found.map_or(nova, |(_, cinder)| cinder).to_owned()
     }
 
-    /// The labels of Nova's zones whose servers can attach a volume of Cinder's zone.
+    /// The labels of Nova's zones whose servers can attach a volume of Cinder's zone: those that are mapped to it, and the one
+    /// of the same name unless that is mapped to another.
     #[must_use]
     pub fn of_nova(&self, cinder: &str) -> Vec<String> {
         let mapped = self.0.iter().filter(|(_, other)| other.as_str() == cinder);
-        let zones: Vec<String> = mapped.map(|(nova, _)| label(nova)).collect();
-        match zones.is_empty() {
-            true => vec![label(cinder)],
-            false => zones,
+        let mut zones: Vec<String> = mapped.map(|(nova, _)| label(nova)).collect();
+        let same = label(cinder);
+        let is_mapped = self.0.keys().any(|nova| label(nova) == same);
+        if zones.is_empty() || !is_mapped {
+            zones.push(same);
         }
+        zones
     }
 }
 
@@ -97,9 +100,14 @@ mod tests {
         ]));
         assert_eq!(map.of_cinder("az-1"), "ceph");
         assert_eq!(map.of_cinder("other"), "other");
-        assert_eq!(map.of_nova("ceph"), ["az-1", "az2"]);
-        assert_eq!(map.of_nova("az4"), ["az3"]);
+        assert_eq!(map.of_nova("ceph"), ["az-1", "az2", "ceph"]);
+        assert_eq!(map.of_nova("az4"), ["az3", "az4"]);
         assert_eq!(map.of_nova("other"), ["other"]);
+        // Servers of a zone that is not mapped attach what is in the zone of its name, whichever others are mapped to it.
+        let map = ZoneMap(BTreeMap::from([pair("az2", "az1")]));
+        assert_eq!(map.of_nova("az1"), ["az2", "az1"]);
+        let map = ZoneMap(BTreeMap::from([pair("az2", "az1"), pair("az1", "ceph")]));
+        assert_eq!(map.of_nova("az1"), ["az2"]);
     }
 
     #[test]
