@@ -16,6 +16,7 @@
 //!   durability  backups, of a running `up` and of a stopped one, and `up` on what was restored
 //!   manager     `manager` on an API server, with webhooks
 //!   csi_plugin  `cinder-csi-plugin`: how it starts and ends, and what is found of it afterwards
+//!   keystone_login  `client-keystone-auth`: ways of logging in, tokens that are kept, bad input
 //!   moving      clusters that move to another management cluster
 //!   events      what users read when the cloud or a version is in the way
 //!   first_hour  what a new user does and reads
@@ -58,6 +59,7 @@ mod generate;
 mod guests;
 mod health;
 mod kept;
+mod keystone_login;
 mod kill;
 mod machines;
 mod main_job;

@@ -94,6 +94,12 @@ pages! {
         ports: false,
         prints: &["clusterresourceset.addons.cluster.x-k8s.io/cni created", "cluster.cluster.x-k8s.io/demo labeled"],
     };
+    commands_of_the_page_on_logging_in_with_keystone: Page {
+        name: "docs/keystone-login.md",
+        prepare: "printf 'of no importance' >ca.crt\n",
+        ports: false,
+        prints: &["--os-cloud=mycloud", "client.authentication.k8s.io/exec"],
+    };
     commands_of_the_page_on_the_manager: Page {
         name: "docs/manager.md",
         prepare: with_cluster!("ferrostack get kubeconfig demo >FILE

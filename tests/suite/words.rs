@@ -236,6 +236,9 @@ csi check --cloud-config /nowhere --kubeconfig {refusing}
 csi check --cloud-config {file} --kubeconfig /nowhere
 csi orphans --cloud-config {file} --cluster a --kubeconfig {refusing}
 csi orphans --cloud-config {file} --cluster a --yes
+client-keystone-auth
+client-keystone-auth --os-cloud nowhere
+client-keystone-auth --keystone-url http://127.0.0.1:1 --user-name a --password b
 cloud-conf check /nowhere
 cloud-conf check {file}
 cloud-conf generate --cloud nowhere
@@ -253,6 +256,7 @@ generate cloud-controller-manager --cloud nowhere
 generate cinder-csi-plugin --cloud nowhere
 generate cinder-csi-plugin --values /nowhere
 generate cinder-csi-plugin --values {file}
+generate kubeconfig --keystone --server https://127.0.0.1:1 --certificate-authority /nowhere
 convert /nowhere
 convert {file}
 convert {good} -o /proc/nowhere/file

@@ -2,6 +2,7 @@
 
 mod admin;
 mod ccm;
+mod client_keystone_auth;
 mod cluster;
 mod convert;
 mod csi;
@@ -33,6 +34,7 @@ pub(crate) use self::admin::{Admin, Backup, Restore};
 #[cfg(test)]
 pub(crate) use self::ccm::CloudConfSource;
 pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, GenerateCloudConf};
+pub(crate) use self::client_keystone_auth::{ClientKeystoneAuth, ExecVersion, GenerateKubeconfig};
 pub(crate) use self::cluster::{
     Color, Delete, DeleteCommand, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig,
     Listing, Why,
@@ -113,6 +115,8 @@ pub(crate) enum Command {
     /// Check the storage of a cluster on OpenStack, and find what it has left behind in the cloud.
     #[command(subcommand)]
     Csi(Csi),
+    /// Print a token of Keystone for kubectl, which calls this as its exec plugin.
+    ClientKeystoneAuth(Box<ClientKeystoneAuth>),
     /// Check or generate cloud.conf, the configuration file of the cloud controller manager and of the CSI driver.
     #[command(subcommand)]
     CloudConf(CloudConf),

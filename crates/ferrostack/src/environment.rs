@@ -101,6 +101,12 @@ impl Environment {
         base.map(|base| base.join("ferrostack"))
     }
 
+    /// `$XDG_CACHE_HOME/ferrostack`, or by default `~/.cache/ferrostack`; `None` for who has no home directory.
+    pub(crate) fn cache_dir(&self) -> Option<PathBuf> {
+        let base = self.base("XDG_CACHE_HOME", ".cache");
+        base.map(|base| base.join("ferrostack"))
+    }
+
     /// Where clusterctl looks for its configuration: first in the XDG directory, then at the former path.
     pub(crate) fn clusterctl_configs(&self) -> impl Iterator<Item = PathBuf> {
         let base = self.base("XDG_CONFIG_HOME", ".config");
@@ -127,6 +133,7 @@ fn as_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
             "cloud-controller-manager",
         ),
         (CSI, CSI),
+        (KEYSTONE, KEYSTONE),
     ];
     let program = programs
         .iter()
@@ -138,6 +145,7 @@ fn as_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 const CSI: &str = "cinder-csi-plugin";
+const KEYSTONE: &str = "client-keystone-auth";
 
 /// Flags of the CSI driver with dashes: the Go one takes underscores, too.
 fn with_dashes(mut arguments: Vec<OsString>) -> Vec<OsString> {
@@ -208,6 +216,11 @@ mod tests {
             ["/bin/ferrostack", "up"]
         );
         assert!(called(&[]).is_empty());
+        let name = "/usr/bin/client-keystone-auth";
+        assert_eq!(
+            called(&[name, "--user-name", "a"]),
+            [name, "client-keystone-auth", "--user-name", "a"]
+        );
         let name = "cinder-csi-plugin";
         assert_eq!(
             called(&[name, "--cloud_config=a_b", "--cluster", "a_b", "-v=1"]),

@@ -5,6 +5,7 @@
 //!   ccm        the cloud controller manager
 //!   csi        the Cinder CSI driver; what is wrong with a cluster's storage, and what it has left behind
 //!   cloud_conf cloud.conf of the two
+//!   keystone_login  tokens of Keystone for kubectl
 //!   admin      backups of the data directory of `up`
 //!   manager    the controllers against any Kubernetes cluster; init, what it needs there; upgrade, uninstall,
 //!              repositories
@@ -36,6 +37,7 @@ mod environment;
 mod generate;
 mod guests;
 mod init;
+mod keystone_login;
 mod kubeconfig;
 mod list;
 mod log;
@@ -126,6 +128,9 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::Csi(Csi::Orphans(args)) => {
             csi::orphans::run(&args, &environment, print, output::answer_to).await
         }
+        Command::ClientKeystoneAuth(args) => {
+            keystone_login::run(&args, &environment, print_document, warn).await
+        }
         Command::CloudConf(CloudConf::Check { file, output }) => {
             let (text, usable) = cloud_conf::check(&file, output.output)?;
             print(&text)?;
@@ -172,6 +177,13 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             generate::check_namespace(&args.namespace)?;
             let text = csi::manifests::render(&args, &environment, remark)?;
             print_document(text.expose_secret())
+        }
+        Command::Generate(Generate::Kubeconfig(args)) => {
+            let text = keystone_login::kubeconfig::render(&args, &environment)?;
+            match &args.write_to {
+                Some(file) => output::file::write_secret(&environment, file, &text),
+                None => print_document(&text),
+            }
         }
         Command::Generate(Generate::Yaml(args)) => {
             print_document(&generate::yaml(&args, &environment, remark).await?)

@@ -34,7 +34,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 63] = [
+const ENTRIES: [Entry; 65] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -135,6 +135,20 @@ const ENTRIES: [Entry; 63] = [
             "Run outside of the cluster",
             "ferrostack cloud-controller-manager --cloud-config cloud.conf --kubeconfig admin.conf",
         )],
+    ),
+    entry(
+        "client-keystone-auth",
+        "keystone-login.md",
+        &[
+            (
+                "Print a token for an entry of clouds.yaml, and keep it",
+                "ferrostack client-keystone-auth --os-cloud mycloud --cache",
+            ),
+            (
+                "Let kubectl do so",
+                "ferrostack generate kubeconfig --keystone --os-cloud mycloud --cache",
+            ),
+        ],
     ),
     entry(
         "cinder-csi-plugin",
@@ -377,6 +391,20 @@ const ENTRIES: [Entry; 63] = [
             (
                 "Keep the values of the Go driver's chart",
                 "ferrostack generate cinder-csi-plugin --values values.yaml | kubectl apply --server-side -f -",
+            ),
+        ],
+    ),
+    entry(
+        "generate kubeconfig",
+        "keystone-login.md#the-kubeconfig",
+        &[
+            (
+                "Log in with an entry of clouds.yaml",
+                "ferrostack generate kubeconfig --keystone --os-cloud mycloud --cache",
+            ),
+            (
+                "Write a whole kubeconfig, whose cluster names its Keystone",
+                "ferrostack generate kubeconfig --keystone --server https://192.0.2.1:6443 --certificate-authority ca.crt --keystone-url https://keystone.example.com/v3 --write-to kubeconfig",
             ),
         ],
     ),

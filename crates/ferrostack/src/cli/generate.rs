@@ -6,7 +6,8 @@ use clap::{Args, Subcommand};
 
 use super::values::kubernetes_version;
 use super::{
-    GenerateCcm, GenerateCsi, GenerateProvider, Output, OutputArg, ProviderArg, ServerArgs,
+    GenerateCcm, GenerateCsi, GenerateKubeconfig, GenerateProvider, Output, OutputArg, ProviderArg,
+    ServerArgs,
 };
 
 #[derive(Debug, Args)]
@@ -51,6 +52,8 @@ pub(crate) enum Generate {
     CloudControllerManager(GenerateCcm),
     /// Print the manifests of the Cinder CSI driver: Secret, RBAC, CSIDriver, StorageClasses, Deployment and DaemonSet.
     CinderCsiPlugin(GenerateCsi),
+    /// Print a kubeconfig whose user logs in with Keystone.
+    Kubeconfig(Box<GenerateKubeconfig>),
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use clap::{Arg, Command};
 
 /// Headings, each with the identifiers of its options.
-const GROUPS: [(&str, &[&str]); 14] = [
+const GROUPS: [(&str, &[&str]); 16] = [
     (
         "Target",
         &[
@@ -41,6 +41,35 @@ const GROUPS: [(&str, &[&str]); 14] = [
             "cloud_provider",
             "from_legacy",
             "user_agent",
+        ],
+    ),
+    (
+        "Login",
+        &[
+            "keystone_url",
+            "os_cloud",
+            "user_name",
+            "domain_name",
+            "project_name",
+            "password",
+            "application_credential_id",
+            "application_credential_name",
+            "application_credential_secret",
+            "cert",
+            "key",
+            "cacert",
+            "cache",
+        ],
+    ),
+    (
+        "Kubeconfig",
+        &[
+            "keystone",
+            "user",
+            "exec_version",
+            "command",
+            "server",
+            "certificate_authority",
         ],
     ),
     (
