@@ -332,8 +332,8 @@ mod tests {
             for bindings in [&before, &after] {
                 let changes = bindings.changes(&existing);
                 existing.retain(|it| !changes.delete.contains(&it.name));
-                let made = changes.create.iter().map(|(name, role)| binding(name, Some("u1"), role, "alice"));
-                existing.extend(made);
+                let created = changes.create.iter().map(|(name, role)| binding(name, Some("u1"), role, "alice"));
+                existing.extend(created);
                 prop_assert_eq!(bindings.changes(&existing), Changes::default());
                 prop_assert_eq!(existing.len(), bindings.roles.len() + 1);
             }
