@@ -75,13 +75,37 @@ pub(crate) async fn tls(
     stop: &CancellationToken,
     say: &impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let acceptor = TlsAcceptor::from(tls);
+    tls_by(
+        what,
+        address,
+        move || Some(Arc::clone(&tls)),
+        router,
+        stop,
+        say,
+    )
+    .await
+}
+
+/// Serves `router` over TLS until `stop`, with the settings that there are when a connection comes; without any, it is closed.
+pub(crate) async fn tls_by(
+    what: &str,
+    address: SocketAddr,
+    current: impl Fn() -> Option<Arc<ServerConfig>> + Send + Sync + 'static,
+    router: Router,
+    stop: &CancellationToken,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
     let (listener, address) = bind(what, address).await?;
     say(&format!("{what} at https://{address}"));
     let (stop, stopped) = (stop.clone(), stop.clone());
     let serve = move |stream, _, place| {
-        let (acceptor, router, stop) = (acceptor.clone(), router.clone(), stopped.clone());
-        connection(acceptor, router, stream, place, stop)
+        let (acceptor, router) = (current().map(TlsAcceptor::from), router.clone());
+        let stop = stopped.clone();
+        async move {
+            if let Some(acceptor) = acceptor {
+                connection(acceptor, router, stream, place, stop).await;
+            }
+        }
     };
     tokio::spawn(sockets::listen(listener, LIMITS, stop, serve));
     Ok(())
