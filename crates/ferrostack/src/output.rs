@@ -107,13 +107,18 @@ pub(crate) fn fail(sentence: &str) {
     remark(&format!("error: {sentence}"));
 }
 
-/// Asks on standard error, because standard output may be a file, and reads a line of standard input; `None` at its end. The
-/// answer is read on the last line of `question`, in a thread of its own, which does not keep the process from ending at Ctrl-C.
+/// Asks on standard error, because standard output may be a file. The answer is read on the last line of `question`.
+pub(crate) fn ask(question: &str) -> io::Result<()> {
+    screen::beside(Stream::Errors, printable::lines(question).as_bytes())
+}
+
+/// Asks as [`ask`] does, and reads a line of standard input; `None` at its end. That is
+/// done in a thread of its own, which does not keep the process from ending at Ctrl-C.
 pub(crate) async fn answer_to(question: String) -> anyhow::Result<Option<String>> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let read = || -> io::Result<Option<String>> {
-            screen::beside(Stream::Errors, printable::lines(&question).as_bytes())?;
+            ask(&question)?;
             let mut line = String::new();
             let count = io::stdin().lock().read_line(&mut line)?;
             Ok((count > 0).then_some(line))
