@@ -6,7 +6,7 @@ use anyhow::Context;
 use cloud_conf::BlockStorage;
 use csi::NamedCloud;
 use futures::future::join_all;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{CSIDriver, StorageClass, VolumeAttachment};
 use kube::Client;
 use kube::api::DynamicObject;
@@ -54,6 +54,7 @@ pub(super) struct Cluster {
     pub(super) classes: Vec<StorageClass>,
     pub(super) snapshot_classes: Vec<DynamicObject>,
     pub(super) volumes: Vec<PersistentVolume>,
+    pub(super) claims: Vec<PersistentVolumeClaim>,
     pub(super) attachments: Vec<VolumeAttachment>,
     pub(super) nodes: Vec<Node>,
 }
@@ -119,6 +120,7 @@ impl Cluster {
             )
             .await?,
             volumes: listed::all(client).await?,
+            claims: listed::all(client).await?,
             attachments: listed::all(client).await?,
             nodes: listed::all(client).await?,
         })

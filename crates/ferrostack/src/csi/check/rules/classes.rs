@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use csi_spec::context::ZONE;
 use csi_spec::driver::NAME;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::ResourceExt as _;
 use kube::api::DynamicObject;
@@ -41,6 +42,9 @@ const OF_SIDECARS: &[&str] = &[
 ];
 const FILE_SYSTEMS: &[&str] = &["ext2", "ext3", "ext4", "xfs", "btrfs"];
 
+/// Access modes of several nodes.
+pub(super) const SHARED: &[&str] = &["ReadWriteMany", "ReadOnlyMany"];
+
 type Parameters = BTreeMap<String, String>;
 
 pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
@@ -49,6 +53,9 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
         if class.provisioner == NAME || class.provisioner == IN_TREE {
             all.extend(storage_class(observed, class));
         }
+    }
+    for claim in &observed.cluster.claims {
+        all.extend(shared_claim(observed, claim));
     }
     for class in &observed.cluster.snapshot_classes {
         if class.data["driver"] == NAME {
@@ -184,6 +191,37 @@ fn named_type(observed: &Observed, object: &str, parameters: &Parameters) -> Opt
                 list(types.iter().map(|it| it.name.as_str()))
             ),
             "name a type that is there, or ask the operator of the cloud for access to it",
+        )
+    })
+}
+
+/// A claim for several nodes that waits for a volume of a type that one node at a time can have.
+fn shared_claim(observed: &Observed, claim: &PersistentVolumeClaim) -> Option<Finding> {
+    let spec = claim.spec.as_ref()?;
+    let mut modes = spec.access_modes.iter().flatten();
+    let mode = modes.find(|mode| SHARED.contains(&mode.as_str()))?;
+    let class = spec.storage_class_name.as_deref()?;
+    let mut classes = observed.cluster.classes.iter();
+    let class = classes.find(|it| it.name_any() == class && it.provisioner == NAME)?;
+    let wanted = class.parameters.as_ref()?.get("type")?;
+    let types = known(observed, |cloud| cloud.types.as_ref().ok())?;
+    let mut named = types
+        .iter()
+        .filter(|it| it.name == *wanted || it.id == *wanted);
+    let is_single = named.next().is_some_and(|it| !it.is_multiattach());
+    (is_single && spec.volume_name.is_none()).then(|| {
+        Finding::error(
+            format!(
+                "PersistentVolumeClaim/{} in {}",
+                claim.name_any(),
+                claim.namespace().unwrap_or_default()
+            ),
+            "spec.accessModes",
+            format!(
+                "it has {mode}, and StorageClass {} makes volumes of type `{wanted}` without multiattach: it never gets one",
+                class.name_any()
+            ),
+            "use a class whose type has multiattach, or ReadWriteOnce",
         )
     })
 }

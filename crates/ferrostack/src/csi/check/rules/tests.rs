@@ -366,6 +366,24 @@ const CASES: &[Case] = &[
         "add `csi.storage.k8s.io/provisioner-secret-namespace`",
     ),
     (
+        |it| {
+            it.cluster.claims = vec![
+                object(json!({"metadata": {"name": "share", "namespace": "shop"},
+                    "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "fast"}})),
+                // These have what they ask for.
+                object(json!({"metadata": {"name": "one", "namespace": "shop"},
+                    "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}})),
+                object(json!({"metadata": {"name": "bound", "namespace": "shop"},
+                    "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "fast", "volumeName": "pvc-1"}})),
+            ];
+        },
+        Level::Error,
+        "PersistentVolumeClaim/share in shop",
+        "spec.accessModes",
+        "StorageClass fast makes volumes of type `ssd` without multiattach",
+        "a class whose type has multiattach",
+    ),
+    (
         |it| it.cluster.classes[0].volume_binding_mode = Some("Immediate".to_owned()),
         Level::Warning,
         "StorageClass/fast",

@@ -11,7 +11,7 @@ use openstack::volume::Volume;
 
 use super::super::finding::Finding;
 use super::super::observed::{Cloud, Observed};
-use super::classes::IN_TREE;
+use super::classes::{IN_TREE, SHARED};
 use super::{known, list, seen};
 
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
@@ -132,8 +132,7 @@ fn in_cloud(observed: &Observed, volume: &PersistentVolume, handle: &str) -> Vec
 /// Several nodes can have a volume only if its type says so.
 fn multiattach(volume: &PersistentVolume, found: &Volume) -> Option<Finding> {
     let modes = volume.spec.as_ref()?.access_modes.as_ref()?;
-    let several = ["ReadWriteMany", "ReadOnlyMany"];
-    let mode = modes.iter().find(|mode| several.contains(&mode.as_str()))?;
+    let mode = modes.iter().find(|mode| SHARED.contains(&mode.as_str()))?;
     (!found.multiattach).then(|| {
         Finding::error(
             object(volume),
