@@ -75,11 +75,8 @@ impl Simulator {
 
     /// A new connection.
     pub(crate) fn client(&self) -> anyhow::Result<Client> {
-        let stream = TcpStream::connect(&self.address)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
         Ok(Client {
-            stream: BufReader::new(stream),
+            stream: connect(&self.address)?,
             address: self.address.clone(),
             token: self.token.clone(),
             project: self.project.clone(),
@@ -178,6 +175,14 @@ impl Client {
         ))
     }
 
+    /// Sends a request; returns the first line of the answer.
+    fn send(&mut self, request: &str) -> std::io::Result<String> {
+        let mut line = String::new();
+        self.stream.get_mut().write_all(request.as_bytes())?;
+        self.stream.read_line(&mut line)?;
+        Ok(line)
+    }
+
     /// Sends a request; returns status, token if there is one, and body.
     pub(crate) fn exchange(
         &mut self,
@@ -186,25 +191,34 @@ impl Client {
         body: Option<&Value>,
     ) -> anyhow::Result<(u16, Option<String>, Vec<u8>)> {
         let body = body.map(Value::to_string).unwrap_or_default();
+        // Cinder refuses the version of another service.
+        let version = match path.starts_with("/compute/") {
+            true => "OpenStack-API-Version: compute 2.60\r\n",
+            false => "",
+        };
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nX-Auth-Token: {}\r\nAuthorization: Basic {}\r\n\
-             OpenStack-API-Version: compute 2.60\r\nContent-Type: application/json\r\n\
-             Content-Length: {}\r\n\r\n{body}",
+             {version}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
             self.token,
             // For the operator's interface.
             STANDARD.encode(format!("admin:{PASSWORD}")),
             body.len()
         );
-        self.stream.get_mut().write_all(request.as_bytes())?;
-        let mut line = String::new();
-        self.stream.read_line(&mut line)?;
+        let line = match self.send(&request) {
+            Ok(line) if !line.is_empty() => line,
+            // The server has closed a connection that was not used for long.
+            _ => {
+                self.stream = connect(&self.address)?;
+                self.send(&request)?
+            }
+        };
         let status: u16 = line
             .split_whitespace()
             .nth(1)
             .context("an HTTP status")?
             .parse()?;
-        let (mut length, mut token) = (0, None);
+        let (mut length, mut token, mut line) = (0, None, String::new());
         loop {
             line.clear();
             self.stream.read_line(&mut line)?;
@@ -221,4 +235,11 @@ impl Client {
         self.stream.read_exact(&mut reply)?;
         Ok((status, token, reply))
     }
+}
+
+fn connect(address: &str) -> std::io::Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    Ok(BufReader::new(stream))
 }
