@@ -239,6 +239,10 @@ csi orphans --cloud-config {file} --cluster a --yes
 client-keystone-auth
 client-keystone-auth --os-cloud nowhere
 client-keystone-auth --keystone-url http://127.0.0.1:1 --user-name a --password b
+k8s-keystone-auth --tls-cert-file /nowhere --tls-private-key-file /nowhere --keystone-url http://127.0.0.1:1
+keystone-auth explain --policy /nowhere --verb get --resource pods
+keystone-auth explain --policy {file} --verb get --resource pods
+keystone-auth check --policy {file}
 cloud-conf check /nowhere
 cloud-conf check {file}
 cloud-conf generate --cloud nowhere
@@ -257,6 +261,7 @@ generate cinder-csi-plugin --cloud nowhere
 generate cinder-csi-plugin --values /nowhere
 generate cinder-csi-plugin --values {file}
 generate kubeconfig --keystone --server https://127.0.0.1:1 --certificate-authority /nowhere
+generate keystone-auth --keystone-url nowhere
 convert /nowhere
 convert {file}
 convert {good} -o /proc/nowhere/file

@@ -13,6 +13,7 @@ mod groups;
 mod habits;
 mod idle;
 mod init;
+mod keystone;
 mod klog;
 mod manager;
 mod moving;
@@ -50,6 +51,9 @@ pub(crate) use self::generate::{
     ClusterOptions, Env, FromConfigMap, Generate, GenerateCluster, GenerateYaml,
 };
 pub(crate) use self::init::{Init, InitCommand, Providers};
+pub(crate) use self::keystone::{
+    GenerateKeystone, KeystoneAuth, KeystoneCheck, KeystoneExplain, KeystoneWebhook,
+};
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::moving::{Hidden, Move};
 pub(crate) use self::providers::ProviderArg;
@@ -117,6 +121,12 @@ pub(crate) enum Command {
     Csi(Csi),
     /// Print a token of Keystone for kubectl, which calls this as its exec plugin.
     ClientKeystoneAuth(Box<ClientKeystoneAuth>),
+    /// Run the Keystone webhook of an API server: who tokens of the cloud are, and what their users may do.
+    #[command(name = "k8s-keystone-auth")]
+    KeystoneWebhook(Box<KeystoneWebhook>),
+    /// Explain and check policies of the Keystone webhook.
+    #[command(subcommand)]
+    KeystoneAuth(KeystoneAuth),
     /// Check or generate cloud.conf, the configuration file of the cloud controller manager and of the CSI driver.
     #[command(subcommand)]
     CloudConf(CloudConf),

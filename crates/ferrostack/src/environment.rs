@@ -134,6 +134,7 @@ fn as_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
         ),
         (CSI, CSI),
         (KEYSTONE, KEYSTONE),
+        ("k8s-keystone-auth", "k8s-keystone-auth"),
     ];
     let program = programs
         .iter()
@@ -220,6 +221,11 @@ mod tests {
         assert_eq!(
             called(&[name, "--user-name", "a"]),
             [name, "client-keystone-auth", "--user-name", "a"]
+        );
+        let name = "./bin/k8s-keystone-auth";
+        assert_eq!(
+            called(&[name, "--v=1"]),
+            [name, "k8s-keystone-auth", "--v=1"]
         );
         let name = "cinder-csi-plugin";
         assert_eq!(

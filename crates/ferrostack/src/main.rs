@@ -4,6 +4,7 @@
 //! ```text
 //!   ccm        the cloud controller manager
 //!   csi        the Cinder CSI driver; what is wrong with a cluster's storage, and what it has left behind
+//!   keystone   the Keystone webhook of API servers
 //!   cloud_conf cloud.conf of the two
 //!   keystone_login  tokens of Keystone for kubectl
 //!   admin      backups of the data directory of `up`
@@ -37,6 +38,7 @@ mod environment;
 mod generate;
 mod guests;
 mod init;
+mod keystone;
 mod keystone_login;
 mod kubeconfig;
 mod list;
@@ -74,7 +76,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{
     Admin, Cli, CloudConf, Command, ConfigCommand, Csi, DeleteCommand, Describe, Generate, Get,
-    OpenStack, SimulateCommand, Topology, Upgrade,
+    KeystoneAuth, OpenStack, SimulateCommand, Topology, Upgrade,
 };
 use crate::environment::Environment;
 use crate::manager::subset::Subset;
@@ -131,6 +133,18 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::ClientKeystoneAuth(args) => {
             keystone_login::run(&args, &environment, print_document, warn).await
         }
+        Command::KeystoneWebhook(args) => {
+            keystone::run(&args, &environment, stop_on_signal()?, say).await
+        }
+        Command::KeystoneAuth(KeystoneAuth::Explain(args)) => {
+            print(&keystone::explain::text(&args)?)
+        }
+        Command::KeystoneAuth(KeystoneAuth::Check(args)) => {
+            let (text, usable) = keystone::check::run(&args);
+            print(&text)?;
+            anyhow::ensure!(usable, "something will not work");
+            Ok(())
+        }
         Command::CloudConf(CloudConf::Check { file, output }) => {
             let (text, usable) = cloud_conf::check(&file, output.output)?;
             print(&text)?;
@@ -184,6 +198,10 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
                 Some(file) => output::file::write_secret(&environment, file, &text),
                 None => print_document(&text),
             }
+        }
+        Command::Generate(Generate::KeystoneAuth(args)) => {
+            generate::check_namespace(&args.namespace)?;
+            print_document(keystone::manifests::render(&args)?.expose_secret())
         }
         Command::Generate(Generate::Yaml(args)) => {
             print_document(&generate::yaml(&args, &environment, remark).await?)
@@ -290,6 +308,7 @@ fn set_up(cli: &Cli) -> anyhow::Result<()> {
     let log = match &cli.command {
         Command::CloudControllerManager(args) if cli.log == "error" => args.klog.log_filter(),
         Command::CinderCsiPlugin(args) if cli.log == "error" => args.klog.log_filter(),
+        Command::KeystoneWebhook(args) if cli.log == "error" => args.log_filter(),
         _ => &cli.log,
     };
     log::set_up(log, cli.log_json)?;

@@ -222,6 +222,7 @@ const RULES: &[Rule] = &[
             "deployer",
             "grpc",
             "heap",
+            "keystone-auth",
             "management",
             "mover",
             "openstack",

@@ -34,7 +34,7 @@ const fn entry(
     }
 }
 
-const ENTRIES: [Entry; 65] = [
+const ENTRIES: [Entry; 70] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -193,6 +193,38 @@ const ENTRIES: [Entry; 65] = [
                 "ferrostack csi orphans --cloud-config cloud.conf --kubeconfig admin.conf --cluster kubernetes --older-than 168h --delete --yes",
             ),
         ],
+    ),
+    entry(
+        "k8s-keystone-auth",
+        "keystone-authentication.md",
+        &[(
+            "Run beside an API server, with files alone",
+            "ferrostack k8s-keystone-auth --tls-cert-file tls.crt --tls-private-key-file tls.key --keystone-url https://keystone.example.org:5000 --keystone-policy-file policies.json",
+        )],
+    ),
+    entry(
+        "keystone-auth",
+        "keystone-authentication.md#policies",
+        &[(
+            "See why a policy does not permit a request",
+            "ferrostack keystone-auth explain --policy policies.json --role member --project demo --verb get --resource pods/exec -n default",
+        )],
+    ),
+    entry(
+        "keystone-auth explain",
+        "keystone-authentication.md#policies",
+        &[(
+            "See why a policy does not permit a request",
+            "ferrostack keystone-auth explain --policy policies.json --role member --project demo --verb get --resource pods/exec -n default",
+        )],
+    ),
+    entry(
+        "keystone-auth check",
+        "keystone-authentication.md#policies",
+        &[(
+            "Check a policy and the flags of the API server",
+            "ferrostack keystone-auth check --policy policies.json --apiserver /etc/kubernetes/manifests/kube-apiserver.yaml",
+        )],
     ),
     entry(
         "cloud-conf",
@@ -407,6 +439,14 @@ const ENTRIES: [Entry; 65] = [
                 "ferrostack generate kubeconfig --keystone --server https://192.0.2.1:6443 --certificate-authority ca.crt --keystone-url https://keystone.example.com/v3 --write-to kubeconfig",
             ),
         ],
+    ),
+    entry(
+        "generate keystone-auth",
+        "keystone-authentication.md",
+        &[(
+            "Run the webhook beside an API server",
+            "ferrostack generate keystone-auth --keystone-url https://keystone.example.org:5000 --static-pod",
+        )],
     ),
     entry(
         "convert",

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 
 use super::values::kubernetes_version;
 use super::{
-    GenerateCcm, GenerateCsi, GenerateKubeconfig, GenerateProvider, Output, OutputArg, ProviderArg,
-    ServerArgs,
+    GenerateCcm, GenerateCsi, GenerateKeystone, GenerateKubeconfig, GenerateProvider, Output,
+    OutputArg, ProviderArg, ServerArgs,
 };
 
 #[derive(Debug, Args)]
@@ -54,6 +54,8 @@ pub(crate) enum Generate {
     CinderCsiPlugin(GenerateCsi),
     /// Print a kubeconfig whose user logs in with Keystone.
     Kubeconfig(Box<GenerateKubeconfig>),
+    /// Print the manifests of the Keystone webhook, and the files and flags that API servers need for it.
+    KeystoneAuth(GenerateKeystone),
 }
 
 #[derive(Debug, Args)]

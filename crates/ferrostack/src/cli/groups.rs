@@ -41,6 +41,39 @@ const GROUPS: [(&str, &[&str]); 16] = [
             "cloud_provider",
             "from_legacy",
             "user_agent",
+            "keystone_url",
+            "keystone_ca_file",
+            "keystone_timeout",
+            "new_tokens_per_second",
+            "cache_ttl",
+        ],
+    ),
+    (
+        "Users",
+        &[
+            "scopes",
+            "user",
+            "group",
+            "role",
+            "project",
+            "username_format",
+            "group_format",
+            "allowed_domains",
+            "allowed_projects",
+            "audience",
+        ],
+    ),
+    ("Request", &["verb", "resource", "url", "of_namespace"]),
+    (
+        "Policy",
+        &[
+            "policy",
+            "sync_config",
+            "keystone_policy_file",
+            "policy_configmap_name",
+            "policy_mode",
+            "sync_config_file",
+            "sync_configmap_name",
         ],
     ),
     (
@@ -134,6 +167,9 @@ const GROUPS: [(&str, &[&str]); 16] = [
             "namespace",
             "master",
             "empty",
+            "webhook_kubeconfig",
+            "apiserver",
+            "authorization_config",
         ],
     ),
     (
@@ -182,6 +218,8 @@ const GROUPS: [(&str, &[&str]); 16] = [
             "secure_port",
             "tls_cert_file",
             "tls_private_key_file",
+            "client_ca_file",
+            "health_address",
         ],
     ),
     (
@@ -224,7 +262,15 @@ const GROUPS: [(&str, &[&str]); 16] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 35] = [
+const LONG_ONLY: [&str; 43] = [
+    "keystone_timeout",
+    "new_tokens_per_second",
+    "cache_ttl",
+    "audience",
+    "client_ca_file",
+    "group_format",
+    "allowed_projects",
+    "sync_configmap_name",
     "plugin_registration_path",
     "switch_cloud",
     "simulated_listen",

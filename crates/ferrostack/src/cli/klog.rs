@@ -12,10 +12,15 @@ pub(crate) struct Klog {
 impl Klog {
     /// What `--log` would be for the level.
     pub(crate) fn log_filter(&self) -> &'static str {
-        match self.verbosity {
-            0 => "error",
-            1..=4 => "info",
-            _ => "debug",
-        }
+        filter(self.verbosity)
+    }
+}
+
+/// What `--log` would be for a level.
+pub(crate) fn filter(level: u8) -> &'static str {
+    match level {
+        0 => "error",
+        1..=4 => "info",
+        _ => "debug",
     }
 }

@@ -257,7 +257,7 @@ pub(super) fn listen(text: &str) -> Result<Listen, String> {
 }
 
 /// `127.0.0.1:9440`, or `:9440` for all addresses, as Go writes it.
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let full = if text.starts_with(':') {
         format!("0.0.0.0{text}")
     } else {

@@ -1,0 +1,287 @@
+//! `k8s-keystone-auth`: the webhook of crate `keystone-auth` over TLS, with its files; and what goes with it.
+
+pub(crate) mod check;
+mod config_maps;
+pub(crate) mod explain;
+pub(crate) mod manifests;
+mod sync;
+mod tls;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use http::HeaderValue;
+use jiff::Timestamp;
+use keystone_auth::keystone::{Http, Keystone, normal_url};
+use keystone_auth::policy::Policy;
+use keystone_auth::reload::{Apply, Files};
+use keystone_auth::sync::Config;
+use keystone_auth::tokens::{self, Tokens};
+use keystone_auth::webhook::{self, Webhook};
+use keystone_auth::{Metrics, user};
+use openstack::transport::{
+    HttpTransport, Limits, SharedTransport, Transport, TransportError, Trust,
+};
+use parking_lot::RwLock;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::KeystoneWebhook;
+use crate::environment::Environment;
+use crate::manager::serve;
+
+const POLICY: &str = "the policy";
+const SYNC: &str = "the configuration of role mappings";
+
+/// Serves until `shutdown`.
+pub(crate) async fn run(
+    args: &KeystoneWebhook,
+    environment: &Environment,
+    shutdown: CancellationToken,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    for (flag, why) in args.without_effect() {
+        say(&format!("{flag} has no effect: {why}"));
+    }
+    if args.username_format.is_ambiguous() && args.allowed_domains.is_empty() {
+        say(
+            "users have the names of Keystone without their domains: where there are several, whoever administers one of them \
+             names users like those of another; see --username-format and --allowed-domains",
+        );
+    }
+    let metrics = Metrics::default();
+    let (webhook, authorities) = webhook(args, &metrics)?;
+    let (sender, logins) = mpsc::channel(sync::WAITING);
+    let webhook = Arc::new(webhook.with_logins(sender));
+    let certificates = tls::Certificates::default();
+    let mut files = vec![certificate_files(args, &certificates, &metrics)?];
+    files.extend(authorities);
+    files.extend(policy_file(args, &webhook, &metrics, &say)?);
+    files.extend(sync_file(args, &webhook, &metrics)?);
+    // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
+    let stop = shutdown.child_token();
+    let _end = stop.clone().drop_guard();
+    let mut paths = vec!["/webhook".to_owned()];
+    paths.extend(args.path.iter().filter(|path| *path != "/webhook").cloned());
+    let router = webhook::router(Arc::clone(&webhook), &paths);
+    serve::tls_by(
+        "reviews",
+        args.listen,
+        certificates.current(),
+        router,
+        &stop,
+        &say,
+    )
+    .await?;
+    health(args, &webhook, &metrics, &stop, &say).await?;
+    for files in files {
+        let stop = stop.clone();
+        tokio::spawn(async move { stop.run_until_cancelled_owned(files.follow()).await });
+    }
+    config_maps::follow(args, environment, &webhook, &metrics, &stop);
+    sync::follow(args, environment, &webhook, logins, &stop);
+    say("ready");
+    shutdown.cancelled().await;
+    say("stopped");
+    Ok(())
+}
+
+/// The webhook, and the file with the authorities of Keystone.
+fn webhook(args: &KeystoneWebhook, metrics: &Metrics) -> anyhow::Result<(Webhook, Option<Files>)> {
+    let url =
+        normal_url(&args.keystone_url).map_err(|why| anyhow::anyhow!("--keystone-url: {why}"))?;
+    let product = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
+    let agent: Vec<&str> = std::iter::once(product)
+        .chain(args.user_agent.iter().map(String::as_str))
+        .collect();
+    let agent = HeaderValue::from_str(&agent.join(" ")).context("--user-agent is no header")?;
+    let (transport, files) = transport(given(args.keystone_ca_file.as_deref()), metrics)?;
+    let keystone = Http::new(
+        url,
+        transport,
+        args.keystone_timeout,
+        agent,
+        metrics.clone(),
+    );
+    let keystone: Arc<dyn Keystone> = Arc::new(keystone);
+    let options = tokens::Options {
+        ttl: args.cache_ttl,
+        new_per_second: args.new_tokens_per_second,
+        ..tokens::Options::default()
+    };
+    let tokens = Tokens::new(keystone, options, Timestamp::now, metrics.clone());
+    let users = user::Options {
+        scopes: args.scopes.iter().copied().collect(),
+        username: args.username_format.clone(),
+        group: args.group_format.clone(),
+        domains: args.allowed_domains.iter().cloned().collect(),
+        projects: args.allowed_projects.iter().cloned().collect(),
+    };
+    let webhook = Webhook::new(tokens, users, args.audience.clone(), metrics.clone());
+    Ok((webhook, files))
+}
+
+/// Connections to Keystone, which trust what the file has at the moment.
+#[derive(Debug)]
+struct Reloaded(Arc<RwLock<HttpTransport>>);
+
+impl Transport for Reloaded {
+    fn send(
+        &self,
+        request: http::Request<bytes::Bytes>,
+        limits: Limits,
+    ) -> futures::future::BoxFuture<'static, Result<http::Response<bytes::Bytes>, TransportError>>
+    {
+        let transport = self.0.read().clone();
+        transport.send(request, limits)
+    }
+}
+
+fn transport(
+    ca: Option<&Path>,
+    metrics: &Metrics,
+) -> anyhow::Result<(SharedTransport, Option<Files>)> {
+    let trust = |ca_pem| Trust {
+        verify: true,
+        ca_pem,
+    };
+    let Some(ca) = ca else {
+        return Ok((Arc::new(HttpTransport::new(&trust(None))?), None));
+    };
+    let text = std::fs::read(ca)
+        .with_context(|| format!("--keystone-ca-file: cannot read {}", ca.display()))?;
+    let current = HttpTransport::new(&trust(Some(text))).context("--keystone-ca-file")?;
+    let current = Arc::new(RwLock::new(current));
+    let replaced = Arc::clone(&current);
+    let apply: Apply = Box::new(move |texts| {
+        let text = texts.first().map(|text| text.clone().into_bytes());
+        let new = HttpTransport::new(&trust(text)).map_err(|error| error.to_string())?;
+        *replaced.write() = new;
+        Ok(())
+    });
+    let files = open(
+        "--keystone-ca-file",
+        "the authorities of Keystone",
+        vec![ca.to_owned()],
+        apply,
+        metrics,
+    )?;
+    Ok((Arc::new(Reloaded(current)), Some(files)))
+}
+
+fn certificate_files(
+    args: &KeystoneWebhook,
+    certificates: &tls::Certificates,
+    metrics: &Metrics,
+) -> anyhow::Result<Files> {
+    let mut paths = vec![
+        args.tls_cert_file.clone(),
+        args.tls_private_key_file.clone(),
+    ];
+    paths.extend(given(args.client_ca_file.as_deref()).map(Path::to_owned));
+    let apply = certificates.replacing();
+    open(
+        "--tls-cert-file and --tls-private-key-file",
+        "the certificate",
+        paths,
+        apply,
+        metrics,
+    )
+}
+
+fn policy_file(
+    args: &KeystoneWebhook,
+    webhook: &Arc<Webhook>,
+    metrics: &Metrics,
+    say: &impl Fn(&str),
+) -> anyhow::Result<Option<Files>> {
+    let Some(path) = given(args.keystone_policy_file.as_deref()) else {
+        if args
+            .policy_configmap_name
+            .as_deref()
+            .is_none_or(str::is_empty)
+        {
+            say(
+                "there is no policy: --keystone-policy-file or --policy-configmap-name is missing, and RBAC alone decides",
+            );
+        }
+        return Ok(None);
+    };
+    let (webhook, mode) = (Arc::clone(webhook), args.policy_mode.into());
+    let apply: Apply = Box::new(move |texts| {
+        let text = texts.first().map_or("", String::as_str);
+        let compiled = Policy::compile(text, mode).map_err(|error| error.to_string())?;
+        for doubt in &compiled.doubts {
+            tracing::warn!("{POLICY}: {doubt}");
+        }
+        webhook.set_policy(compiled.policy);
+        Ok(())
+    });
+    open(
+        "--keystone-policy-file",
+        POLICY,
+        vec![path.to_owned()],
+        apply,
+        metrics,
+    )
+    .map(Some)
+}
+
+fn sync_file(
+    args: &KeystoneWebhook,
+    webhook: &Arc<Webhook>,
+    metrics: &Metrics,
+) -> anyhow::Result<Option<Files>> {
+    let Some(path) = given(args.sync_config_file.as_deref()) else {
+        return Ok(None);
+    };
+    let webhook = Arc::clone(webhook);
+    let apply: Apply = Box::new(move |texts| {
+        let text = texts.first().map_or("", String::as_str);
+        webhook.set_sync(Config::parse(text).map_err(|error| error.to_string())?);
+        Ok(())
+    });
+    let files = open(
+        "--sync-config-file",
+        SYNC,
+        vec![path.to_owned()],
+        apply,
+        metrics,
+    )?;
+    Ok(Some(files))
+}
+
+fn open(
+    flag: &str,
+    what: &'static str,
+    paths: Vec<PathBuf>,
+    apply: Apply,
+    metrics: &Metrics,
+) -> anyhow::Result<Files> {
+    match Files::open(what, paths, apply, metrics.clone()) {
+        Ok(files) => Ok(files),
+        Err(why) => bail!("{flag}: {why}"),
+    }
+}
+
+async fn health(
+    args: &KeystoneWebhook,
+    webhook: &Arc<Webhook>,
+    metrics: &Metrics,
+    stop: &CancellationToken,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let all = operator::metrics::Metrics::default();
+    all.register(|registry| metrics.register(registry));
+    let router = webhook::health(Arc::clone(webhook)).merge(operator::health::metrics(all));
+    serve::plain("health and metrics", args.health_address, router, stop, say).await
+}
+
+/// A file that is named: an empty name is none, as in the Go program.
+fn given(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| !path.as_os_str().is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+use std::collections::BTreeMap;
+
+use apiserver::ApiServer;
+use clap::Parser;
+use keystone_auth::keystone::Http;
+use keystone_auth::tokens::{self, Tokens};
+use keystone_auth::user;
+use kube::api::{DeleteParams, PostParams};
+
+use super::*;
+
+#[derive(Debug, Parser)]
+struct Command {
+    #[command(flatten)]
+    args: KeystoneWebhook,
+}
+
+fn args(flags: &[&str]) -> KeystoneWebhook {
+    let words = [
+        "k",
+        "--tls-cert-file=a",
+        "--tls-private-key-file=b",
+        "--keystone-url=http://k",
+    ];
+    Command::try_parse_from(words.iter().chain(flags))
+        .unwrap()
+        .args
+}
+
+/// A webhook whose Keystone is nowhere.
+fn webhook() -> Arc<Webhook> {
+    let transport = Arc::new(openstack::InProcess::new(axum::Router::new()));
+    let agent = http::HeaderValue::from_static("test");
+    let url = "http://k/v3".to_owned();
+    let keystone = Http::new(url, transport, INTERVAL, agent, Metrics::default());
+    let options = tokens::Options::default();
+    let tokens = Tokens::new(
+        Arc::new(keystone),
+        options,
+        jiff::Timestamp::now,
+        Metrics::default(),
+    );
+    Arc::new(Webhook::new(
+        tokens,
+        user::Options::default(),
+        Vec::new(),
+        Metrics::default(),
+    ))
+}
+
+/// Whether the webhook lets members of demo get this resource.
+async fn allows(webhook: &Webhook, resource: &str) -> bool {
+    let body = serde_json::json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
+        "user": "a", "extra": {"alpha.kubernetes.io/identity/project/name": ["demo"]},
+        "resourceAttributes": {"verb": "get", "resource": resource, "namespace": "n"}}});
+    let answer = webhook.answer(body.to_string().as_bytes()).await;
+    let answer: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+    answer["status"]["allowed"] == true
+}
+
+fn policy(resource: &str) -> String {
+    format!(
+        r#"[{{"users": {{"projects": ["demo"]}}, "resource_permissions": {{"*/{resource}": ["get"]}}}}]"#
+    )
+}
+
+#[tokio::test]
+async fn a_policy_is_that_of_its_config_map_until_that_is_deleted() {
+    let options = apiserver::Options {
+        hooks: Arc::new(apiserver::NoHooks),
+        ..apiserver::Options::default()
+    };
+    let server = ApiServer::open(options).await.unwrap();
+    let client = Client::new(server.in_process(), "default");
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
+    let webhook = webhook();
+    let mut sources = sources(
+        &args(&["--policy-configmap-name=k8s-auth-policy"]),
+        &webhook,
+    );
+    let metrics = Metrics::default();
+    let mut read = async || read_all(&client, &mut sources, &metrics).await;
+    // It may come later.
+    read().await.unwrap();
+    assert!(!allows(&webhook, "pods").await);
+    let mut map = ConfigMap {
+        data: Some(BTreeMap::from([("policies".to_owned(), policy("pods"))])),
+        ..ConfigMap::default()
+    };
+    map.metadata.name = Some("k8s-auth-policy".to_owned());
+    let mut map = api.create(&PostParams::default(), &map).await.unwrap();
+    read().await.unwrap();
+    assert!(allows(&webhook, "pods").await);
+    for (data, words) in [
+        (
+            Some(("policies", "[{".to_owned())),
+            "kube-system/k8s-auth-policy: policies: line 1",
+        ),
+        (
+            Some(("policy", policy("secrets"))),
+            "kube-system/k8s-auth-policy has no key policies",
+        ),
+        (None, "has no key policies"),
+    ] {
+        map.data = data.map(|(key, text)| BTreeMap::from([(key.to_owned(), text)]));
+        map = api
+            .replace("k8s-auth-policy", &PostParams::default(), &map)
+            .await
+            .unwrap();
+        let error = read().await.unwrap_err();
+        assert!(error.contains(words), "{error}");
+        assert!(allows(&webhook, "pods").await);
+    }
+    map.data = Some(BTreeMap::from([("policies".to_owned(), policy("secrets"))]));
+    api.replace("k8s-auth-policy", &PostParams::default(), &map)
+        .await
+        .unwrap();
+    read().await.unwrap();
+    assert!(allows(&webhook, "secrets").await && !allows(&webhook, "pods").await);
+    api.delete("k8s-auth-policy", &DeleteParams::default())
+        .await
+        .unwrap();
+    read().await.unwrap();
+    assert!(!allows(&webhook, "secrets").await);
+}
+
+#[test]
+fn a_file_takes_precedence_over_its_config_map() {
+    let webhook = webhook();
+    let names = |flags: &[&str]| {
+        let all = sources(&args(flags), &webhook);
+        all.into_iter().map(|it| it.name).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&["--policy-configmap-name=a", "--sync-configmap-name=b"]),
+        ["a", "b"]
+    );
+    assert_eq!(
+        names(&[
+            "--policy-configmap-name=a",
+            "--keystone-policy-file=f",
+            "--sync-configmap-name=b"
+        ]),
+        ["b"]
+    );
+    assert_eq!(
+        names(&[
+            "--policy-configmap-name=",
+            "--sync-configmap-name=b",
+            "--sync-config-file=f"
+        ]),
+        [""; 0]
+    );
+}

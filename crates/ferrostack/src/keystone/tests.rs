@@ -1,0 +1,366 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::routing::get;
+use axum::{Json, Router};
+use clap::Parser;
+use parking_lot::Mutex;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsConnector;
+
+use super::*;
+use crate::up::pki;
+
+/// More than anything here takes.
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Parser)]
+struct Command {
+    #[command(flatten)]
+    args: KeystoneWebhook,
+}
+
+/// A webhook that runs on files in a directory of its own.
+struct Running {
+    directory: tempfile::TempDir,
+    authority: String,
+    lines: Arc<Mutex<Vec<String>>>,
+    stop: CancellationToken,
+    ended: JoinHandle<anyhow::Result<()>>,
+}
+
+const POLICY_OF_DEMO: &str =
+    r#"[{"users": {"projects": ["demo"]}, "resource_permissions": {"*/pods": ["get"]}}]"#;
+
+/// Starts it; HERE in a flag is the directory.
+async fn start(flags: &[&str]) -> Running {
+    // Another test may have been first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let directory = tempfile::tempdir().unwrap();
+    let authority = issue(&directory);
+    std::fs::write(directory.path().join("policies.json"), POLICY_OF_DEMO).unwrap();
+    let here = directory.path().display().to_string();
+    let keystone = keystone().await;
+    let words = [
+        "k8s-keystone-auth",
+        "--listen=127.0.0.1:0",
+        "--health-address=127.0.0.1:0",
+    ];
+    let files = [
+        "--tls-cert-file=HERE/tls.crt",
+        "--tls-private-key-file=HERE/tls.key",
+        &format!("--keystone-url=http://{keystone}/identity"),
+    ];
+    let words = words
+        .iter()
+        .chain(&files)
+        .chain(flags)
+        .map(|word| word.replace("HERE", &here));
+    let args = Command::try_parse_from(words).unwrap().args;
+    let (lines, stop) = (Arc::new(Mutex::new(Vec::new())), CancellationToken::new());
+    let (printed, stopped) = (Arc::clone(&lines), stop.clone());
+    let ended = tokio::spawn(async move {
+        let say = move |line: &str| printed.lock().push(line.to_owned());
+        run(&args, &Environment::default(), stopped, say).await
+    });
+    Running {
+        directory,
+        authority,
+        lines,
+        stop,
+        ended,
+    }
+}
+
+/// A new certificate in the directory, and its authority.
+fn issue(directory: &tempfile::TempDir) -> String {
+    let (authority, identity) = pki::self_issued("test", vec!["localhost".to_owned()]).unwrap();
+    let path = |name: &str| directory.path().join(name);
+    std::fs::write(path("tls.crt"), identity.certificate).unwrap();
+    std::fs::write(path("tls.key"), identity.key.expose_secret()).unwrap();
+    authority
+}
+
+/// A Keystone that knows one token.
+async fn keystone() -> std::net::SocketAddr {
+    let answer = async |request: Request| {
+        let known = request
+            .headers()
+            .get("x-subject-token")
+            .is_some_and(|it| it == "secret-token");
+        let token = json!({"user": {"id": "u1", "name": "alice", "domain": {"id": "default", "name": "Default"}},
+            "project": {"id": "p1", "name": "demo"}, "roles": [{"name": "dev"}], "expires_at": "2999-01-01T00:00:00Z"});
+        match known {
+            true => Ok(Json(json!({"token": token}))),
+            false => Err(http::StatusCode::NOT_FOUND),
+        }
+    };
+    let groups = async || Json(json!({"groups": [{"id": "g1", "name": "ops"}]}));
+    let router = Router::new()
+        .route("/identity/v3/auth/tokens", get(answer))
+        .route("/identity/v3/users/u1/groups", get(groups));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    address
+}
+
+impl Running {
+    /// The rest of the line that begins with this, once it is there.
+    async fn line(&self, start: &str) -> String {
+        let found = async {
+            loop {
+                let line = self
+                    .lines
+                    .lock()
+                    .iter()
+                    .find_map(|line| line.strip_prefix(start).map(str::to_owned));
+                match line {
+                    Some(line) => return line,
+                    None => tokio::task::yield_now().await,
+                }
+            }
+        };
+        tokio::time::timeout(LIMIT, found).await.unwrap()
+    }
+
+    /// The answer to a review, over TLS by an authority and, if there is one, a certificate of the client.
+    async fn review(
+        &self,
+        authority: &str,
+        client: Option<&pki::Identity>,
+        body: &Value,
+    ) -> Result<Value, String> {
+        let address = self.line("reviews at https://").await;
+        let mut roots = RootCertStore::empty();
+        roots
+            .add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap())
+            .unwrap();
+        let config = ClientConfig::builder().with_root_certificates(roots);
+        let config = match client {
+            None => config.with_no_client_auth(),
+            Some(it) => {
+                let chain = CertificateDer::pem_slice_iter(it.certificate.as_bytes())
+                    .map(Result::unwrap)
+                    .collect();
+                let key = PrivateKeyDer::from_pem_slice(it.key.expose_secret().as_bytes()).unwrap();
+                config.with_client_auth_cert(chain, key).unwrap()
+            }
+        };
+        let words = |error: std::io::Error| error.to_string();
+        let stream = TcpStream::connect(address).await.map_err(words)?;
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut stream = TlsConnector::from(Arc::new(config))
+            .connect(name, stream)
+            .await
+            .map_err(words)?;
+        let body = body.to_string();
+        let request = format!(
+            "POST /webhook HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).await.map_err(words)?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.map_err(words)?;
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let (_, body) = answer.split_once("\r\n\r\n").ok_or("no answer")?;
+        serde_json::from_str(body).map_err(|_| answer.clone())
+    }
+
+    async fn token(&self, token: &str) -> Value {
+        let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
+        self.review(&self.authority, None, &body).await.unwrap()["status"].clone()
+    }
+
+    /// Whether alice may get this resource.
+    async fn allows(&self, resource: &str) -> Value {
+        let extra = json!({"alpha.kubernetes.io/identity/project/name": ["demo"]});
+        let attributes = json!({"verb": "get", "resource": resource, "namespace": "n"});
+        let spec = json!({"user": "alice", "extra": extra, "resourceAttributes": attributes});
+        let body = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec});
+        self.review(&self.authority, None, &body).await.unwrap()["status"]["allowed"].clone()
+    }
+
+    async fn get(&self, path: &str) -> (u16, String) {
+        let address = self.line("health and metrics at http://").await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        (answer[9..12].parse().unwrap(), answer)
+    }
+
+    async fn failure(self) -> String {
+        let ended = tokio::time::timeout(LIMIT, self.ended).await.unwrap();
+        let here = self.directory.path().display().to_string();
+        format!("{:#}", ended.unwrap().unwrap_err()).replace(&here, "HERE")
+    }
+}
+
+/// Waits until this holds. The files are looked at every two seconds.
+async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    let waited = tokio::time::timeout(LIMIT, waiting).await;
+    assert!(waited.is_ok(), "{what}");
+}
+
+#[tokio::test]
+async fn a_webhook_with_files_alone_answers_over_tls_until_it_is_stopped() {
+    let running = start(&["--keystone-policy-file=HERE/policies.json", "--vmodule=a=1"]).await;
+    let status = running.token("secret-token").await;
+    assert_eq!(status["user"]["username"], "alice", "{status}");
+    assert_eq!(status["user"]["groups"], json!(["ops", "p1"]));
+    assert_eq!(running.token("other").await["authenticated"], false);
+    assert_eq!(
+        (
+            running.allows("pods").await,
+            running.allows("secrets").await
+        ),
+        (json!(true), json!(false))
+    );
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(running.get(path).await.0, 200);
+    }
+    let (_, metrics) = running.get("/metrics").await;
+    assert!(
+        metrics.contains(
+            "ferrostack_keystone_auth_reviews_total{review=\"token\",answer=\"refused\"} 1"
+        ),
+        "{metrics}"
+    );
+    assert!(!metrics.contains("secret-token"));
+    running.line("--vmodule has no effect").await;
+    running.stop.cancel();
+    running.ended.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn policy_and_certificate_are_replaced_while_it_runs_and_what_is_broken_is_not() {
+    let mut running = start(&["--keystone-policy-file=HERE/policies.json"]).await;
+    let policies = running.directory.path().join("policies.json");
+    assert_eq!(running.allows("pods").await, true);
+    std::fs::write(&policies, "[{").unwrap();
+    let unusable = "ferrostack_keystone_auth_unusable{file=\"the policy\"} 1";
+    eventually("the broken policy is counted", async || {
+        running.get("/metrics").await.1.contains(unusable)
+    })
+    .await;
+    assert_eq!(running.allows("pods").await, true);
+    std::fs::write(&policies, POLICY_OF_DEMO.replace("pods", "secrets")).unwrap();
+    eventually("the policy is replaced", async || {
+        running.allows("secrets").await == true
+    })
+    .await;
+    assert_eq!(running.allows("pods").await, false);
+    let authority = issue(&running.directory);
+    let body = json!({});
+    let accepted = async || running.review(&authority, None, &body).await.is_ok();
+    eventually("the certificate is replaced", accepted).await;
+    running.authority = authority;
+    assert_eq!(running.allows("secrets").await, true);
+}
+
+#[tokio::test]
+async fn clients_present_a_certificate_if_they_have_to() {
+    let (authority, client) = pki::self_issued("client", vec!["client".to_owned()]).unwrap();
+    let other = pki::self_issued("other", vec!["other".to_owned()])
+        .unwrap()
+        .1;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("clients.crt");
+    std::fs::write(&file, authority).unwrap();
+    let running = start(&[&format!("--client-ca-file={}", file.display())]).await;
+    let body = json!({});
+    for client in [None, Some(&other)] {
+        let answer = running.review(&running.authority, client, &body).await;
+        assert!(answer.is_err(), "{answer:?}");
+    }
+    // Of the right authority, but for servers.
+    assert!(
+        running
+            .review(&running.authority, Some(&client), &body)
+            .await
+            .is_err()
+    );
+    running
+        .line("there is no policy: --keystone-policy-file or")
+        .await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_at_the_start_ends_it_and_is_named() {
+    for (flags, words) in [
+        (
+            &["--keystone-policy-file=HERE/none"][..],
+            "--keystone-policy-file: HERE/none: No such file",
+        ),
+        (
+            &["--keystone-policy-file=HERE/tls.crt"],
+            "--keystone-policy-file: HERE/tls.crt: line 1, column 1: ",
+        ),
+        (
+            &[
+                "--policy-mode=strict",
+                "--keystone-policy-file=HERE/tls.crt",
+            ],
+            "line 1, column 1: ",
+        ),
+        (
+            &["--sync-config-file=HERE/tls.crt"],
+            "--sync-config-file: HERE/tls.crt: ",
+        ),
+        (
+            &["--keystone-ca-file=HERE/none"],
+            "--keystone-ca-file: cannot read HERE/none",
+        ),
+        (
+            &["--keystone-ca-file=HERE/policies.json"],
+            "--keystone-ca-file",
+        ),
+        (
+            &["--client-ca-file=HERE/policies.json"],
+            "--client-ca-file: there is no certificate",
+        ),
+    ] {
+        let failure = start(flags).await.failure().await;
+        assert!(failure.contains(words), "{flags:?}: {failure}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tls.crt").display().to_string();
+    let flags = [
+        "--tls-cert-file",
+        &path,
+        "--tls-private-key-file",
+        &path,
+        "--keystone-url",
+        "nowhere",
+    ];
+    let args = Command::try_parse_from(["k"].into_iter().chain(flags))
+        .unwrap()
+        .args;
+    let error = run(
+        &args,
+        &Environment::default(),
+        CancellationToken::new(),
+        |_| {},
+    )
+    .await
+    .unwrap_err();
+    assert!(
+        format!("{error:#}").starts_with("--keystone-url: the URL of Keystone is no"),
+        "{error:#}"
+    );
+}
