@@ -145,6 +145,7 @@ fn transport(
     let trust = |ca_pem| Trust {
         verify: true,
         ca_pem,
+        client_certificate: None,
     };
     let Some(ca) = ca else {
         return Ok((Arc::new(HttpTransport::new(&trust(None))?), None));

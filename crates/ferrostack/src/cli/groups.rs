@@ -3,7 +3,7 @@
 use clap::{Arg, Command};
 
 /// Headings, each with the identifiers of its options.
-const GROUPS: [(&str, &[&str]); 16] = [
+const GROUPS: [(&str, &[&str]); 19] = [
     (
         "Target",
         &[
