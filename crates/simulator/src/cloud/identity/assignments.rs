@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::directory::{admin_only, links, listing, missing};
+use super::directory::{denied, links, listing, missing};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields, doc};
 use crate::cloud::fault::Fault;
@@ -233,9 +233,8 @@ fn granted(call: &mut Call<'_>) -> Answer {
 
 /// GET /v3/role_assignments
 fn assignments(call: &mut Call<'_>) -> Answer {
-    let is_caller = call.query.get("user.id") == Some(&call.who.user_id);
-    if !is_caller {
-        admin_only(call, "list_role_assignments")?;
+    if !call.who.reads_all() {
+        return Err(denied("list_role_assignments"));
     }
     let wanted = |name: &str, value: &str| call.query.get(name).is_none_or(|text| text == value);
     let found: Vec<Value> = call

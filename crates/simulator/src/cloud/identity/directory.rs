@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::assignments::{self, Place, roles_of};
 use super::tokens::hashed;
-use super::validation::revoke_all;
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields, public_fields};
 use crate::cloud::fault::Fault;
@@ -96,9 +95,6 @@ pub(crate) fn update_project(call: &mut Call<'_>) -> Answer {
     });
     if !known {
         return Err(missing("project", &id));
-    }
-    if given.get("enabled") == Some(&json!(false)) {
-        revoke_all(call.state, |_, token| token.text("project_id") == id);
     }
     one(call, Kind::Project, "project")
 }

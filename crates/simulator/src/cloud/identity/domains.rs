@@ -8,7 +8,6 @@ use serde_json::json;
 use super::assignments::{self, Place, roles_of};
 use super::directory::{forget_project, forget_user, listing, missing, one, required, with_link};
 use super::groups;
-use super::validation::revoke_all;
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields, doc};
 use crate::cloud::fault::Fault;
@@ -75,7 +74,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(201, json!({"domain": rendered})))
 }
 
-/// PATCH /v3/domains/{id}. A domain that is disabled ends the tokens of its users, and those for it and its projects.
+/// PATCH /v3/domains/{id}. While it is disabled no token of its users is good, nor one for it or its projects.
 fn update(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
     let given = call.wrapped("domain")?;
@@ -93,17 +92,6 @@ fn update(call: &mut Call<'_>) -> Answer {
     });
     if !known {
         return Err(missing("domain", &id));
-    }
-    if given.get("enabled") == Some(&json!(false)) {
-        revoke_all(call.state, |state, token| {
-            let of = |kind, field| {
-                let found = state.get(kind, token.text(field));
-                found.is_some_and(|it| it.text("domain_id") == id)
-            };
-            token.text("domain_id") == id
-                || of(Kind::User, "user_id")
-                || of(Kind::Project, "project_id")
-        });
     }
     one(call, Kind::Domain, "domain")
 }

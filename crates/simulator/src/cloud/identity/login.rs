@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::factors;
 use super::tokens::hashed;
 use super::validation::valid;
+use super::{factors, rules};
 use crate::cloud::call::Call;
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
@@ -107,6 +107,9 @@ fn password(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
 fn token(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
     let valid = valid(call.state, given.text("id"), 0).ok_or_else(Fault::unauthenticated)?;
     let doc = valid.doc;
+    if rules::has(call.state, &doc) {
+        return Err(Fault::missing("Failed to validate token"));
+    }
     if doc.given("trust_id") {
         return Err(Fault::forbidden(
             "You are not authorized to perform the requested action: Using trust-scoped token to create another \

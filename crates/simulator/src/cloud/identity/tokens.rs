@@ -44,6 +44,8 @@ pub(crate) fn issue(call: &mut Call<'_>) -> Answer {
         return Err(required("identity"));
     };
     let mut login = login(call, identity)?;
+    // A receipt is for who asks for something that exists, whether or not there is a role in it.
+    named_scope(call.state, &auth)?;
     factors::with_receipt(call, &mut login)?;
     if let Some(receipt) = factors::incomplete(call, &login, &METHODS) {
         return Ok(receipt);
@@ -134,6 +136,17 @@ pub(super) struct Scope {
     /// The trust of the token, which then belongs to the trust's user.
     trust: Option<Arc<Doc>>,
     user: Option<Arc<Doc>>,
+}
+
+/// Refuses a scope in a project or domain that does not exist.
+fn named_scope(state: &State, auth: &Doc) -> Result<(), Fault> {
+    let part = |name: &str| auth.get("scope")?.get(name)?.as_object();
+    let project = part("project").map(|given| named_project(state, given));
+    let domain = part("domain").map(|given| named_domain(state, given));
+    match (project, domain) {
+        (Some(None), _) | (None, Some(None)) => Err(Fault::unauthenticated()),
+        _ => Ok(()),
+    }
 }
 
 fn scope(call: &Call<'_>, auth: &Doc, login: &Login) -> Result<Scope, Fault> {

@@ -77,24 +77,19 @@ pub(crate) fn project_of(state: &State, headers: &HeaderMap) -> String {
         .unwrap_or_default()
 }
 
-/// Removes the tokens that `ends` is true of.
-pub(super) fn revoke_all(state: &mut State, ends: impl Fn(&State, &Doc) -> bool) {
-    let ended = state.all(Kind::Token).filter(|token| ends(state, token));
-    let ended: Vec<String> = ended.map(|token| token.text("id").to_owned()).collect();
-    for token in ended {
-        state.remove(Kind::Token, &token);
-    }
-}
-
 /// Removes the tokens from time to time that nobody can validate any more.
 pub(super) fn sweep(state: &mut State) {
     if !state.count(Kind::Token).is_multiple_of(256) {
         return;
     }
     let now = state.now().as_millisecond();
-    revoke_all(state, |_, token| {
-        token.number("expires_ms").saturating_add(EXPIRED_WINDOW_MS) <= now
-    });
+    let ended = state
+        .all(Kind::Token)
+        .filter(|token| token.number("expires_ms").saturating_add(EXPIRED_WINDOW_MS) <= now);
+    let ended: Vec<String> = ended.map(|token| token.text("id").to_owned()).collect();
+    for token in ended {
+        state.remove(Kind::Token, &token);
+    }
 }
 
 /// The token whose text is `token`, unless it ended more than `window_ms` ago, or what it is of or for is gone or

@@ -86,7 +86,7 @@ async fn groups_have_members_whose_own_groups_they_alone_and_administrators_see(
     let of_demo = format!("/identity/v3/users/{}/groups", demo.user);
     let got = demo.get(&of_demo).await;
     assert_eq!(got.status, 200, "{}", got.text);
-    let expected = json!([{"id": devs, "name": "devs", "domain_id": "default", "description": "",
+    let expected = json!([{"id": devs, "name": "devs", "domain_id": "default", "description": "", "membership_expires_at": null,
         "links": {"self": format!("{BASE}/identity/v3/groups/{devs}")}}]);
     assert_eq!(got.body["groups"], expected);
     assert_eq!(names(&admin.fetch(&of_demo).await), ["devs"]);
@@ -140,6 +140,15 @@ async fn a_group_has_roles_for_its_members_as_long_as_they_are_in_it() {
         names(&alice_here.fetch("/identity/v3/auth/projects").await),
         ["demo"]
     );
+    let path = format!("/identity/v3/role_assignments?user.id={alice}");
+    assert_eq!(alice_here.get(&path).await.status, 403);
+    assert_eq!(
+        alice_here
+            .send(Method::HEAD, &membership, &[], &Value::Null)
+            .await
+            .status,
+        403
+    );
     let path = format!("/identity/v3/role_assignments?group.id={devs}&include_names=true");
     let found = admin.fetch(&path).await;
     assert_eq!(found[0]["group"]["name"], "devs");
@@ -177,7 +186,7 @@ async fn users_of_one_name_in_two_domains_are_two() {
     let alice = with(&admin, &token(&got));
     assert_eq!(admin.post(TOKENS, body("Default")).await.status, 401);
 
-    // A domain that is disabled ends what its users have, and enabled again does not give it back.
+    // While a domain is disabled, its users have nothing.
     let path = format!("/identity/v3/domains/{acme}");
     let set = async |enabled: bool| {
         let body = json!({"domain": {"enabled": enabled}});
@@ -186,8 +195,9 @@ async fn users_of_one_name_in_two_domains_are_two() {
     assert_eq!(admin.delete(&path).await.status, 403, "it is enabled");
     assert_eq!(set(false).await, 200);
     assert_eq!(admin.post(TOKENS, body("acme")).await.status, 401);
-    assert_eq!(set(true).await, 200);
     assert_eq!(alice.get("/identity/v3/auth/projects").await.status, 401);
+    assert_eq!(set(true).await, 200);
+    assert_eq!(alice.get("/identity/v3/auth/projects").await.status, 200);
     assert_eq!(admin.post(TOKENS, body("acme")).await.status, 201);
     assert_eq!(set(false).await, 200);
     assert_eq!(admin.delete(&path).await.status, 204);
@@ -266,23 +276,26 @@ async fn a_token_of_another_is_validated_for_administrators_services_and_readers
 }
 
 #[tokio::test]
-async fn who_is_disabled_has_no_tokens() {
+async fn who_is_disabled_has_no_tokens_and_a_user_never_again_the_old_ones() {
     let (cloud, demo) = demo().await;
     let admin = Client::login(&cloud, "admin").await;
-    for (path, key) in [
-        (format!("/identity/v3/projects/{}", demo.project), "project"),
-        (format!("/identity/v3/users/{}", demo.user), "user"),
+    for (path, key, again) in [
+        (
+            format!("/identity/v3/projects/{}", demo.project),
+            "project",
+            200,
+        ),
+        (format!("/identity/v3/users/{}", demo.user), "user", 404),
     ] {
         let before = Client::login(&cloud, "demo").await;
-        for enabled in [false, true] {
+        for (enabled, status, of_login) in [(false, 404, 401), (true, again, 201)] {
             let body = json!({key: {"enabled": enabled}});
             let got = admin.send(Method::PATCH, &path, &[], &body).await;
             assert_eq!(got.status, 200, "{}", got.text);
             let got = validated(&admin, Method::GET, &before.token).await;
-            assert_eq!(got.status, 404, "{key} {enabled}");
-            let status = if enabled { 201 } else { 401 };
-            let got = admin.post(TOKENS, password("demo")).await;
             assert_eq!(got.status, status, "{key} {enabled}");
+            let got = admin.post(TOKENS, password("demo")).await;
+            assert_eq!(got.status, of_login, "{key} {enabled}");
         }
     }
 }
@@ -369,6 +382,8 @@ async fn a_token_with_access_rules_is_validated_for_those_who_enforce_them() {
             assert_eq!(of_token["restricted"], true);
         }
     }
+    let again = json!({"auth": {"identity": {"methods": ["token"], "token": {"id": cut.token}}}});
+    assert_eq!(demo.post(TOKENS, again).await.status, 404);
     // Keystone itself does not enforce them.
     assert_eq!(cut.get("/identity/v3/auth/projects").await.status, 200);
 }
