@@ -96,13 +96,16 @@ impl Session {
             user_of(config),
             wants.contains("totp"),
         ) else {
-            return Err(answered
-                .error(Service::Identity, &Method::POST)
-                .explain(&format!(
-                    "cloud `{}`: Keystone wants more than this login: {wants}; give auth.passcode (OS_PASSCODE), with \
-                     auth_type v3multifactor",
-                    config.name
-                )));
+            let message = format!(
+                "cloud `{}`: Keystone wants more than this login: {wants}; give auth.passcode (OS_PASSCODE), with \
+                 auth_type v3multifactor",
+                config.name
+            );
+            return Err(Error::new(ErrorKind::Unauthenticated, message).at(
+                Service::Identity,
+                &Method::POST,
+                &answered.path,
+            ));
         };
         let passcode = prompts.passcode(&name_of(user))?;
         let body = factors_body(user, None, Some(&passcode), scope_body(config));
