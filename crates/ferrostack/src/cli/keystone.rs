@@ -131,8 +131,8 @@ pub(crate) struct KeystoneWebhook {
     /// Tokens in a second about which Keystone is asked.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) new_tokens_per_second: u32,
-    /// Address of /healthz, /readyz and /metrics, over plain HTTP; 0 for none.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081", value_parser = listen)]
+    /// Address of /healthz, /readyz and /metrics, over plain HTTP, such as :8081; 0 for none.
+    #[arg(long, value_name = "ADDRESS", default_value = "0", value_parser = listen)]
     pub(crate) health_address: Listen,
     /// Added to the User-Agent of requests to OpenStack; may be given more than once.
     #[arg(long, value_name = "TEXT")]
@@ -321,6 +321,8 @@ mod tests {
     fn flags_and_their_defaults_are_those_of_the_go_webhook() {
         let args = parsed(&[]).unwrap();
         assert_eq!(args.listen.to_string(), "0.0.0.0:8443");
+        // Another port might be taken where the Go webhook ran.
+        assert_eq!(args.health_address, Listen::Off);
         assert_eq!(args.scopes, [Accepted::Project, Accepted::Trust]);
         assert_eq!(args.username_format, Format::default());
         assert_eq!(Mode::from(args.policy_mode), Mode::Compatible);
