@@ -9,6 +9,10 @@ pub const ZONE: &str = "topology.cinder.csi.openstack.org/zone";
 pub const RESIZE: &str = "cinder.csi.openstack.org/resizeRequired";
 /// In the volume context: when a device counts as empty, as the parameter `format` of the StorageClass says.
 pub const FORMAT: &str = "cinder.csi.openstack.org/format";
+/// In the volume context: ids of the volumes on whose back end the volume was to be, between commas.
+pub const AFFINITY: &str = "affinity";
+/// In the volume context: ids of the volumes on whose back end it was not to be, between commas.
+pub const ANTI_AFFINITY: &str = "anti-affinity";
 /// In the publish context: the size of the volume when it was attached, in bytes.
 pub const SIZE: &str = "cinder.csi.openstack.org/size";
 /// In the publish context: `true` if this is the first attachment of the volume.

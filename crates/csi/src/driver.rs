@@ -1,5 +1,6 @@
 //! The RPCs: each reads its request, and decides by a plan.
 
+mod alpha;
 mod clouds;
 mod controller;
 mod groups;

@@ -10,6 +10,8 @@
 //!   request      requests checked, as typed values
 //!   attributes   mutable parameters, those of a VolumeAttributesClass
 //!   parameters   what classes can say
+//!   hints        scheduler hints from the annotations of claims
+//!   health       what is wrong with volumes
 //!   answers      what is observed, as messages of CSI
 //!   mark         what is ours: name and metadata
 //!   owner        whose something is, by the uid of the cluster
@@ -32,6 +34,8 @@ mod attributes;
 mod busy;
 mod deadline;
 mod driver;
+mod health;
+mod hints;
 mod listing;
 mod mark;
 mod metrics;
@@ -45,11 +49,13 @@ mod size;
 mod time;
 pub mod zone;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use openstack::inventory::Intervals;
 
 pub use driver::{Driver, NamedCloud};
+pub use hints::Claims;
 pub use metrics::GoMetrics;
 pub use owner::ClusterUid;
 pub use parameters::{refused_of_snapshot_class, refused_of_storage_class};
@@ -80,6 +86,10 @@ pub struct Options {
     pub ignore_volume_az: bool,
     /// `zone-map`: Nova's zones whose volumes are in a zone of Cinder of another name.
     pub zones: ZoneMap,
+    /// `--pvc-annotations`: the claims whose annotations are scheduler hints.
+    pub claims: Option<Arc<dyn Claims>>,
+    /// `--alpha`: single snapshots and the health of volumes are served, as the specification has them for trial.
+    pub alpha: bool,
 }
 
 impl Default for Options {
@@ -90,6 +100,8 @@ impl Default for Options {
             with_topology: true,
             ignore_volume_az: false,
             zones: ZoneMap::default(),
+            claims: None,
+            alpha: false,
         }
     }
 }

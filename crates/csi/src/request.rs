@@ -14,6 +14,7 @@ use grpc::Status;
 
 use crate::Options;
 use crate::attributes::Attributes;
+use crate::hints::Hints;
 use crate::mark;
 use crate::refusal::invalid;
 use crate::size::Range;
@@ -132,6 +133,8 @@ pub(crate) struct NewVolume {
     /// The parameter `format`: when a device counts as empty.
     pub format: Option<String>,
     pub metadata: BTreeMap<String, String>,
+    /// From the claim's annotations, which are read later.
+    pub hints: Hints,
 }
 
 impl NewVolume {
@@ -156,6 +159,7 @@ impl NewVolume {
             source: source(request.volume_content_source.as_ref())?,
             format: format(filled(context::FORMAT_PARAMETER))?,
             metadata,
+            hints: Hints::default(),
         })
     }
 }

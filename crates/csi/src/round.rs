@@ -115,6 +115,18 @@ impl Round {
         }
     }
 
+    /// Waits for something beside the cloud until the call has to end.
+    pub(crate) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T, Status> {
+        let done = timeout_at(self.deadline, work).await;
+        done.unwrap_or_else(|_| {
+            let message = "the API server does not answer in the time of the call";
+            Err(Status::new(Code::Unavailable, message))
+        })
+    }
+
     /// A refusal after a write that Cinder has taken and not done: with what Cinder says of it.
     async fn explained(&self, mut status: Status, past: &Past) -> Status {
         let written = past.written.as_ref();

@@ -1,6 +1,7 @@
 //! `cinder-csi-plugin`: the services of the Cinder CSI driver on a socket.
 
 pub(crate) mod check;
+mod claims;
 mod clouds;
 mod identity;
 mod listed;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use cloud_conf::{CloudConf, MetadataSource};
-use csi::{ClusterUid, Driver, ZoneMap};
+use csi::{Claims, ClusterUid, Driver, ZoneMap};
 use csi_node::device::Search;
 use csi_node::metadata::{Drives, Metadata, Service, Source};
 use csi_node::node::Node;
@@ -40,7 +41,7 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    for (flag, why) in args.idle.given() {
+    for (flag, why) in args.without_effect() {
         say(&format!("{flag} has no effect: {why}"));
     }
     if !args.provide_controller_service && !args.provide_node_service {
@@ -52,18 +53,23 @@ pub(crate) async fn run(
     for warning in loaded.warnings() {
         say(&warning);
     }
+    let claims = claims::of(args, environment).await?;
     // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
     let stop = shutdown.child_token();
     let _end = stop.clone().drop_guard();
     let metrics = Metrics::default();
     let listening = args.endpoint.listen().await?;
-    let cluster = ClusterUid::default();
-    let (services, driver) = services(args, loaded, cluster.clone(), &metrics, &stop);
+    let uid = ClusterUid::default();
+    let cluster = Cluster {
+        uid: uid.clone(),
+        claims,
+    };
+    let (services, driver) = services(args, loaded, cluster, &metrics, &stop);
     serving::serve(args, listening.endpoint(), metrics, &stop, &say).await?;
     // The kubelet forgets a driver whose socket is gone: its removal is waited for.
     let tasks = TaskTracker::new();
     if args.provide_controller_service {
-        let learning = identity::learn(cluster, environment.clone(), stop.clone());
+        let learning = identity::learn(uid, environment.clone(), stop.clone());
         tasks.spawn(learning);
     }
     register(args, &tasks, &stop).await?;
@@ -80,11 +86,17 @@ pub(crate) async fn run(
     Ok(())
 }
 
+/// What the controller half knows of its cluster.
+struct Cluster {
+    uid: ClusterUid,
+    claims: Option<Arc<dyn Claims>>,
+}
+
 /// The services that the flags ask for, and the controller half if it is one of them.
 fn services(
     args: &CinderCsiPlugin,
     loaded: Loaded,
-    cluster: ClusterUid,
+    cluster: Cluster,
     metrics: &Metrics,
     stop: &CancellationToken,
 ) -> (Services, Option<Arc<Driver>>) {
@@ -120,17 +132,19 @@ fn services(
 fn controller(
     args: &CinderCsiPlugin,
     loaded: Loaded,
-    cluster_uid: ClusterUid,
+    cluster: Cluster,
     metrics: &Metrics,
 ) -> Arc<Driver> {
     let pool = clouds::pool(args, &loaded, metrics);
     let storage = loaded.conf.block_storage;
     let options = csi::Options {
         cluster: args.cluster.clone(),
-        cluster_uid,
+        cluster_uid: cluster.uid,
         with_topology: args.with_topology,
         ignore_volume_az: storage.ignore_volume_az,
         zones: ZoneMap(storage.zone_map),
+        claims: cluster.claims,
+        alpha: args.alpha,
     };
     Driver::new(pool, loaded.clouds, options)
 }

@@ -12,7 +12,7 @@ const MARKS: [&str; 4] = [
 ];
 
 /// The words in the list of README, for messages with these words.
-const ENTRIES: [(&str, &str); 22] = [
+const ENTRIES: [(&str, &str); 21] = [
     ("MachinePools are not built", "classes of MachinePools"),
     (
         "MachinePools of a topology are not built",
@@ -59,10 +59,6 @@ const ENTRIES: [(&str, &str); 22] = [
         "taking over what another provider created",
     ),
     ("bastions are not built", "`bastion`"),
-    (
-        "hints from annotations of claims are not built",
-        "scheduler hints from annotations of claims",
-    ),
     (
         "\"is not built yet\"",
         "fields that are not built are rejected by name",

@@ -9,15 +9,17 @@ use csi_spec::validate_volume_capabilities_response::Confirmed;
 use csi_spec::{
     Controller, ControllerExpandVolumeRequest, ControllerExpandVolumeResponse,
     ControllerGetCapabilitiesRequest, ControllerGetCapabilitiesResponse,
-    ControllerGetVolumeRequest, ControllerGetVolumeResponse, ControllerModifyVolumeRequest,
+    ControllerGetVolumeHealthRequest, ControllerGetVolumeHealthResponse,
+    ControllerGetVolumeRequest, ControllerGetVolumeResponse, ControllerListVolumeHealthRequest,
+    ControllerListVolumeHealthResponse, ControllerModifyVolumeRequest,
     ControllerModifyVolumeResponse, ControllerPublishVolumeRequest,
     ControllerPublishVolumeResponse, ControllerServiceCapability, ControllerUnpublishVolumeRequest,
     ControllerUnpublishVolumeResponse, CreateSnapshotRequest, CreateSnapshotResponse,
     CreateVolumeRequest, CreateVolumeResponse, DeleteSnapshotRequest, DeleteSnapshotResponse,
     DeleteVolumeRequest, DeleteVolumeResponse, GetCapacityRequest, GetCapacityResponse,
-    ListSnapshotsRequest, ListSnapshotsResponse, ListVolumesRequest, ListVolumesResponse, Reply,
-    ValidateVolumeCapabilitiesRequest, ValidateVolumeCapabilitiesResponse, context,
-    controller_get_volume_response::VolumeStatus,
+    GetSnapshotRequest, GetSnapshotResponse, ListSnapshotsRequest, ListSnapshotsResponse,
+    ListVolumesRequest, ListVolumesResponse, Reply, ValidateVolumeCapabilitiesRequest,
+    ValidateVolumeCapabilitiesResponse, context, controller_get_volume_response::VolumeStatus,
 };
 use futures::FutureExt as _;
 use grpc::{Code, Context, Status};
@@ -26,6 +28,7 @@ use openstack::{Kind, View};
 use super::Driver;
 use crate::answers;
 use crate::attributes::Attributes;
+use crate::hints::Hints;
 use crate::listing;
 use crate::plan::{self, snapshot};
 use crate::refusal::{self, invalid};
@@ -49,6 +52,12 @@ const CAPABILITIES: &[Type] = &[
     Type::GetCapacity,
     Type::SingleNodeMultiWriter,
     Type::ModifyVolume,
+];
+/// What it can do with `--alpha`.
+const ALPHA: &[Type] = &[
+    Type::GetSnapshot,
+    Type::GetVolumeHealth,
+    Type::ListVolumeHealth,
 ];
 
 impl Controller for Driver {
@@ -124,7 +133,8 @@ impl Controller for Driver {
         let capability = |it: &Type| ControllerServiceCapability {
             r#type: Some(Capability::Rpc(Rpc { r#type: *it as i32 })),
         };
-        let capabilities = CAPABILITIES.iter().map(capability).collect();
+        let alpha = ALPHA.iter().filter(|_| self.options.alpha);
+        let capabilities = CAPABILITIES.iter().chain(alpha).map(capability).collect();
         let response = ControllerGetCapabilitiesResponse { capabilities };
         futures::future::ready(Ok(response)).boxed()
     }
@@ -168,6 +178,30 @@ impl Controller for Driver {
     ) -> Reply<'_, ControllerModifyVolumeResponse> {
         self.modifying(context, request).boxed()
     }
+
+    fn get_snapshot(
+        &self,
+        _: Context,
+        request: GetSnapshotRequest,
+    ) -> Reply<'_, GetSnapshotResponse> {
+        self.getting_snapshot(request).boxed()
+    }
+
+    fn controller_get_volume_health(
+        &self,
+        _: Context,
+        request: ControllerGetVolumeHealthRequest,
+    ) -> Reply<'_, ControllerGetVolumeHealthResponse> {
+        self.getting_health(request).boxed()
+    }
+
+    fn controller_list_volume_health(
+        &self,
+        _: Context,
+        request: ControllerListVolumeHealthRequest,
+    ) -> Reply<'_, ControllerListVolumeHealthResponse> {
+        self.listing_health(request).boxed()
+    }
 }
 
 impl Driver {
@@ -184,6 +218,10 @@ impl Driver {
             .await?;
         let cloud = self.cloud(&request.secrets).await?;
         let round = Round::new(cloud.inventory, context, guard, CREATION);
+        if let Some(claims) = &self.options.claims {
+            let hints = Hints::read(&**claims, &request.parameters);
+            wanted.hints = round.in_time(hints).await?;
+        }
         let plan =
             |view: &View, past: &plan::Past| plan::create::plan(&wanted, &self.options, view, past);
         let kinds: &[Kind] = match wanted.uses.several_nodes {
@@ -193,7 +231,7 @@ impl Driver {
         let (id, view) = round.run(kinds, plan).await?;
         let volume = found(view.volumes.get(&id), &id)?;
         let source = request.volume_content_source;
-        let answer = plan::create::answer(volume, &wanted, source, &self.options);
+        let answer = plan::create::answer(volume, &wanted, source, &self.options, &view);
         Ok(CreateVolumeResponse {
             volume: Some(answer),
         })

@@ -203,7 +203,7 @@ fn creation(wanted: &NewVolume, view: &View) -> Result<Step<String>, Status> {
         source_volume_id,
         backup_id,
         metadata: wanted.metadata.clone(),
-        scheduler_hints: BTreeMap::new(),
+        scheduler_hints: wanted.hints.resolved(view)?,
     })))
 }
 
@@ -269,6 +269,7 @@ pub(crate) fn answer(
     wanted: &NewVolume,
     source: Option<VolumeContentSource>,
     options: &Options,
+    view: &View,
 ) -> Answer {
     let mut pairs = BTreeMap::new();
     if let Some(format) = &wanted.format {
@@ -277,6 +278,7 @@ pub(crate) fn answer(
     if source.is_some() {
         pairs.insert(context::RESIZE.to_owned(), "true".to_owned());
     }
+    wanted.hints.add_to(&mut pairs, view);
     Answer {
         capacity_bytes: size::bytes(volume.size),
         volume_id: volume.id.clone(),

@@ -110,11 +110,4 @@ async fn each_capability_is_a_method_that_answers() {
         .collect();
     assert!(types.contains(&Type::ListVolumesPublishedNodes));
     assert!(types.contains(&Type::ModifyVolume));
-    // Those that are not built answer that they are not there.
-    assert!(!types.contains(&Type::GetSnapshot));
-    let get = world
-        .driver
-        .get_snapshot(minutes(1), Default::default())
-        .await;
-    refused(get, Code::Unimplemented, "GetSnapshot");
 }

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod alpha;
 mod attachments;
 mod faults;
 mod groups;
+mod hints;
 mod lists;
 mod model;
 mod modify;

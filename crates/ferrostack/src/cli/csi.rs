@@ -15,6 +15,9 @@ use super::idle::WithoutEffect;
 use super::klog::Klog;
 use super::manager::listen;
 
+const NO_CLUSTER: &str = "nothing is asked of an API server without --pvc-annotations";
+const NO_CONTROLLER: &str = "claims are read by the controller service alone";
+
 /// Flags of the Go driver, by their names. Those that change nothing here are accepted, and a line at start names them.
 #[derive(Debug, Args)]
 pub(crate) struct CinderCsiPlugin {
@@ -65,6 +68,22 @@ pub(crate) struct CinderCsiPlugin {
     /// Added to the User-Agent of requests to OpenStack; may be given more than once.
     #[arg(long, value_name = "TEXT")]
     pub(crate) user_agent: Vec<String>,
+    /// Read scheduler hints from the annotations of claims.
+    #[arg(long, value_name = "BOOL", default_value = "false", default_missing_value = "true", num_args = 0..=1,
+        require_equals = true, action = clap::ArgAction::Set)]
+    pub(crate) pvc_annotations: bool,
+    /// With --pvc-annotations: kubeconfig of the cluster [default: KUBECONFIG, then the service account of the pod].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current context].
+    #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
+    pub(crate) context: Option<String>,
+    /// URL of the API server, which takes precedence over that in the kubeconfig.
+    #[arg(long, value_name = "URL")]
+    pub(crate) master: Option<String>,
+    /// Serve what the specification calls alpha: GetSnapshot, and the health of volumes.
+    #[arg(long)]
+    pub(crate) alpha: bool,
     #[command(flatten)]
     pub(crate) klog: Klog,
     #[command(flatten)]
@@ -86,6 +105,34 @@ pub(crate) struct GenerateCsi {
     /// are refused.
     #[arg(long, value_name = "FILE")]
     pub(crate) values: Option<PathBuf>,
+}
+
+impl CinderCsiPlugin {
+    /// The flags that were given and change nothing, each with the reason.
+    pub(crate) fn without_effect(&self) -> Vec<(String, &'static str)> {
+        let no_cluster = !self.pvc_annotations;
+        let all = [
+            (
+                self.pvc_annotations && !self.provide_controller_service,
+                "--pvc-annotations",
+                NO_CONTROLLER,
+            ),
+            (
+                no_cluster && self.kubeconfig.is_some(),
+                "--kubeconfig",
+                NO_CLUSTER,
+            ),
+            (
+                no_cluster && self.context.is_some(),
+                "--context",
+                NO_CLUSTER,
+            ),
+            (no_cluster && self.master.is_some(), "--master", NO_CLUSTER),
+        ];
+        let given = all.into_iter().filter(|(given, ..)| *given);
+        let given = given.map(|(_, flag, why)| (flag.to_owned(), why));
+        given.chain(self.idle.given().iter().cloned()).collect()
+    }
 }
 
 /// As the Go driver reads it: an empty text is none.
@@ -130,6 +177,7 @@ mod tests {
         assert_eq!(args.cluster, "");
         assert!(args.with_topology);
         assert!(args.provide_controller_service && args.provide_node_service);
+        assert!(!args.pvc_annotations && !args.alpha);
         assert_eq!(args.http_endpoint, Listen::Off);
         assert_eq!(args.health_port, None);
         assert_eq!(args.klog.log_filter(), "error");
@@ -165,7 +213,28 @@ mod tests {
         assert_eq!(args.http_endpoint, Listen::On(all));
         assert_eq!(args.health_port, Some(9808));
         assert_eq!(args.klog.log_filter(), "info");
-        assert!(args.idle.given().is_empty());
+        assert!(args.without_effect().is_empty());
+    }
+
+    #[test]
+    fn flags_of_claims_change_nothing_without_claims() {
+        let flags = ["--kubeconfig=k", "--context=c", "--master=https://m"];
+        let named = |flags: &[&str]| -> Vec<String> {
+            let given = parsed(flags).unwrap().without_effect();
+            given.into_iter().map(|it| it.0).collect()
+        };
+        assert_eq!(named(&flags), ["--kubeconfig", "--context", "--master"]);
+        // With claims to read, those of the API server have one.
+        let all = [
+            "--pvc-annotations",
+            "--kubeconfig=k",
+            "--context=c",
+            "--master=m",
+        ];
+        assert!(named(&all).is_empty());
+        assert!(named(&["--pvc-annotations=false"]).is_empty());
+        let node = ["--pvc-annotations", "--provide-controller-service=false"];
+        assert_eq!(named(&node), ["--pvc-annotations"]);
     }
 
     #[test]

@@ -137,7 +137,7 @@ async fn a_driver_whose_cloud_cannot_be_reached_runs_and_is_not_ready() {
     assert_eq!(info.name, "cinder.csi.openstack.org");
     assert!(!is_ready(&client).await);
     let capabilities = client.call(&GetPluginCapabilitiesRequest {}).await;
-    assert_eq!(capabilities.unwrap().capabilities.len(), 4);
+    assert_eq!(capabilities.unwrap().capabilities.len(), 5);
     drop(client);
     running.stop.cancel();
     let socket = running.socket();
@@ -195,7 +195,7 @@ async fn a_node_needs_no_cloud_and_no_file() {
     assert!(is_ready(&client).await);
     let capabilities = client.call(&GetPluginCapabilitiesRequest {}).await;
     // CONTROLLER_SERVICE is one of the driver, not of the process.
-    assert_eq!(capabilities.unwrap().capabilities.len(), 4);
+    assert_eq!(capabilities.unwrap().capabilities.len(), 5);
     let printed = running.lines.lock().join("\n");
     assert!(printed.contains("none.conf is not there"), "{printed}");
 }

@@ -1,10 +1,10 @@
 //! Flags of the Go driver that change nothing here.
 
-use crate::cli::idle::Takes::{Already, Number, Switch, Text};
+use crate::cli::idle::Takes::{Number, Switch, Text};
 use crate::cli::idle::{Idle, ONE_LOG, Program};
 
-const NO_ANNOTATIONS: &str = "scheduler hints from annotations of claims are not built";
-const NO_CLUSTER: &str = "nothing is asked of an API server";
+const NO_LIMIT: &str =
+    "a claim is read when a volume is made for it, and nothing else is asked of an API server";
 
 /// The Cinder CSI driver in Go.
 #[derive(Clone, Debug)]
@@ -15,13 +15,9 @@ impl Program for GoDriver {
 }
 
 const FLAGS: &[Idle] = &[
-    ("pvc-annotations", Already(false), NO_ANNOTATIONS),
-    ("kubeconfig", Text, NO_CLUSTER),
-    ("context", Text, NO_CLUSTER),
-    ("master", Text, NO_CLUSTER),
-    ("kube-api-qps", Number, NO_CLUSTER),
-    ("kube-api-burst", Number, NO_CLUSTER),
-    ("min-resync-period", Text, NO_CLUSTER),
+    ("kube-api-qps", Number, NO_LIMIT),
+    ("kube-api-burst", Number, NO_LIMIT),
+    ("min-resync-period", Text, NO_LIMIT),
     (
         "nodeid",
         Text,
@@ -58,19 +54,13 @@ mod tests {
         let named = parsed.idle.given().iter().map(|(flag, _)| flag.as_str());
         let name = |flag: &String| flag.split('=').next().unwrap().to_owned();
         assert!(named.eq(flags.iter().map(name)));
-        // Off is what it is anyway.
-        let off = Program::try_parse_from(["csi", "--pvc-annotations=false"]).unwrap();
-        assert!(off.idle.given().is_empty());
     }
 
     #[test]
     fn the_page_has_each_of_them() {
         let page = include_str!("../../../../../docs/cinder-csi.md");
         for (name, ..) in FLAGS {
-            // What clients of Kubernetes call so is no flag of the Go driver.
-            if *name != "context" {
-                assert!(page.contains(&format!("`--{name}`")), "{name}");
-            }
+            assert!(page.contains(&format!("`--{name}`")), "{name}");
         }
     }
 }
