@@ -127,3 +127,16 @@ fn percentile(values: &mut [f64], share: f64) -> f64 {
     let at = (last as f64 * share).round() as usize;
     values.get(at).copied().unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::percentile;
+
+    #[test]
+    fn a_percentile_is_one_of_the_values() {
+        let mut values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!(percentile(&mut values, 0.5), 51.0);
+        assert_eq!(percentile(&mut values, 0.99), 99.0);
+        assert_eq!(percentile(&mut [], 0.5), 0.0);
+    }
+}
