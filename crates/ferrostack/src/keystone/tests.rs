@@ -273,28 +273,45 @@ async fn policy_and_certificate_are_replaced_while_it_runs_and_what_is_broken_is
     assert_eq!(running.allows("secrets").await, true);
 }
 
+/// An authority, and a certificate of it for this purpose.
+fn client(purpose: rcgen::ExtendedKeyUsagePurpose) -> (String, pki::Identity) {
+    let (mut params, key) = (
+        rcgen::CertificateParams::default(),
+        rcgen::KeyPair::generate().unwrap(),
+    );
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority = params.self_signed(&key).unwrap().pem();
+    let issuer = rcgen::Issuer::new(params, key);
+    let (mut params, key) = (
+        rcgen::CertificateParams::default(),
+        rcgen::KeyPair::generate().unwrap(),
+    );
+    params.extended_key_usages = vec![purpose];
+    let identity = pki::Identity {
+        certificate: params.signed_by(&key, &issuer).unwrap().pem(),
+        key: key.serialize_pem().into(),
+    };
+    (authority, identity)
+}
+
 #[tokio::test]
 async fn clients_present_a_certificate_if_they_have_to() {
-    let (authority, client) = pki::self_issued("client", vec!["client".to_owned()]).unwrap();
-    let other = pki::self_issued("other", vec!["other".to_owned()])
-        .unwrap()
-        .1;
+    let purpose = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
+    let ((authority, accepted), (_, other)) = (client(purpose.clone()), client(purpose));
+    let (_, of_a_server) = client(rcgen::ExtendedKeyUsagePurpose::ServerAuth);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("clients.crt");
     std::fs::write(&file, authority).unwrap();
     let running = start(&[&format!("--client-ca-file={}", file.display())]).await;
     let body = json!({});
-    for client in [None, Some(&other)] {
+    for client in [None, Some(&other), Some(&of_a_server)] {
         let answer = running.review(&running.authority, client, &body).await;
         assert!(answer.is_err(), "{answer:?}");
     }
-    // Of the right authority, but for servers.
-    assert!(
-        running
-            .review(&running.authority, Some(&client), &body)
-            .await
-            .is_err()
-    );
+    let answer = running
+        .review(&running.authority, Some(&accepted), &body)
+        .await;
+    assert_eq!(answer.unwrap()["reason"], "BadRequest");
     running
         .line("there is no policy: --keystone-policy-file or")
         .await;
