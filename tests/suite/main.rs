@@ -18,6 +18,7 @@
 //!   csi_plugin  `cinder-csi-plugin`: how it starts and ends, and what is found of it afterwards
 //!   keystone_login  `client-keystone-auth`: ways of logging in, tokens that are kept, bad input
 //!   keystone_webhook  `k8s-keystone-auth`: how it starts and ends
+//!   keystone_up  `up --keystone-auth`: users of the cloud in its clusters
 //!   moving      clusters that move to another management cluster
 //!   events      what users read when the cloud or a version is in the way
 //!   first_hour  what a new user does and reads
@@ -61,6 +62,7 @@ mod guests;
 mod health;
 mod kept;
 mod keystone_login;
+mod keystone_up;
 mod keystone_webhook;
 mod kill;
 mod machines;

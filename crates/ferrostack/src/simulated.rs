@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use apiserver::Reviewer;
 use apiserver::sockets::Limits;
 use ipnet::Ipv4Net;
 use simulator::cloud::{self, Cloud, Latency, Passwords};
@@ -53,8 +54,8 @@ pub(crate) struct Setup {
 pub(crate) enum Bodies {
     /// Nothing: servers exist in the API only.
     Nothing,
-    /// Simulated Kubernetes nodes.
-    Guests,
+    /// Simulated Kubernetes nodes, and who knows users of their clusters.
+    Guests(Option<Arc<dyn Reviewer>>),
     /// Machines started by a guest runner, with their disks in this directory.
     Machines(RunnerArgs, PathBuf),
 }
@@ -169,9 +170,10 @@ impl Bodies {
     ) -> anyhow::Result<Running> {
         match self {
             Self::Nothing => Ok(Running::Nothing),
-            Self::Guests => {
+            Self::Guests(reviewer) => {
                 let options = guest::Options {
                     state_dir: guest_state,
+                    reviewer,
                     ..guest::Options::default()
                 };
                 let guests = Guests::start(cloud.world(), options, shutdown.clone());
@@ -300,7 +302,7 @@ pub(crate) async fn run(
                 args.state_dir.clone().context(missing)
             },
             if args.guests {
-                Bodies::Guests
+                Bodies::Guests(None)
             } else {
                 Bodies::Nothing
             },

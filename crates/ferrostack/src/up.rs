@@ -14,6 +14,7 @@ mod observer;
 mod picture;
 pub(crate) mod pki;
 mod progress;
+mod users;
 pub(crate) mod welcome;
 
 use std::cell::Cell;
@@ -24,8 +25,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use api::printable;
+use apiserver::Reviewer;
 use kube::Client;
 use openstack::config::CloudConfig;
+use openstack::transport::Trust;
 use openstack::{Kind, PoolOptions};
 use operator::metrics::Metrics;
 use tokio::net::TcpListener;
@@ -40,6 +43,7 @@ pub(crate) use self::management::{Management, Nodes, install_definitions};
 use self::managers::Managers;
 pub(crate) use self::observer::observe;
 use self::progress::Progress;
+use self::users::Users;
 use self::welcome::Welcome;
 use crate::cli::Up;
 use crate::connect;
@@ -98,7 +102,7 @@ pub(crate) async fn run(
     )
     .await?;
     endpoints.management = Some(address);
-    let (simulated, config) =
+    let (simulated, config, reviewer) =
         start_cloud(args, environment, &data, &mut endpoints, &stops.servers).await?;
     endpoints.write(&data)?;
     let metrics = Metrics::default();
@@ -109,6 +113,7 @@ pub(crate) async fn run(
             listener,
             &metrics,
             Nodes::None(why),
+            reviewer,
             stops.servers.clone(),
         )
         .await?
@@ -198,7 +203,7 @@ pub(crate) async fn serve(
     let (listener, address) = endpoints::listen(what, "--listen", None, remembered).await?;
     endpoints.management = Some(address);
     endpoints.write(data)?;
-    Management::start(data, listener, metrics, nodes, stop.clone()).await
+    Management::start(data, listener, metrics, nodes, None, stop.clone()).await
 }
 
 /// Listens where the OpenStack is that is simulated behind the Pods of `data`: at the address of its first start, which
@@ -237,7 +242,7 @@ async fn start_cloud(
     data: &DataDir,
     endpoints: &mut Endpoints,
     stop: &CancellationToken,
-) -> anyhow::Result<(Option<Simulated>, CloudConfig)> {
+) -> anyhow::Result<(Option<Simulated>, CloudConfig, Option<Arc<dyn Reviewer>>)> {
     if let Some(name) = &args.cloud {
         if args.runner.program.guest_runner.is_some() {
             bail!(
@@ -248,7 +253,13 @@ async fn start_cloud(
         endpoints.openstack = Some(name.clone());
         endpoints.cloud = None;
         endpoints.guest_runner = None;
-        return Ok((None, config));
+        let trust = Trust {
+            verify: config.verify,
+            ca_pem: config.ca_pem.clone(),
+            client_certificate: None,
+        };
+        let reviewer = reviewer(args, &config.auth_url, &trust)?;
+        return Ok((None, config, reviewer));
     }
     let (listener, address) = endpoints::listen(
         "the simulated cloud",
@@ -265,6 +276,13 @@ async fn start_cloud(
         .map(std::path::absolute)
         .transpose()
         .context("the path of --guest-runner")?;
+    let plain = Trust {
+        verify: true,
+        ca_pem: None,
+        client_certificate: None,
+    };
+    let url = format!("{}/identity/v3", openstack_url(address));
+    let reviewer = reviewer(args, &url, &plain)?;
     let passwords = simulated::passwords(data)?;
     data.make_private("cloud.db")?;
     let floating = floating::Range::find(endpoints.floating, address);
@@ -276,7 +294,11 @@ async fn start_cloud(
         seed: u64::from(address.port()),
         volume_zones: Vec::new(),
         floating: floating.second_byte,
-        bodies: Bodies::new(&args.runner, || Ok(data.file("machines")), Bodies::Guests)?,
+        bodies: Bodies::new(
+            &args.runner,
+            || Ok(data.file("machines")),
+            Bodies::Guests(reviewer.clone()),
+        )?,
         passwords,
     };
     let simulated = Simulated::start(setup, listener, stop.clone()).await?;
@@ -287,7 +309,14 @@ async fn start_cloud(
     });
     data.write("clouds.yaml", &simulated.clouds_yaml)?;
     let config = CloudConfig::parse(&simulated.clouds_yaml, simulated::CLOUD)?;
-    Ok((Some(simulated), config))
+    Ok((Some(simulated), config, reviewer))
+}
+
+/// Who knows the users of Keystone, if they are to be users of the clusters.
+fn reviewer(args: &Up, url: &str, trust: &Trust) -> anyhow::Result<Option<Arc<dyn Reviewer>>> {
+    let policy = args.keystone_policy_file.as_deref();
+    let users = args.keystone_auth.then(|| Users::of(url, trust, policy));
+    users.transpose()
 }
 
 /// What the controllers know of a simulated cloud.

@@ -14,14 +14,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use parking_lot::Mutex;
+use secrecy::SecretString;
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::metrics::Metrics;
-use crate::policy::{self, Policy};
+use crate::policy::{self, Decision, Policy};
 use crate::review::{self, AccessReview, Review, TokenReview};
-use crate::subject::Subject;
+use crate::subject::{Attributes, Subject};
 use crate::sync::Config;
 use crate::tokens::{Denied, Tokens};
 use crate::user;
@@ -138,8 +139,8 @@ impl Webhook {
         if !self.audiences.is_empty() && !review.audiences.is_empty() && audiences.is_empty() {
             return self.refused(review, "the token is for none of the audiences");
         }
-        let identity = match self.tokens.identify(&review.token).await {
-            Ok(identity) => identity,
+        let user = match self.user(&review.token).await {
+            Ok(user) => user,
             Err(Denied::Refused(reason)) => return self.refused(review, &reason),
             Err(Denied::Unavailable {
                 reason,
@@ -161,25 +162,32 @@ impl Webhook {
                 );
             }
         };
-        let user = match user::user(&identity, &self.users) {
-            Ok(user) => user,
-            Err(reason) => return self.refused(review, &reason),
-        };
+        let answer = text(review.authenticated(&user, &audiences));
+        ("authenticated", answer)
+    }
+
+    /// The user of a token.
+    ///
+    /// # Errors
+    /// The token is refused, or nobody knows.
+    pub async fn user(&self, token: &SecretString) -> Result<Subject, Denied> {
+        let identity = self.tokens.identify(token).await?;
+        let user = user::user(&identity, &self.users);
+        let user = user.map_err(|reason| Denied::Refused(reason.into()))?;
         self.look_at_domain(&identity.domain.id);
         let sync = self.sync.load();
         let mapped = user::mapped(&user, &sync.role_mappings);
-        if let Some(logins) = self
-            .logins
-            .as_ref()
-            .filter(|_| !sync.data_types_to_sync.is_empty())
-        {
+        let has_more = !sync.data_types_to_sync.is_empty();
+        if let Some(logins) = self.logins.as_ref().filter(|_| has_more) {
             // A login does not wait for what follows it.
             let _ = logins.try_send(user);
         }
-        (
-            "authenticated",
-            text(review.authenticated(&mapped, &audiences)),
-        )
+        Ok(mapped)
+    }
+
+    /// Whether the policy permits a request.
+    pub fn decide(&self, subject: &Subject, attributes: &Attributes) -> Decision {
+        policy::decide(&self.policy.load(), subject, attributes)
     }
 
     fn refused(&self, review: &TokenReview, reason: &str) -> (&'static str, Answer) {
@@ -188,8 +196,7 @@ impl Webhook {
     }
 
     fn access(&self, review: &AccessReview) -> (&'static str, Answer) {
-        let policy = self.policy.load();
-        let decision = policy::decide(&policy, &review.subject, &review.attributes);
+        let decision = self.decide(&review.subject, &review.attributes);
         let result = match decision.allowed {
             true => "allowed",
             false => "no opinion",

@@ -69,7 +69,12 @@ pub(crate) struct GenerateKubeconfig {
     #[arg(long, required = true)]
     pub(crate) keystone: bool,
     /// Name of the user entry.
-    #[arg(long, value_name = "NAME", default_value = "keystone")]
+    #[arg(
+        id = "user_entry",
+        long = "user",
+        value_name = "NAME",
+        default_value = "keystone"
+    )]
     pub(crate) user: String,
     /// Entry of clouds.yaml that the user logs in with [default: the environment's].
     #[arg(long, value_name = "NAME")]

@@ -54,6 +54,18 @@ pub(crate) struct Up {
     pub(crate) latency: LatencyArg,
     #[command(flatten)]
     pub(crate) runner: RunnerArgs,
+    /// Accept tokens of the cloud's Keystone at the management API, and at those of clusters on simulated guests; a policy says
+    /// what their users may do.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) keystone_auth: bool,
+    /// Policy for --keystone-auth [default: the one that `generate keystone-auth` prints].
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "keystone_auth",
+        hide_short_help = true
+    )]
+    pub(crate) keystone_policy_file: Option<PathBuf>,
     /// How long a running server may take to become a node before its console log is searched for the reason.
     #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = duration)]
     pub(crate) bootstrap_timeout: std::time::Duration,

@@ -52,7 +52,7 @@ fn floating_ips_are_of_the_runners_range_if_it_has_one() {
         ..args("/bin/sh")
     };
     let range = |bodies| setup(bodies).external_network().unwrap().to_string();
-    assert_eq!(range(Bodies::Guests), "127.77.0.0/16");
+    assert_eq!(range(Bodies::Guests(None)), "127.77.0.0/16");
     assert_eq!(
         range(Bodies::Machines(args("/bin/sh"), PathBuf::new())),
         "127.77.0.0/16"

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use apiserver::{ApiServer, Kubelet, NotRun, Options, Store, Synchronous};
+use apiserver::{ApiServer, Kubelet, NotRun, Options, Reviewer, Store, Synchronous};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
@@ -52,6 +52,7 @@ impl Management {
         listener: TcpListener,
         metrics: &Metrics,
         nodes: Nodes,
+        reviewer: Option<Arc<dyn Reviewer>>,
         shutdown: CancellationToken,
     ) -> anyhow::Result<Self> {
         let address = listener.local_addr()?;
@@ -72,6 +73,7 @@ impl Management {
             not_run,
             kept: Some(kept::kept()),
             kubelet,
+            reviewer,
             more_metrics: Some(Arc::new(move || controllers.prometheus_text())),
             history: HISTORY,
             ..Options::default()
