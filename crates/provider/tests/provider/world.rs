@@ -124,7 +124,8 @@ impl World {
         let request = http::Request::builder()
             .method(method)
             .uri(format!("{base}{path}"))
-            .header("openstack-api-version", "compute 2.79")
+            // Cinder refuses a version of another service alone.
+            .header("openstack-api-version", "compute 2.79, volume 3.0")
             .header("x-auth-token", token.headers()["x-subject-token"].clone());
         let answer = send(request, &body).await.unwrap();
         assert!(answer.status().is_success(), "{answer:?}");
