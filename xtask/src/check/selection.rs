@@ -251,9 +251,10 @@ impl fmt::Display for Selection {
     }
 }
 
-/// The scenario that a file of the suite is.
+/// The scenario that a file of the suite is, or a part of: those of one scenario are in a directory of its name.
 fn scenario(name: &str) -> &str {
-    let file = name.rsplit('/').next().unwrap_or_default();
+    let below = name.strip_prefix("tests/suite/").unwrap_or(name);
+    let file = below.split('/').next().unwrap_or_default();
     let scenario = file.strip_suffix(".rs").unwrap_or(file);
     if SHARED.contains(&file) {
         MAIN_JOB
