@@ -180,9 +180,10 @@ fn what_is_allowed_for_a_command_is_not_for_others() {
 }
 
 /// Files that start programs by themselves, each with the call that checks what these print.
-const CHECKED: [(&str, &str); 6] = [
+const CHECKED: [(&str, &str); 7] = [
     ("generate.rs", "forms::check_screen("),
     ("keystone_login.rs", "Checked::of("),
+    ("keystone_login/terminal.rs", "forms::check("),
     ("pages.rs", "forms::check("),
     ("process.rs", "forms::check("),
     // A log of all levels, which no user reads as a text: only secrets are sought in it.
@@ -193,10 +194,19 @@ const CHECKED: [(&str, &str); 6] = [
 #[test]
 fn every_command_is_started_where_its_output_is_checked() {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/suite");
+    let below = |directory: &std::path::Path| {
+        let entries = std::fs::read_dir(directory).unwrap();
+        let paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths
+    };
+    let (directories, mut files): (Vec<_>, Vec<_>) = below(&directory)
+        .into_iter()
+        .partition(|path| path.is_dir());
+    files.extend(directories.iter().flat_map(|directory| below(directory)));
     let mut seen = 0;
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    for path in files {
+        let name = path.strip_prefix(&directory).unwrap();
+        let name = name.to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
         let starts = |line: &str| line.contains("Command::new(") && !line.contains("Checked::of(");
         if name == "forms.rs" || !text.lines().any(starts) {

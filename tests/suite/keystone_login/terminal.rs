@@ -9,6 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
 use super::{Keystone, passcode, prepare, variables};
+use crate::forms;
 use crate::process::PROGRAM;
 
 /// A terminal, in which `answers` are typed once the questions are there.
@@ -58,6 +59,7 @@ async fn in_a_terminal_only_what_is_missing_is_asked_for() {
     }
     let ended = tokio::time::timeout(Duration::from_secs(60), child.wait()).await;
     assert!(ended.unwrap().unwrap().success(), "{seen}");
+    forms::check("client-keystone-auth", &seen.replace('\r', ""));
     let text = std::fs::read_to_string(&answer).unwrap();
     let text: Value = serde_json::from_str(&text).unwrap();
     let described = keystone
@@ -125,6 +127,7 @@ async fn in_a_terminal_a_person_logs_in_with_a_browser() {
         .await;
     let ended = tokio::time::timeout(Duration::from_secs(60), child.wait()).await;
     assert!(ended.unwrap().unwrap().success(), "{seen}");
+    forms::check("client-keystone-auth", &seen.replace('\r', ""));
     let text: Value = serde_json::from_str(&std::fs::read_to_string(&answer).unwrap()).unwrap();
     let described = keystone
         .described(text["status"]["token"].as_str().unwrap())

@@ -25,8 +25,11 @@ impl Person {
 
     /// A line of text that nobody sees.
     pub(super) fn secret(&self, question: &str) -> io::Result<SecretString> {
+        // Hidden first: whoever sees the question may type at once.
+        let hidden = Hidden::begin()?;
         output::ask(&format!("{question}: "))?;
-        let answer = Hidden::begin()?.read();
+        let answer = hidden.read();
+        drop(hidden);
         let _ = output::ask("\n");
         answer
     }
