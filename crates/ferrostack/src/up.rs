@@ -256,7 +256,7 @@ async fn start_cloud(
         let trust = Trust {
             verify: config.verify,
             ca_pem: config.ca_pem.clone(),
-            client_certificate: None,
+            client_certificate: config.client_certificate.clone(),
         };
         let reviewer = reviewer(args, &config.auth_url, &trust)?;
         return Ok((None, config, reviewer));
