@@ -98,7 +98,8 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
             (None, _) => unchanged.push(step),
         }
     }
-    let expected = Expected::new(&table, &record, tests);
+    let there = systems_there(&root, &table, &stop)?;
+    let expected = Expected::new(&table, &record, &there, tests);
     let time = (arguments.minutes.map(minutes), minutes(arguments.grace));
     let mut round = Round::new(&root, &table, record, expected, time, began, &stop);
     round.not_here(&absent);
@@ -132,6 +133,20 @@ fn missing_conditions(root: &Path, table: &Table, stop: &Stop) -> anyhow::Result
         }
     }
     Ok(missing)
+}
+
+/// The systems that are on this machine already.
+fn systems_there(root: &Path, table: &Table, stop: &Stop) -> anyhow::Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for system in &table.systems {
+        let Some(command) = &system.there else {
+            continue;
+        };
+        if process::quiet(root, command, stop)?.is_success() {
+            found.insert(system.name.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// So many minutes; none if they are negative.

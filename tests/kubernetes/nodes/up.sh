@@ -40,9 +40,9 @@ known=$(cat "$STATE/run/api-server" 2>/dev/null || true)
 server=${server:-${known:-kube-apiserver}}
 [[ ${known:-$server} == "$server" ]] || die "--api-server $server: this cluster runs on $known; end it with: $PROGRAM down"
 echo "$server" >"$STATE/run/api-server"
-programs=(etcd kube-apiserver)
-[[ $server != ferrostack ]] || programs=()
-"$HERE/build" "${programs[@]}" kube-controller-manager kube-scheduler kubelet kube-proxy kubeadm kubectl pause local-volumes forward csi-directory get coredns
+programs=(control-plane nodes)
+[[ $server != ferrostack ]] || programs=(kube-controller-manager kubectl nodes)
+"$HERE/build" "${programs[@]}"
 [[ $server != ferrostack ]] || build_embedded
 stage "programs"
 "$ROOT/images/kubeadm" pause coredns >/dev/null

@@ -50,7 +50,8 @@ pub(super) fn due(last: Option<&Pass>, inputs: &str, now: Timestamp) -> Option<D
     }
 }
 
-/// How long things take on this machine, by what they took and by how long the tests took then and now.
+/// How long things take on this machine, by what they took and by how long the tests took then and now. What stays on a machine
+/// is there or is not: how long it took where it was there says nothing of this machine.
 #[derive(Debug)]
 pub(super) struct Expected {
     /// Minutes by the names of steps and systems.
@@ -58,8 +59,13 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// `tests`: the minutes of the tests on this machine, if they ran.
-    pub(super) fn new(table: &Table, record: &Record, tests: Option<f64>) -> Self {
+    /// `there`: the systems that this machine has; `tests`: the minutes of the tests on it, if they ran.
+    pub(super) fn new(
+        table: &Table,
+        record: &Record,
+        there: &BTreeSet<String>,
+        tests: Option<f64>,
+    ) -> Self {
         let of = |name: &str, estimate: f64| {
             let (minutes, then) = match record.passed(name) {
                 Some(pass) => (pass.minutes, pass.tests),
@@ -68,9 +74,18 @@ impl Expected {
             (name.to_owned(), minutes * slowness(tests, then))
         };
         let steps = table.steps.iter().map(|it| of(&it.name, it.minutes));
-        let systems = table.systems.iter().map(|it| of(&it.name, it.minutes));
+        let (run, stay): (Vec<_>, Vec<_>) = table.systems.iter().partition(|it| it.down.is_some());
+        let run = run.into_iter().map(|it| of(&it.name, it.minutes));
+        let stay = stay.into_iter().map(|it| {
+            let minutes = if there.contains(&it.name) {
+                0.0
+            } else {
+                it.minutes * slowness(tests, Some(table.tests))
+            };
+            (it.name.clone(), minutes)
+        });
         Self {
-            minutes: steps.chain(systems).collect(),
+            minutes: steps.chain(run).chain(stay).collect(),
         }
     }
 

@@ -57,7 +57,10 @@ pub(super) struct System {
     /// Absent where nothing runs afterwards.
     #[serde(default)]
     pub(super) down: Option<String>,
-    /// How long the start takes.
+    /// Of a system without `down`, which stays on the machine: a command that succeeds where it is there already.
+    #[serde(default)]
+    pub(super) there: Option<String>,
+    /// How long the start takes; without `down`, on a machine that has nothing of it.
     pub(super) minutes: f64,
 }
 
@@ -108,6 +111,11 @@ impl Table {
             check_needs(&known, &system.name, &system.needs)?;
             check_name(&mut known, &system.name)?;
             check_row(&system.name, &system.shows, system.minutes)?;
+            ensure!(
+                system.there.is_none() || system.down.is_none(),
+                "{} has `there`, which is for what has no `down`",
+                system.name
+            );
         }
         let needed = known.clone();
         for step in &self.steps {

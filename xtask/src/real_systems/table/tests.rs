@@ -17,7 +17,11 @@ fn the_table_of_this_workspace_is_valid_and_its_paths_and_scripts_are_there() {
         .systems
         .iter()
         .filter_map(|system| system.down.as_ref());
-    for command in commands.chain(ups).chain(downs) {
+    let theres = table
+        .systems
+        .iter()
+        .filter_map(|system| system.there.as_ref());
+    for command in commands.chain(ups).chain(downs).chain(theres) {
         let words = command.split_whitespace();
         for script in words.filter(|word| word.starts_with("tests/") || word.starts_with(".ci/")) {
             assert!(root.join(script).is_file(), "{script} of {command}");
@@ -55,6 +59,11 @@ fn mistakes_in_a_table_are_named() {
             "check has no inputs",
         ),
         ("minutes: 3", "minutes: 0", "check takes no time"),
+        (
+            "down: 'true',",
+            "down: 'true', there: 'true',",
+            "cloud has `there`",
+        ),
         ("command: true", "comand: true", "comand"),
         (
             "shows: it runs",
