@@ -51,7 +51,7 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         "up",
         "--exit-when-ready",
         "--set",
-        "services.nova.config.scheduler.workers=2",
+        "services.nova.config.scheduler.workers=3",
     ];
     let (code, _, err) = ended(home.path(), &on(data, &set)).await;
     assert_eq!(code, Some(1));
@@ -74,7 +74,7 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         "{out}"
     );
 
-    let text = "release: \"2025.1\"\nservices: {nova: {config: {scheduler: {workers: 2}}}}\n";
+    let text = "release: \"2025.1\"\nservices: {nova: {config: {scheduler: {workers: 3}}}}\n";
     std::fs::write(file, text).unwrap();
     let again = ["up", "-f", file, "--exit-when-ready", "-o", "json"];
     let (_, out, _) = ended(home.path(), &on(data, &again)).await;
@@ -213,7 +213,7 @@ async fn the_apis_answer(home: &Path, path: &Path) {
 
 /// A plan is applied by its digest, and not after something has changed.
 async fn what_was_looked_at_is_applied(home: &Path, data: &str, file: &str) {
-    let text = "release: \"2025.1\"\nservices: {nova: {config: {scheduler: {workers: 3}}}}\n";
+    let text = "release: \"2025.1\"\nservices: {nova: {config: {scheduler: {workers: 4}}}}\n";
     std::fs::write(file, text).unwrap();
     let (code, out, err) = ended(home, &on(data, &["plan", "-f", file, "-o", "json"])).await;
     assert_eq!(code, Some(2), "{out}{err}");

@@ -145,13 +145,13 @@ fn a_cloud_is_deleted_by_what_nothing_needs_any_more_at_once() {
 #[test]
 fn an_option_of_the_scheduler_restarts_the_scheduler_alone_and_says_why() {
     let there = world(&with("nova", json!({})));
-    let desired = with("nova", json!({"scheduler": {"workers": 2}}));
+    let desired = with("nova", json!({"scheduler": {"workers": 3}}));
     let change = plan(&desired, &there);
     let [restart] = change.restarts.as_slice() else {
         panic!("{:#?}", change.restarts);
     };
     assert_eq!(restart.workload.to_string(), "Deployment nova-scheduler");
-    assert_eq!(restart.causes, ["[scheduler] workers: not set → 2"]);
+    assert_eq!(restart.causes, ["[scheduler] workers: 2 → 3"]);
     let verbs: Vec<(Verb, ObjectKind)> = change
         .actions()
         .map(|it| (it.verb, it.object.kind))

@@ -17,6 +17,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config.tokens("glance", parameters);
     config.behind_edge();
     config.locks("glance");
+    config.processes("DEFAULT", "workers");
     let store = "images are files on the volume of Glance";
     config.require("DEFAULT", "enabled_backends", "file:file", store);
     config.require("glance_store", "default_backend", "file", store);

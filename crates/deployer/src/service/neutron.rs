@@ -37,6 +37,10 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
         let why = "services call each other inside the cluster";
         config.require(section, "endpoint_type", "internal", why);
     }
+    if parameters.release == Release::Zed {
+        config.processes("DEFAULT", "api_workers");
+    }
+    config.processes("DEFAULT", "rpc_workers");
     plugin(&mut config);
     place(&mut config, cloud::NAMESPACE);
     networks(&mut config, parameters);

@@ -39,6 +39,9 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
         config.require(section, "valid_interfaces", "internal", why);
     }
     config.derive("glance", "region_name", &parameters.region, "region");
+    for section in ["conductor", "scheduler"] {
+        config.processes(section, "workers");
+    }
     config.metadata();
     consoles(&mut config, parameters);
     if fake::of(parameters).is_some() {

@@ -142,6 +142,13 @@ impl Config {
         );
     }
 
+    /// How many processes a program has. Without the option there are as many as the node has processors, each with a hundred
+    /// megabytes and connections to the database of its own.
+    pub(super) fn processes(&mut self, section: &str, name: &str) {
+        let why = "the same on every node, whatever its processors";
+        self.preset(section, name, "2", why);
+    }
+
     /// Where processes of one Pod lock out each other.
     pub(super) fn locks(&mut self, service: &str) {
         self.require(

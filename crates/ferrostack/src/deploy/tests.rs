@@ -110,7 +110,7 @@ fn an_option_is_explained_with_its_value_and_the_reason() {
     .text;
     let parsed: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(parsed[0]["section"], "scheduler");
-    assert_eq!(parsed[0]["value"], Value::Null);
+    assert_eq!(parsed[0]["value"], "2");
     assert_eq!(
         run(&["nova", "--explain", "scheduler.worker"], None).unwrap_err(),
         "nova 31.0.0, release 2025.1 has no option scheduler.worker; did you mean scheduler.workers?"

@@ -114,7 +114,7 @@ async fn life(fault: Fault) {
     assert_eq!(failed.load(Ordering::SeqCst), expected);
 
     let running = start(failing(&world.management.client, fault));
-    let config = json!({"scheduler": {"workers": 2}});
+    let config = json!({"scheduler": {"workers": 3}});
     world
         .changed(json!({"spec": {"services": {"nova": {"config": config}}}}))
         .await;

@@ -23,7 +23,7 @@ async fn killed_at_every_write_a_cloud_is_made_changed_and_deleted() {
     world.assert_at_rest().await;
     let (before, uid) = (world.owned().await, world.cloud().await.status.unwrap().uid);
 
-    let config = json!({"scheduler": {"workers": 2}});
+    let config = json!({"scheduler": {"workers": 3}});
     world
         .changed(json!({"spec": {"services": {"nova": {"config": config}}}}))
         .await;

@@ -89,7 +89,7 @@ async fn a_changed_option_restarts_the_programs_that_read_it() {
     world.create(json!({"release": "2025.1"})).await;
     world.ready().await;
     let before = world.serving().await;
-    let config = json!({"scheduler": {"workers": 2}});
+    let config = json!({"scheduler": {"workers": 3}});
     world
         .changed(json!({"spec": {"services": {"nova": {"config": config}}}}))
         .await;
