@@ -25,7 +25,7 @@ impl Cloud {
     /// it is in `openstack`.
     ///
     /// # Errors
-    /// If name or namespace are no DNS labels.
+    /// If name or namespace are no DNS labels, or the namespace is one of Kubernetes itself.
     pub fn of(document: &Json, parameters: Parameters) -> Result<Self, ParametersError> {
         let field = |field: &str, default: &str| {
             let path = format!("metadata.{field}");
@@ -42,9 +42,17 @@ impl Cloud {
                 _ => Ok(default.to_owned()),
             }
         };
+        let namespace = field("namespace", NAMESPACE)?;
+        // Nobody makes namespaces of these names, and the objects of the cluster itself are in them.
+        if namespace.starts_with("kube-") {
+            return Err(ParametersError {
+                path: "metadata.namespace".to_owned(),
+                problem: "namespaces that begin with `kube-` are those of Kubernetes itself; a cloud needs one for itself".to_owned(),
+            });
+        }
         Ok(Self {
             name: field("name", "cloud")?,
-            namespace: field("namespace", NAMESPACE)?,
+            namespace,
             parameters,
         })
     }
@@ -57,4 +65,29 @@ fn label(text: &str) -> bool {
         && text
             .chars()
             .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::release::Release;
+
+    #[test]
+    fn a_namespace_of_kubernetes_itself_is_refused_with_its_field() {
+        let of = |namespace: &str| {
+            let document = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
+                "metadata": {"name": "cloud", "namespace": namespace}, "spec": {"release": "2025.1"}});
+            Cloud::of(&document, Parameters::of(Release::Epoxy))
+        };
+        for namespace in ["kube-system", "kube-public", "kube-node-lease"] {
+            let error = of(namespace).unwrap_err().to_string();
+            assert!(
+                error.starts_with("metadata.namespace: namespaces that begin with `kube-`"),
+                "{error}"
+            );
+        }
+        assert_eq!(of("cubes").unwrap().namespace, "cubes");
+    }
 }

@@ -58,6 +58,10 @@ pub(crate) async fn plan(
         false => Some(client(&args.server, environment).await?),
     };
     let outcome = outcome(&cloud, client.as_ref()).await?;
+    if let Some(client) = &client {
+        let asked = parameters::read(Some(&args.file), &[], &Value::Null)?;
+        up::judged(client, &asked).await?;
+    }
     match args.output.output {
         Output::Text => {
             let apply = to_apply(args, environment, &outcome.digest);

@@ -15,7 +15,7 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::version::Info;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 use operator::client::Api;
@@ -157,6 +157,9 @@ pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'st
     let title = format!("OpenStack {namespace}/{}", asked.name);
     let before = api.get_opt(&asked.name).await;
     let before = before.with_context(|| format!("cannot read {title}"))?;
+    if before.is_none() {
+        alone(&api, namespace).await?;
+    }
     if before
         .as_ref()
         .is_some_and(|it| it.metadata.deletion_timestamp.is_some())
@@ -190,6 +193,50 @@ pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'st
         }
         Some(_) => "the parameters are changed",
     })
+}
+
+/// A new cloud needs its namespace for itself: with a second one every object of it would have two owners.
+///
+/// # Errors
+///
+/// The cloud that is there.
+async fn alone(api: &Api<OpenStack>, namespace: &str) -> anyhow::Result<()> {
+    let there = api.list(&ListParams::default().limit(1)).await;
+    let there = there.with_context(|| format!("cannot list clouds in namespace {namespace}"))?;
+    if let Some(cloud) = there.items.first() {
+        bail!(
+            "namespace {namespace} has the cloud {} already, and each needs a namespace for itself: give the new one another metadata.namespace",
+            cloud.name_any()
+        );
+    }
+    Ok(())
+}
+
+/// Whether the API server would take the object of the cloud, which it judges by the one that is there, too. Nothing is written.
+///
+/// # Errors
+///
+/// What it rejects, in its words; another cloud in the namespace.
+pub(super) async fn judged(client: &Client, asked: &Asked) -> anyhow::Result<()> {
+    let (name, namespace) = (asked.name.as_str(), asked.namespace.as_str());
+    let title = format!("OpenStack {namespace}/{name}");
+    let api: Api<OpenStack> = Api::namespaced(client.clone(), namespace);
+    let params = PatchParams::apply("ferrostack").force().dry_run();
+    match api.get_opt(name).await {
+        Ok(Some(_)) => {}
+        Ok(None) => alone(&api, namespace).await?,
+        // A cluster that never had a cloud has no such kind.
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {title}")),
+    }
+    match api.patch(name, &params, &Patch::Apply(&asked.object)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(kube::Error::Api(status)) => {
+            bail!("the API server rejects {title}: {}", status.message)
+        }
+        Err(other) => Err(other).with_context(|| format!("cannot ask about {title}")),
+    }
 }
 
 /// Why a cluster of this version cannot have the kind: its rules are evaluated since Kubernetes 1.29.

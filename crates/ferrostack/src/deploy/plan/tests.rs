@@ -153,7 +153,7 @@ async fn life(client: &Client, namespace: &str, release: &str) {
 
     let after = cloud(
         namespace,
-        &with(json!({"nova": {"config": {"scheduler": {"workers": 2}}}})),
+        &with(json!({"nova": {"config": {"scheduler": {"workers": 3}}}})),
     );
     let change = outcome(&after, Some(client)).await.unwrap();
     rejected(&after, &change).unwrap();
@@ -175,7 +175,7 @@ async fn life(client: &Client, namespace: &str, release: &str) {
     let printed = text::of(&after, &change.plan, &change.digest, "apply");
     assert!(
         printed.contains(
-            "\nrestarts\n  Deployment nova-scheduler\n      [scheduler] workers: not set → 2\n"
+            "\nrestarts\n  Deployment nova-scheduler\n      [scheduler] workers: 2 → 3\n"
         ),
         "{printed}"
     );
@@ -288,6 +288,82 @@ async fn a_real_api_server_accepts_every_object() {
         let namespace = format!("plan-{name}-{}", std::process::id());
         life(&client, &namespace, release).await;
     }
+}
+
+/// What a file asks for.
+fn asked(file: &str) -> parameters::Asked {
+    let written = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(written.path(), file).unwrap();
+    parameters::read(Some(written.path()), &[], &Value::Null).unwrap()
+}
+
+#[tokio::test]
+async fn a_change_that_apply_refuses_is_refused_by_the_plan_and_nothing_is_written() {
+    let server = ApiServer::open(apiserver::Options::default())
+        .await
+        .unwrap();
+    let client = Client::new(server.in_process(), "default");
+    let there = "release: \"2025.1\"\ncompute: {driver: Fake, fake: {hypervisors: 3}}\n";
+    // Before there is a cloud, its kind or its namespace, there is nothing to refuse.
+    up::judged(&client, &asked(there)).await.unwrap();
+    up::apply(&client, &asked(there)).await.unwrap();
+    let version = || async {
+        let kind = GroupVersionKind::gvk("ferrostack.dev", "v1alpha1", "OpenStack");
+        let kind = ApiResource::from_gvk_with_plural(&kind, "openstacks");
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "openstack", &kind);
+        api.get("cloud").await.unwrap().metadata.resource_version
+    };
+    let before = version().await;
+    for (file, field) in [
+        (
+            "release: zed\ncompute: {driver: Fake, fake: {hypervisors: 3}}\n",
+            "release",
+        ),
+        (
+            "release: \"2025.1\"\nregion: R2\ncompute: {driver: Fake, fake: {hypervisors: 3}}\n",
+            "region",
+        ),
+        (
+            "release: \"2025.1\"\ncompute: {driver: Fake, fake: {hypervisors: 1}}\n",
+            "hypervisors",
+        ),
+        ("release: \"2025.1\"\n", "compute"),
+    ] {
+        let error = up::judged(&client, &asked(file)).await.unwrap_err();
+        let error = error.to_string();
+        let begin = "the API server rejects OpenStack openstack/cloud: ";
+        assert!(error.starts_with(begin) && error.contains(field), "{error}");
+        assert!(up::apply(&client, &asked(file)).await.is_err(), "{field}");
+    }
+    let more = "release: \"2025.1\"\ncompute: {driver: Fake, fake: {hypervisors: 4}}\n";
+    up::judged(&client, &asked(more)).await.unwrap();
+    assert_eq!(version().await, before);
+    up::apply(&client, &asked(more)).await.unwrap();
+    assert_ne!(version().await, before);
+}
+
+#[tokio::test]
+async fn a_second_cloud_in_a_namespace_is_refused_in_a_sentence_and_leaves_nothing() {
+    let server = ApiServer::open(apiserver::Options::default())
+        .await
+        .unwrap();
+    let client = Client::new(server.in_process(), "default");
+    up::apply(&client, &asked("release: zed\n")).await.unwrap();
+    let second = asked(
+        "apiVersion: ferrostack.dev/v1alpha1\nkind: OpenStack\nmetadata: {name: other, namespace: openstack}\nspec: {release: zed}\n",
+    );
+    let sentence = "namespace openstack has the cloud cloud already, and each needs a namespace for itself: \
+                    give the new one another metadata.namespace";
+    for error in [
+        up::judged(&client, &second).await.unwrap_err(),
+        up::apply(&client, &second).await.unwrap_err(),
+    ] {
+        assert_eq!(error.to_string(), sentence);
+    }
+    // The one that is there is none of the others.
+    up::apply(&client, &asked("release: zed\nnetwork: {mtu: 9000}\n"))
+        .await
+        .unwrap();
 }
 
 /// What the command prints, and its exit status.
