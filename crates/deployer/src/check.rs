@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::{Source, Value};
 use crate::options::{Found, Table};
 use crate::parameters::Parameters;
-use crate::service::{self, Service, horizon};
+use crate::service::{self, Service, horizon, listening};
 
 /// What is wrong with an option, or may become so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -88,6 +88,10 @@ fn judge(
             let setting = ours.get(found.section, found.name);
             if let Some(reason) = setting.and_then(|setting| fixed(&setting.source)) {
                 find(Severity::Error, reason);
+                continue;
+            }
+            if let Some(why) = listening::refused(service, release, found.section, found.name) {
+                find(Severity::Error, format!("this option cannot be set: {why}"));
                 continue;
             }
             if let Some(other) = seen.insert((found.section, found.name), path.clone()) {

@@ -334,6 +334,10 @@ impl Parameters {
             if !name(&network.name) {
                 return Some((path("name"), NAME));
             }
+            let mut earlier = self.network.physical.iter().take(index);
+            if earlier.any(|it| it.name == network.name) {
+                return Some((path("name"), "it is there twice"));
+            }
             if network.vlans.as_deref().is_some_and(|it| !vlans(it)) {
                 let problem = "it has to be two numbers from 1 to 4094, such as 100:199";
                 return Some((path("vlans"), problem));
@@ -378,6 +382,11 @@ impl Fake {
             let path = format!("compute.fake.zones[{index}]");
             if !name(zone) {
                 return Some((path, NAME));
+            }
+            if zone == "nova" || zone == "internal" {
+                let problem =
+                    "Nova has this zone itself, for hosts without one and for its own programs";
+                return Some((path, problem));
             }
             if self.zones.iter().take(index).any(|it| it == zone) {
                 return Some((path, "it is there twice"));

@@ -8,6 +8,7 @@ pub(crate) mod fake;
 mod glance;
 pub(crate) mod horizon;
 mod keystone;
+pub(crate) mod listening;
 mod mariadb;
 mod mark;
 mod memcached;

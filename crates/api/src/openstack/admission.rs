@@ -40,6 +40,14 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
             "there is no hypervisor for this zone",
         ));
     }
+    for (index, zone) in fake["zones"].as_array().into_iter().flatten().enumerate() {
+        if matches!(zone.as_str(), Some("nova" | "internal")) {
+            let path = format!("spec.compute.fake.zones[{index}]");
+            let message =
+                "Nova has this zone itself, for hosts without one and for its own programs";
+            errors.push(FieldError::new(path, message));
+        }
+    }
     errors
 }
 

@@ -47,6 +47,18 @@ fn each_mistake_is_named_with_what_to_do() {
             "error: services.nova.config.database.connection: this option cannot be set: the account is made by the controller",
         ),
         (
+            "glance",
+            json!({"DEFAULT": {"bind-port": 1234}}),
+            "error: services.glance.config.DEFAULT.bind-port: this option cannot be set: \
+             its Service leads to one address and port of the program",
+        ),
+        (
+            "nova",
+            json!({"DEFAULT": {"osapi_compute_workers": 8}}),
+            "error: services.nova.config.DEFAULT.osapi_compute_workers: this option cannot be set: \
+             uWSGI starts the processes of this program, which reads no number of them",
+        ),
+        (
             "neutron",
             json!({"DEFAULT": {"global_physnet_mtu": 9000}}),
             "error: services.neutron.config.DEFAULT.global_physnet_mtu: set network.mtu instead, from which it is derived",

@@ -63,13 +63,16 @@ impl Exposure {
             return None;
         }
         if !is_address(&self.host) && !is_loopback(&self.host) && !is_domain(&self.host) {
-            return wrong("host", "it has to be an IPv4 address or a domain name");
+            return wrong(
+                "host",
+                "it has to be the IPv4 address of a host, or a domain name",
+            );
         }
         for (index, address) in self.addresses.iter().enumerate() {
             if !is_address(address) {
                 return wrong(
                     &format!("addresses[{index}]"),
-                    "it has to be an IPv4 address",
+                    "it has to be the IPv4 address of a node",
                 );
             }
             if self.addresses.iter().take(index).any(|it| it == address) {
@@ -88,9 +91,11 @@ impl Exposure {
     }
 }
 
+/// Whether a text is an IPv4 address that a host can have and others reach: of no group, no broadcast, not reserved.
 fn is_address(text: &str) -> bool {
+    let reserved = |it: Ipv4Addr| it.octets()[0] == 0 || it.octets()[0] >= 240;
     text.parse::<Ipv4Addr>()
-        .is_ok_and(|it| !it.is_unspecified() && !it.is_loopback())
+        .is_ok_and(|it| !it.is_loopback() && !it.is_multicast() && !reserved(it))
 }
 
 fn is_loopback(text: &str) -> bool {

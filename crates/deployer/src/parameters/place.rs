@@ -70,7 +70,8 @@ impl Resources {
         self.requests.is_empty() && self.limits.is_empty()
     }
 
-    /// The first quantity of a service that an API server would write in another way, and so never has as it is desired.
+    /// The first quantity of a service that an API server would write in another way, and so never has as it is desired, or
+    /// that it rejects.
     pub(super) fn wrong(&self, service: &str) -> Option<(String, &'static str)> {
         for (kind, quantities) in [("requests", &self.requests), ("limits", &self.limits)] {
             if let Some((name, _)) = quantities.iter().find(|(_, it)| !is_quantity(it)) {
@@ -79,8 +80,31 @@ impl Resources {
                 return Some((path, problem));
             }
         }
-        None
+        let above = |(name, request): &(&String, &String)| {
+            let limit = self.limits.get(*name).and_then(|it| thousandths(it));
+            limit.is_some_and(|limit| thousandths(request).is_some_and(|it| it > limit))
+        };
+        let (name, _) = self.requests.iter().find(above)?;
+        let path = format!("services.{service}.resources.requests.{name}");
+        Some((path, "it is above the limit, and no Pod may request more"))
     }
+}
+
+/// What a quantity stands for, in thousandths.
+fn thousandths(text: &str) -> Option<u128> {
+    let digits = text.trim_end_matches(|it: char| it.is_ascii_alphabetic());
+    let factor: u128 = match text.get(digits.len()..)? {
+        "m" => 1,
+        "" => 1000,
+        "k" => 1_000_000,
+        "Ki" => 1_024_000,
+        "M" => 1_000_000_000,
+        "Mi" => 1_048_576_000,
+        "G" => 1_000_000_000_000,
+        "Gi" => 1_073_741_824_000,
+        _ => return None,
+    };
+    Some(u128::from(digits.parse::<u64>().ok()?) * factor)
 }
 
 /// Whether a text is a whole number with a suffix that cannot be a larger one.

@@ -81,12 +81,36 @@ fn what_is_wrong_is_named_with_its_field() {
             "compute.fake.zones[0]: it has to be 1 to 64 letters, digits, `.`, `-` or `_`",
         ),
         (
+            json!({"release": "zed", "compute": {"driver": "Fake", "fake": {"zones": ["internal"]}}}),
+            "compute.fake.zones[0]: Nova has this zone itself, for hosts without one and for its own programs",
+        ),
+        (
+            json!({"release": "2025.1", "network": {"physical": [{"name": "public"}, {"name": "public", "vlans": "1:10"}]}}),
+            "network.physical[1].name: it is there twice",
+        ),
+        (
+            json!({"release": "2025.1", "services": {"nova": {"resources": {"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}}}}}),
+            "services.nova.resources.requests.memory: it is above the limit, and no Pod may request more",
+        ),
+        (
+            json!({"release": "2025.1", "services": {"nova": {"resources": {"requests": {"cpu": "1500m"}, "limits": {"cpu": "1"}}}}}),
+            "services.nova.resources.requests.cpu: it is above the limit, and no Pod may request more",
+        ),
+        (
+            json!({"release": "zed", "exposure": {"mode": "Edge", "host": "224.0.0.1"}}),
+            "exposure.host: it has to be the IPv4 address of a host, or a domain name",
+        ),
+        (
+            json!({"release": "zed", "exposure": {"mode": "Edge", "host": "192.0.2.1", "addresses": ["255.255.255.255"]}}),
+            "exposure.addresses[0]: it has to be the IPv4 address of a node",
+        ),
+        (
             json!({"release": "zed", "exposure": {"mode": "Gateway"}}),
             "exposure.mode: Gateway is not built yet; there are Edge and None",
         ),
         (
             json!({"release": "zed", "exposure": {"mode": "Edge"}}),
-            "exposure.host: it has to be an IPv4 address or a domain name",
+            "exposure.host: it has to be the IPv4 address of a host, or a domain name",
         ),
         (
             json!({"release": "zed", "exposure": {"mode": "Edge", "host": "cloud.test"}}),
@@ -114,11 +138,11 @@ fn what_is_wrong_is_named_with_its_field() {
         ),
         (
             json!({"release": "zed", "exposure": {"mode": "Edge", "host": "127.1.0.1", "addresses": ["127.1.0.1"]}}),
-            "exposure.addresses[0]: it has to be an IPv4 address",
+            "exposure.addresses[0]: it has to be the IPv4 address of a node",
         ),
         (
             json!({"release": "zed", "exposure": {"mode": "Edge", "host": "192.0.2.1", "addresses": ["a"]}}),
-            "exposure.addresses[0]: it has to be an IPv4 address",
+            "exposure.addresses[0]: it has to be the IPv4 address of a node",
         ),
         (
             json!({"release": "zed", "exposure": {"mode": "Edge", "host": "192.0.2.1", "tls": {"secretName": "A b"}}}),

@@ -1,0 +1,129 @@
+//! Options of where a program listens and with how many processes, which are the structure of the cloud or are read by nobody.
+//!
+//! uWSGI listens for the APIs, on the port to which their Service leads, and starts their processes.
+
+use super::Service;
+use crate::release::Release;
+
+/// `glance-api` and zed's `neutron-server` listen themselves: elsewhere no Service would lead to them.
+const PORT: &str = "its Service leads to one address and port of the program";
+/// Read only by the programs that serve the API without uWSGI.
+const SOCKET: &str = "uWSGI listens in place of this program, where its Service leads to";
+const PROCESSES: &str = "uWSGI starts the processes of this program, which reads no number of them";
+
+/// Service, section, names, the releases in which it is so (empty: all), and why.
+type Row = (
+    Service,
+    &'static str,
+    &'static [&'static str],
+    &'static [Release],
+    &'static str,
+);
+
+const ROWS: [Row; 7] = [
+    (
+        Service::Glance,
+        "DEFAULT",
+        &["bind_host", "bind_port"],
+        &[],
+        PORT,
+    ),
+    (
+        Service::Neutron,
+        "DEFAULT",
+        &["bind_host", "bind_port"],
+        &[Release::Zed],
+        PORT,
+    ),
+    (
+        Service::Neutron,
+        "DEFAULT",
+        &["bind_host", "bind_port"],
+        &[],
+        SOCKET,
+    ),
+    (
+        Service::Neutron,
+        "DEFAULT",
+        &["api_workers"],
+        &[Release::Epoxy],
+        PROCESSES,
+    ),
+    (
+        Service::Nova,
+        "DEFAULT",
+        &[
+            "metadata_listen",
+            "metadata_listen_port",
+            "osapi_compute_listen",
+            "osapi_compute_listen_port",
+        ],
+        &[],
+        SOCKET,
+    ),
+    (
+        Service::Nova,
+        "DEFAULT",
+        &["metadata_workers", "osapi_compute_workers"],
+        &[],
+        PROCESSES,
+    ),
+    (
+        Service::Keystone,
+        "eventlet_server",
+        &["admin_bind_host", "public_bind_host"],
+        &[],
+        SOCKET,
+    ),
+];
+
+/// Why an option, by its current name, has no effect or leads nobody to the program.
+pub(crate) fn refused(
+    service: Service,
+    release: Release,
+    section: &str,
+    name: &str,
+) -> Option<&'static str> {
+    let row = ROWS.iter().find(|row| {
+        row.0 == service
+            && row.1 == section
+            && row.2.contains(&name)
+            && (row.3.is_empty() || row.3.contains(&release))
+    });
+    row.map(|row| row.4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of each release the options whose names say so, but for those that a program reads and its Service does not mind.
+    #[test]
+    fn every_option_of_a_socket_or_of_processes_of_an_api_is_refused_or_has_an_effect() {
+        let effect = [
+            ("glance", "workers"),
+            ("glance", "max_workers"),
+            ("neutron", "rpc_workers"),
+            ("neutron", "rpc_state_report_workers"),
+            ("nova", "server_listen"),
+            ("nova", "workers"),
+        ];
+        for release in Release::ALL {
+            for service in Service::ALL {
+                let table = release.table(service).unwrap();
+                for found in table.all() {
+                    let name = found.name;
+                    let is_one = name.ends_with("workers")
+                        || name.contains("listen")
+                        || name.ends_with("bind_host")
+                        || name.ends_with("bind_port");
+                    if is_one && !effect.contains(&(service.name(), name)) {
+                        let zed_server = (release, name) == (Release::Zed, "api_workers");
+                        let why = refused(service, release, found.section, name);
+                        assert_eq!(why.is_some(), !zed_server, "{release} {service} {name}");
+                    }
+                }
+            }
+        }
+    }
+}
