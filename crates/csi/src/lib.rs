@@ -64,7 +64,9 @@ pub use zone::ZoneMap;
 /// The intervals of lists: a list is needed when a sidecar asks for something, and often only while the cloud works.
 pub const INTERVALS: Intervals = Intervals {
     pending_least: Duration::from_millis(50),
-    pending_first: Duration::from_millis(300),
+    pending_first: Duration::from_millis(200),
+    // Each list is that of all volumes, and each attachment waits for one.
+    share: 2,
     pending_most: Duration::from_secs(5),
     idle: Duration::from_secs(300),
     rest: Duration::from_secs(600),
@@ -72,6 +74,9 @@ pub const INTERVALS: Intervals = Intervals {
     slow: Duration::from_secs(600),
     forget: Duration::from_secs(120),
 };
+
+/// The maximum number of concurrent requests to a cloud: the provisioner alone makes a hundred calls at once.
+pub const MOST_AT_ONCE: usize = 32;
 
 /// The options of the controller half.
 #[derive(Clone, Debug)]

@@ -54,7 +54,8 @@ pub struct SessionOptions {
     pub metrics: Metrics,
     /// Timeouts.
     pub timeouts: Timeouts,
-    /// The maximum number of concurrent requests of a session; 16 if zero.
+    /// The maximum number of concurrent requests of a session; 16 if zero. As many lists of its inventory may be on their
+    /// way beside them: what waits for a list does not wait for the requests of others.
     pub most_at_once: usize,
     /// Value of the `User-Agent` header; `ferrostack/<version>` if absent.
     pub user_agent: Option<String>,
@@ -80,6 +81,8 @@ struct Shared {
     user_agent: String,
     prompts: Option<Arc<dyn Prompts>>,
     at_once: Semaphore,
+    /// The same for shared polling.
+    polls_at_once: Semaphore,
     token: ArcSwapOption<Token>,
     login: Flight,
     versions: Mutex<HashMap<Service, VersionRange>>,
@@ -106,6 +109,10 @@ impl Session {
             .user_agent
             .clone()
             .unwrap_or_else(|| concat!("ferrostack/", env!("CARGO_PKG_VERSION")).to_owned());
+        let most = match options.most_at_once {
+            0 => MOST_AT_ONCE,
+            most => most.min(Semaphore::MAX_PERMITS),
+        };
         Ok(Self {
             shared: Arc::new(Shared {
                 config,
@@ -114,10 +121,8 @@ impl Session {
                 timeouts: options.timeouts,
                 user_agent,
                 prompts: options.prompts.clone(),
-                at_once: Semaphore::new(match options.most_at_once {
-                    0 => MOST_AT_ONCE,
-                    most => most.min(Semaphore::MAX_PERMITS),
-                }),
+                at_once: Semaphore::new(most),
+                polls_at_once: Semaphore::new(most),
                 token: ArcSwapOption::empty(),
                 login: Flight::default(),
                 versions: Mutex::default(),
@@ -236,7 +241,7 @@ impl Session {
         Identity::new(self.clone())
     }
 
-    /// A clone whose requests are counted as shared polling.
+    /// A clone whose requests are counted as shared polling, and limited apart from others.
     #[must_use]
     pub fn polling(&self) -> Self {
         Self {

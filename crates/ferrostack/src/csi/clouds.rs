@@ -168,6 +168,7 @@ pub(super) fn pool(args: &CinderCsiPlugin, loaded: &Loaded, metrics: &Metrics) -
     CloudPool::new(PoolOptions {
         session: SessionOptions {
             metrics: requests,
+            most_at_once: csi::MOST_AT_ONCE,
             ..files::session_options(&loaded.conf.metadata, &args.user_agent)
         },
         intervals: INTERVALS,

@@ -18,8 +18,11 @@ pub struct Intervals {
     /// First interval while an object is pending, on a cloud that answers at once.
     pub pending_least: Duration,
     /// First interval while an object is pending, on a slower cloud. Between the two it is ten times the duration of a
-    /// list; beyond it, four times that duration, so that lists of many objects do not take a cloud's whole time.
+    /// list; beyond it, `share` times that duration.
     pub pending_first: Duration,
+    /// While an object is pending, at most one part in so many of the time is spent on lists of its kind, so that lists of
+    /// many objects do not take a cloud's whole time.
+    pub share: u32,
     /// The maximum interval while an object is pending.
     pub pending_most: Duration,
     /// First interval when nothing is pending. Kinds that change only when a user changes them are listed a fifth as
@@ -40,6 +43,7 @@ impl Default for Intervals {
         Self {
             pending_least: Duration::from_millis(50),
             pending_first: Duration::from_millis(500),
+            share: 4,
             pending_most: Duration::from_secs(5),
             idle: Duration::from_secs(60),
             rest: Duration::from_secs(300),
@@ -58,8 +62,6 @@ const IDLE_GROWTH: u32 = 2;
 const STUCK: u32 = 60;
 /// The factor between the duration of a list and the first interval.
 const LATENCY_FACTOR: u32 = 10;
-/// At most one part in so many of the time is spent on lists of a kind, however slow they are.
-const SHARE: u32 = 4;
 /// A list begins no sooner after the one before than so many times that one's duration, even if its callers need it to be
 /// of now: with many objects, each of which needs a list of its own after a write, they share one.
 const SPACING: u32 = 3;
@@ -253,7 +255,7 @@ impl State {
     fn pending_interval(&self, intervals: &Intervals) -> Duration {
         let least = intervals.pending_least.min(intervals.pending_first);
         let first = (self.took * LATENCY_FACTOR).clamp(least, intervals.pending_first);
-        let first = first.max(self.took * SHARE);
+        let first = first.max(self.took * intervals.share);
         let power = i32::try_from(self.unchanged.min(100)).unwrap_or(100);
         let grown = first.as_secs_f64() * GROWTH.powi(power);
         let most = if self.unchanged < STUCK {

@@ -222,8 +222,12 @@ impl Session {
     ) -> Result<Answered, Failure> {
         let method = request.method().clone();
         let host = host_of(request.uri());
+        let at_once = match self.poll {
+            true => &self.shared.polls_at_once,
+            false => &self.shared.at_once,
+        };
         // The semaphore is never closed, so this does not fail.
-        let _permit = self.shared.at_once.acquire().await;
+        let _permit = at_once.acquire().await;
         let begun = Instant::now();
         let result = self.shared.transport.send(request, limits).await;
         let took = begun.elapsed();

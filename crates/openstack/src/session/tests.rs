@@ -1,3 +1,4 @@
+mod limits;
 mod logins;
 
 use std::sync::Arc;
@@ -626,31 +627,6 @@ async fn http_reaches_a_real_socket_and_reports_a_refused_connection() {
 fn debug_output_of_sessions_and_tokens_has_no_secrets() {
     let session = testing::session(Router::new());
     assert!(!format!("{session:?}").contains("secret"));
-}
-
-#[tokio::test]
-async fn a_session_limits_its_concurrent_requests() {
-    let (now, _) = count();
-    let (most, highest) = count();
-    let handler = move || {
-        let (now, most) = (Arc::clone(&now), Arc::clone(&most));
-        async move {
-            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            for _ in 0..5 {
-                tokio::task::yield_now().await;
-            }
-            now.fetch_sub(1, Ordering::SeqCst);
-            Json(json!({"server": {"id": "s"}}))
-        }
-    };
-    let routes = Router::new().route("/compute/v2.1/servers/{id}", get(handler));
-    let mut options = testing::options(&Keystone::default(), routes);
-    options.most_at_once = 3;
-    let session = Session::new(testing::config("secret"), &options).unwrap();
-    let compute = session.compute();
-    let results = join_all((0..20).map(|_| compute.server("s"))).await;
-    assert!(results.iter().all(Result::is_ok));
-    assert_eq!(highest(), 3);
 }
 
 #[test]

@@ -69,6 +69,20 @@ fn the_first_interval_follows_the_cloud_s_own_speed() {
 }
 
 #[test]
+fn lists_of_many_objects_take_no_more_than_their_share_of_the_time() {
+    let now = Instant::now();
+    for (share, interval) in [(1, 500), (2, 800), (4, 1600)] {
+        let intervals = Intervals {
+            share,
+            ..Intervals::default()
+        };
+        let pace = read(now, 400 * MS);
+        let due = pace.due(now, Tempo::Lively, true, &intervals).unwrap();
+        assert_eq!(due - now, interval * MS, "one part in {share}");
+    }
+}
+
+#[test]
 fn a_list_leaves_some_time_after_the_one_before() {
     let now = Instant::now();
     for (took, next) in [(0, 0), (10, 30), (500, 1500), (5000, 6000)] {
