@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::Options;
-use crate::mark::is_of;
+use crate::mark::{CLUSTER, is_of};
 
 /// The metadata key with the uid.
 pub const CLUSTER_UID: &str = "cinder.csi.openstack.org/cluster-uid";
@@ -50,6 +50,12 @@ pub fn owner(cluster: &str, uid: &str, metadata: &BTreeMap<String, String>) -> O
     }
 }
 
+/// Whether metadata are those of something that the driver made, or the Go one, for whatever cluster.
+#[must_use]
+pub fn is_marked(metadata: &BTreeMap<String, String>) -> bool {
+    metadata.contains_key(CLUSTER)
+}
+
 /// Metadata but for the uid.
 pub(crate) fn without_uid(
     metadata: &BTreeMap<String, String>,
@@ -78,7 +84,6 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mark::CLUSTER;
 
     #[test]
     fn a_uid_decides_where_there_is_one_and_a_name_alone_is_less() {

@@ -2,6 +2,7 @@
 
 mod backup;
 mod group;
+mod quota;
 mod snapshot;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use crate::session::Session;
 
 pub use backup::{Backup, BackupCreate};
 pub use group::{GroupSnapshot, GroupSnapshotCreate, GroupType, VolumeGroup, VolumeGroupCreate};
+pub use quota::VolumeQuota;
 pub use snapshot::{Snapshot, SnapshotCreate};
 
 /// Extending a volume that is attached (Ocata, 2017).

@@ -6,16 +6,17 @@ use anyhow::Context;
 use cloud_conf::BlockStorage;
 use csi::NamedCloud;
 use futures::future::join_all;
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Secret};
 use k8s_openapi::api::storage::v1::{CSIDriver, StorageClass, VolumeAttachment};
 use kube::Client;
 use kube::api::DynamicObject;
 use openstack::compute::{AvailabilityZone, ServerQuery};
 use openstack::session::{Session, SessionOptions};
-use openstack::volume::{Backup, Volume, VolumeLimits, VolumeType};
+use openstack::volume::{Backup, Volume, VolumeLimits, VolumeQuota, VolumeType};
 use operator::client::Api;
 
 use super::super::listed;
+use super::rules;
 
 /// A list of a cloud, or why there is none.
 pub(super) type Read<T> = openstack::Result<T>;
@@ -41,6 +42,8 @@ pub(super) struct Cloud {
     pub(super) cinder_zones: Read<Vec<AvailabilityZone>>,
     pub(super) types: Read<Vec<VolumeType>>,
     pub(super) limits: Read<VolumeLimits>,
+    /// Of snapshots, and of each type of volumes.
+    pub(super) quotas: Read<BTreeMap<String, VolumeQuota>>,
     pub(super) volumes: Read<Vec<Volume>>,
     /// The ids of the servers of the project.
     pub(super) servers: Read<Vec<String>>,
@@ -57,6 +60,18 @@ pub(super) struct Cluster {
     pub(super) claims: Vec<PersistentVolumeClaim>,
     pub(super) attachments: Vec<VolumeAttachment>,
     pub(super) nodes: Vec<Node>,
+    /// The Secrets that classes name, by namespace and name.
+    pub(super) secrets: BTreeMap<(String, String), Named>,
+}
+
+/// A Secret of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    Absent,
+    /// It may not be read; why.
+    Hidden(String),
+    /// Its key `cloud`; the others are not kept.
+    Found(Option<String>),
 }
 
 /// Reads the clouds, all at once.
@@ -85,8 +100,9 @@ impl Cloud {
             volume.availability_zones(),
             volume.types(),
         );
-        let (limits, volumes, backups) =
-            futures::join!(volume.limits(), volume.list(), volume.backups());
+        let quotas = async { volume.quotas(&session.project_id().await?).await };
+        let (limits, quotas, volumes, backups) =
+            futures::join!(volume.limits(), quotas, volume.list(), volume.backups());
         let alive = servers.map(|servers| {
             let alive = servers.into_iter().filter(|server| !server.is_gone());
             alive.map(|server| server.id).collect()
@@ -97,6 +113,7 @@ impl Cloud {
             cinder_zones,
             types,
             limits,
+            quotas,
             volumes,
             servers: alive,
             backups,
@@ -109,7 +126,7 @@ impl Cluster {
         let drivers: Api<CSIDriver> = Api::all(client.clone());
         let name = csi_spec::driver::NAME;
         let driver = drivers.get_opt(name).await;
-        Ok(Self {
+        let mut cluster = Self {
             driver: driver.with_context(|| format!("cannot read the CSIDriver {name}"))?,
             classes: listed::all(client).await?,
             snapshot_classes: listed::of_crd(
@@ -123,6 +140,26 @@ impl Cluster {
             claims: listed::all(client).await?,
             attachments: listed::all(client).await?,
             nodes: listed::all(client).await?,
-        })
+            secrets: BTreeMap::new(),
+        };
+        for (namespace, name) in rules::secrets(&cluster) {
+            let found = named(client, &namespace, &name).await;
+            cluster.secrets.insert((namespace, name), found);
+        }
+        Ok(cluster)
+    }
+}
+
+/// The Secret of a name.
+async fn named(client: &Client, namespace: &str, name: &str) -> Named {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    match secrets.get_opt(name).await {
+        Ok(None) => Named::Absent,
+        Ok(Some(secret)) => {
+            let data = secret.data.unwrap_or_default();
+            let cloud = data.get("cloud").map(|it| String::from_utf8_lossy(&it.0));
+            Named::Found(cloud.map(|it| it.into_owned()))
+        }
+        Err(error) => Named::Hidden(error.to_string()),
     }
 }

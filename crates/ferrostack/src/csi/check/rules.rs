@@ -2,6 +2,8 @@
 
 mod classes;
 mod cloud;
+mod quota;
+mod secrets;
 mod volumes;
 
 #[cfg(test)]
@@ -15,13 +17,16 @@ use super::finding::Finding;
 use super::observed::{Cloud, Observed};
 use crate::csi::clouds::section;
 
+pub(super) use self::secrets::of as secrets;
 pub(in crate::csi) use self::volumes::handle;
 
 /// All that is wrong, the worst first.
 pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     let mut all: Vec<Finding> = observed.conf.iter().map(of_file).collect();
     all.extend(cloud::findings(observed));
+    all.extend(quota::findings(observed));
     all.extend(classes::findings(observed));
+    all.extend(secrets::findings(observed));
     all.extend(volumes::findings(observed));
     all.sort();
     all.dedup();

@@ -25,7 +25,15 @@ async fn command(world: &World, conf: &str, flags: &[&str]) -> (String, String) 
     };
     let code = of_cluster(&args, &world.client, &Environment::default(), print).await;
     let code = format!("{:?}", code.unwrap());
-    (printed.into_inner().replace(&file, "cloud.conf"), code)
+    // Rows with the file remain as wide as the others.
+    let wide = format!("{:width$}  ", "cloud.conf", width = file.len());
+    let printed = printed.into_inner().replace(&format!("{file}  "), &wide);
+    (printed.replace(&file, "cloud.conf"), code)
+}
+
+/// The words of a table.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn wrong() -> String {
@@ -105,7 +113,10 @@ async fn a_file_and_a_login_that_are_wrong_are_findings_like_others() {
     driver(&world).await;
     let (text, code) = command(&world, &world.conf("wrong"), &[]).await;
     assert_eq!(code, wrong());
-    assert!(text.contains("error  cloud.conf  [Global]  "), "{text}");
+    assert!(
+        words(&text).contains("error cloud.conf [Global] "),
+        "{text}"
+    );
     assert!(
         text.contains("Keystone does not accept the credential"),
         "{text}"
@@ -114,7 +125,7 @@ async fn a_file_and_a_login_that_are_wrong_are_findings_like_others() {
     let (text, code) = command(&world, "[Global]\nauth-url = x\n", &[]).await;
     assert_eq!(code, wrong());
     assert!(
-        text.contains("error  cloud.conf  [Global] auth-url  "),
+        words(&text).contains("error cloud.conf [Global] auth-url "),
         "{text}"
     );
     assert!(!text.contains("Nothing is wrong"), "{text}");
@@ -123,4 +134,48 @@ async fn a_file_and_a_login_that_are_wrong_are_findings_like_others() {
     let (text, code) = command(&world, &conf, &[]).await;
     assert_eq!(code, right(), "{text}");
     assert!(text.ends_with("0 errors, 1 warning\n"), "{text}");
+}
+
+#[tokio::test]
+async fn secrets_of_classes_and_quotas_of_types_are_read() {
+    let world = World::open().await;
+    driver(&world).await;
+    let key = |what: &str| format!("csi.storage.k8s.io/provisioner-secret-{what}");
+    for name in ["absent", "elsewhere", "here"] {
+        let parameters =
+            json!({"type": "standard", (key("name")): name, (key("namespace")): "default"});
+        world
+            .create(
+                json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+                "metadata": {"name": name}, "provisioner": "cinder.csi.openstack.org",
+                "volumeBindingMode": "WaitForFirstConsumer", "parameters": parameters}),
+            )
+            .await;
+    }
+    // The key `cloud`, in base64.
+    for (name, data) in [
+        (
+            "elsewhere",
+            json!({"cloud": "c2Vjb25k", "password": "c2VjcmV0"}),
+        ),
+        ("here", json!({})),
+    ] {
+        world
+            .create(json!({"apiVersion": "v1", "kind": "Secret",
+                "metadata": {"name": name, "namespace": "default"}, "data": data}))
+            .await;
+    }
+    world.quota(json!({"volumes_standard": 0})).await;
+    let (text, code) = command(&world, &world.conf("secret"), &[]).await;
+    assert_eq!(code, wrong());
+    let text = words(&text);
+    for expected in [
+        "there is no Secret absent in default",
+        "the key `cloud` of the Secret elsewhere in default is `second`, and cloud.conf has [Global], without a name",
+        "0 of 0 volumes of the type `standard` are in use",
+        "3 errors, 0 warnings",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(!text.contains("secret\""), "{text}");
 }

@@ -96,6 +96,14 @@ impl World {
         self.send(&admin, "PATCH", &path, body).await;
     }
 
+    /// Changes Cinder's quotas of the project.
+    pub(in crate::csi) async fn quota(&self, quotas: Value) {
+        let (admin, project) = self.log_in("admin").await;
+        let path = format!("/volume/v3/{project}/os-quota-sets/{}", self.project);
+        self.send(&admin, "PUT", &path, json!({"quota_set": quotas}))
+            .await;
+    }
+
     /// Asks Cinder as the project's member; `path` follows the project.
     pub(in crate::csi) async fn cinder(&self, method: &str, path: &str, body: Value) -> Value {
         let path = format!("/volume/v3/{}{path}", self.project);

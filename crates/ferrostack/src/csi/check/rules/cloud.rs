@@ -6,16 +6,12 @@ use super::super::finding::Finding;
 use super::super::observed::{Cloud, Observed};
 use super::{list, section};
 
-/// The part of a quota, in percent, below which there is a warning.
-const LITTLE: i64 = 10;
-
 pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     let mut all = Vec::new();
     for (name, cloud) in &observed.clouds {
         match cloud {
             Ok(cloud) => {
                 all.extend(unread(name, cloud));
-                all.extend(quota(name, cloud));
                 if observed.topology && !observed.storage.ignore_volume_az {
                     all.extend(zones(observed, name, cloud));
                 }
@@ -67,37 +63,6 @@ fn unread(name: &str, cloud: &Cloud) -> Vec<Finding> {
             )
         })
         .collect()
-}
-
-fn quota(name: &str, cloud: &Cloud) -> Vec<Finding> {
-    let Ok(limits) = &cloud.limits else {
-        return Vec::new();
-    };
-    let all = [
-        (
-            "volumes",
-            limits.max_total_volumes,
-            limits.total_volumes_used,
-        ),
-        (
-            "GiB of volumes",
-            limits.max_total_volume_gigabytes,
-            limits.total_gigabytes_used,
-        ),
-    ];
-    let limited = all.into_iter().filter(|(_, most, _)| *most >= 0);
-    let findings = limited.filter_map(|(what, most, used)| {
-        let left = (most - used).max(0);
-        let message = format!("{used} of {most} {what} are in use");
-        let advice = "delete what is not needed (`ferrostack csi orphans` lists candidates), or ask for more";
-        let object = "quota of the project";
-        if left == 0 {
-            return Some(Finding::error(object, section(name), message, advice));
-        }
-        let is_little = left.saturating_mul(100) < most.saturating_mul(LITTLE);
-        is_little.then(|| Finding::warning(object, section(name), message, advice))
-    });
-    findings.collect()
 }
 
 /// Zones of Nova against those of Cinder, by the map.

@@ -1,11 +1,13 @@
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::PersistentVolume;
 use openstack::compute::AvailabilityZone;
-use openstack::volume::{Volume, VolumeAttachment, VolumeLimits, VolumeType};
+use openstack::volume::{Volume, VolumeAttachment, VolumeLimits, VolumeQuota, VolumeType};
 use openstack::{Error, ErrorKind};
 use serde_json::{Value, json};
 
 use super::super::finding::Level;
-use super::super::observed::Read;
+use super::super::observed::{Named, Read};
 use super::*;
 
 const HANDLE: &str = "8e9ed23f-1e9f-4a0c-8f0c-1d3a0c3b0a11";
@@ -61,6 +63,7 @@ fn sound() -> Observed {
             ..VolumeType::default()
         }]),
         limits: Ok(VolumeLimits::default()),
+        quotas: Ok(BTreeMap::new()),
         volumes: Ok(vec![Volume {
             id: HANDLE.to_owned(),
             status: "in-use".to_owned(),
@@ -103,6 +106,42 @@ fn refused<T>() -> Read<T> {
 
 fn set_class(observed: &mut Observed, parameters: Value) {
     observed.cluster.classes = vec![object(class(parameters))];
+}
+
+fn set_quota(observed: &mut Observed, name: &str, limit: i64, in_use: i64) {
+    let quota = VolumeQuota {
+        limit,
+        in_use,
+        reserved: 0,
+    };
+    cloud(observed).quotas = Ok([(name.to_owned(), quota)].into());
+}
+
+/// A class with a Secret, as it is found.
+fn set_secret(observed: &mut Observed, found: Named) {
+    let key = |what: &str| format!("csi.storage.k8s.io/provisioner-secret-{what}");
+    set_class(
+        observed,
+        json!({(key("name")): "s", (key("namespace")): "n"}),
+    );
+    let secret = ("n".to_owned(), "s".to_owned());
+    observed.cluster.secrets = [(secret, found)].into();
+}
+
+#[test]
+fn quotas_of_what_no_class_names_and_secrets_made_for_each_claim_are_left_out() {
+    let mut observed = sound();
+    set_quota(&mut observed, "volumes_other", 0, 0);
+    assert_eq!(findings(&observed), []);
+    set_quota(&mut observed, "snapshots", 0, 0);
+    observed.cluster.snapshot_classes.clear();
+    assert_eq!(findings(&observed), []);
+    set_secret(&mut observed, Named::Found(None));
+    assert_eq!(findings(&observed), []);
+    let key = |what: &str| format!("csi.storage.k8s.io/node-stage-secret-{what}");
+    let parameters = json!({(key("name")): "${pvc.name}", (key("namespace")): "n"});
+    set_class(&mut observed, parameters);
+    assert!(secrets(&observed.cluster).is_empty());
 }
 
 fn set_volume(observed: &mut Observed, pointer: &str, value: Value) {
@@ -257,6 +296,68 @@ const CASES: &[Case] = &[
         "[Global]",
         "901 of 1000 GiB of volumes are in use",
         "ask for more",
+    ),
+    (
+        |it| set_quota(it, "snapshots", 10, 10),
+        Level::Error,
+        "quota of the project",
+        "[Global]",
+        "10 of 10 snapshots are in use",
+        "ask for more",
+    ),
+    (
+        |it| set_quota(it, "gigabytes_ssd", 100, 95),
+        Level::Warning,
+        "quota of the project",
+        "[Global]",
+        "95 of 100 GiB of volumes and snapshots of the type `ssd` are in use",
+        "ask for more",
+    ),
+    (
+        |it| set_secret(it, Named::Absent),
+        Level::Error,
+        "StorageClass/fast",
+        "parameters.csi.storage.k8s.io/provisioner-secret-name",
+        "there is no Secret s in n",
+        "create it",
+    ),
+    (
+        |it| set_secret(it, Named::Hidden("forbidden".to_owned())),
+        Level::Warning,
+        "StorageClass/fast",
+        "parameters.csi.storage.k8s.io/provisioner-secret-name",
+        "the Secret s in n is not shown: forbidden",
+        "a user that may get it",
+    ),
+    (
+        |it| set_secret(it, Named::Found(Some("two".to_owned()))),
+        Level::Error,
+        "StorageClass/fast",
+        "parameters.csi.storage.k8s.io/provisioner-secret-name",
+        "is `two`, and cloud.conf has [Global], without a name",
+        "correct the key",
+    ),
+    (
+        |it| {
+            let volumes = cloud(it).volumes.as_mut().unwrap();
+            let mark = "cinder.csi.openstack.org/cluster".to_owned();
+            volumes.push(Volume {
+                id: "other".to_owned(),
+                name: "pvc-9".to_owned(),
+                metadata: [(mark, "kubernetes".to_owned())].into(),
+                attachments: vec![VolumeAttachment {
+                    server_id: "gone".to_owned(),
+                    attachment_id: "b".to_owned(),
+                    ..VolumeAttachment::default()
+                }],
+                ..Volume::default()
+            });
+        },
+        Level::Warning,
+        "volume pvc-9",
+        "",
+        "attached to server gone, which Nova does not list; no PersistentVolume of this cluster names it",
+        "volume attachment delete b`, if no other cluster has it",
     ),
     (
         |it| it.cluster.driver = None,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use csi::owner;
 use csi::zone::{self, ZoneMap};
 use csi_spec::context::ZONE;
 use csi_spec::driver::NAME;
@@ -193,32 +194,45 @@ fn shared(handle: &str, volumes: &[&PersistentVolume]) -> Option<Finding> {
     ))
 }
 
-/// Attachments in Cinder of servers that Nova does not know.
+/// Attachments in Cinder of servers that Nova does not know: of volumes that a PersistentVolume names, and of others that
+/// the driver has made.
 fn lost_servers(named: &BTreeMap<&str, Vec<&PersistentVolume>>, cloud: &Cloud) -> Vec<Finding> {
     let (Ok(volumes), Ok(servers)) = (&cloud.volumes, &cloud.servers) else {
         return Vec::new();
     };
     let mut all = Vec::new();
     for volume in volumes {
-        let Some(object_of) = named.get(volume.id.as_str()).and_then(|it| it.first()) else {
+        let of_cluster = named.get(volume.id.as_str()).and_then(|it| it.first());
+        if of_cluster.is_none() && !owner::is_marked(&volume.metadata) {
             continue;
-        };
+        }
         let lost = volume.attachments.iter();
         let lost = lost.filter(|it| !it.server_id.is_empty() && !servers.contains(&it.server_id));
         for attachment in lost {
-            all.push(Finding::error(
-                object(object_of),
-                "",
-                format!(
-                    "Cinder has volume {} attached to server {}, which Nova does not list",
-                    volume.id, attachment.server_id
+            let message = format!(
+                "Cinder has volume {} attached to server {}, which Nova does not list",
+                volume.id, attachment.server_id
+            );
+            let command = format!(
+                "`openstack --os-volume-api-version 3.27 volume attachment delete {}`",
+                attachment.attachment_id
+            );
+            all.push(match of_cluster {
+                Some(of_cluster) => Finding::error(
+                    object(of_cluster),
+                    "",
+                    message,
+                    format!(
+                        "delete the VolumeAttachment of that node, upon which the driver deletes the attachment; or {command}"
+                    ),
                 ),
-                format!(
-                    "delete the VolumeAttachment of that node, upon which the driver deletes the attachment; or `openstack \
-                     --os-volume-api-version 3.27 volume attachment delete {}`",
-                    attachment.attachment_id
+                None => Finding::warning(
+                    format!("volume {}", volume.name),
+                    "",
+                    format!("{message}; no PersistentVolume of this cluster names it"),
+                    format!("{command}, if no other cluster has it"),
                 ),
-            ));
+            });
         }
     }
     all

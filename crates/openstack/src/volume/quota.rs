@@ -1,0 +1,39 @@
+//! Cinder's quotas.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Volumes;
+use crate::call::Call;
+use crate::error::Result;
+use crate::service::Service;
+
+/// A quota of a project.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VolumeQuota {
+    /// The most there may be; -1 is no limit.
+    pub limit: i64,
+    /// What there is.
+    pub in_use: i64,
+    /// What is being created.
+    #[serde(default)]
+    pub reserved: i64,
+}
+
+impl Volumes {
+    /// The quotas of a project by resource: `snapshots`, `gigabytes`, ..., and for each type `snapshots_TYPE` and the like.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn quotas(&self, project: &str) -> Result<BTreeMap<String, VolumeQuota>> {
+        let call = Call::get(Service::Volume, "/os-quota-sets/{project}", &[project]);
+        let call = call.query("usage", "true");
+        let set: BTreeMap<String, Value> = self.session.one(call, "quota_set").await?;
+        // The id of the project is among them.
+        let quotas = set.into_iter();
+        let quotas = quotas.filter_map(|(name, it)| Some((name, serde_json::from_value(it).ok()?)));
+        Ok(quotas.collect())
+    }
+}
