@@ -105,6 +105,9 @@ pub(crate) struct GenerateCsi {
     /// are refused.
     #[arg(long, value_name = "FILE")]
     pub(crate) values: Option<PathBuf>,
+    /// The controller reads scheduler hints from the annotations of claims, as with `pvcAnnotations: true` in the values.
+    #[arg(long)]
+    pub(crate) pvc_annotations: bool,
 }
 
 impl CinderCsiPlugin {

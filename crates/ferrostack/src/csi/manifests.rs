@@ -22,6 +22,10 @@ const FILES: [&str; 4] = [
     include_str!("../../../../config/csi/node.yaml"),
 ];
 
+/// The flag of the controller's driver, after which another one is added.
+const LAST_FLAG: &str = "        - --provide-node-service=false\n";
+const PVC_ANNOTATIONS: &str = "        - --pvc-annotations=true\n";
+
 /// The sidecars of the controller: their names in the chart, and those of their containers.
 const SIDECARS: [(&str, &str); 4] = [
     ("attacher", "csi-attacher"),
@@ -50,7 +54,13 @@ pub(crate) fn render(
         let namespace = format!("namespace: {namespace}\n");
         file.replace(&format!("namespace: {NAMESPACE}\n"), &namespace)
     };
-    let files = FILES.map(|file| namespaced(file).replace(IMAGE, &args.image));
+    let files = FILES.map(|file| {
+        let file = namespaced(file).replace(IMAGE, &args.image);
+        match args.pvc_annotations {
+            true => file.replace(LAST_FLAG, &format!("{LAST_FLAG}{PVC_ANNOTATIONS}")),
+            false => file,
+        }
+    });
     let changed = match &args.values {
         Some(file) => changed(file, &files, args, note)?,
         None => files.map(SecretString::from).into(),
@@ -99,11 +109,23 @@ mod tests {
     fn documents(cloud: Option<&str>, environment: &Environment) -> Vec<Value> {
         let args = GenerateCsi {
             cloud: cloud.map(str::to_owned),
+            ..arguments()
+        };
+        rendered(&args, environment)
+    }
+
+    fn arguments() -> GenerateCsi {
+        GenerateCsi {
+            cloud: None,
             namespace: "storage".to_owned(),
             image: "registry/ferrostack:1".to_owned(),
             values: None,
-        };
-        let text = render(&args, environment, |note| panic!("{note}")).unwrap();
+            pvc_annotations: false,
+        }
+    }
+
+    fn rendered(args: &GenerateCsi, environment: &Environment) -> Vec<Value> {
+        let text = render(args, environment, |note| panic!("{note}")).unwrap();
         serde_saphyr::from_multiple(text.expose_secret()).unwrap()
     }
 
@@ -213,6 +235,34 @@ mod tests {
             assert!(flags.contains("/csi/csi.sock"), "{flags}");
             assert_eq!(container["volumeMounts"][0]["mountPath"], "/csi");
         }
+    }
+
+    #[test]
+    fn hints_of_claims_are_a_flag_whose_permissions_are_there() {
+        let args = GenerateCsi {
+            pvc_annotations: true,
+            ..arguments()
+        };
+        let all = rendered(&args, &Environment::default());
+        let flags = |all: &[Value], kind: &str, name: &str| {
+            let flags = containers(of(all, kind, name)).iter();
+            let flags =
+                flags.filter(|it| it["args"].to_string().contains("--pvc-annotations=true"));
+            flags.map(|it| it["name"].clone()).collect::<Vec<_>>()
+        };
+        let controller = ("Deployment", "csi-cinder-controllerplugin");
+        let found = flags(&all, controller.0, controller.1);
+        assert_eq!(found, [json!("cinder-csi-plugin")]);
+        assert!(flags(&all, "DaemonSet", "csi-cinder-nodeplugin").is_empty());
+        assert!(flags(&self::all(), controller.0, controller.1).is_empty());
+        let provisioner = containers(of(&all, controller.0, controller.1)).iter();
+        let mut provisioner = provisioner.filter(|it| it["name"] == "csi-provisioner");
+        let provisioner = provisioner.next().unwrap()["args"].to_string();
+        assert!(provisioner.contains("--extra-create-metadata"));
+        let rules = of(&all, "ClusterRole", "csi-provisioner-role")["rules"].as_array();
+        let mut rules = rules.unwrap().iter();
+        let claims = rules.find(|it| it["resources"] == json!(["persistentvolumeclaims"]));
+        assert!(claims.unwrap()["verbs"].to_string().contains("\"get\""));
     }
 
     #[test]
