@@ -4,6 +4,7 @@ pub(crate) mod attach;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod detach;
+mod double;
 pub(crate) mod expand;
 pub(crate) mod group_snapshot;
 pub(crate) mod group_unsnapshot;
@@ -36,6 +37,8 @@ pub(crate) enum Step<T> {
     Wait(Wait),
     /// More kinds are needed.
     Look(&'static [Kind]),
+    /// A list of a kind that began after the write is needed, once.
+    Reread(Kind),
 }
 
 /// What is waited for.

@@ -88,6 +88,10 @@ impl Round {
                         Err(status) => return Err(status),
                     }
                 }
+                Step::Reread(kind) => {
+                    past.looked = true;
+                    self.view(&[kind], Age::Fresh).await?;
+                }
                 Step::Answer(_) | Step::Refuse(_) | Step::Wait(_) if age == Age::Relaxed => {
                     age = Age::Fresh;
                 }

@@ -8,17 +8,13 @@ use openstack::Kind;
 use openstack::View;
 use openstack::volume::{Volume, VolumeCreate};
 
-use super::{Past, Step, Write, refuse, wait_for};
+use super::{Past, Step, Write, double, refuse, wait_for};
 use crate::Options;
 use crate::mark;
 use crate::owner::{CLUSTER_UID, without_uid};
 use crate::request::{NewVolume, Source};
 use crate::size;
-use crate::time;
 use crate::zone;
-
-/// The seconds between two volumes of one call: two replicas each look, create, and have not seen the other's.
-const AT_ONCE: i64 = 300;
 
 /// The next step. The step for a volume that is there is its id.
 pub(crate) fn plan(
@@ -28,10 +24,8 @@ pub(crate) fn plan(
     past: &Past,
 ) -> Step<String> {
     let named = view.volumes.named(&wanted.name);
-    let mut ours: Vec<&Volume> = named.iter().map(|it| &**it).collect();
-    ours.retain(|it| options.owns(&it.metadata));
-    ours.sort_by(|a, b| (&a.created_at, &a.id).cmp(&(&b.created_at, &b.id)));
-    if let Some(double) = double(&ours) {
+    let ours = double::in_order(named, |it: &Volume| options.owns(&it.metadata));
+    if let Some(double) = double::find(&ours, is_double) {
         // Nobody would look for it later.
         if double.status == "creating" {
             return wait_for(double);
@@ -56,32 +50,15 @@ pub(crate) fn plan(
     }
 }
 
-/// A second volume of the same call, which two replicas have made at once: younger than the first, and unused.
-fn double<'a>(ours: &[&'a Volume]) -> Option<&'a Volume> {
-    let (first, rest) = ours.split_first()?;
-    let is_unused = |it: &&&Volume| {
-        matches!(it.status.as_str(), "available" | "creating") && it.attachments.is_empty()
-    };
-    let is_same = |it: &&&Volume| {
-        // One of the two replicas may not have known the uid of the cluster yet.
-        let same = (it.size, &it.volume_type) == (first.size, &first.volume_type)
-            && without_uid(&it.metadata).eq(without_uid(&first.metadata));
-        let source =
-            (&it.snapshot_id, &it.source_volid) == (&first.snapshot_id, &first.source_volid);
-        same && source && first.status != "error" && is_soon(&first.created_at, &it.created_at)
-    };
-    rest.iter().filter(is_unused).find(is_same).copied()
-}
-
-/// Whether the later time is at most [`AT_ONCE`] after the other; not so if either cannot be read.
-fn is_soon(first: &str, later: &str) -> bool {
-    match (time::read(first), time::read(later)) {
-        (Some(first), Some(later)) => {
-            let seconds = later.seconds.saturating_sub(first.seconds);
-            (0..=AT_ONCE).contains(&seconds)
-        }
-        _ => false,
-    }
+/// Whether a volume is a second one of the request that made the first, and unused.
+fn is_double(first: &Volume, it: &Volume) -> bool {
+    let is_unused =
+        matches!(it.status.as_str(), "available" | "creating") && it.attachments.is_empty();
+    // One of the two replicas may not have known the uid of the cluster yet.
+    let same = (it.size, &it.volume_type) == (first.size, &first.volume_type)
+        && without_uid(&it.metadata).eq(without_uid(&first.metadata));
+    let source = (&it.snapshot_id, &it.source_volid) == (&first.snapshot_id, &first.source_volid);
+    is_unused && same && source && first.status != "error"
 }
 
 fn existing(wanted: &NewVolume, volume: &Volume, view: &View, past: &Past) -> Step<String> {

@@ -7,7 +7,7 @@ use openstack::volume::{GroupSnapshot, GroupSnapshotCreate, Snapshot};
 use openstack::{Kind, View};
 
 use super::snapshot::{Taken, of_snapshot};
-use super::{Past, Step, Write, grouping, refuse, wait};
+use super::{Past, Step, Write, double, grouping, refuse, wait};
 use crate::Options;
 use crate::mark;
 use crate::request::NewGroupSnapshot;
@@ -30,8 +30,8 @@ pub(crate) fn plan(
 ) -> Step<Together> {
     let named = view.group_snapshots.named(&wanted.name);
     let set = |it: &GroupSnapshot| mark::set_of_group_snapshot(&options.cluster, &it.description);
-    let ours = named.iter().find(|it| set(it).is_some());
-    let Some(found) = ours else {
+    let ours = double::in_order(named, |it| set(it).is_some());
+    let Some(found) = ours.first() else {
         return match named.first() {
             Some(other) => refuse(Code::AlreadyExists, not_ours(wanted, other)),
             None => take(wanted, options, view, past),
@@ -44,7 +44,27 @@ pub(crate) fn plan(
         );
         return refuse(Code::AlreadyExists, message);
     }
-    existing(wanted, found, view, past)
+    let is_double = |first: &GroupSnapshot, it: &GroupSnapshot| {
+        matches!(it.status.as_str(), "available" | "creating" | "error")
+            && set(it) == set(first)
+            && first.status != "error"
+    };
+    match double::find(&ours, is_double) {
+        None => existing(wanted, found, view, past),
+        Some(double) if double.status == "creating" => waiting(double),
+        Some(double) => delete(double),
+    }
+}
+
+fn delete(found: &GroupSnapshot) -> Step<Together> {
+    Step::Write(Write::DeleteGroupSnapshot {
+        id: found.id.clone(),
+    })
+}
+
+fn waiting(found: &GroupSnapshot) -> Step<Together> {
+    let why = format!("group snapshot {} is {}", found.id, found.status);
+    wait(Kind::GroupSnapshots, &found.id, why)
 }
 
 fn not_ours(wanted: &NewGroupSnapshot, other: &GroupSnapshot) -> String {
@@ -60,17 +80,10 @@ fn existing(
     view: &View,
     past: &Past,
 ) -> Step<Together> {
-    let delete = || {
-        let id = found.id.clone();
-        Step::Write(Write::DeleteGroupSnapshot { id })
-    };
     match found.status.as_str() {
         "available" => {}
-        "error" | "error_deleting" => return delete(),
-        status => {
-            let why = format!("group snapshot {} is {status}", found.id);
-            return wait(Kind::GroupSnapshots, &found.id, why);
-        }
+        "error" | "error_deleting" => return delete(found),
+        _ => return waiting(found),
     }
     let parts = parts(&found.id, view);
     let volumes: BTreeSet<&str> = parts.iter().map(|it| it.volume_id.as_str()).collect();
@@ -82,14 +95,14 @@ fn existing(
         return match past.written.is_some() && !past.looked {
             true => Step::Look(&[Kind::Snapshots]),
             // The group has changed before its snapshot was taken.
-            false => delete(),
+            false => delete(found),
         };
     }
     let answer = together(found, &parts);
     let unready = answer.parts.iter().position(|it| !it.ready);
     match unready.and_then(|index| parts.get(index)) {
         None => Step::Answer(answer),
-        Some(part) if part.status.starts_with("error") => delete(),
+        Some(part) if part.status.starts_with("error") => delete(found),
         Some(part) => {
             let why = format!("snapshot {} is {}", part.id, part.status);
             wait(Kind::Snapshots, &part.id, why)

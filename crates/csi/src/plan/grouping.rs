@@ -10,7 +10,7 @@ use grpc::Code;
 use openstack::volume::{GroupType, Volume, VolumeGroup, VolumeGroupCreate};
 use openstack::{Kind, View};
 
-use super::{Past, Step, Write, refuse, wait, wait_for};
+use super::{Past, Step, Write, double, refuse, wait, wait_for};
 use crate::Options;
 use crate::mark;
 use crate::request::NewGroupSnapshot;
@@ -51,6 +51,9 @@ pub(super) fn find<'a, T>(
                 left.cloned().collect(),
             )));
         }
+    }
+    if let Some(target) = target {
+        without_double(wanted, options, target, view)?;
     }
     match target {
         Some(target) => filled(wanted, target, view, past),
@@ -229,12 +232,32 @@ fn target<'a>(
         let takes = |kind: &String| it.volume_types.is_empty() || it.volume_types.contains(kind);
         is_ours(it, options) && same && new.volume_types.iter().all(takes)
     };
-    let named = view
-        .volume_groups
-        .named(&wanted.name)
-        .iter()
-        .map(|it| &**it);
+    let named = double::in_order(view.volume_groups.named(&wanted.name), |_| true);
     holders.iter().copied().chain(named).find(fits)
+}
+
+/// The step that a second group needs, which another replica has made for the same volumes at once, and which has none.
+fn without_double<'a, T>(
+    wanted: &NewGroupSnapshot,
+    options: &Options,
+    target: &VolumeGroup,
+    view: &View,
+) -> Found<'a, (), T> {
+    let is_double = |it: &&VolumeGroup| {
+        let is_unused = it.volumes.is_empty() && !has_snapshots(&it.id, view);
+        let is_another = it.id != target.id && it.status != "deleting";
+        is_another && is_unused && double::is_soon(&target.created_at, &it.created_at)
+    };
+    let named = view.volume_groups.named(&wanted.name);
+    let ours = double::in_order(named, |it| is_ours(it, options));
+    let Some(double) = ours.into_iter().find(is_double) else {
+        return Ok(());
+    };
+    if double.status != "error" {
+        idle(double)?;
+    }
+    let id = double.id.clone();
+    Err(Box::new(Step::Write(Write::DeleteGroup { id })))
 }
 
 /// The group of ours, once it has the volumes and no others.

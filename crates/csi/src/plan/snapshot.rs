@@ -1,12 +1,17 @@
 //! CreateSnapshot: a snapshot, or a backup of one.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use grpc::Code;
 use openstack::volume::{Backup, BackupCreate, Snapshot, SnapshotCreate};
 use openstack::{Kind, View};
 
+use super::double::{self, Twin};
 use super::{Past, Step, Write, refuse, wait};
 use crate::Options;
 use crate::mark;
+use crate::owner::without_uid;
 use crate::request::{Form, NewSnapshot};
 
 /// What a call answers.
@@ -35,39 +40,87 @@ pub(crate) fn plan(
     }
 }
 
-/// Whether something of that name is ours, or nobody else's.
-fn ours<'a, T>(
-    named: &'a [std::sync::Arc<T>],
-    metadata: impl Fn(&T) -> &std::collections::BTreeMap<String, String>,
+/// What has the name and is ours, the oldest first; an error if only others have it.
+fn ours<'a, T: Twin>(
+    named: &'a [Arc<T>],
+    metadata: impl Fn(&T) -> &BTreeMap<String, String>,
     options: &Options,
-) -> Result<Option<&'a T>, ()> {
-    match named.iter().find(|it| options.owns(metadata(it))) {
-        Some(found) => Ok(Some(found)),
-        None if named.is_empty() => Ok(None),
-        None => Err(()),
+) -> Result<Vec<&'a T>, ()> {
+    let ours = double::in_order(named, |it| options.owns(metadata(it)));
+    match ours.is_empty() && !named.is_empty() {
+        true => Err(()),
+        false => Ok(ours),
     }
+}
+
+/// The step that a second snapshot of the same request needs.
+fn without_double(ours: &[&Snapshot]) -> Option<Step<Taken>> {
+    let is_double = |first: &Snapshot, it: &Snapshot| {
+        matches!(it.status.as_str(), "available" | "creating" | "error")
+            && it.volume_id == first.volume_id
+            && without_uid(&it.metadata).eq(without_uid(&first.metadata))
+            && first.status != "error"
+    };
+    let double = double::find(ours, is_double)?;
+    // Nobody would look for it later.
+    Some(match double.status.as_str() {
+        "creating" => waiting_for_snapshot(double),
+        _ => delete_snapshot(double),
+    })
+}
+
+/// The same for backups, which may take hours: it is looked for when the first one is ready.
+fn without_double_backup(ours: &[&Backup]) -> Option<Step<Taken>> {
+    let is_double = |first: &Backup, it: &Backup| {
+        matches!(it.status.as_str(), "available" | "creating" | "error")
+            && it.volume_id == first.volume_id
+            && without_uid(&it.metadata).eq(without_uid(&first.metadata))
+    };
+    let double = double::find(ours, is_double)?;
+    Some(match double.status.as_str() {
+        "creating" => waiting_for_backup(double),
+        _ => delete_backup(double),
+    })
 }
 
 fn snapshot(wanted: &NewSnapshot, options: &Options, view: &View, past: &Past) -> Step<Taken> {
     let named = view.snapshots.named(&wanted.name);
-    let Ok(found) = ours(named, |it: &Snapshot| &it.metadata, options) else {
+    let Ok(ours) = ours(named, |it: &Snapshot| &it.metadata, options) else {
         return taken_by_other(wanted);
     };
-    let Some(found) = found else {
+    let Some(found) = ours.first() else {
         return take(wanted, view, past);
     };
     if let Some(refused) = another_volume(wanted, &found.volume_id) {
         return refused;
     }
+    if let Some(step) = without_double(&ours) {
+        return step;
+    }
     match found.status.as_str() {
         "available" | "backing-up" => Step::Answer(of_snapshot(found, true)),
-        "error" | "error_deleting" => Step::Write(Write::DeleteSnapshot {
-            id: found.id.clone(),
-        }),
+        "error" | "error_deleting" => delete_snapshot(found),
         "deleting" => waiting_for_snapshot(found),
         _ if past.written.is_none() => Step::Answer(of_snapshot(found, false)),
         _ => waiting_for_snapshot(found),
     }
+}
+
+fn delete_snapshot(found: &Snapshot) -> Step<Taken> {
+    Step::Write(Write::DeleteSnapshot {
+        id: found.id.clone(),
+    })
+}
+
+fn delete_backup(found: &Backup) -> Step<Taken> {
+    Step::Write(Write::DeleteBackup {
+        id: found.id.clone(),
+    })
+}
+
+fn waiting_for_backup(found: &Backup) -> Step<Taken> {
+    let why = format!("backup {} is {}", found.id, found.status);
+    wait(Kind::Backups, &found.id, why)
 }
 
 fn waiting_for_snapshot(found: &Snapshot) -> Step<Taken> {
@@ -97,44 +150,50 @@ fn take(wanted: &NewSnapshot, view: &View, past: &Past) -> Step<Taken> {
 
 fn backup(wanted: &NewSnapshot, options: &Options, view: &View, past: &Past) -> Step<Taken> {
     let named = view.backups.named(&wanted.name);
-    let Ok(found) = ours(named, |it: &Backup| &it.metadata, options) else {
+    let Ok(backups) = ours(named, |it: &Backup| &it.metadata, options) else {
         return taken_by_other(wanted);
     };
     let snapshots = view.snapshots.named(&wanted.name);
-    let Ok(snapshot) = ours(snapshots, |it: &Snapshot| &it.metadata, options) else {
+    let Ok(snapshots) = ours(snapshots, |it: &Snapshot| &it.metadata, options) else {
         return taken_by_other(wanted);
     };
-    let Some(found) = found else {
-        return begin_backup(wanted, snapshot, view, past);
+    let Some(found) = backups.first() else {
+        return begin_backup(wanted, &snapshots, view, past);
     };
     if let Some(refused) = another_volume(wanted, &found.volume_id) {
         return refused;
     }
-    match (found.status.as_str(), snapshot) {
-        // Nobody asks again after a backup that is ready, so that the snapshot goes first.
-        ("available", Some(left)) => match left.status.as_str() {
-            "available" | "error" | "error_deleting" => Step::Write(Write::DeleteSnapshot {
-                id: left.id.clone(),
-            }),
-            _ => waiting_for_snapshot(left),
+    if matches!(past.written, Some(Write::CreateBackup(_))) && !past.looked {
+        return Step::Reread(Kind::Backups);
+    }
+    match found.status.as_str() {
+        "available" => match without_double_backup(&backups) {
+            Some(step) => step,
+            None => finished(found, &snapshots),
         },
-        ("available" | "restoring", _) => Step::Answer(of_backup(found, true)),
-        ("error" | "error_deleting", _) => Step::Write(Write::DeleteBackup {
-            id: found.id.clone(),
-        }),
-        ("deleting", _) => {
-            let why = format!("backup {} is deleting", found.id);
-            wait(Kind::Backups, &found.id, why)
-        }
+        "restoring" => Step::Answer(of_backup(found, true)),
+        "error" | "error_deleting" => delete_backup(found),
+        "deleting" => waiting_for_backup(found),
         // It may take hours: the caller asks again.
         _ => Step::Answer(of_backup(found, false)),
+    }
+}
+
+/// Nobody asks again after a backup that is ready, so that what it was made of goes first.
+fn finished(found: &Backup, snapshots: &[&Snapshot]) -> Step<Taken> {
+    match snapshots.first() {
+        None => Step::Answer(of_backup(found, true)),
+        Some(left) => match left.status.as_str() {
+            "available" | "error" | "error_deleting" => delete_snapshot(left),
+            _ => waiting_for_snapshot(left),
+        },
     }
 }
 
 /// The steps before there is a backup: a snapshot, then the backup of it.
 fn begin_backup(
     wanted: &NewSnapshot,
-    snapshot: Option<&Snapshot>,
+    snapshots: &[&Snapshot],
     view: &View,
     past: &Past,
 ) -> Step<Taken> {
@@ -143,11 +202,14 @@ fn begin_backup(
         let message = format!("Cinder could not make the backup, which was deleted: {reason}");
         return refuse(Code::Aborted, message);
     }
-    let Some(snapshot) = snapshot else {
+    let Some(snapshot) = snapshots.first() else {
         return take(wanted, view, past);
     };
     if let Some(refused) = another_volume(wanted, &snapshot.volume_id) {
         return refused;
+    }
+    if let Some(step) = without_double(snapshots) {
+        return step;
     }
     match snapshot.status.as_str() {
         "available" => Step::Write(Write::CreateBackup(BackupCreate {
@@ -159,9 +221,7 @@ fn begin_backup(
             availability_zone: wanted.zone.clone(),
             metadata: wanted.metadata.clone(),
         })),
-        "error" | "error_deleting" => Step::Write(Write::DeleteSnapshot {
-            id: snapshot.id.clone(),
-        }),
+        "error" | "error_deleting" => delete_snapshot(snapshot),
         _ => waiting_for_snapshot(snapshot),
     }
 }

@@ -41,6 +41,7 @@ fn word<T>(step: &Step<T>) -> String {
         Step::Refuse(status) => status.code.name().to_owned(),
         Step::Wait(_) => "wait".to_owned(),
         Step::Look(_) => "look".to_owned(),
+        Step::Reread(_) => "reread".to_owned(),
         Step::Write(write) => {
             let write = format!("{write:?}");
             write

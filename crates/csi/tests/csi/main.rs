@@ -4,6 +4,7 @@
 
 mod alpha;
 mod attachments;
+mod doubles;
 mod faults;
 mod groups;
 mod hints;
