@@ -19,16 +19,16 @@ impl Range {
     /// Reads the range of a request. Zero is no bound, as the specification says.
     pub(crate) fn read(range: Option<&CapacityRange>) -> Result<Self, Status> {
         let (required, limit) = range.map_or((0, 0), |it| (it.required_bytes, it.limit_bytes));
-        let invalid = |message: String| Err(Status::new(Code::InvalidArgument, message));
         if required < 0 || limit < 0 {
-            return invalid(format!(
-                "capacity_range: {required} and {limit} bytes: a size is not negative"
-            ));
+            let message =
+                format!("capacity_range: {required} and {limit} bytes: a size is not negative");
+            return Err(Status::new(Code::InvalidArgument, message));
         }
         if limit > 0 && limit < required {
-            return invalid(format!(
+            let message = format!(
                 "capacity_range: limit_bytes {limit} is less than required_bytes {required}"
-            ));
+            );
+            return Err(Status::new(Code::OutOfRange, message));
         }
         let range = Self {
             least: (required > 0).then(|| gib(required)),
@@ -111,7 +111,7 @@ mod tests {
             (3 * GIB, 0, Some(2), Ok(3)),
             (GIB + 1, GIB + 2, None, Err(Code::OutOfRange)),
             (0, 1, None, Err(Code::OutOfRange)),
-            (2, 1, None, Err(Code::InvalidArgument)),
+            (2, 1, None, Err(Code::OutOfRange)),
             (-1, 0, None, Err(Code::InvalidArgument)),
             (0, -1, None, Err(Code::InvalidArgument)),
             (i64::MAX, 0, None, Ok(8_589_934_592)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use grpc::Code;
 use openstack::volume::{Backup, BackupCreate, Snapshot, SnapshotCreate};
-use openstack::{Kind, View};
+use openstack::{ErrorKind, Kind, View};
 
 use super::double::{self, Twin};
 use super::{Past, Step, Write, refuse, wait};
@@ -139,6 +139,18 @@ fn take(wanted: &NewSnapshot, view: &View, past: &Past) -> Step<Taken> {
         return no_volume(wanted);
     };
     let attached = !volume.attachments.is_empty();
+    if let Some((Write::CreateSnapshot(_), error)) = &past.refused
+        && error.kind() == ErrorKind::Invalid
+        && attached
+        && !wanted.force
+    {
+        let message = format!(
+            "{}; volume {} is in use: detach it, or name `force-create: \"true\"` in the VolumeSnapshotClass",
+            error.cause(&format!("create snapshot {}", wanted.name)),
+            volume.id
+        );
+        return refuse(Code::FailedPrecondition, message);
+    }
     Step::Write(Write::CreateSnapshot(SnapshotCreate {
         name: wanted.name.clone(),
         volume_id: wanted.volume.clone(),

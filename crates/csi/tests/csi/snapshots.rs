@@ -48,12 +48,13 @@ async fn a_snapshot_of_a_volume_in_use_is_forced_when_the_class_says_so() {
     let volume = world.volume("pvc-1", 1).await.volume_id;
     let server = world.server("node-1").await;
     world.attach(&volume, &server).await.unwrap();
-    let refused_by_cinder = world.snapshot("snap", &volume, &[]).await;
-    refused(
-        refused_by_cinder,
-        Code::InvalidArgument,
-        "create snapshot snap",
-    );
+    for words in ["create snapshot snap", "`force-create: \"true\"`"] {
+        refused(
+            world.snapshot("snap", &volume, &[]).await,
+            Code::FailedPrecondition,
+            words,
+        );
+    }
     let forced = [("force-create", "true")];
     assert!(
         world
