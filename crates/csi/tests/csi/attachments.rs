@@ -129,6 +129,55 @@ async fn what_does_not_exist_is_named() {
     );
 }
 
+/// Every call that has an id gets ids that are none: nothing is asked for at a path that an id makes, and nothing ends in
+/// another code than that of what is not there.
+#[tokio::test(start_paused = true)]
+async fn ids_that_are_none_are_not_found_and_reach_no_other_path() {
+    let world = World::open().await;
+    let id = world.volume("pvc-1", 1).await.volume_id;
+    let server = world.server("node-1").await;
+    let long = "x".repeat(4096);
+    let parent = format!("../volumes/{id}");
+    // A message is cut.
+    let words = |odd: &str| {
+        if odd.len() > 100 {
+            "volume xxx"
+        } else {
+            "does not exist"
+        }
+    };
+    for odd in [
+        "0123456789",
+        "not a uuid",
+        "../detail",
+        &parent,
+        "%2e%2e/detail",
+        "a?b=c#d",
+        "a\nb",
+        "größe",
+        "💾",
+        &long,
+    ] {
+        refused(world.attach(odd, &server).await, Code::NotFound, words(odd));
+        world.detach(odd, &server).await.unwrap();
+        world.detach(&id, odd).await.unwrap();
+        refused(world.expand(odd, 2).await, Code::NotFound, words(odd));
+        let modified = world.modify(odd, &[("metadata/a", "b")]).await;
+        refused(modified, Code::NotFound, words(odd));
+        refused(
+            world.snapshot("snap", odd, &[]).await,
+            Code::NotFound,
+            words(odd),
+        );
+        world.delete(odd).await.unwrap();
+        world.delete_snapshot(odd).await.unwrap();
+        let refusal = world.attach(&id, odd).await.unwrap_err();
+        assert_eq!(refusal.code, Code::NotFound, "{odd:?}: {}", refusal.message);
+    }
+    assert_eq!(world.one("volumes", &id).await["status"], "available");
+    assert_eq!(world.all("volumes").await.len(), 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_gone_holds_no_volume() {
     let world = slow().await;

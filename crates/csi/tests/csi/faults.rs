@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use csi_spec::Controller;
+use csi_spec::volume_content_source::{SnapshotSource, Type};
+use csi_spec::{Controller, VolumeContentSource};
 use grpc::{Code, Context, Status};
 use serde_json::json;
 use simulator::cloud::{Latency, Options as CloudOptions};
@@ -200,8 +201,42 @@ async fn life(world: &World, server: &str) -> Result<(), Status> {
         world.all("snapshots").await.len(),
     ];
     assert_eq!(counts, [1, 1]);
+    until_final(async || world.expand(&id, 2).await).await?;
     until_final(async || world.delete_snapshot(&snapshot).await).await?;
     until_final(async || world.detach(&id, server).await).await?;
+    until_final(async || world.expand(&id, 3).await).await?;
+    assert_eq!(world.one("volumes", &id).await["size"], 3);
+    until_final(async || world.delete(&id).await).await
+}
+
+/// One life of a volume and of a backup, of which another volume is made.
+async fn backup_life(world: &World) -> Result<(), Status> {
+    let id = until_final(async || world.create(new_volume("pvc-1", 1)).await)
+        .await?
+        .volume_id;
+    let mut backup = None;
+    for _ in 0..50 {
+        let class = [("type", "backup")];
+        let taken = until_final(async || world.snapshot("snap", &id, &class).await).await?;
+        if taken.ready_to_use {
+            backup = Some(taken.snapshot_id);
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let backup = backup.expect("a backup becomes ready");
+    assert_eq!(world.all("snapshots").await.len(), 0);
+    assert_eq!(world.all("backups").await.len(), 1);
+    let mut restored = new_volume("pvc-2", 1);
+    restored.volume_content_source = Some(VolumeContentSource {
+        r#type: Some(Type::Snapshot(SnapshotSource {
+            snapshot_id: backup.clone(),
+        })),
+    });
+    let restored = until_final(async || world.create(restored.clone()).await).await?;
+    until_final(async || world.delete(&restored.volume_id).await).await?;
+    // Its name is asked for again, for the same volume.
+    until_final(async || world.delete_snapshot(&backup).await).await?;
     until_final(async || world.delete(&id).await).await
 }
 
@@ -250,7 +285,28 @@ pub(crate) async fn killed_after_each_write(
 async fn a_driver_that_is_killed_after_any_write_leaves_nothing() {
     let mut world = World::open().await;
     let server = world.server("node-1").await;
-    killed_after_each_write(&mut world, 6, async |world| life(world, &server).await).await;
+    killed_after_each_write(&mut world, 8, async |world| life(world, &server).await).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_driver_that_is_killed_after_any_write_leaves_no_backup() {
+    let mut world = World::open().await;
+    killed_after_each_write(&mut world, 7, backup_life).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn random_faults_end_in_a_backup_that_is_gone() {
+    let world = World::open().await;
+    let routes = [
+        ("POST", "/v3/{project}/backups"),
+        ("GET", "/v3/{project}/backups/detail"),
+        ("DELETE", "/v3/{project}/backups/{id}"),
+    ];
+    for (method, route) in routes {
+        world
+            .each_fault("volume", method, route, async || backup_life(&world).await)
+            .await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -261,6 +317,7 @@ async fn random_faults_end_in_a_volume_that_is_gone() {
         ("volume", "POST", VOLUMES),
         ("volume", "DELETE", "/v3/{project}/volumes/{id}"),
         ("volume", "GET", "/v3/{project}/volumes/detail"),
+        ("volume", "POST", "/v3/{project}/volumes/{id}/action"),
         ("volume", "POST", "/v3/{project}/snapshots"),
         ("volume", "DELETE", "/v3/{project}/snapshots/{id}"),
         ("volume", "GET", "/v3/{project}/snapshots/detail"),

@@ -1,11 +1,11 @@
 //! The requests that volumes cost, counted by the cloud.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
 use futures::stream::{self, StreamExt as _};
+use serde_json::json;
 use simulator::cloud::{Latency, Options as CloudOptions};
 
 use crate::world::{World, options};
@@ -77,12 +77,21 @@ async fn many_volumes_share_their_lists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_driver_at_rest_asks_nothing() {
-    let world = Arc::new(slow().await);
-    world.volume("pvc-1", 1).await;
-    tokio::time::sleep(Duration::from_secs(600)).await;
-    world.requests();
-    tokio::time::sleep(Duration::from_secs(600)).await;
-    let requests = world.requests();
-    assert!(requests.values().sum::<u64>() <= 4, "{requests:?}");
+async fn a_driver_at_rest_asks_nothing_however_many_volumes_there_are() {
+    for count in [1, 1000] {
+        let world = slow().await;
+        for index in 1..count {
+            let volume = json!({"volume": {"name": format!("pvc-{index}"), "size": 1}});
+            world
+                .cinder("POST", &world.volumes("/volumes"), volume)
+                .await;
+        }
+        world.volume("pvc-0", 1).await;
+        assert_eq!(world.all("volumes").await.len(), count);
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        world.requests();
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        let requests = world.requests();
+        assert!(requests.values().sum::<u64>() <= 4, "{count}: {requests:?}");
+    }
 }

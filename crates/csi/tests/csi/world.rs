@@ -276,18 +276,29 @@ impl World {
         route: &str,
         life: impl AsyncFn() -> Result<(), Status>,
     ) {
-        for status in [409, 429, 500, 503, 504] {
+        let statuses = [401, 403, 409, 429, 500, 503, 504];
+        let mut faults = statuses.map(|status| json!({"status": status})).to_vec();
+        faults.extend([json!({"drop": true}), json!({"garbage": true})]);
+        for fault in faults {
+            let status = fault["status"].as_u64();
             for after in [false, true] {
                 // A definite refusal has changed nothing.
-                if after && status < 500 {
+                if after && status.is_some_and(|status| status < 500) {
                     continue;
                 }
-                let what = format!("{method} {route} {status} {after}");
-                let rule = json!({"service": service, "method": method, "route": route, "count": 1,
-                    "after_change": after, "status": status});
+                let what = format!("{method} {route} {fault} {after}");
+                let mut rule = json!({"service": service, "method": method, "route": route, "count": 1,
+                    "after_change": after});
+                rule.as_object_mut()
+                    .unwrap()
+                    .extend(fault.as_object().unwrap().clone());
                 self.fault(rule).await;
-                if let Err(refusal) = life().await {
-                    assert!(status == 409, "{what}: {}", refusal.message);
+                let is_definite = matches!(status, Some(403 | 409));
+                let ended = life().await;
+                if let Err(refusal) = &ended {
+                    assert!(is_definite, "{what}: {}", refusal.message);
+                }
+                if ended.is_err() || status == Some(403) {
                     self.request("DELETE", "/_simulator/faults", Value::Null)
                         .await;
                     life().await.unwrap();
@@ -299,7 +310,13 @@ impl World {
 
     /// Nothing of ours is left in Cinder.
     pub(crate) async fn assert_empty(&self, after: &str) {
-        for kind in ["volumes", "snapshots", "groups", "group_snapshots"] {
+        for kind in [
+            "volumes",
+            "snapshots",
+            "backups",
+            "groups",
+            "group_snapshots",
+        ] {
             let left = self.all(kind).await;
             assert!(left.is_empty(), "{after}: {left:?}");
         }
