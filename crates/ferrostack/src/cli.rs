@@ -52,7 +52,8 @@ pub(crate) use self::generate::{
 };
 pub(crate) use self::init::{Init, InitCommand, Providers};
 pub(crate) use self::keystone::{
-    GenerateKeystone, KeystoneAuth, KeystoneCheck, KeystoneExplain, KeystoneWebhook,
+    GenerateKeystone, GroupsFrom, KeystoneAuth, KeystoneCheck, KeystoneExplain, KeystoneWebhook,
+    Prune,
 };
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::moving::{Hidden, Move};

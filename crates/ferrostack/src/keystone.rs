@@ -4,6 +4,8 @@ pub(crate) mod check;
 mod config_maps;
 pub(crate) mod explain;
 pub(crate) mod manifests;
+mod prune;
+mod service_user;
 mod sync;
 mod tls;
 
@@ -27,7 +29,8 @@ use parking_lot::RwLock;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::KeystoneWebhook;
+use self::service_user::ServiceUser;
+use crate::cli::{GroupsFrom, KeystoneWebhook};
 use crate::environment::Environment;
 use crate::manager::serve;
 
@@ -51,12 +54,13 @@ pub(crate) async fn run(
         );
     }
     let metrics = Metrics::default();
-    let (webhook, authorities) = webhook(args, &metrics)?;
+    let (keystone, keystone_files) = keystone(args, environment, &metrics, &say)?;
+    let webhook = webhook(args, &keystone, &metrics);
     let (sender, logins) = mpsc::channel(sync::WAITING);
     let webhook = Arc::new(webhook.with_logins(sender));
     let certificates = tls::Certificates::default();
     let mut files = vec![certificate_files(args, &certificates, &metrics)?];
-    files.extend(authorities);
+    files.extend(keystone_files);
     files.extend(policy_file(args, &webhook, &metrics, &say)?);
     files.extend(sync_file(args, &webhook, &metrics)?);
     // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
@@ -81,14 +85,20 @@ pub(crate) async fn run(
     }
     config_maps::follow(args, environment, &webhook, &metrics, &stop);
     sync::follow(args, environment, &webhook, logins, &stop);
+    prune::follow(args, environment, &keystone, &stop);
     say("ready");
     shutdown.cancelled().await;
     say("stopped");
     Ok(())
 }
 
-/// The webhook, and the file with the authorities of Keystone.
-fn webhook(args: &KeystoneWebhook, metrics: &Metrics) -> anyhow::Result<(Webhook, Option<Files>)> {
+/// Keystone, and the files with its authorities and with the service user.
+fn keystone(
+    args: &KeystoneWebhook,
+    environment: &Environment,
+    metrics: &Metrics,
+    say: &impl Fn(&str),
+) -> anyhow::Result<(Arc<Http>, Vec<Files>)> {
     let url =
         normal_url(&args.keystone_url).map_err(|why| anyhow::anyhow!("--keystone-url: {why}"))?;
     let product = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
@@ -96,18 +106,30 @@ fn webhook(args: &KeystoneWebhook, metrics: &Metrics) -> anyhow::Result<(Webhook
         .chain(args.user_agent.iter().map(String::as_str))
         .collect();
     let agent = HeaderValue::from_str(&agent.join(" ")).context("--user-agent is no header")?;
-    let (transport, files) = transport(given(args.keystone_ca_file.as_deref()), metrics)?;
-    let keystone = Http::new(
-        url,
-        transport,
-        args.keystone_timeout,
-        agent,
-        metrics.clone(),
-    );
-    let keystone: Arc<dyn Keystone> = Arc::new(keystone);
+    let service_user = given(args.cloud_config.as_deref())
+        .map(|file| ServiceUser::read(file, environment))
+        .transpose()?;
+    let ca = given(args.keystone_ca_file.as_deref()).map(Path::to_owned);
+    let of_service_user = || service_user.as_ref().and_then(ServiceUser::authorities);
+    let (transport, authorities) = transport(ca.or_else(of_service_user).as_deref(), metrics)?;
+    let mut files = Vec::from_iter(authorities);
+    let doubts = service_user.as_ref().map(|it| it.doubts(&url));
+    doubts.iter().flatten().for_each(|doubt| say(doubt));
+    let (timeout, metrics_of_http) = (args.keystone_timeout, metrics.clone());
+    let http = Http::new(url, transport, timeout, &agent, metrics_of_http)?;
+    let http = Arc::new(http);
+    if let Some(service_user) = service_user {
+        files.push(service_user.follow(&http, environment, metrics)?);
+    }
+    Ok((http, files))
+}
+
+fn webhook(args: &KeystoneWebhook, keystone: &Arc<Http>, metrics: &Metrics) -> Webhook {
+    let keystone: Arc<dyn Keystone> = Arc::clone(keystone) as _;
     let options = tokens::Options {
         ttl: args.cache_ttl,
         new_per_second: args.new_tokens_per_second,
+        ask_for_groups: args.groups == GroupsFrom::Keystone,
         ..tokens::Options::default()
     };
     let tokens = Tokens::new(keystone, options, Timestamp::now, metrics.clone());
@@ -118,8 +140,7 @@ fn webhook(args: &KeystoneWebhook, metrics: &Metrics) -> anyhow::Result<(Webhook
         domains: args.allowed_domains.iter().cloned().collect(),
         projects: args.allowed_projects.iter().cloned().collect(),
     };
-    let webhook = Webhook::new(tokens, users, args.audience.clone(), metrics.clone());
-    Ok((webhook, files))
+    Webhook::new(tokens, users, args.audience.clone(), metrics.clone())
 }
 
 /// Connections to Keystone, which trust what the file has at the moment.

@@ -1,5 +1,6 @@
 //! What Keystone says of a token.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -15,9 +16,19 @@ pub use self::client::{Http, normal_url};
 
 /// Asks who a token is.
 pub trait Keystone: Send + Sync + 'static {
-    /// The identity of a token, with the groups of its user.
+    /// The identity of a token, with the groups of its user if Keystone's answer has them.
     fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Identity, NotValidated>>;
+
+    /// The groups of the user whose token this is; `None` if the cloud keeps them from its users.
+    fn groups<'a>(
+        &'a self,
+        user_id: &'a str,
+        token: SecretString,
+    ) -> BoxFuture<'a, Result<Option<Groups>, NotValidated>>;
 }
+
+/// The groups of a user, which the identities of all of its tokens share.
+pub type Groups = Arc<[Group]>;
 
 /// Why a token has no identity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,8 +59,8 @@ pub struct Identity {
     pub trust: bool,
     /// The names of the roles.
     pub roles: Vec<String>,
-    /// The groups of the user.
-    pub groups: Vec<Group>,
+    /// The groups of the user; `None` if nobody has said.
+    pub groups: Option<Groups>,
     /// The end of the token.
     pub expires_at: Timestamp,
     /// What the token's application credential may call; `None` if that is not limited.
@@ -102,7 +113,7 @@ impl Identity {
     /// About the bytes that it takes.
     pub(crate) fn size(&self) -> usize {
         let names = [&self.user, &self.domain].map(|it| it.id.len() + it.name.len());
-        let groups = self.groups.iter();
+        let groups = self.groups.iter().flat_map(|groups| groups.iter());
         let groups = groups.map(|it| it.group.id.len() + it.group.name.len() + it.domain_id.len());
         let roles = self.roles.iter().map(String::len);
         let rules = self.access_rules.iter().flatten();

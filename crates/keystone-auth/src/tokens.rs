@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use self::cache::Cache;
 use self::circuit::Circuit;
 use self::rate::Rate;
-use crate::keystone::{Identity, Keystone, NotValidated};
+use crate::keystone::{Groups, Identity, Keystone, NotValidated};
 use crate::metrics::Metrics;
 
 mod cache;
@@ -47,6 +47,8 @@ pub struct Options {
     pub bytes: usize,
     /// How many new tokens Keystone is asked about in a second.
     pub new_per_second: u32,
+    /// Whether Keystone is asked for the groups of users; without it, users have those of their tokens alone.
+    pub ask_for_groups: bool,
 }
 
 impl Default for Options {
@@ -57,6 +59,7 @@ impl Default for Options {
             entries: 10_000,
             bytes: 32 << 20,
             new_per_second: 100,
+            ask_for_groups: true,
         }
     }
 }
@@ -86,6 +89,8 @@ pub struct Tokens {
     options: Options,
     now: fn() -> Timestamp,
     identities: Mutex<Cache<Arc<Identity>>>,
+    /// The groups by the ids of users, each with the time until which they are kept.
+    groups: Mutex<Cache<(Groups, Instant)>>,
     refusals: Mutex<Cache<Arc<str>>>,
     flights: Mutex<HashMap<Key, Arc<OnceCell<Outcome>>>>,
     rate: Mutex<Rate>,
@@ -107,6 +112,7 @@ impl Tokens {
             options,
             now,
             identities: Mutex::new(Cache::new(options.entries, options.bytes)),
+            groups: Mutex::new(Cache::new(options.entries, options.bytes)),
             refusals: Mutex::new(Cache::new(options.entries, options.bytes)),
             flights: Mutex::default(),
             rate: Mutex::new(Rate::new(options.new_per_second)),
@@ -196,12 +202,12 @@ impl Tokens {
         self.metrics.token("keystone");
         // The semaphore is never closed, so this does not fail.
         let _permit = self.at_once.acquire().await;
-        let answer = self.keystone.validate(token.clone()).await;
+        let answer = self.validate(token).await;
         let now = Instant::now();
         match answer {
-            Ok(identity) => {
+            Ok((identity, until)) => {
                 self.circuit.lock().answered();
-                self.keep(key, identity, now)
+                self.keep(key, identity, until, now)
             }
             Err(NotValidated::Refused(reason)) => {
                 self.circuit.lock().answered();
@@ -223,7 +229,32 @@ impl Tokens {
         }
     }
 
-    fn keep(&self, key: Key, identity: Identity, now: Instant) -> Outcome {
+    /// The identity of a token with the groups of its user, and until when it is kept at most: it ends with the groups, so that
+    /// these are never older than an identity may be.
+    async fn validate(&self, token: &SecretString) -> Result<(Identity, Instant), NotValidated> {
+        let mut identity = self.keystone.validate(token.clone()).await?;
+        let now = Instant::now();
+        let until = now + self.options.ttl;
+        if identity.groups.is_some() || !self.options.ask_for_groups {
+            return Ok((identity, until));
+        }
+        let user: Key = Sha256::digest(identity.user.id.as_bytes()).into();
+        let known = self.groups.lock().get(&user, now);
+        if let Some((groups, until)) = known {
+            identity.groups = Some(groups);
+            return Ok((identity, until));
+        }
+        let asked = self.keystone.groups(&identity.user.id, token.clone());
+        identity.groups = asked.await?;
+        // What one token may not list, another one of the same user may.
+        if let Some(groups) = &identity.groups {
+            let (size, value) = (identity.size(), (Arc::clone(groups), until));
+            self.groups.lock().put(user, value, size, until, now);
+        }
+        Ok((identity, until))
+    }
+
+    fn keep(&self, key: Key, identity: Identity, until: Instant, now: Instant) -> Outcome {
         let left = identity.expires_at.duration_since((self.now)());
         let left = Duration::try_from(left).unwrap_or_default();
         if left.is_zero() {
@@ -231,7 +262,7 @@ impl Tokens {
             return Err(self.refuse(key, reason.into(), now));
         }
         let identity = Arc::new(identity);
-        let until = now + left.min(self.options.ttl);
+        let until = until.min(now + left);
         let size = identity.size();
         let mut identities = self.identities.lock();
         identities.put(key, Arc::clone(&identity), size, until, now);

@@ -283,7 +283,8 @@ fn groups<'a>(identity: &'a Identity, options: &'a Options) -> impl Iterator<Ite
         };
         options.group.name(&it.group, &domain)
     };
-    let named = identity.groups.iter().filter_map(of);
+    let all = identity.groups.iter().flat_map(|groups| groups.iter());
+    let named = all.filter_map(of);
     named.filter(|name| {
         let reserved = name.starts_with(OF_KUBERNETES) || name.starts_with(OF_SCOPES);
         if reserved {

@@ -97,9 +97,10 @@ async fn no_token_is_in_a_log_an_answer_or_a_metric() {
         "http://k/v3".to_owned(),
         Arc::new(Chatty),
         time,
-        agent,
+        &agent,
         metrics.clone(),
-    );
+    )
+    .unwrap();
     let options = tokens::Options::default();
     let tokens = Tokens::new(Arc::new(keystone), options, Timestamp::now, metrics.clone());
     let webhook = Webhook::new(

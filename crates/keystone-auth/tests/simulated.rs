@@ -29,7 +29,8 @@ impl World {
         let cloud: SharedTransport = Arc::new(InProcess::new(cloud.router(URL)));
         let url = normal_url(&format!("{URL}/identity")).unwrap();
         let (time, agent) = (Duration::from_secs(10), HeaderValue::from_static("test"));
-        let keystone = Http::new(url, Arc::clone(&cloud), time, agent, Metrics::default());
+        let keystone =
+            Http::new(url, Arc::clone(&cloud), time, &agent, Metrics::default()).unwrap();
         let tokens = Tokens::new(
             Arc::new(keystone),
             tokens::Options::default(),

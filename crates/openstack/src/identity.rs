@@ -119,6 +119,8 @@ pub struct TokenDescription {
     pub user: InDomain,
     /// The project that it is for.
     pub project: Option<InDomain>,
+    /// Whether that project is a domain that acts as one.
+    pub is_domain: bool,
     /// The domain that it is for.
     pub domain: Option<Named>,
     /// Whether it is for the whole cloud.
@@ -186,6 +188,30 @@ impl Identity {
     pub async fn projects(&self) -> Result<Vec<Project>> {
         let call = Call::list(Service::Identity, "/auth/projects", &[]);
         self.session.list(call, "projects").await
+    }
+
+    /// A project, which need not be one of the user's: the session's token needs a role for that, such as a reader's in the
+    /// whole cloud or in the domain.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Absent`] if there is none, [`ErrorKind::Denied`] if the session may not know.
+    pub async fn project(&self, id: &str) -> Result<Project> {
+        if id.is_empty() {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "the id of a project is empty",
+            ));
+        }
+        let path = format!("/projects/{}", utf8_percent_encode(id, NON_ALPHANUMERIC));
+        self.session
+            .ask_keystone(
+                Asker::Session,
+                "/projects/{project_id}",
+                &path,
+                None,
+                "project",
+            )
+            .await
     }
 
     /// What a token of somebody else is, asked with the session's token, which needs a role for it: `service`, an

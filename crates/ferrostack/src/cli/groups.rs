@@ -58,6 +58,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "project",
             "username_format",
             "group_format",
+            "groups",
             "allowed_domains",
             "allowed_projects",
             "audience",
@@ -74,6 +75,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "policy_mode",
             "sync_config_file",
             "sync_configmap_name",
+            "prune",
         ],
     ),
     (
@@ -262,7 +264,9 @@ const GROUPS: [(&str, &[&str]); 19] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 43] = [
+const LONG_ONLY: [&str; 45] = [
+    "groups",
+    "prune",
     "keystone_timeout",
     "new_tokens_per_second",
     "cache_ttl",

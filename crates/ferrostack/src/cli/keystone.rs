@@ -53,6 +53,9 @@ pub(crate) struct KeystoneWebhook {
         hide_env_values = true
     )]
     pub(crate) keystone_ca_file: Option<PathBuf>,
+    /// cloud.conf with a service user, who asks Keystone about tokens [default: each token asks about itself].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cloud_config: Option<PathBuf>,
     /// How long Keystone may take for an answer.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) keystone_timeout: Duration,
@@ -91,6 +94,9 @@ pub(crate) struct KeystoneWebhook {
         hide_env_values = true
     )]
     pub(crate) sync_configmap_name: Option<String>,
+    /// What is done about namespaces that logins have made and whose projects are gone; needs --cloud-config [default: nothing].
+    #[arg(long, value_enum, value_name = "HOW", requires = "cloud_config")]
+    pub(crate) prune: Option<Prune>,
     /// Kubeconfig of the cluster with the ConfigMaps [default: the service account of the pod].
     #[arg(
         long,
@@ -116,6 +122,9 @@ pub(crate) struct KeystoneWebhook {
     /// Names of groups, in the same form.
     #[arg(long, value_name = "FORMAT", default_value = "%n")]
     pub(crate) group_format: Format,
+    /// Where the groups of users come from.
+    #[arg(long, value_enum, value_name = "FROM", default_value_t = GroupsFrom::Keystone)]
+    pub(crate) groups: GroupsFrom,
     /// Ids or names of the domains whose users may log in [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) allowed_domains: Vec<String>,
@@ -153,6 +162,24 @@ pub(crate) enum PolicyMode {
     Compatible,
     /// What the Go webhook ignores is an error; sub-resources and API groups count in version 2.
     Strict,
+}
+
+/// Where the groups of users come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GroupsFrom {
+    /// Keystone is asked for them, once for each user and --cache-ttl.
+    Keystone,
+    /// From the answer about the token, which has those of federated users; others have none.
+    Token,
+}
+
+/// What is done about namespaces whose projects are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Prune {
+    /// They are named in the log.
+    Look,
+    /// They are named in the log, and deleted ten minutes later.
+    Delete,
 }
 
 impl From<PolicyMode> for Mode {
@@ -255,6 +282,9 @@ pub(crate) struct GenerateKeystone {
     /// Let the webhook make namespaces of projects, and RoleBindings of roles; adds the ConfigMap and the rights for that.
     #[arg(long, conflicts_with = "static_pod")]
     pub(crate) sync: bool,
+    /// Let it delete namespaces that it has made and whose projects are gone, too; needs the Secret keystone-auth-cloud-config.
+    #[arg(long, requires = "sync")]
+    pub(crate) prune: bool,
     /// Namespace of the webhook.
     #[arg(short, long, default_value = crate::ccm::manifests::NAMESPACE)]
     pub(crate) namespace: String,
@@ -357,6 +387,8 @@ mod tests {
             ("--group-format=system:%n", "are Kubernetes' own"),
             ("--listen=8443", "is not an address"),
             ("--new-tokens-per-second=0", "0 is not in"),
+            ("--groups=none", "invalid value"),
+            ("--prune=delete", "--cloud-config"),
         ] {
             let error = parsed(&[flag]).unwrap_err();
             assert!(error.contains(words), "{flag}: {error}");

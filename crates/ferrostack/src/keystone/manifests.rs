@@ -18,6 +18,15 @@ const AUTHORIZATION: &str = include_str!("../../../../config/keystone-auth/autho
 
 /// The flag of the Deployment after which another one may follow.
 const STRICT: &str = "        - --policy-mode=strict\n";
+/// What `--prune` has besides: the rights on namespaces, the flags, and the Secret with the service user.
+const NAMESPACES: &str = "  resources: [namespaces]\n  verbs: [get, create]\n";
+const PRUNED: &str = "  resources: [namespaces]\n  verbs: [get, list, create, delete]\n";
+const PRUNE: &str =
+    "        - --prune=delete\n        - --cloud-config=/etc/keystone-auth/cloud.conf\n";
+const MOUNT: &str = "volumeMounts: [";
+const MOUNTED: &str =
+    "volumeMounts: [{name: cloud-config, mountPath: /etc/keystone-auth, readOnly: true}, ";
+const VOLUME: &str = "      - name: cloud-config\n        secret:\n          secretName: keystone-auth-cloud-config\n          defaultMode: 0440\n";
 /// Where the manifests have the URL of Keystone.
 const URL: &str = "KEYSTONE_URL";
 /// Where an API server has its files.
@@ -51,9 +60,18 @@ pub(crate) fn render(args: &GenerateKeystone) -> anyhow::Result<SecretString> {
             let mut parts = vec![fixed(RBAC), fixed(POLICY), secret];
             let mut deployment = fill(DEPLOYMENT);
             if args.sync {
-                parts.push(fixed(SYNC));
+                let sync = fixed(SYNC);
+                parts.push(match args.prune {
+                    true => sync.replace(NAMESPACES, PRUNED),
+                    false => sync,
+                });
                 let flag = "        - --sync-configmap-name=keystone-sync-policy\n";
                 deployment = deployment.replace(STRICT, &format!("{STRICT}{flag}"));
+            }
+            if args.prune {
+                deployment = deployment.replace(STRICT, &format!("{STRICT}{PRUNE}"));
+                deployment = deployment.replace(MOUNT, MOUNTED);
+                deployment.push_str(VOLUME);
             }
             parts.push(deployment);
             let objects = parts.join("---\n");
@@ -113,14 +131,15 @@ mod tests {
     use crate::keystone::{check, tls};
 
     fn rendered(static_pod: bool) -> (Vec<Value>, String) {
-        rendered_with(static_pod, false)
+        rendered_with(static_pod, false, false)
     }
 
-    fn rendered_with(static_pod: bool, sync: bool) -> (Vec<Value>, String) {
+    fn rendered_with(static_pod: bool, sync: bool, prune: bool) -> (Vec<Value>, String) {
         let args = GenerateKeystone {
             keystone_url: "https://k:5000".to_owned(),
             static_pod,
             sync,
+            prune,
             namespace: "auth".to_owned(),
             image: "registry/ferrostack:1".to_owned(),
         };
@@ -196,7 +215,7 @@ mod tests {
     fn what_is_written_to_the_cluster_needs_rights_which_are_there_only_then() {
         let (without, _) = rendered(false);
         assert!(without.iter().all(|it| it["kind"] != "ClusterRole"));
-        let (with, _) = rendered_with(false, true);
+        let (with, _) = rendered_with(false, true, false);
         let of = |kind: &str| with.iter().find(|it| it["kind"] == kind).unwrap();
         assert_eq!(of("ClusterRoleBinding")["subjects"][0]["namespace"], "auth");
         let rules = of("ClusterRole")["rules"].as_array().unwrap();
@@ -217,6 +236,36 @@ mod tests {
             .as_str()
             .unwrap();
         keystone_auth::sync::Config::parse(text).unwrap();
+    }
+
+    #[test]
+    fn deletion_has_a_service_user_and_the_right_to_list_and_delete_namespaces() {
+        use clap::Parser as _;
+
+        let verbs = |all: &[Value]| {
+            let role = all.iter().find(|it| it["kind"] == "ClusterRole").unwrap();
+            let rules = role["rules"].as_array().unwrap().clone();
+            let of = rules
+                .into_iter()
+                .find(|it| it["resources"][0] == "namespaces");
+            of.unwrap()["verbs"].to_string()
+        };
+        let (without, _) = rendered_with(false, true, false);
+        assert_eq!(verbs(&without), r#"["get","create"]"#);
+        let (with, _) = rendered_with(false, true, true);
+        assert_eq!(verbs(&with), r#"["get","list","create","delete"]"#);
+        let pod = with.last().unwrap()["spec"]["template"]["spec"].clone();
+        let mounts = pod["containers"][0]["volumeMounts"].as_array().unwrap();
+        let volumes = pod["volumes"].as_array().unwrap();
+        assert_eq!((mounts.len(), volumes.len()), (2, 2));
+        assert!(volumes.iter().any(|it| it["name"] == mounts[0]["name"]));
+        let flags = pod["containers"][0]["args"].as_array().unwrap().clone();
+        let flags = flags.iter().map(|flag| flag.as_str().unwrap().to_owned());
+        let words: Vec<String> = std::iter::once("ferrostack".to_owned())
+            .chain(flags)
+            .collect();
+        assert!(words.contains(&"--prune=delete".to_owned()), "{words:?}");
+        assert!(crate::cli::Cli::try_parse_from(words).is_ok());
     }
 
     #[test]

@@ -23,10 +23,11 @@ use crate::cli::KeystoneWebhook;
 use crate::environment::Environment;
 
 /// Marks what is made here.
-const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "ferrostack-keystone-auth");
+pub(super) const MANAGED_BY: (&str, &str) =
+    ("app.kubernetes.io/managed-by", "ferrostack-keystone-auth");
 /// The ids of the user and of the project for whom it is made: they may be too long for a label.
 const USER: &str = "ferrostack.dev/keystone-user";
-const PROJECT: &str = "ferrostack.dev/keystone-project";
+pub(super) const PROJECT: &str = "ferrostack.dev/keystone-project";
 /// The group of RBAC.
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// The most logins that wait.

@@ -89,23 +89,39 @@ fn issue(directory: &tempfile::TempDir) -> String {
     authority
 }
 
-/// A Keystone that knows one token.
+/// A Keystone that knows one token, and by a service user with the password `one` or `two` another one.
 async fn keystone() -> std::net::SocketAddr {
     let answer = async |request: Request| {
-        let known = request
-            .headers()
-            .get("x-subject-token")
-            .is_some_and(|it| it == "secret-token");
+        let text = |name: &str| {
+            let value = request.headers().get(name);
+            value.map_or("", |it| it.to_str().unwrap()).to_owned()
+        };
+        let (asker, subject) = (text("x-auth-token"), text("x-subject-token"));
         let token = json!({"user": {"id": "u1", "name": "alice", "domain": {"id": "default", "name": "Default"}},
             "project": {"id": "p1", "name": "demo"}, "roles": [{"name": "dev"}], "expires_at": "2999-01-01T00:00:00Z"});
-        match known {
+        let is_known = subject == "secret-token" || subject == format!("for-{asker}");
+        match is_known {
             true => Ok(Json(json!({"token": token}))),
-            false => Err(http::StatusCode::NOT_FOUND),
+            false => {
+                let error = json!({"code": 404, "title": "Not Found", "message": "no token"});
+                Err((http::StatusCode::NOT_FOUND, Json(json!({"error": error}))))
+            }
         }
+    };
+    let login = async |Json(body): Json<Value>| {
+        let password = &body["auth"]["identity"]["password"]["user"]["password"];
+        let name = format!("service-{}", password.as_str().unwrap());
+        let token = json!({"user": {"id": "s"}, "catalog": [], "expires_at": "2999-01-01T00:00:00Z", "issued_at": "2026-01-01T00:00:00Z"});
+        let headers = [("x-subject-token", name)];
+        (
+            http::StatusCode::CREATED,
+            headers,
+            Json(json!({"token": token})),
+        )
     };
     let groups = async || Json(json!({"groups": [{"id": "g1", "name": "ops"}]}));
     let router = Router::new()
-        .route("/identity/v3/auth/tokens", get(answer))
+        .route("/identity/v3/auth/tokens", get(answer).post(login))
         .route("/identity/v3/users/u1/groups", get(groups));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -207,7 +223,7 @@ impl Running {
 }
 
 /// Waits until this holds. The files are looked at every two seconds.
-async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !holds().await {
             tokio::task::yield_now().await;
@@ -271,6 +287,49 @@ async fn policy_and_certificate_are_replaced_while_it_runs_and_what_is_broken_is
     eventually("the certificate is replaced", accepted).await;
     running.authority = authority;
     assert_eq!(running.allows("secrets").await, true);
+}
+
+#[tokio::test]
+async fn the_service_user_of_a_cloud_conf_asks_about_tokens_and_may_be_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cloud.conf");
+    let write = |password: &str| {
+        let text = format!(
+            "[Global]\nauth-url=http://elsewhere\nuser-id=s\npassword={password}\ntenant-id=p\ntls-insecure=true\n"
+        );
+        let new = directory.path().join("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, &file).unwrap();
+    };
+    write("one");
+    let flags = [
+        &*format!("--cloud-config={}", file.display()),
+        "--groups=token",
+    ];
+    let running = start(&flags).await;
+    let status = running.token("for-service-one").await;
+    assert_eq!(status["user"]["username"], "alice", "{status}");
+    assert_eq!(status["user"]["groups"], json!(["p1"]));
+    let refused = running.token("for-nobody").await;
+    let words = refused["error"].as_str().unwrap();
+    assert!(words.contains("unknown, expired or revoked"), "{words}");
+    running.line("--cloud-config: auth-url has no effect").await;
+    running
+        .line("--cloud-config: tls-insecure has no effect")
+        .await;
+    std::fs::write(&file, "[Global\n").unwrap();
+    let unusable = "ferrostack_keystone_auth_unusable{file=\"the service user\"} 1";
+    eventually("the broken file is counted", async || {
+        running.get("/metrics").await.1.contains(unusable)
+    })
+    .await;
+    write("two");
+    eventually("the service user is replaced", async || {
+        !running.get("/metrics").await.1.contains(unusable)
+    })
+    .await;
+    let status = running.token("for-service-two").await;
+    assert_eq!(status["authenticated"], true, "{status}");
 }
 
 /// An authority, and a certificate of it for this purpose.
@@ -338,6 +397,14 @@ async fn what_is_wrong_at_the_start_ends_it_and_is_named() {
         (
             &["--sync-config-file=HERE/tls.crt"],
             "--sync-config-file: HERE/tls.crt: ",
+        ),
+        (
+            &["--cloud-config=HERE/none"],
+            "--cloud-config: cannot read HERE/none: No such file",
+        ),
+        (
+            &["--cloud-config=HERE/tls.crt"],
+            "--cloud-config: HERE/tls.crt: ",
         ),
         (
             &["--keystone-ca-file=HERE/none"],

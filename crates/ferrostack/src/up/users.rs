@@ -39,7 +39,8 @@ impl Users {
         let metrics = Metrics::default();
         let agent = HeaderValue::from_static(concat!("ferrostack/", env!("CARGO_PKG_VERSION")));
         let transport = Arc::new(HttpTransport::new(trust)?);
-        let keystone = Arc::new(Http::new(url, transport, TIMEOUT, agent, metrics.clone()));
+        let keystone = Http::new(url, transport, TIMEOUT, &agent, metrics.clone())?;
+        let keystone = Arc::new(keystone);
         let tokens = Tokens::new(
             keystone,
             tokens::Options::default(),

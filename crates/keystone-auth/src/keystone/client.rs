@@ -1,193 +1,251 @@
-//! Keystone over HTTP, asked by the token itself, as the Go program does.
+//! Keystone by the sessions of `openstack`: asked by the token itself, as the Go program does, or by a service user.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
-use openstack::transport::{Limits, SharedTransport};
-use secrecy::{ExposeSecret, SecretString};
+use http::{HeaderValue, Request, Response, StatusCode};
+use openstack::identity::SubjectToken;
+use openstack::transport::{Limits, SharedTransport, Transport, TransportError};
+use openstack::{CloudConfig, Error, ErrorKind, Session, SessionOptions, Timeouts};
+use secrecy::SecretString;
 
-use super::answer::{Groups, Validated};
-use super::{Group, Identity, Keystone, NotValidated};
+use super::{Group, Groups, Identity, Keystone, Named, NotValidated, answer};
 use crate::metrics::Metrics;
 
 /// The largest answer, in bytes: tokens are asked for without the catalog.
 const LARGEST: usize = 1 << 20;
-/// The longest word of an answer in a reason.
-const WORDS: usize = 200;
+/// The most requests of a session at a time; how many tokens are asked about is limited elsewhere.
+const AT_ONCE: usize = 64;
+const UNKNOWN: &str = "Keystone does not accept the token: it is unknown, expired or revoked";
 
-/// Keystone at a URL. Each request has the token of its own user, and nothing is shared between requests but connections.
-#[derive(Debug)]
+/// Keystone at a URL. Each request has the token of its own user, or of the service user, and nothing is shared between requests
+/// but connections.
 pub struct Http {
     url: String,
-    transport: SharedTransport,
-    timeout: Duration,
-    user_agent: HeaderValue,
-    metrics: Metrics,
+    options: SessionOptions,
+    /// Asks with the tokens of others, and never logs in.
+    nobody: Session,
+    service: ArcSwapOption<Session>,
 }
 
 impl Http {
     /// Keystone at `url`, which [`normal_url`] returned. `timeout` is for each request.
+    ///
+    /// # Errors
+    /// Those of [`Session::new`].
     pub fn new(
         url: String,
         transport: SharedTransport,
         timeout: Duration,
-        user_agent: HeaderValue,
+        user_agent: &HeaderValue,
         metrics: Metrics,
-    ) -> Self {
-        Self {
+    ) -> openstack::Result<Self> {
+        let transport: SharedTransport = Arc::new(Counted { transport, metrics });
+        let options = SessionOptions {
+            transport: Some(transport),
+            timeouts: Timeouts {
+                read: timeout,
+                list: timeout,
+                write: timeout,
+            },
+            most_at_once: AT_ONCE,
+            user_agent: user_agent.to_str().ok().map(str::to_owned),
+            ..SessionOptions::default()
+        };
+        let nobody = Session::new(CloudConfig::of_keystone("keystone", &url), &options)?;
+        Ok(Self {
             url,
-            transport,
-            timeout,
-            user_agent,
-            metrics,
-        }
+            options,
+            nobody,
+            service: ArcSwapOption::empty(),
+        })
     }
 
-    async fn identity(&self, token: &SecretString) -> Result<Identity, NotValidated> {
-        let answer = self.get("/auth/tokens?nocatalog", token, true).await?;
-        let (headers, body) = match answer.status {
-            StatusCode::OK | StatusCode::NON_AUTHORITATIVE_INFORMATION => {
-                (answer.headers, answer.body)
-            }
-            StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND => {
-                return Err(NotValidated::Refused(
-                    "Keystone does not accept the token: it is unknown, expired or revoked"
-                        .to_owned(),
-                ));
-            }
-            StatusCode::FORBIDDEN => {
-                return Err(NotValidated::Refused(
-                    "Keystone forbids the token to be validated by itself".to_owned(),
-                ));
-            }
-            _ => return Err(answer.outage()),
+    /// Asks about tokens with the login of a service user from now on. Its credential alone counts: URL, authorities and time are
+    /// those of this Keystone.
+    ///
+    /// # Errors
+    /// Those of [`Session::new`].
+    pub fn set_service_user(&self, cloud: CloudConfig) -> openstack::Result<()> {
+        let cloud = CloudConfig {
+            auth_url: self.url.clone(),
+            ..cloud
         };
-        let subject = headers.get("x-subject-token");
-        if subject.is_some_and(|it| it.as_bytes() != token.expose_secret().as_bytes()) {
-            return Err(outage("Keystone has answered for another token"));
-        }
-        let validated: Validated = json(&body)?;
-        let (identity, is_federated) = validated.identity().map_err(|why| {
-            outage(&format!(
+        let session = Session::new(cloud, &self.options)?;
+        self.service.store(Some(Arc::new(session)));
+        Ok(())
+    }
+
+    /// The session of the service user, if there is one.
+    pub fn service_user(&self) -> Option<Arc<Session>> {
+        self.service.load_full()
+    }
+
+    async fn identity(&self, token: SecretString) -> Result<Identity, NotValidated> {
+        let token = SubjectToken::from(token);
+        let described = match self.service_user() {
+            Some(session) => {
+                let described = session.identity().describe(&token).await;
+                described.map_err(|error| told_the_service_user(&error))
+            }
+            None => {
+                let described = self.nobody.identity().describe_by_itself(&token).await;
+                described.map_err(|error| told_the_token(&error))
+            }
+        };
+        answer::identity(described?).map_err(|why| {
+            outage(format!(
                 "the answer of Keystone is not that to a token: {why}"
             ))
-        })?;
-        if is_federated {
-            return Ok(identity);
-        }
-        let groups = self.groups(&identity.user.id, token).await?;
-        Ok(Identity { groups, ..identity })
+        })
     }
 
-    /// The groups of the user, none if the cloud keeps them from its users.
-    async fn groups(&self, user: &str, token: &SecretString) -> Result<Vec<Group>, NotValidated> {
+    /// Asked with the token of the user, whose right it is, whoever asks about the token: a service user would need more rights.
+    async fn groups_of(
+        &self,
+        user_id: &str,
+        token: SecretString,
+    ) -> Result<Option<Groups>, NotValidated> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
-        if !user.chars().all(is_plain) {
-            return Err(outage("the id of the user is none"));
+        if !user_id.chars().all(is_plain) {
+            return Err(outage("the id of the user is none".to_owned()));
         }
-        let answer = self
-            .get(&format!("/users/{user}/groups"), token, false)
-            .await?;
-        match answer.status {
-            StatusCode::OK => Ok(json::<Groups>(&answer.body)?.groups()),
-            StatusCode::FORBIDDEN | StatusCode::NOT_FOUND => {
+        let token = SubjectToken::from(token);
+        let identity = self.nobody.identity();
+        let kept = [Some(StatusCode::FORBIDDEN), Some(StatusCode::NOT_FOUND)];
+        match identity.groups_by_itself(user_id, &token).await {
+            Ok(groups) => Ok(Some(groups.into_iter().map(group).collect())),
+            Err(error) if kept.contains(&error.status()) => {
                 tracing::debug!(
                     "Keystone does not list the groups of a user: it counts as in none"
                 );
-                Ok(Vec::new())
+                Ok(None)
             }
-            StatusCode::UNAUTHORIZED => Err(NotValidated::Refused(
+            Err(error) if error.kind() == ErrorKind::Unauthenticated => Err(NotValidated::Refused(
                 "Keystone does not accept the token any more".to_owned(),
             )),
-            _ => Err(answer.outage()),
+            Err(error) => Err(unanswered(&error)),
         }
     }
+}
 
-    async fn get(
-        &self,
-        path: &str,
-        token: &SecretString,
-        is_subject: bool,
-    ) -> Result<Answer, NotValidated> {
-        let none = |_| NotValidated::Refused("this is no token of Keystone".to_owned());
-        let mut secret = HeaderValue::from_str(token.expose_secret()).map_err(none)?;
-        secret.set_sensitive(true);
-        let mut request = Request::get(format!("{}{path}", self.url))
-            .header(header::ACCEPT, "application/json")
-            .header(header::USER_AGENT, &self.user_agent)
-            .header("x-auth-token", &secret);
-        if is_subject {
-            request = request
-                .header("x-subject-token", secret)
-                // Without it, Keystone denies that there are tokens with access rules.
-                .header("openstack-identity-access-rules", "1.0");
-        }
-        let request = request.body(Bytes::new());
-        let request = request.map_err(|error| outage(&format!("the URL of Keystone: {error}")))?;
-        let limits = Limits {
-            time: self.timeout,
-            body: LARGEST,
-            fault: LARGEST,
-        };
-        let answered = self.transport.send(request, limits).await;
-        let status = answered
-            .as_ref()
-            .map_or(0, |answer| answer.status().as_u16());
-        self.metrics.keystone(status);
-        let answered =
-            answered.map_err(|error| outage(&format!("Keystone cannot be reached: {error}")))?;
-        let (parts, body) = answered.into_parts();
-        Ok(Answer {
-            status: parts.status,
-            headers: parts.headers,
-            body,
-        })
+impl std::fmt::Debug for Http {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Http")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
     }
 }
 
 impl Keystone for Http {
     fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Identity, NotValidated>> {
-        async move { self.identity(&token).await }.boxed()
+        self.identity(token).boxed()
+    }
+
+    fn groups<'a>(
+        &'a self,
+        user_id: &'a str,
+        token: SecretString,
+    ) -> BoxFuture<'a, Result<Option<Groups>, NotValidated>> {
+        self.groups_of(user_id, token).boxed()
     }
 }
 
-struct Answer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Bytes,
+/// Connections whose requests are counted, and whose answers are smaller than those of other services may be.
+#[derive(Debug)]
+struct Counted {
+    transport: SharedTransport,
+    metrics: Metrics,
 }
 
-impl Answer {
-    /// That Keystone answers something that says nothing of the token. Its body is not repeated: a proxy may put headers of the
-    /// request in there.
-    fn outage(&self) -> NotValidated {
-        let value = self.headers.get(header::RETRY_AFTER);
-        let seconds = value.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        NotValidated::Outage {
-            reason: format!("Keystone answers {}", self.status),
-            retry_after: seconds.map(Duration::from_secs),
+impl Transport for Counted {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+        limits: Limits,
+    ) -> BoxFuture<'static, Result<Response<Bytes>, TransportError>> {
+        let limits = Limits {
+            body: limits.body.min(LARGEST),
+            ..limits
+        };
+        let (sent, metrics) = (self.transport.send(request, limits), self.metrics.clone());
+        async move {
+            let answered = sent.await;
+            let status = answered.as_ref().map_or(0, |it| it.status().as_u16());
+            metrics.keystone(status);
+            answered
         }
+        .boxed()
     }
 }
 
-fn json<T: serde::de::DeserializeOwned>(body: &Bytes) -> Result<T, NotValidated> {
-    serde_json::from_slice(body).map_err(|error| {
-        let mut words = error.to_string();
-        words.retain(|letter| !letter.is_control());
-        let words: String = words.chars().take(WORDS).collect();
-        outage(&format!(
-            "the answer of Keystone is not that to a token: {words}"
-        ))
-    })
+/// What an error says of the token that asked about itself.
+fn told_the_token(error: &Error) -> NotValidated {
+    match error.kind() {
+        ErrorKind::Unauthenticated | ErrorKind::Absent => NotValidated::Refused(UNKNOWN.to_owned()),
+        ErrorKind::Denied => {
+            NotValidated::Refused("Keystone forbids the token to be validated by itself".to_owned())
+        }
+        _ => unanswered(error),
+    }
 }
 
-fn outage(reason: &str) -> NotValidated {
+/// What an error says of the token about which the service user asked: that there is no such token, and else nothing.
+fn told_the_service_user(error: &Error) -> NotValidated {
+    let status = error.status().map(|it| format!(" ({it})"));
+    let status = status.unwrap_or_default();
+    match error.kind() {
+        ErrorKind::Unauthenticated | ErrorKind::Denied | ErrorKind::Invalid if error.is_login() => {
+            outage(format!("the service user cannot log in{status}"))
+        }
+        ErrorKind::Absent => NotValidated::Refused(UNKNOWN.to_owned()),
+        ErrorKind::Denied => outage(
+            "Keystone forbids the service user to ask about tokens: it needs the role `service`, or to read the whole cloud"
+                .to_owned(),
+        ),
+        ErrorKind::Unauthenticated => {
+            outage(format!("Keystone does not accept the service user{status}"))
+        }
+        _ => unanswered(error),
+    }
+}
+
+/// That Keystone answers something that says nothing of the token, or nothing at all. What it says in words is not repeated: a
+/// proxy may put headers of the request in there.
+fn unanswered(error: &Error) -> NotValidated {
+    let reason = match (error.kind(), error.status()) {
+        (_, Some(status)) => format!("Keystone answers {status}"),
+        (ErrorKind::Unreachable, None) => format!("Keystone: {}", error.message()),
+        (ErrorKind::Protocol, None) => format!(
+            "the answer of Keystone is not that to a token: {}",
+            error.message()
+        ),
+        (_, None) => "Keystone cannot be asked".to_owned(),
+    };
     NotValidated::Outage {
-        reason: reason.to_owned(),
+        reason,
+        retry_after: error.retry_after(),
+    }
+}
+
+fn outage(reason: String) -> NotValidated {
+    NotValidated::Outage {
+        reason,
         retry_after: None,
+    }
+}
+
+fn group(it: openstack::identity::Group) -> Group {
+    Group {
+        group: Named {
+            id: it.id,
+            name: it.name,
+        },
+        domain_id: it.domain_id,
     }
 }
 

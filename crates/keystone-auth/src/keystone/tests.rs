@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -11,11 +12,19 @@ use super::*;
 use crate::metrics::Metrics;
 
 type Answered = http::Response<Bytes>;
+/// From method and path.
+type Answers = dyn Fn(&str, &str) -> Answered + Send + Sync;
 
 /// What is sent, and what is answered to a path.
 struct Recorded {
     requests: Mutex<Vec<http::Request<Bytes>>>,
-    answer: Box<dyn Fn(&str) -> Answered + Send + Sync>,
+    answer: Box<Answers>,
+}
+
+impl std::fmt::Debug for Recorded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recorded")
+    }
 }
 
 impl Transport for Recorded {
@@ -25,7 +34,7 @@ impl Transport for Recorded {
         limits: Limits,
     ) -> BoxFuture<'static, Result<Answered, TransportError>> {
         assert!(limits.time <= Duration::from_secs(10) && limits.body <= 1 << 20);
-        let answer = (self.answer)(request.uri().path());
+        let answer = (self.answer)(request.method().as_str(), request.uri().path());
         self.requests.lock().push(request);
         async move { Ok(answer) }.boxed()
     }
@@ -58,12 +67,18 @@ fn token(more: &Value) -> Value {
 }
 
 fn keystone(answer: impl Fn(&str) -> Answered + Send + Sync + 'static) -> (Arc<Recorded>, Http) {
+    keystone_by_method(move |_, path| answer(path))
+}
+
+fn keystone_by_method(
+    answer: impl Fn(&str, &str) -> Answered + Send + Sync + 'static,
+) -> (Arc<Recorded>, Http) {
     let recorded = Arc::new(Recorded {
         requests: Mutex::default(),
         answer: Box::new(answer),
     });
     let transport: SharedTransport = recorded.clone();
-    let agent = http::HeaderValue::from_static("test");
+    let agent = &http::HeaderValue::from_static("test");
     let time = Duration::from_secs(10);
     let keystone = Http::new(
         "http://k/identity/v3".to_owned(),
@@ -71,12 +86,25 @@ fn keystone(answer: impl Fn(&str) -> Answered + Send + Sync + 'static) -> (Arc<R
         time,
         agent,
         Metrics::default(),
-    );
+    )
+    .unwrap();
     (recorded, keystone)
 }
 
+/// The identity, with groups that had to be asked for.
 async fn validated(keystone: &Http) -> Result<Identity, NotValidated> {
-    keystone.validate(SecretString::from("secret-token")).await
+    let token = || SecretString::from("secret-token");
+    let mut identity = keystone.validate(token()).await?;
+    if identity.groups.is_none() {
+        identity.groups = keystone.groups(&identity.user.id, token()).await?;
+    }
+    Ok(identity)
+}
+
+/// A fault of OpenStack.
+fn fault(status: u16) -> Answered {
+    let error = json!({"code": status, "title": "x", "message": "secret-token"});
+    answered(status, json!({"error": error}).to_string())
 }
 
 #[tokio::test]
@@ -97,7 +125,7 @@ async fn a_token_is_asked_about_with_itself_and_nothing_of_it_is_kept() {
     assert_eq!(identity.roles, ["member"]);
     let (id, name) = ("p1".to_owned(), "demo".to_owned());
     assert_eq!(identity.scope, Scope::Project(Named { id, name }));
-    assert_eq!(identity.groups[0].group.name, "ops");
+    assert_eq!(identity.groups.unwrap()[0].group.name, "ops");
     assert_eq!(identity.expires_at, "2026-11-28T19:00:00Z".parse().unwrap());
     let requests = recorded.requests.lock();
     assert_eq!(requests.len(), 2);
@@ -154,6 +182,7 @@ async fn scopes_trusts_rules_and_federated_groups_are_read() {
     let names: Vec<&str> = identity
         .groups
         .iter()
+        .flat_map(|groups| groups.iter())
         .map(|it| it.group.name.as_str())
         .collect();
     assert_eq!(names, ["g1", "ops"]);
@@ -170,7 +199,7 @@ async fn whatever_keystone_answers_is_a_refusal_or_an_outage() {
         body["token"].as_object_mut().unwrap().remove(key);
         body.to_string()
     };
-    let refused = |status: u16| (answered(status, "{}"), true, "Keystone ");
+    let refused = |status: u16| (fault(status), true, "Keystone ");
     let outage = |status: u16| (answered(status, "secret-token"), false, "Keystone answers ");
     let mut of_another = answered(200, good.clone());
     of_another
@@ -181,6 +210,13 @@ async fn whatever_keystone_answers_is_a_refusal_or_an_outage() {
         refused(401),
         refused(403),
         refused(404),
+        (
+            answered(401, "<html>secret-token</html>"),
+            true,
+            "Keystone ",
+        ),
+        // A proxy that has lost Keystone knows nothing of the token.
+        outage(404),
         outage(300),
         outage(400),
         outage(429),
@@ -194,17 +230,13 @@ async fn whatever_keystone_answers_is_a_refusal_or_an_outage() {
         ),
         (answered(200, half), false, "is not that to a token"),
         (answered(200, ""), false, "is not that to a token"),
-        (answered(200, "{}"), false, "missing field `token`"),
+        (answered(200, "{}"), false, "has no `token`"),
         (
             answered(200, without("user")),
             false,
-            "missing field `user`",
+            "the id of the user is empty",
         ),
-        (
-            answered(200, without("expires_at")),
-            false,
-            "missing field `expires_at`",
-        ),
+        (answered(200, without("expires_at")), false, "it has no end"),
         (json_of(&both), false, "a project and a domain"),
         (
             json_of(&token(&json!({"project": {"name": "x"}}))),
@@ -221,7 +253,7 @@ async fn whatever_keystone_answers_is_a_refusal_or_an_outage() {
             false,
             "the id of the user is none",
         ),
-        (of_another, false, "for another token"),
+        (of_another, false, "is about another token"),
     ] {
         let status = answer.status();
         let (_, keystone) = keystone(move |_| answer.clone());
@@ -246,6 +278,7 @@ async fn groups_that_are_kept_from_users_are_none_and_others_have_to_be_known() 
         (403, Ok(())),
         (404, Ok(())),
         (401, Err(true)),
+        (429, Err(false)),
         (500, Err(false)),
         (200, Err(false)),
     ] {
@@ -276,6 +309,111 @@ async fn keystone_may_ask_to_be_left_alone() {
             panic!("{value}");
         };
         assert_eq!(retry_after, expected.map(Duration::from_secs));
+    }
+}
+
+/// Keystone with a service user, for whom it has these answers about a token, and these to logins.
+fn with_service_user(
+    logins: impl Fn(usize) -> Answered + Send + Sync + 'static,
+    answers: impl Fn(usize) -> Answered + Send + Sync + 'static,
+) -> (Arc<Recorded>, Http) {
+    let (asked, logged_in) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let next = |count: &AtomicUsize| count.fetch_add(1, Ordering::Relaxed);
+    let (recorded, keystone) = keystone_by_method(move |method, path| match (method, path) {
+        ("POST", "/identity/v3/auth/tokens") => logins(next(&logged_in)),
+        ("GET", "/identity/v3/auth/tokens") => answers(next(&asked)),
+        ("GET", "/identity/v3/users/u1/groups") => answered(200, r#"{"groups": []}"#),
+        other => panic!("{other:?}"),
+    });
+    let yaml = "clouds: {k: {auth: {auth_url: 'http://elsewhere', username: validator, user_domain_name: Default, \
+        project_name: service, project_domain_name: Default, password: p}}}";
+    let cloud = openstack::CloudConfig::parse(yaml, "k").unwrap();
+    keystone.set_service_user(cloud).unwrap();
+    (recorded, keystone)
+}
+
+/// The answer to a login, whose token has this number.
+fn login(number: usize) -> Answered {
+    let body = json!({"token": {"user": {"id": "s"}, "project": {"id": "service"}, "catalog": [],
+        "expires_at": "2999-01-01T00:00:00Z", "issued_at": "2026-01-01T00:00:00Z"}});
+    let mut answer = answered(201, body.to_string());
+    let token = format!("token-of-service-{number}").parse().unwrap();
+    answer.headers_mut().insert("x-subject-token", token);
+    answer
+}
+
+#[tokio::test]
+async fn a_service_user_asks_one_question_for_a_token_and_logs_in_once() {
+    let body = token(&json!({"project": {"id": "p1", "name": "demo"}}));
+    let (recorded, keystone) = with_service_user(login, move |_| json_of(&body));
+    for _ in 0..3 {
+        let identity = keystone.validate("secret-token".to_owned().into()).await;
+        assert_eq!(identity.unwrap().user.name, "alice");
+    }
+    {
+        let requests = recorded.requests.lock();
+        assert_eq!(requests.len(), 4, "one login, and three questions");
+        assert!(requests.iter().all(|it| it.uri().host() == Some("k")));
+        let last = requests[3].headers();
+        assert_eq!(last["x-auth-token"], "token-of-service-0");
+        assert_eq!(last["x-subject-token"], "secret-token");
+        assert_eq!(last["openstack-identity-access-rules"], "1.0");
+    }
+    // Groups are the user's own business.
+    keystone
+        .groups("u1", "secret-token".to_owned().into())
+        .await
+        .unwrap();
+    let requests = recorded.requests.lock();
+    assert_eq!(requests[4].headers()["x-auth-token"], "secret-token");
+}
+
+#[tokio::test]
+async fn a_token_that_there_is_not_is_told_from_a_service_user_that_may_not_ask() {
+    for (status, is_refused, words, logins) in [
+        (404, true, "unknown, expired or revoked", 1),
+        (403, false, "needs the role `service`", 1),
+        // It logs in anew, once.
+        (401, false, "does not accept the service user", 2),
+        (500, false, "Keystone answers 500", 1),
+    ] {
+        let (recorded, keystone) = with_service_user(login, move |_| fault(status));
+        let error = validated(&keystone).await.unwrap_err();
+        assert_eq!(
+            matches!(error, NotValidated::Refused(_)),
+            is_refused,
+            "{status}"
+        );
+        let text = error.to_string();
+        assert!(
+            text.contains(words) && !text.contains("secret-token"),
+            "{text}"
+        );
+        let requests = recorded.requests.lock();
+        assert_eq!(
+            requests.iter().filter(|it| it.method() == "POST").count(),
+            logins
+        );
+    }
+    let good = token(&json!({"project": {"id": "p1", "name": "demo"}}));
+    let (_, keystone) = with_service_user(login, move |number| match number {
+        0 => fault(401),
+        _ => json_of(&good),
+    });
+    assert_eq!(validated(&keystone).await.unwrap().user.name, "alice");
+    for (status, words) in [
+        (401, "the service user cannot log in (401"),
+        (403, "the service user cannot log in (403"),
+        (404, "the service user cannot log in (404"),
+        (503, "Keystone answers 503"),
+    ] {
+        let (_, keystone) = with_service_user(move |_| fault(status), |_| panic!("not logged in"));
+        let error = validated(&keystone).await.unwrap_err();
+        assert!(
+            matches!(error, NotValidated::Outage { .. }),
+            "{status} {error}"
+        );
+        assert!(error.to_string().starts_with(words), "{status} {error}");
     }
 }
 

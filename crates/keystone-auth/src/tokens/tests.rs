@@ -5,12 +5,14 @@ use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
 use super::*;
-use crate::keystone::{Named, Scope};
+use crate::keystone::{Group, Named, Scope};
 
 /// A Keystone that takes a second, and answers by the token: the user's name, or `refused`, `down`, `ends-in-SECONDS`.
 #[derive(Default)]
 struct Fake {
     asked: AtomicUsize,
+    /// Questions for the groups of a user.
+    groups: AtomicUsize,
     down: Mutex<bool>,
 }
 
@@ -32,6 +34,8 @@ impl Keystone for Fake {
             let seconds = token
                 .strip_prefix("ends-in-")
                 .map_or(3600, |it| it.parse().unwrap());
+            // Of one user there are several tokens.
+            let token = token.split('/').next().unwrap();
             Ok(Identity {
                 user: Named {
                     id: format!("id-of-{token}"),
@@ -41,10 +45,30 @@ impl Keystone for Fake {
                 scope: Scope::Unscoped,
                 trust: false,
                 roles: Vec::new(),
-                groups: Vec::new(),
+                groups: None,
                 expires_at: now() + jiff::SignedDuration::from_secs(seconds),
                 access_rules: None,
             })
+        }
+        .boxed()
+    }
+
+    fn groups<'a>(
+        &'a self,
+        user_id: &'a str,
+        token: SecretString,
+    ) -> BoxFuture<'a, Result<Option<Groups>, NotValidated>> {
+        async move {
+            let asked = self.groups.fetch_add(1, Ordering::Relaxed);
+            let group = Group {
+                group: Named {
+                    id: asked.to_string(),
+                    name: format!("of {user_id}"),
+                },
+                domain_id: String::new(),
+            };
+            let may = !token.expose_secret().ends_with("/restricted");
+            Ok(may.then(|| Groups::from([group])))
         }
         .boxed()
     }
@@ -122,6 +146,42 @@ async fn nothing_is_kept_past_the_end_of_the_token() {
         name(&tokens, "alice").await.unwrap();
     }
     assert_eq!(keystone.asked.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_groups_of_a_user_are_asked_for_once_in_a_ttl_whatever_tokens_it_has() {
+    let (keystone, tokens) = tokens(Options::default());
+    let asked = || {
+        let count = |it: &AtomicUsize| it.load(Ordering::Relaxed);
+        (count(&keystone.asked), count(&keystone.groups))
+    };
+    let groups = async |token: &str| {
+        let identity = tokens.identify(&SecretString::from(token)).await.unwrap();
+        let groups = identity.groups.iter().flat_map(|groups| groups.iter());
+        groups
+            .map(|it| format!("{} {}", it.group.id, it.group.name))
+            .collect::<Vec<_>>()
+    };
+    // A token that may not list them says nothing of the others.
+    assert_eq!(groups("alice/restricted").await, [""; 0]);
+    assert_eq!(groups("alice/1").await, ["1 of id-of-alice"]);
+    assert_eq!(groups("bob/1").await, ["2 of id-of-bob"]);
+    assert_eq!(asked(), (3, 3));
+    after(50).await;
+    assert_eq!(groups("alice/2").await, ["1 of id-of-alice"]);
+    assert_eq!(groups("alice/restricted").await, [""; 0]);
+    assert_eq!(asked(), (4, 3));
+    // An identity is kept no longer than the groups that it has.
+    after(10).await;
+    assert_eq!(groups("alice/2").await, ["3 of id-of-alice"]);
+    assert_eq!(asked(), (5, 4));
+    let (keystone, tokens) = self::tokens(Options {
+        ask_for_groups: false,
+        ..Options::default()
+    });
+    let identity = tokens.identify(&"alice".to_owned().into()).await.unwrap();
+    assert_eq!(identity.groups, None);
+    assert_eq!(keystone.groups.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test(start_paused = true)]

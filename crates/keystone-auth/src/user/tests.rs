@@ -21,7 +21,7 @@ fn identity(name: &str) -> Identity {
         scope: Scope::Project(named("p1", "demo")),
         trust: false,
         roles: vec!["member".to_owned(), "reader".to_owned()],
-        groups: vec![group("ops", "d1")],
+        groups: Some([group("ops", "d1")].into()),
         expires_at: "2030-01-01T00:00:00Z".parse().unwrap(),
         access_rules: None,
     }
@@ -89,7 +89,7 @@ fn names_of_kubernetes_do_not_come_from_keystone() {
         "a\tb",
         "systems",
     ];
-    it.groups = names.iter().map(|name| group(name, "d1")).collect();
+    it.groups = Some(names.iter().map(|name| group(name, "d1")).collect());
     assert_eq!(
         user(&it, &Options::default()).unwrap().groups,
         ["ops", "systems", "p1"]
@@ -123,7 +123,7 @@ fn names_are_qualified_by_formats() {
         assert_eq!(options.username.is_ambiguous(), username == "%n");
     }
     let mut it = identity("alice");
-    it.groups.push(group("other", "d2"));
+    it.groups = Some([group("ops", "d1"), group("other", "d2")].into());
     // Of another domain, Keystone does not tell the name.
     assert_eq!(
         user(&it, &options("%n", "%n@%D")).unwrap().groups,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::keystone::{Identity, Keystone, Named, NotValidated, Scope};
+use crate::keystone::{Groups, Identity, Keystone, Named, NotValidated, Scope};
 use crate::policy::Mode;
 use crate::tokens;
 
@@ -32,13 +32,21 @@ impl Keystone for Fake {
                 scope: Scope::Project(named("p1", "demo")),
                 trust: false,
                 roles: vec!["dev".to_owned()],
-                groups: Vec::new(),
+                groups: None,
                 expires_at: Timestamp::MAX,
                 access_rules: None,
             }),
             _ => Err(NotValidated::Refused("unknown".to_owned())),
         };
         async move { answer }.boxed()
+    }
+
+    fn groups<'a>(
+        &'a self,
+        _: &'a str,
+        _: SecretString,
+    ) -> BoxFuture<'a, Result<Option<Groups>, NotValidated>> {
+        async { Ok(None) }.boxed()
     }
 }
 

@@ -61,6 +61,13 @@ impl Session {
                 &answered.path,
             )
         };
+        let subject = answered.response.headers().get("X-Subject-Token");
+        let is_about = |token: &SubjectToken| {
+            subject.is_none_or(|it| it.as_bytes() == token.expose().as_bytes())
+        };
+        if !about.is_none_or(is_about) {
+            return Err(unexpected("is about another token".to_owned()));
+        }
         let mut body = answer::json(answered.response.body()).map_err(unexpected)?;
         let inner = body.get_mut(key).map(serde_json::Value::take);
         let inner = inner.ok_or_else(|| unexpected(format!("has no `{key}`")))?;

@@ -32,7 +32,7 @@ fn webhook() -> Arc<Webhook> {
     let transport = Arc::new(openstack::InProcess::new(axum::Router::new()));
     let agent = http::HeaderValue::from_static("test");
     let url = "http://k/v3".to_owned();
-    let keystone = Http::new(url, transport, INTERVAL, agent, Metrics::default());
+    let keystone = Http::new(url, transport, INTERVAL, &agent, Metrics::default()).unwrap();
     let options = tokens::Options::default();
     let tokens = Tokens::new(
         Arc::new(keystone),

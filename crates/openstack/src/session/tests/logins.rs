@@ -149,6 +149,10 @@ async fn a_token_of_another_is_never_the_sessions() {
                 Json(json!({"token": token})).into_response()
             }
             (Some("token-1"), _) => StatusCode::NOT_FOUND.into_response(),
+            (Some("mixed-up"), _) => {
+                let token = json!({"token": {"user": {"id": "u3"}}});
+                ([("x-subject-token", "theirs")], Json(token)).into_response()
+            }
             _ => StatusCode::UNAUTHORIZED.into_response(),
         }
     };
@@ -188,6 +192,13 @@ async fn a_token_of_another_is_never_the_sessions() {
     assert_eq!(found[0].name, "devs");
     let error = identity.describe_by_itself(&other).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unauthenticated);
+    let mixed_up = SubjectToken::from("mixed-up".to_owned());
+    let error = identity.describe_by_itself(&mixed_up).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol);
+    assert!(
+        error.message().ends_with("is about another token"),
+        "{error}"
+    );
     let odd = SubjectToken::from("a\nb".to_owned());
     let error = identity.describe_by_itself(&odd).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unauthenticated);
