@@ -1,9 +1,10 @@
-//! Policy and role mappings from ConfigMaps in kube-system, read by their names every few seconds.
+//! Policy and role mappings from ConfigMaps in kube-system, each watched by its name.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use keystone_auth::Metrics;
 use keystone_auth::policy::{Mode, Policy};
@@ -11,6 +12,7 @@ use keystone_auth::sync::Config;
 use keystone_auth::webhook::Webhook;
 use kube::Client;
 use operator::client::Api;
+use operator::events::Recorder;
 use tokio_util::sync::CancellationToken;
 
 use super::{POLICY, SYNC, given};
@@ -21,8 +23,10 @@ use crate::manager;
 
 /// Where the Go program looks.
 const NAMESPACE: &str = "kube-system";
-/// How often they are read.
-const INTERVAL: Duration = Duration::from_secs(5);
+/// The wait before an API server that does not answer is asked again.
+const WAIT: Duration = Duration::from_secs(5);
+/// The name in events and requests.
+const PROGRAM: &str = "ferrostack-keystone-auth";
 
 /// How the API server is found.
 pub(super) struct Connection {
@@ -60,35 +64,41 @@ pub(super) fn follow(
     metrics: &Metrics,
     stop: &CancellationToken,
 ) {
-    let mut sources = sources(args, webhook);
-    if sources.is_empty() {
-        return;
+    for source in sources(args, webhook) {
+        let (connection, environment) = (Connection::new(args), environment.clone());
+        let metrics = metrics.clone();
+        let following = async move {
+            let client = reached(&connection, &environment).await;
+            watch(&client, source, &metrics).await;
+        };
+        let stop = stop.clone();
+        tokio::spawn(async move { stop.run_until_cancelled_owned(following).await });
     }
-    let (connection, environment) = (Connection::new(args), environment.clone());
-    let (metrics, stop) = (metrics.clone(), stop.clone());
-    let following = async move {
-        let mut client = None;
-        let mut failure = String::new();
-        loop {
-            let result = match &client {
-                None => match connected(&connection, &environment).await {
-                    Ok(new) => {
-                        client = Some(new);
-                        continue;
-                    }
-                    Err(error) => Err(operator::words::chain(&*error)),
-                },
-                Some(client) => read_all(client, &mut sources, &metrics).await,
-            };
-            let now = result.err().unwrap_or_default();
-            if !now.is_empty() && now != failure {
-                tracing::error!("ConfigMaps: {now}; what was read before stays");
-            }
-            failure = now;
-            tokio::time::sleep(INTERVAL).await;
+}
+
+/// The API server, once it is there.
+async fn reached(connection: &Connection, environment: &Environment) -> Client {
+    let mut failure = Failure::default();
+    loop {
+        match connected(connection, environment).await {
+            Ok(client) => return client,
+            Err(error) => failure.log(operator::words::chain(&*error)),
         }
-    };
-    tokio::spawn(async move { stop.run_until_cancelled_owned(following).await });
+        tokio::time::sleep(WAIT).await;
+    }
+}
+
+/// Why nothing can be read, which is logged once.
+#[derive(Default)]
+struct Failure(String);
+
+impl Failure {
+    fn log(&mut self, now: String) {
+        if !now.is_empty() && now != self.0 {
+            tracing::error!("ConfigMaps: {now}; what was read before stays");
+        }
+        self.0 = now;
+    }
 }
 
 pub(super) async fn connected(
@@ -97,47 +107,58 @@ pub(super) async fn connected(
 ) -> anyhow::Result<Client> {
     let (kubeconfig, context) = (args.kubeconfig.as_deref(), args.context.as_deref());
     let config = manager::config(kubeconfig, context, environment).await?;
-    connect::connected(config, "ferrostack-keystone-auth")
+    connect::connected(config, PROGRAM)
 }
 
-async fn read_all(
-    client: &Client,
-    sources: &mut [Source],
-    metrics: &Metrics,
-) -> Result<(), String> {
-    let mut failures = Vec::new();
-    for source in sources {
-        let result = source.read(client).await;
-        metrics.unusable(source.what, result.is_err());
-        failures.extend(result.err());
-    }
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(failures.join("; ")),
+/// Takes over what the ConfigMap says, at first and after each change.
+async fn watch(client: &Client, mut source: Source, metrics: &Metrics) {
+    let recorder = Recorder::new(client.clone(), PROGRAM);
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
+    let mut changes = operator::watch::object(&api, &source.name);
+    let mut failure = Failure::default();
+    while let Some(change) = changes.next().await {
+        let found = match change {
+            Ok(found) => found,
+            Err(error) => {
+                let why = operator::words::chain(&error);
+                failure.log(format!("watching {}: {why}", source.title()));
+                tokio::time::sleep(WAIT).await;
+                continue;
+            }
+        };
+        let taken = source.take(found.as_ref());
+        metrics.unusable(source.what, taken.is_err());
+        let why = taken.err().unwrap_or_default();
+        if let Some(map) = found.filter(|_| !why.is_empty()) {
+            let note = format!(
+                "{} is not replaced, and what was read before stays: {why}",
+                source.what
+            );
+            recorder.warning(&map, "NotUsable", "Reading", note).await;
+        }
+        failure.log(why);
     }
 }
 
 impl Source {
-    async fn read(&mut self, client: &Client) -> Result<(), String> {
-        let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
-        let title = format!("ConfigMap {NAMESPACE}/{}", self.name);
-        let found = api.get_opt(&self.name).await;
-        let found = found
-            .map_err(|error| format!("reading {title}: {}", operator::words::chain(&error)))?;
-        let version = found
-            .as_ref()
-            .and_then(|it| it.metadata.resource_version.clone());
+    fn title(&self) -> String {
+        format!("ConfigMap {NAMESPACE}/{}", self.name)
+    }
+
+    fn take(&mut self, found: Option<&ConfigMap>) -> Result<(), String> {
+        let title = self.title();
+        let version = found.and_then(|it| it.metadata.resource_version.clone());
         let version = version.unwrap_or_default();
         if self.seen.as_ref() == Some(&version) {
             return Ok(());
         }
-        let data = found.and_then(|it| it.data.map(|mut data| data.remove(self.key)));
-        match data {
+        let text = found.map(|it| it.data.as_ref().and_then(|data| data.get(self.key)));
+        match text {
             // As in the Go program, its deletion is that of what it says.
-            None if version.is_empty() => (self.apply)("")?,
-            None | Some(None) => return Err(format!("{title} has no key {}", self.key)),
+            None => (self.apply)("")?,
+            Some(None) => return Err(format!("{title} has no key {}", self.key)),
             Some(Some(text)) => {
-                (self.apply)(&text).map_err(|why| format!("{title}: {}: {why}", self.key))?
+                (self.apply)(text).map_err(|why| format!("{title}: {}: {why}", self.key))?
             }
         }
         tracing::info!("{} has been read from {title}", self.what);

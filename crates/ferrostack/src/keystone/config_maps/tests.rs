@@ -2,12 +2,14 @@ use std::collections::BTreeMap;
 
 use apiserver::ApiServer;
 use clap::Parser;
+use k8s_openapi::api::events::v1::Event;
 use keystone_auth::keystone::Http;
 use keystone_auth::tokens::{self, Tokens};
 use keystone_auth::user;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 
 use super::*;
+use crate::keystone::tests::eventually;
 
 #[derive(Debug, Parser)]
 struct Command {
@@ -32,7 +34,8 @@ fn webhook() -> Arc<Webhook> {
     let transport = Arc::new(openstack::InProcess::new(axum::Router::new()));
     let agent = http::HeaderValue::from_static("test");
     let url = "http://k/v3".to_owned();
-    let keystone = Http::new(url, transport, INTERVAL, &agent, Metrics::default()).unwrap();
+    let time = Duration::from_secs(5);
+    let keystone = Http::new(url, transport, time, &agent, Metrics::default()).unwrap();
     let options = tokens::Options::default();
     let tokens = Tokens::new(
         Arc::new(keystone),
@@ -64,6 +67,23 @@ fn policy(resource: &str) -> String {
     )
 }
 
+/// The notes of the events of the namespace.
+async fn notes(client: &Client) -> String {
+    let api: Api<Event> = Api::namespaced(client.clone(), NAMESPACE);
+    let events = api.list(&ListParams::default()).await.unwrap().items;
+    let notes = events.into_iter().map(|it| {
+        assert_eq!(it.type_.as_deref(), Some("Warning"));
+        it.note.unwrap_or_default()
+    });
+    notes.collect::<Vec<_>>().join("\n")
+}
+
+fn text_of(metrics: &Metrics) -> String {
+    let all = operator::metrics::Metrics::default();
+    all.register(|registry| metrics.register(registry));
+    all.prometheus_text()
+}
+
 #[tokio::test]
 async fn a_policy_is_that_of_its_config_map_until_that_is_deleted() {
     let options = apiserver::Options {
@@ -74,27 +94,29 @@ async fn a_policy_is_that_of_its_config_map_until_that_is_deleted() {
     let client = Client::new(server.in_process(), "default");
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let webhook = webhook();
-    let mut sources = sources(
-        &args(&["--policy-configmap-name=k8s-auth-policy"]),
-        &webhook,
-    );
+    let flags = args(&["--policy-configmap-name=k8s-auth-policy"]);
+    let source = sources(&flags, &webhook).remove(0);
     let metrics = Metrics::default();
-    let mut read = async || read_all(&client, &mut sources, &metrics).await;
-    // It may come later.
-    read().await.unwrap();
-    assert!(!allows(&webhook, "pods").await);
+    let (watched, counted) = (client.clone(), metrics.clone());
+    tokio::spawn(async move { watch(&watched, source, &counted).await });
+    // It may come later, and others are nobody's business.
     let mut map = ConfigMap {
         data: Some(BTreeMap::from([("policies".to_owned(), policy("pods"))])),
         ..ConfigMap::default()
     };
+    map.metadata.name = Some("other".to_owned());
+    api.create(&PostParams::default(), &map).await.unwrap();
+    map.data = Some(BTreeMap::from([("policies".to_owned(), policy("nodes"))]));
     map.metadata.name = Some("k8s-auth-policy".to_owned());
     let mut map = api.create(&PostParams::default(), &map).await.unwrap();
-    read().await.unwrap();
-    assert!(allows(&webhook, "pods").await);
+    let allowed = async |resource: &str| allows(&webhook, resource).await;
+    eventually("the policy is read", async || allowed("nodes").await).await;
+    assert!(!allowed("pods").await);
+    let unusable = "ferrostack_keystone_auth_unusable{file=\"the policy\"} 1";
     for (data, words) in [
         (
             Some(("policies", "[{".to_owned())),
-            "kube-system/k8s-auth-policy: policies: line 1",
+            "kube-system/k8s-auth-policy: policies: line 1, column 3",
         ),
         (
             Some(("policy", policy("secrets"))),
@@ -107,21 +129,21 @@ async fn a_policy_is_that_of_its_config_map_until_that_is_deleted() {
             .replace("k8s-auth-policy", &PostParams::default(), &map)
             .await
             .unwrap();
-        let error = read().await.unwrap_err();
-        assert!(error.contains(words), "{error}");
-        assert!(allows(&webhook, "pods").await);
+        let noted = async || notes(&client).await.contains(words);
+        eventually("there is an event", noted).await;
+        assert!(text_of(&metrics).contains(unusable));
+        assert!(allowed("nodes").await);
     }
     map.data = Some(BTreeMap::from([("policies".to_owned(), policy("secrets"))]));
     api.replace("k8s-auth-policy", &PostParams::default(), &map)
         .await
         .unwrap();
-    read().await.unwrap();
-    assert!(allows(&webhook, "secrets").await && !allows(&webhook, "pods").await);
+    eventually("the policy is replaced", async || allowed("secrets").await).await;
+    assert!(!allowed("nodes").await && !text_of(&metrics).contains(unusable));
     api.delete("k8s-auth-policy", &DeleteParams::default())
         .await
         .unwrap();
-    read().await.unwrap();
-    assert!(!allows(&webhook, "secrets").await);
+    eventually("the policy is gone", async || !allowed("secrets").await).await;
 }
 
 #[test]
