@@ -64,7 +64,7 @@ pub use zone::ZoneMap;
 /// The intervals of lists: a list is needed when a sidecar asks for something, and often only while the cloud works.
 pub const INTERVALS: Intervals = Intervals {
     pending_least: Duration::from_millis(50),
-    pending_first: Duration::from_millis(200),
+    pending_first: Duration::from_millis(150),
     // Each list is that of all volumes, and each attachment waits for one.
     share: 2,
     pending_most: Duration::from_secs(5),
@@ -76,7 +76,7 @@ pub const INTERVALS: Intervals = Intervals {
 };
 
 /// The maximum number of concurrent requests to a cloud: the provisioner alone makes a hundred calls at once.
-pub const MOST_AT_ONCE: usize = 32;
+pub const MOST_AT_ONCE: usize = 64;
 
 /// The options of the controller half.
 #[derive(Clone, Debug)]

@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use futures::stream::{self, StreamExt as _};
 use serde_json::json;
-use simulator::cloud::{Latency, Options as CloudOptions};
+use simulator::cloud::{Latency, Options as CloudOptions, RouteTiming, Timings};
+use tokio::time::Instant;
 
 use crate::world::{World, options};
 
@@ -73,6 +74,69 @@ async fn many_volumes_share_their_lists() {
         let (writes, reads) = sums(&requests);
         assert_eq!(writes, 4 * count as u64, "{requests:?}");
         assert!(reads <= most, "{requests:?}");
+    }
+}
+
+/// The time of a cloud of so many volumes that are created, attached, detached and deleted, a hundred at a time, and the
+/// longest time of an attachment.
+async fn crowd(world: &World, count: usize, servers: &[String]) -> (Duration, Duration) {
+    let begun = Instant::now();
+    let each = |index: usize| async move { world.volume(&format!("pvc-{index}"), 1).await };
+    let volumes = stream::iter((0..count).map(each)).buffered(100);
+    let volumes: Vec<_> = volumes.collect().await;
+    let of = |index: usize| (&volumes[index].volume_id, &servers[index % servers.len()]);
+    let attach = |index: usize| async move {
+        let ((id, server), begun) = (of(index), Instant::now());
+        world.attach(id, server).await.unwrap();
+        begun.elapsed()
+    };
+    let times = stream::iter((0..count).map(attach)).buffer_unordered(100);
+    let longest = times.collect::<Vec<_>>().await.into_iter().max();
+    let detach = |index: usize| async move {
+        let (id, server) = of(index);
+        world.detach(id, server).await.unwrap();
+    };
+    let detached = stream::iter((0..count).map(detach)).buffer_unordered(100);
+    detached.collect::<Vec<()>>().await;
+    let delete = |index: usize| async move { world.delete(of(index).0).await.unwrap() };
+    let deleted = stream::iter((0..count).map(delete)).buffer_unordered(100);
+    deleted.collect::<Vec<()>>().await;
+    (begun.elapsed(), longest.unwrap())
+}
+
+/// The cloud's own times alone count here: 60 ms for a write, so many for a list, 170 for what a write begins.
+#[tokio::test(start_paused = true)]
+async fn a_hundred_calls_at_once_wait_for_the_cloud_and_not_for_each_other() {
+    for (list, most, attachment) in [(20, 8000, 530), (150, 11_500, 1100)] {
+        let ms = Duration::from_millis;
+        let timings = Timings {
+            request: ms(60),
+            volume: ms(170),
+            routes: vec![RouteTiming {
+                service: "volume".to_owned(),
+                method: "GET".to_owned(),
+                route: "/v3/{project}/volumes/detail".to_owned(),
+                duration: ms(list),
+            }],
+            ..Timings::default()
+        };
+        let cloud = CloudOptions {
+            latency: Latency::Custom(Box::new(timings)),
+            ..CloudOptions::default()
+        };
+        let world = World::open_on(cloud, options()).await;
+        let names: Vec<String> = (0..20).map(|it| format!("node-{it}")).collect();
+        let servers = join_all(names.iter().map(|name| world.server(name))).await;
+        world.requests();
+        let (all, longest) = crowd(&world, 500, &servers).await;
+        let requests = world.requests();
+        let (writes, reads) = sums(&requests);
+        assert_eq!(writes, 2000, "{requests:?}");
+        assert!(reads <= 200, "{requests:?}");
+        assert!(
+            all < ms(most) && longest < ms(attachment),
+            "list {list} ms: {all:?}, attached in {longest:?}, {reads} reads"
+        );
     }
 }
 

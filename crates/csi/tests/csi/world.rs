@@ -446,6 +446,7 @@ fn driver(cloud: &Cloud, entry: &str, options: Options) -> Arc<Driver> {
     let transport: SharedTransport = Arc::new(InProcess::new(cloud.router(URL)));
     pool.session.transport = Some(transport);
     pool.intervals = csi::INTERVALS;
+    pool.session.most_at_once = csi::MOST_AT_ONCE;
     let config = CloudConfig::parse(&cloud.clouds_yaml(URL), entry).unwrap();
     let named = NamedCloud {
         name: String::new(),
