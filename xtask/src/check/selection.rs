@@ -22,6 +22,14 @@ const EVERYTHING: [&str; 5] = [
     ".cargo/",
 ];
 
+/// The crates whose tests run the seeds of the fuzz targets.
+const CORPORA: [&str; 4] = [
+    "crates/apiserver",
+    "crates/cloud-conf",
+    "crates/csi-node",
+    "crates/simulator",
+];
+
 /// What files that are of no crate alone are tested by: of all rows whose path a name begins with, those with the longest path.
 /// Crates are in folders.
 const FILES: [(&str, Tested); 15] = [
@@ -160,8 +168,9 @@ impl Selection {
             None | Some((_, Tested::Nothing)) => self.untested.push(name.to_owned()),
             Some((_, Tested::Crate(folder))) => self.package(folder, Part::All, why),
             Some((_, Tested::Corpora)) => {
-                self.test("crates/apiserver", "corpora", None, &why);
-                self.test("crates/simulator", "corpora", None, &why);
+                for package in CORPORA {
+                    self.test(package, "corpora", None, &why);
+                }
             }
             Some((_, Tested::Scenario(scenario))) => {
                 self.test(PROGRAM, SUITE, Some(scenario), &why);
