@@ -1,5 +1,7 @@
 //! Volumes are attached and detached.
 
+use std::time::Duration;
+
 use csi_spec::volume_capability::access_mode::Mode;
 use csi_spec::{Controller, ControllerPublishVolumeRequest};
 use grpc::Code;
@@ -221,6 +223,38 @@ async fn a_reservation_that_nova_forgot_is_released() {
         let left = world.with_version("GET", &path, "volume 3.27").await;
         assert_eq!(left["attachments"], json!([]), "{trouble}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_has_as_many_disks_as_nova_lets_it_is_told_as_an_exhausted_resource() {
+    let world = World::open().await;
+    let limit = json!({"max_disk_devices_to_attach": 2});
+    world.request("POST", "/_simulator/settings", limit).await;
+    let server = world.server("node-1").await;
+    let first = world.volume("pvc-1", 1).await.volume_id;
+    world.attach(&first, &server).await.unwrap();
+    let second = world.volume("pvc-2", 1).await.volume_id;
+    refused(
+        world.attach(&second, &server).await,
+        Code::ResourceExhausted,
+        "maximum allowed number of disk devices",
+    );
+    world.detach(&first, &server).await.unwrap();
+    world.attach(&second, &server).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_of_a_server_that_is_stopped_is_detached() {
+    let world = slow().await;
+    let id = world.volume("pvc-1", 1).await.volume_id;
+    let server = world.server("node-1").await;
+    world.attach(&id, &server).await.unwrap();
+    let path = format!("/compute/v2.1/servers/{server}/action");
+    world.request("POST", &path, json!({"os-stop": null})).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    world.detach(&id, &server).await.unwrap();
+    let other = world.server("node-2").await;
+    world.attach(&id, &other).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,6 +12,7 @@ mod lists;
 mod model;
 mod modify;
 mod owner;
+mod page;
 mod requests;
 mod snapshots;
 mod volumes;

@@ -1,11 +1,14 @@
 //! Snapshots and backups.
 
+use std::time::Duration;
+
 use csi_spec::volume_content_source::{SnapshotSource, Type};
 use csi_spec::{Controller, ListSnapshotsRequest, VolumeContentSource};
 use grpc::Code;
-use serde_json::json;
+use serde_json::{Value, json};
 use simulator::cloud::{Latency, Options as CloudOptions};
 
+use crate::faults::until_final;
 use crate::world::{GIB, World, minutes, new_volume, options, refused};
 
 #[tokio::test(start_paused = true)]
@@ -84,7 +87,7 @@ async fn a_backup_takes_no_longer_call_than_a_snapshot_and_leaves_no_snapshot() 
                 if backup.ready_to_use {
                     break;
                 }
-                tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+                tokio::time::sleep(Duration::from_secs(5)).await;
             }
             Err(status) => assert_eq!(status.code, Code::Aborted, "{}", status.message),
         }
@@ -232,4 +235,74 @@ async fn a_snapshot_that_others_need_stays_and_cinder_says_why() {
         Code::FailedPrecondition,
         "must be available or error",
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_or_backup_that_failed_is_deleted_and_made_anew() {
+    let world = World::open().await;
+    let volume = world.volume("pvc-1", 1).await.volume_id;
+    for (fault, class) in [("snapshot-fails", ""), ("backup-fails", "backup")] {
+        world.trouble(fault).await;
+        let mut refusals = Vec::new();
+        let taken = loop {
+            match world.snapshot("snap", &volume, &[("type", class)]).await {
+                Ok(taken) if taken.ready_to_use => break taken,
+                Ok(_) => tokio::time::sleep(Duration::from_secs(1)).await,
+                Err(status) => {
+                    assert_eq!(status.code, Code::Aborted, "{}", status.message);
+                    refusals.push(status.message);
+                }
+            }
+        };
+        let has_reason = |it: &String| it.contains("which was deleted: ");
+        assert!(refusals.iter().any(has_reason), "{fault}: {refusals:?}");
+        let left = [world.all("snapshots").await, world.all("backups").await].concat();
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert_eq!(left[0]["id"], taken.snapshot_id.as_str());
+        world.delete_snapshot(&taken.snapshot_id).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_ready_is_not_listed_as_ready() {
+    let cloud = CloudOptions {
+        latency: Latency::Real,
+        ..CloudOptions::default()
+    };
+    let world = World::open_on(cloud, options()).await;
+    let volume = world.volume("pvc-1", 1).await.volume_id;
+    let body = json!({"snapshot": {"name": "by hand", "volume_id": volume}});
+    let path = world.volumes("/snapshots");
+    let created = world.request("POST", &path, body).await;
+    let id = created["snapshot"]["id"].as_str().unwrap();
+    let ready = async || {
+        let request = ListSnapshotsRequest {
+            snapshot_id: id.to_owned(),
+            ..ListSnapshotsRequest::default()
+        };
+        let listed = world.driver.list_snapshots(minutes(3), request).await;
+        let entries = listed.unwrap().entries;
+        entries[0].snapshot.as_ref().unwrap().ready_to_use
+    };
+    assert!(!ready().await);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(ready().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_is_not_gone_because_a_list_fails() {
+    let world = World::open().await;
+    for kind in ["backups", "snapshots"] {
+        let rule = json!({"service": "volume", "method": "GET", "route": format!("/v3/{{project}}/{kind}/detail"),
+            "status": 503});
+        world.fault(rule).await;
+        let refusal = world.delete_snapshot("absent").await.unwrap_err();
+        assert_eq!(refusal.code, Code::Unavailable, "{}", refusal.message);
+        world
+            .request("DELETE", "/_simulator/faults", Value::Null)
+            .await;
+    }
+    // A list that began before may fail yet.
+    let gone = until_final(async || world.delete_snapshot("absent").await);
+    gone.await.unwrap();
 }
