@@ -1,7 +1,6 @@
 //! `client-keystone-auth`: the exec plugin that gives kubectl a token of Keystone.
 //!
 //! ```text
-//!   exec_info   what kubectl says: KUBERNETES_EXEC_INFO
 //!   settings    who logs in: flags, clouds.yaml, OS_*, questions
 //!   person      the one who is asked, in a terminal
 //!   cache       tokens between two calls
@@ -9,7 +8,6 @@
 //! ```
 
 mod cache;
-mod exec_info;
 pub(crate) mod kubeconfig;
 mod person;
 mod settings;
@@ -18,13 +16,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use jiff::Timestamp;
+use keystone_auth::exec_info::ExecInfo;
 use openstack::{CloudConfig, Prompts, Session, SessionOptions};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use zeroize::Zeroizing;
 
 use self::cache::Cache;
-use self::exec_info::ExecInfo;
 use self::person::Person;
 use crate::cli::ClientKeystoneAuth;
 use crate::environment::Environment;

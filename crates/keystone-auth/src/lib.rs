@@ -11,9 +11,11 @@
 //!   sync       the configuration of what follows a login
 //!   reload     files that are read again
 //!   subject    who asks for what
+//!   exec_info  what kubectl says to an exec plugin
 //! ```
 
 mod document;
+pub mod exec_info;
 pub mod keystone;
 mod metrics;
 pub mod policy;

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use keystone_auth::exec_info;
 use secrecy::SecretString;
 
 /// Flags of the Go plugin, by their names, and ours.
@@ -124,8 +125,8 @@ impl ExecVersion {
     /// The `apiVersion`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Self::V1 => "client.authentication.k8s.io/v1",
-            Self::V1beta1 => "client.authentication.k8s.io/v1beta1",
+            Self::V1 => exec_info::ExecVersion::V1.name(),
+            Self::V1beta1 => exec_info::ExecVersion::V1beta1.name(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Who logs in, and where: flags before clouds.yaml before OS_* before the kubeconfig, and questions for the rest.
 
 use anyhow::{Context, bail};
+use keystone_auth::exec_info::ExecInfo;
 use openstack::CloudConfig;
 use openstack::config::{ClientCertificate, Draft, Method};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::exec_info::ExecInfo;
 use super::person::Person;
 use crate::cli::ClientKeystoneAuth;
 use crate::environment::Environment;

@@ -1,24 +1,41 @@
-//! What kubectl says to an exec plugin.
+//! What kubectl says to an exec plugin, in `KUBERNETES_EXEC_INFO`.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::cli::ExecVersion;
-
 /// The API group of ExecCredential.
 const GROUP: &str = "client.authentication.k8s.io/";
 
+/// A version of ExecCredential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecVersion {
+    /// `client.authentication.k8s.io/v1`.
+    V1,
+    /// `client.authentication.k8s.io/v1beta1`.
+    V1beta1,
+}
+
+impl ExecVersion {
+    /// The `apiVersion`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::V1 => "client.authentication.k8s.io/v1",
+            Self::V1beta1 => "client.authentication.k8s.io/v1beta1",
+        }
+    }
+}
+
 /// An ExecCredential that kubectl has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ExecInfo {
+pub struct ExecInfo {
     /// The version of the answer.
-    pub(super) version: ExecVersion,
+    pub version: ExecVersion,
     /// Whether the plugin may ask the user; `None` if kubectl does not say.
-    pub(super) interactive: Option<bool>,
+    pub interactive: Option<bool>,
     /// URL of the API server, with `provideClusterInfo`.
-    pub(super) server: Option<String>,
+    pub server: Option<String>,
     /// URL of Keystone in the extension of the cluster, with `provideClusterInfo`.
-    pub(super) auth_url: Option<String>,
+    pub auth_url: Option<String>,
 }
 
 impl Default for ExecInfo {
@@ -66,7 +83,7 @@ impl ExecInfo {
     ///
     /// # Errors
     /// What is wrong with it, without its content.
-    pub(super) fn parse(text: Option<&str>) -> Result<Self, String> {
+    pub fn parse(text: Option<&str>) -> Result<Self, String> {
         let Some(text) = text else {
             return Ok(Self::default());
         };
