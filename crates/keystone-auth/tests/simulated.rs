@@ -44,7 +44,11 @@ impl World {
 
     /// A token of demo, with this scope.
     async fn token(&self, scope: Value) -> String {
-        let user = json!({"name": "demo", "domain": {"name": "Default"}, "password": "secret"});
+        self.token_of("demo", scope).await
+    }
+
+    async fn token_of(&self, name: &str, scope: Value) -> String {
+        let user = json!({"name": name, "domain": {"name": "Default"}, "password": "secret"});
         let identity = json!({"methods": ["password"], "password": {"user": user}});
         let body = json!({"auth": {"identity": identity, "scope": scope}});
         let request = Request::post(format!("{URL}/identity/v3/auth/tokens"));
@@ -70,6 +74,29 @@ impl World {
             .send(request.body(Bytes::new()).unwrap(), limits)
             .await;
         assert_eq!(answer.unwrap().status(), 204);
+    }
+
+    /// Enables or disables the user or the project demo, by an administrator.
+    async fn enable(&self, kind: &str, enabled: bool) {
+        let scope = json!({"project": {"name": "admin", "domain": {"name": "Default"}}});
+        let admin = self.token_of("admin", scope).await;
+        let limits = Limits::object(Duration::from_secs(10));
+        let asked = async |request: http::request::Builder, body: Value| {
+            let request = request.header("x-auth-token", &admin);
+            let request = request.header("content-type", "application/json");
+            let request = request.body(Bytes::from(body.to_string())).unwrap();
+            let answer = self.cloud.send(request, limits).await.unwrap();
+            assert_eq!(answer.status(), 200, "{answer:?}");
+            serde_json::from_slice::<Value>(answer.body()).unwrap()
+        };
+        let list = format!("{URL}/identity/v3/{kind}s?name=demo");
+        let found = asked(Request::get(list), json!({})).await;
+        let id = found[format!("{kind}s")][0]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let one = format!("{URL}/identity/v3/{kind}s/{id}");
+        asked(Request::patch(one), json!({kind: {"enabled": enabled}})).await;
     }
 
     async fn status(&self, api: &str, kind: &str, spec: Value) -> Value {
@@ -156,4 +183,20 @@ async fn a_revoked_token_is_known_no_longer_than_the_cache_keeps_it() {
     tokio::time::advance(Duration::from_secs(61)).await;
     tokio::time::resume();
     assert_eq!(world.review(&token).await["authenticated"], false);
+}
+
+#[tokio::test]
+async fn tokens_of_another_cloud_and_of_what_is_disabled_are_refused() {
+    let (world, other) = (World::new().await, World::new().await);
+    let of_another = other.token(demo()).await;
+    let refused = world.review(&of_another).await;
+    assert_eq!(refused["authenticated"], false, "{refused}");
+    for kind in ["user", "project"] {
+        let token = world.token(demo()).await;
+        world.enable(kind, false).await;
+        let refused = world.review(&token).await;
+        assert_eq!(refused["authenticated"], false, "{kind}: {refused}");
+        assert!(refused["user"].is_null(), "{kind}: {refused}");
+        world.enable(kind, true).await;
+    }
 }

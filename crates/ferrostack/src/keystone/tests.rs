@@ -332,6 +332,99 @@ async fn the_service_user_of_a_cloud_conf_asks_about_tokens_and_may_be_replaced(
     assert_eq!(status["authenticated"], true, "{status}");
 }
 
+/// An authority, and certificates of it for localhost.
+fn servers(count: usize) -> (String, Vec<[String; 2]>) {
+    let (mut params, key) = (
+        rcgen::CertificateParams::default(),
+        rcgen::KeyPair::generate().unwrap(),
+    );
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority = params.self_signed(&key).unwrap().pem();
+    let issuer = rcgen::Issuer::new(params, key);
+    let servers = (0..count).map(|_| {
+        let params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &issuer).unwrap().pem();
+        [certificate, key.serialize_pem()]
+    });
+    (authority, servers.collect())
+}
+
+#[tokio::test]
+async fn certificate_and_policy_are_replaced_a_hundred_times_under_load_and_no_review_fails() {
+    // Another test may have been first.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let url = format!("--keystone-url=http://{}/identity", keystone().await);
+    let words = ["k", "--tls-cert-file=a", "--tls-private-key-file=b", &*url];
+    let args = Command::try_parse_from(words).unwrap().args;
+    let (metrics, environment) = (Metrics::default(), Environment::default());
+    let (http, _) = super::keystone(&args, &environment, &metrics, &|_: &str| {}).unwrap();
+    let webhook = Arc::new(webhook(&args, &http, &metrics));
+    let policy = |more: &str| {
+        let text = POLICY_OF_DEMO.replace("]}}]", &format!("], \"*/{more}\": [\"list\"]}}}}]"));
+        Policy::compile(&text, keystone_auth::policy::Mode::Strict)
+            .unwrap()
+            .policy
+    };
+    webhook.set_policy(policy("nodes"));
+    let (authority, servers) = servers(5);
+    let certificates = tls::Certificates::default();
+    let mut apply = certificates.replacing();
+    apply(&servers[0]).unwrap();
+    let (lines, stop) = (Arc::new(Mutex::new(Vec::new())), CancellationToken::new());
+    let printed = Arc::clone(&lines);
+    let router = webhook::router(Arc::clone(&webhook), &["/webhook".to_owned()]);
+    let address = "127.0.0.1:0".parse().unwrap();
+    let say = move |line: &str| printed.lock().push(line.to_owned());
+    serve::tls_by(
+        "reviews",
+        address,
+        certificates.current(),
+        router,
+        &stop,
+        &say,
+    )
+    .await
+    .unwrap();
+    let running = Running {
+        directory: tempfile::tempdir().unwrap(),
+        authority,
+        lines,
+        stop,
+        ended: tokio::spawn(async { Ok(()) }),
+    };
+    let (reviews, done) = (std::cell::Cell::new(0_usize), std::cell::Cell::new(false));
+    let load = futures::future::join_all((0..8).map(|_| async {
+        while !done.get() {
+            assert_eq!(running.token("secret-token").await["authenticated"], true);
+            assert_eq!(running.allows("pods").await, true);
+            reviews.set(reviews.get() + 2);
+        }
+    }));
+    let changes = async {
+        for count in 0..100 {
+            let before = reviews.get();
+            apply(&servers[count % servers.len()]).unwrap();
+            webhook.set_policy(policy(&format!("kind{count}")));
+            // A half, and the key of another, change nothing.
+            let [certificate, key] = servers[count % servers.len()].clone();
+            let [_, other] = servers[(count + 1) % servers.len()].clone();
+            let half = certificate[..certificate.len() / 2].to_owned();
+            assert!(apply(&[half, key]).is_err());
+            let error = apply(&[certificate, other]).unwrap_err();
+            assert!(error.contains("the certificate and the key"), "{error}");
+            while reviews.get() == before {
+                tokio::task::yield_now().await;
+            }
+        }
+        done.set(true);
+    };
+    let all = async { tokio::join!(load, changes) };
+    tokio::time::timeout(LIMIT, all).await.unwrap();
+    assert!(reviews.get() >= 200);
+    running.stop.cancel();
+}
+
 /// An authority, and a certificate of it for this purpose.
 fn client(purpose: rcgen::ExtendedKeyUsagePurpose) -> (String, pki::Identity) {
     let (mut params, key) = (

@@ -1,9 +1,6 @@
 //! No token is in a log of any level, in an answer, or in a metric.
 
-#![allow(clippy::unwrap_used)]
-
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,7 +15,8 @@ use keystone_auth::{Metrics, user};
 use openstack::transport::{Limits, Transport, TransportError};
 use serde_json::json;
 use tracing::instrument::WithSubscriber as _;
-use tracing_subscriber::filter::LevelFilter;
+
+use crate::log::Log;
 
 /// What every token here has in it.
 const SECRET: &str = "tell-nobody";
@@ -68,29 +66,10 @@ impl Transport for Chatty {
     }
 }
 
-/// A log that is kept.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn no_token_is_in_a_log_an_answer_or_a_metric() {
     let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(LevelFilter::TRACE)
-        .with_writer(move || writer.clone())
-        .finish();
+    let subscriber = log.subscriber();
     let metrics = Metrics::default();
     let (time, agent) = (Duration::from_secs(10), HeaderValue::from_static("test"));
     let keystone = Http::new(
@@ -144,7 +123,7 @@ async fn no_token_is_in_a_log_an_answer_or_a_metric() {
             200, 200, 200, 503, 503, 503, 503, 503, 200, 200, 400, 400, 400
         ]
     );
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = log.text();
     assert!(
         log.contains("a token is refused") && !log.contains(SECRET),
         "{log}"
