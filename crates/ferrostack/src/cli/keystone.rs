@@ -347,6 +347,44 @@ mod tests {
         Ok(program.map_err(|error| error.to_string())?.args)
     }
 
+    /// Each flag has a row with its variable and its default, and each row is of flags that there are.
+    #[test]
+    fn the_table_in_the_documentation_is_that_of_the_flags() {
+        use clap::CommandFactory as _;
+
+        const PAGE: &str = include_str!("../../../../docs/keystone-authentication.md");
+        let (_, section) = PAGE.split_once("\n## Flags\n").unwrap();
+        let (section, _) = section.split_once("\n## ").unwrap();
+        let rows = section.lines().filter(|line| line.starts_with("| `-"));
+        let rows: Vec<Vec<&str>> = rows.map(|line| line.split(" | ").collect()).collect();
+        let names = |row: &[&str]| {
+            let names = row[0].split('`').filter(|name| name.starts_with("--"));
+            names.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let mut known = Vec::new();
+        for arg in Program::command().get_arguments() {
+            let Some(name) = arg.get_long().filter(|_| !arg.is_hide_set()) else {
+                continue;
+            };
+            let name = format!("--{name}");
+            known.push(name.clone());
+            let row = rows.iter().find(|row| names(row).contains(&name));
+            let row = row.unwrap_or_else(|| panic!("{name} has no row"));
+            match arg.get_env() {
+                Some(variable) => assert!(row[1].contains(variable.to_str().unwrap()), "{row:?}"),
+                None => assert!(!row[1].contains('`'), "{row:?}"),
+            }
+            let default = arg.get_default_values().first();
+            let default = default.map_or("", |it| it.to_str().unwrap());
+            // The word for no address is another one.
+            let is_there = name == "--health-address" || row[2].contains(default);
+            assert!(is_there, "{row:?}: {default}");
+        }
+        for name in rows.iter().flat_map(|row| names(row)) {
+            assert!(known.contains(&name), "there is no {name}");
+        }
+    }
+
     #[test]
     fn flags_and_their_defaults_are_those_of_the_go_webhook() {
         let args = parsed(&[]).unwrap();
