@@ -162,6 +162,26 @@ mod tests {
         }
     }
 
+    /// Each key of a row is one that there is, and each key has a row.
+    #[test]
+    fn the_table_in_the_documentation_is_that_of_the_keys() {
+        const PAGE: &str = include_str!("../../../docs/keystone-authentication.md");
+        let (_, section) = PAGE
+            .split_once("\n## Namespaces and RoleBindings\n")
+            .unwrap();
+        let (section, _) = section.split_once("\n## ").unwrap();
+        let rows = section.lines().filter(|line| line.starts_with("| `"));
+        let cells = rows.map(|row| row.split(" | ").next().unwrap());
+        let keys: Vec<&str> = cells
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .collect();
+        let unknown = serde_json::from_str::<Config>(r#"{"x": 1}"#).unwrap_err();
+        let unknown = unknown.to_string();
+        let (_, known) = unknown.split_once("expected one of ").unwrap();
+        let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
+        assert_eq!(keys, known);
+    }
+
     #[test]
     fn what_cannot_be_used_is_refused_with_its_place() {
         let large = "#".repeat(LARGEST + 1);
