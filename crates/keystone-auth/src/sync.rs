@@ -135,7 +135,29 @@ where
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Whatever the text is, it is refused in one line, or names the id of the project.
+        #[test]
+        fn no_text_makes_it_panic(
+            key in "(namespace-format|projects-blacklist|data-types-to-sync|role-mappings|[a-z*&!]{1,5})",
+            value in "(\"[%a-zA-Z._ -]{0,12}\"|[\\[\\]{}:,&*!|>%\\-a-z0-9\"' ]{0,24})",
+            any in ".{0,40}",
+        ) {
+            for text in [format!("{key}: {value}\n"), format!("{key}:\n- {value}\n"), any] {
+                match Config::parse(&text) {
+                    Ok(config) => prop_assert!(config.namespace_format.contains("%i")),
+                    Err(invalid) => {
+                        let words = invalid.to_string();
+                        prop_assert!(!words.is_empty() && !words.contains('\n'), "{}", words);
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_configuration_is_that_of_the_go_program() {

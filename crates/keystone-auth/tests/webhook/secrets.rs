@@ -139,3 +139,60 @@ async fn no_token_is_in_a_log_an_answer_or_a_metric() {
     assert!(!text.contains(SECRET));
     assert!(!format!("{webhook:?}").contains(SECRET));
 }
+
+/// A Keystone that refuses the login of a service user, and repeats it in the refusal.
+struct Refusing;
+
+impl Transport for Refusing {
+    fn send(
+        &self,
+        request: Request<Bytes>,
+        _: Limits,
+    ) -> BoxFuture<'static, Result<Response<Bytes>, TransportError>> {
+        let body = String::from_utf8_lossy(request.body()).into_owned();
+        assert!(body.contains(SECRET), "the login has the password");
+        let error = json!({"code": 401, "title": "Unauthorized", "message": body});
+        let answer = Response::builder().status(401);
+        let answer = answer.body(Bytes::from(json!({"error": error}).to_string()));
+        async move { Ok(answer.unwrap()) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn the_password_of_a_service_user_is_in_no_log_and_no_answer() {
+    let log = Log::default();
+    let (time, agent) = (Duration::from_secs(10), HeaderValue::from_static("test"));
+    let metrics = Metrics::default();
+    let url = "http://k/v3".to_owned();
+    let keystone = Http::new(url, Arc::new(Refusing), time, &agent, metrics.clone()).unwrap();
+    let yaml = format!(
+        "clouds: {{k: {{auth: {{auth_url: 'http://k', user_id: s, password: {SECRET}, project_id: p}}}}}}"
+    );
+    let user = openstack::CloudConfig::parse(&yaml, "k").unwrap();
+    keystone.set_service_user(user).unwrap();
+    assert!(!format!("{keystone:?}").contains(SECRET));
+    let options = tokens::Options::default();
+    let tokens = Tokens::new(Arc::new(keystone), options, Timestamp::now, metrics.clone());
+    let users = user::Options::default();
+    let webhook = Webhook::new(tokens, users, Vec::new(), metrics);
+    let reviews = async {
+        for number in 0..5 {
+            let spec = json!({"token": format!("{SECRET}-{number}")});
+            let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": spec});
+            let answer = webhook.answer(body.to_string().as_bytes()).await;
+            let text = String::from_utf8(answer.body).unwrap();
+            assert_eq!(answer.status, 503, "{text}");
+            assert!(
+                text.contains("the service user cannot log in (401"),
+                "{text}"
+            );
+            assert!(!text.contains(SECRET), "{text}");
+        }
+    };
+    reviews.with_subscriber(log.subscriber()).await;
+    let log = log.text();
+    assert!(
+        log.contains("a token is not reviewed") && !log.contains(SECRET),
+        "{log}"
+    );
+}
