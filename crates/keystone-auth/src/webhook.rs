@@ -55,8 +55,6 @@ pub struct Answer {
     pub status: StatusCode,
     /// The body, in JSON.
     pub body: Vec<u8>,
-    /// When to ask again.
-    pub retry_after: Option<Duration>,
 }
 
 impl Webhook {
@@ -142,24 +140,14 @@ impl Webhook {
         let user = match self.user(&review.token).await {
             Ok(user) => user,
             Err(Denied::Refused(reason)) => return self.refused(review, &reason),
-            Err(Denied::Unavailable {
-                reason,
-                retry,
-                busy,
-            }) => {
+            Err(Denied::Unavailable { reason, busy, .. }) => {
                 self.quiet.log(&reason, "a token is not reviewed");
                 let (status, words) = match busy {
                     true => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
                     false => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
                 };
-                let answer = failure(status, words, &reason);
-                return (
-                    "unavailable",
-                    Answer {
-                        retry_after: Some(retry),
-                        ..answer
-                    },
-                );
+                // Without Retry-After: an API server would ask fifty times, and its client wait for all of them.
+                return ("unavailable", failure(status, words, &reason));
             }
         };
         let answer = text(review.authenticated(&user, &audiences));
@@ -288,9 +276,6 @@ impl IntoResponse for Answer {
             HeaderValue::from_static("application/json"),
         );
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if let Some(retry) = self.retry_after {
-            headers.insert(header::RETRY_AFTER, retry.as_secs().max(1).into());
-        }
         response
     }
 }
@@ -318,7 +303,6 @@ fn text(body: serde_json::Result<Vec<u8>>) -> Answer {
         Ok(body) => Answer {
             status: StatusCode::OK,
             body,
-            retry_after: None,
         },
         Err(error) => failure(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -342,7 +326,6 @@ fn failure(status: StatusCode, reason: &str, message: &str) -> Answer {
     Answer {
         status,
         body: body.to_string().into_bytes(),
-        retry_after: None,
     }
 }
 

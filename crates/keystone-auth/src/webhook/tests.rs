@@ -169,12 +169,13 @@ async fn a_refused_token_is_an_answer_and_an_outage_is_none() {
             .body(Body::from(token("down", &[])))
             .unwrap();
         let response = router.clone().oneshot(request).await.unwrap();
+        // With Retry-After, API servers would ask for a minute before they refuse.
         assert_eq!(
             (
                 response.status().as_u16(),
-                response.headers()["retry-after"].to_str().unwrap()
+                response.headers().get("retry-after")
             ),
-            (503, "1")
+            (503, None)
         );
         let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
         let status: Value = serde_json::from_slice(&body).unwrap();
