@@ -228,8 +228,13 @@ fn target<'a>(
     let fits = |it: &&VolumeGroup| {
         let same =
             (&it.group_type, &it.availability_zone) == (&new.group_type, &new.availability_zone);
-        // A group that was made a moment ago does not say its types yet.
-        let takes = |kind: &String| it.volume_types.is_empty() || it.volume_types.contains(kind);
+        // A group that was made a moment ago does not say its types yet, and of a type that the list does not have, only the
+        // name is known, while groups have ids. Cinder refuses what does not fit.
+        let takes = |kind: &String| {
+            it.volume_types.is_empty()
+                || it.volume_types.contains(kind)
+                || view.volume_types.get(kind).is_none()
+        };
         is_ours(it, options) && same && new.volume_types.iter().all(takes)
     };
     let named = double::in_order(view.volume_groups.named(&wanted.name), |_| true);

@@ -215,6 +215,23 @@ async fn a_group_of_somebody_else_is_used_as_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn volumes_of_a_type_that_is_newer_than_the_list_of_types_get_one_group() {
+    let world = open().await;
+    let first = volume_of(&world, "first", "fast").await;
+    // The driver lists the types.
+    world.modify(&first, &[("type", "fast")]).await.unwrap();
+    let specs = json!({"volume_backend_name": "late"});
+    world.volume_type("late", specs).await;
+    let a = volume_of(&world, "a", "late").await;
+    let b = volume_of(&world, "b", "late").await;
+    let taken = take(&world, "snap", &[&a, &b]).await.unwrap();
+    assert_eq!(of(&taken), sorted(&[&a, &b]));
+    assert_eq!(world.all("groups").await.len(), 1);
+    delete(&world, &taken).await.unwrap();
+    assert!(world.all("groups").await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_type_of_groups_that_may_not_be_consistent_is_refused() {
     let world = open().await;
     let ids = volumes(&world, &["a", "b"]).await;
