@@ -666,9 +666,9 @@ fn requests() -> impl Strategy<Value = Attributes> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
-
-    /// Of the reference there is one more copy here, which looks at one entry after the other as the Go program does.
+    /// Of the reference there is one more copy here, which looks at one entry after the other as the Go program does. The Go
+    /// program itself is asked by `tests/keystone/side-by-side`. 10 000 cases:
+    /// `PROPTEST_CASES=10000 cargo test -p ferrostack-keystone-auth --lib decisions_are_those`.
     #[test]
     fn decisions_are_those_of_the_rules_as_the_reference_states_them(
         entries in proptest::collection::vec(entries(), 0..8),
