@@ -23,10 +23,11 @@ const EVERYTHING: [&str; 5] = [
 ];
 
 /// The crates whose tests run the seeds of the fuzz targets.
-const CORPORA: [&str; 4] = [
+const CORPORA: [&str; 5] = [
     "crates/apiserver",
     "crates/cloud-conf",
     "crates/csi-node",
+    "crates/keystone-auth",
     "crates/simulator",
 ];
 
