@@ -5,9 +5,6 @@
 //!   script        the requests
 //!   play          a group of requests on a cloud of its own
 //!   ask           one request
-//!   names         ids of a cloud as names of the script
-//!   compare       differences, and those that are accepted
-//!   page          the accepted ones in docs/
 //!   driver        a driver as a process, and its client
 //!   world         a simulated cloud and its servers
 //!   disks         what a hypervisor does
@@ -16,11 +13,8 @@
 
 pub(crate) mod alone;
 mod ask;
-mod compare;
 pub(crate) mod disks;
 pub(crate) mod driver;
-mod names;
-mod page;
 mod play;
 mod script;
 pub(crate) mod side_by_side;

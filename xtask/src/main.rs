@@ -24,9 +24,12 @@
 
 mod bench;
 mod check;
+mod cluster;
 mod codegen;
 mod csi;
+mod differences;
 mod dist;
+mod https;
 mod invariants;
 mod linked;
 mod lints;

@@ -3,7 +3,6 @@
 //! Each server runs in separate processes on this machine, with fresh data, over TLS. Both write to disk before they
 //! acknowledge a request.
 
-pub(super) mod client;
 mod clusters;
 mod fan_out;
 mod load;

@@ -14,9 +14,9 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::apiserver::client::{Access, Client};
 use super::clusters::{TEMPLATE, repeated};
 use super::process::{NETWORK, Up};
+use crate::https::{Access, Client};
 
 mod access;
 

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use super::ask::{self, Contexts};
 use super::disks::Disks;
 use super::driver::{Driver, Half, Program};
-use super::names::Names;
 use super::script::{Call, Group, Step};
 use super::world::World;
+use crate::differences::Played;
+use crate::differences::names::Names;
 
 /// The longest time of a request: the script has none for which a driver waits.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,17 +24,6 @@ const SLOW: Duration = Duration::from_secs(10);
 
 /// Before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// What a play has come to.
-#[derive(Debug)]
-pub(super) struct Played {
-    /// The answer to each step, by its name, with the code.
-    pub(super) answers: Vec<(String, Value)>,
-    /// The words of refusals, by the name of the step.
-    pub(super) words: BTreeMap<String, String>,
-    /// What is in the cloud afterwards.
-    pub(super) left: Value,
-}
 
 /// Plays the group to two drivers, of which the second one may be the same program.
 pub(super) async fn play(

@@ -11,15 +11,20 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 
-use super::compare::{Accepted, Difference, differences};
 use super::driver::Program;
-use super::play::{Played, play};
+use super::play::play;
 use super::script::{Group, Script};
-use super::{alone, disks, page};
+use super::{alone, disks};
+use crate::differences::page::{self, Page};
+use crate::differences::{Accepted, Difference, Played, differences};
 
 const SCRIPT: &str = "tests/csi/side-by-side.yaml";
 /// The differences that are accepted.
-pub(super) const ACCEPTED: &str = "tests/csi/side-by-side-accepted.yaml";
+const ACCEPTED: &str = "tests/csi/side-by-side-accepted.yaml";
+const PAGE: Page = Page {
+    file: "docs/cinder-csi.md",
+    command: "cargo xtask csi-side-by-side --page",
+};
 /// Plays at once: most of the time they wait for processes.
 const AT_ONCE: usize = 4;
 /// What the metadata service of all plays says: nodes are not looked up.
@@ -50,9 +55,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let accepted = Accepted::read(&root.join(ACCEPTED))?;
     if arguments.page {
-        return page::write(root, &accepted, false);
+        return page::write(root, PAGE, &accepted, false);
     }
-    page::write(root, &accepted, true)?;
+    page::write(root, PAGE, &accepted, true)?;
     let script = Script::read(&root.join(SCRIPT))?;
     if !alone::is_inside() {
         return alone::run_inside(&[]);
@@ -184,5 +189,17 @@ impl Programs {
             ended.try_for_each(|outcome| outcome)
         })?;
         Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_the_accepted_differences() {
+        let root = crate::root();
+        let accepted = Accepted::read(&root.join(ACCEPTED)).unwrap();
+        page::write(&root, PAGE, &accepted, true).unwrap();
     }
 }

@@ -14,10 +14,10 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::client::{Access, Client};
 use super::load::map;
 use super::servers::Server;
 use super::watch::{Seen, Watch, now};
+use crate::https::{Access, Client};
 
 const MAPS: &str = "/api/v1/namespaces/kube-public/configmaps";
 /// The number of objects that are changed in turn.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::client::{Access, Client};
+use crate::https::{Access, Client};
 
 /// The maximum duration of filling: the whole measurement must end within a quarter of an hour on slow machines.
 const FILLING: Duration = Duration::from_secs(240);

@@ -1,7 +1,7 @@
 //! The two servers, each with fresh data in separate processes: the embedded one, and kube-apiserver with etcd.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -10,14 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use hyper::Method;
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde::Serialize;
 
-use super::client::Access;
+use crate::https::{Access, certificates, free};
 
 /// The timeout of a server's start.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -269,48 +264,4 @@ fn real(
     arguments.push(format!("--secure-port={}", api.port()));
     let second = start("kube-apiserver", &arguments)?;
     Ok((api, vec![("etcd", first), ("kube-apiserver", second)]))
-}
-
-/// A currently free address.
-fn free() -> anyhow::Result<SocketAddr> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
-}
-
-/// Writes ca.crt, and certificate and key of the server and of an administrator; returns the TLS settings of the latter.
-pub(in crate::bench) fn certificates(directory: &Path) -> anyhow::Result<rustls::ClientConfig> {
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name.push(DnType::CommonName, "bench");
-    let key = KeyPair::generate()?;
-    let ca = params.self_signed(&key)?.pem();
-    let issuer = Issuer::new(params, key);
-    let server_key = KeyPair::generate()?;
-    let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
-    let server = CertificateParams::new(names)?.signed_by(&server_key, &issuer)?;
-    let admin_key = KeyPair::generate()?;
-    let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, "admin");
-    params
-        .distinguished_name
-        .push(DnType::OrganizationName, "system:masters");
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-    let admin = params.signed_by(&admin_key, &issuer)?;
-    for (name, text) in [
-        ("ca.crt", ca.clone()),
-        ("server.crt", server.pem()),
-        ("server.key", server_key.serialize_pem()),
-        ("server.pub", server_key.public_key_pem()),
-        ("admin.crt", admin.pem()),
-        ("admin.key", admin_key.serialize_pem()),
-    ] {
-        std::fs::write(directory.join(name), text)?;
-    }
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(ca.as_bytes())?)?;
-    let key = PrivateKeyDer::from_pem_slice(admin_key.serialize_pem().as_bytes())?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    Ok(rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_client_auth_cert(vec![admin.der().clone()], key)?)
 }

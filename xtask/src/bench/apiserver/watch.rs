@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use super::client::Access;
+use crate::https::Access;
 
 /// The number of consecutive resumptions without an event before a watcher gives up.
 const TRIES: usize = 3;

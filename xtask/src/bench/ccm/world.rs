@@ -2,19 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use apiserver::{ApiServer, Options, Store, server_config};
 use hyper::Method;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{Cost, IDLE, LIMIT, QUIET, Requests};
-use crate::bench::apiserver::client::{Access, Client as ApiClient};
-use crate::bench::apiserver::servers::{certificates, rss};
+use crate::bench::apiserver::servers::rss;
+use crate::cluster::{kubeconfig, serve};
+use crate::https::Client as ApiClient;
 use crate::simulated::{Client, PASSWORD, Simulator};
 
 const NODES: &str = "/api/v1/nodes";
@@ -377,37 +375,6 @@ impl Drop for World {
             let _ = manager.wait();
         }
     }
-}
-
-/// The embedded API server in this process, with its objects in memory.
-async fn serve(directory: &Path, stop: CancellationToken) -> anyhow::Result<Access> {
-    let tls = Arc::new(certificates(directory)?);
-    let read = |name: &str| std::fs::read_to_string(directory.join(name));
-    let ca = read("ca.crt")?;
-    let server = ApiServer::open(Options {
-        store: Store::Memory,
-        client_ca: Some(ca.clone()),
-        ..Options::default()
-    })
-    .await?;
-    let config = server_config(&read("server.crt")?, &read("server.key")?, Some(&ca))?;
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(async move {
-        server.serve(listener, config, stop).await;
-        server.close().await;
-    });
-    Ok(Access { address, tls })
-}
-
-fn kubeconfig(access: &Access) -> String {
-    let cluster =
-        json!({"server": format!("https://{}", access.address), "certificate-authority": "ca.crt"});
-    let user = json!({"client-certificate": "admin.crt", "client-key": "admin.key"});
-    json!({"apiVersion": "v1", "kind": "Config", "current-context": "bench",
-        "clusters": [{"name": "bench", "cluster": cluster}], "users": [{"name": "bench", "user": user}],
-        "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}]})
-    .to_string()
 }
 
 /// A network for servers, with a router to the external one.

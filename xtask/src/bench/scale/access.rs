@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
 
-use crate::bench::apiserver::client::Access;
+use crate::https::Access;
 
 /// The server and credentials of a kubeconfig with a client certificate.
 pub(super) fn of(kubeconfig: &Path) -> anyhow::Result<Access> {

@@ -10,15 +10,15 @@ const UUID: usize = 36;
 
 /// Names and what they stand for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names(BTreeMap<String, String>);
+pub(crate) struct Names(BTreeMap<String, String>);
 
 impl Names {
-    pub(super) fn insert(&mut self, name: &str, value: &str) {
+    pub(crate) fn insert(&mut self, name: &str, value: &str) {
         self.0.insert(name.to_owned(), value.to_owned());
     }
 
     /// A text with `$name` replaced.
-    pub(super) fn resolve(&self, text: &str) -> anyhow::Result<String> {
+    pub(crate) fn resolve(&self, text: &str) -> anyhow::Result<String> {
         let mut parts = text.split('$');
         let mut resolved = parts.next().unwrap_or_default().to_owned();
         for part in parts {
@@ -35,7 +35,7 @@ impl Names {
     }
 
     /// The same in each text of a value.
-    pub(super) fn resolve_all(&self, value: &Value) -> anyhow::Result<Value> {
+    pub(crate) fn resolve_all(&self, value: &Value) -> anyhow::Result<Value> {
         Ok(match value {
             Value::String(text) => Value::String(self.resolve(text)?),
             Value::Array(items) => {
@@ -53,7 +53,7 @@ impl Names {
     }
 
     /// A value with names in place of ids; ids without a name are all the same.
-    pub(super) fn hide(&self, value: Value) -> Value {
+    pub(crate) fn hide(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.hidden(text)),
             Value::Array(items) => items.into_iter().map(|it| self.hide(it)).collect(),

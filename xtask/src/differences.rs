@@ -1,4 +1,12 @@
-//! Differences between two plays, and those that are accepted: `tests/csi/side-by-side-accepted.yaml`.
+//! Differences between what two programs answer to the same requests, and those that are accepted, which a file has.
+//!
+//! ```text
+//!   names  ids of a cloud as names of the script
+//!   page   the accepted ones in docs/
+//! ```
+
+pub(crate) mod names;
+pub(crate) mod page;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,30 +15,39 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::play::Played;
-
 /// The name of what is in the cloud after the steps.
 const LEFT: &str = "left in the cloud";
+
+/// What a play has come to.
+#[derive(Debug)]
+pub(crate) struct Played {
+    /// The answer to each step, by its name, with the code.
+    pub(crate) answers: Vec<(String, Value)>,
+    /// The words of refusals, by the name of the step.
+    pub(crate) words: BTreeMap<String, String>,
+    /// What there is afterwards.
+    pub(crate) left: Value,
+}
 
 /// The differences that are accepted.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Accepted {
-    pub(super) differences: Vec<Rule>,
+pub(crate) struct Accepted {
+    pub(crate) differences: Vec<Rule>,
 }
 
 /// Accepted differences of one cause. In patterns `*` is any text.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Rule {
+pub(crate) struct Rule {
     /// What it is about, for the page.
-    pub(super) about: String,
-    /// What the Go driver does.
-    pub(super) go: String,
+    pub(crate) about: String,
+    /// What the Go program does.
+    pub(crate) go: String,
     /// What ours does.
-    pub(super) here: String,
+    pub(crate) here: String,
     /// Why that is right.
-    pub(super) why: String,
+    pub(crate) why: String,
     /// Where it is seen.
     seen: Vec<Seen>,
 }
@@ -51,18 +68,18 @@ struct Seen {
 
 /// One value that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(crate) struct Difference {
     /// `GROUP: STEP`.
-    pub(super) place: String,
-    pub(super) at: String,
-    pub(super) one: String,
-    pub(super) other: String,
+    pub(crate) place: String,
+    pub(crate) at: String,
+    pub(crate) one: String,
+    pub(crate) other: String,
     /// What each has said.
-    pub(super) words: String,
+    pub(crate) words: String,
 }
 
 /// Compares two plays of a group.
-pub(super) fn differences(group: &str, one: &Played, other: &Played) -> Vec<Difference> {
+pub(crate) fn differences(group: &str, one: &Played, other: &Played) -> Vec<Difference> {
     let mut found = Vec::new();
     let steps = one.answers.iter().zip(&other.answers);
     for ((step, answer), (_, other_answer)) in steps {
@@ -145,7 +162,7 @@ fn flatten(at: &str, value: &Value, into: &mut BTreeMap<String, String>) {
 }
 
 impl Accepted {
-    pub(super) fn read(file: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(file: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         let read: Self =
             serde_saphyr::from_str(&text).with_context(|| file.display().to_string())?;
@@ -162,7 +179,7 @@ impl Accepted {
     }
 
     /// Those that are not accepted, and then the rules of which nothing was seen.
-    pub(super) fn judge(&self, found: &[Difference]) -> (Vec<Difference>, Vec<String>) {
+    pub(crate) fn judge(&self, found: &[Difference]) -> (Vec<Difference>, Vec<String>) {
         let mut used = vec![Vec::new(); self.differences.len()];
         for (rule, used) in self.differences.iter().zip(&mut used) {
             used.resize(rule.seen.len(), false);

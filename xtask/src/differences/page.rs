@@ -1,30 +1,44 @@
-//! The accepted differences as a table of docs/cinder-csi.md.
+//! The accepted differences as a table of a page in docs/.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::compare::Accepted;
+use super::Accepted;
 
-const PAGE: &str = "docs/cinder-csi.md";
 /// Before and after the table.
 const MARKS: (&str, &str) = (
     "<!-- differences: begin -->\n",
     "<!-- differences: end -->\n",
 );
 
+/// A page with such a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    pub(crate) file: &'static str,
+    /// The command that writes the table.
+    pub(crate) command: &'static str,
+}
+
 /// Writes the table, or fails if the page has another one.
-pub(super) fn write(root: &Path, accepted: &Accepted, check: bool) -> anyhow::Result<()> {
-    let file = root.join(PAGE);
-    let page = std::fs::read_to_string(&file).context(PAGE)?;
-    let new = with_table(&page, accepted).context(PAGE)?;
-    if new == page {
+pub(crate) fn write(
+    root: &Path,
+    page: Page,
+    accepted: &Accepted,
+    check: bool,
+) -> anyhow::Result<()> {
+    let file = root.join(page.file);
+    let text = std::fs::read_to_string(&file).context(page.file)?;
+    let new = with_table(&text, accepted).context(page.file)?;
+    if new == text {
         return Ok(());
     }
     if check {
         bail!(
-            "{PAGE}: the table of differences is not that of the file: cargo xtask csi-side-by-side --page"
+            "{}: the table of differences is not that of the file: {}",
+            page.file,
+            page.command
         );
     }
     Ok(std::fs::write(file, new)?)
@@ -55,16 +69,4 @@ fn table(accepted: &Accepted) -> String {
         );
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_page_has_the_accepted_differences() {
-        let root = crate::root();
-        let accepted = Accepted::read(&root.join(super::super::side_by_side::ACCEPTED)).unwrap();
-        write(&root, &accepted, true).unwrap();
-    }
 }
