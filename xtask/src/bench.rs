@@ -5,6 +5,7 @@ pub(crate) mod ccm;
 pub(crate) mod clusters;
 pub(crate) mod csi;
 pub(crate) mod deployer;
+pub(crate) mod keystone_auth;
 pub(crate) mod main_job;
 pub(crate) mod nodes;
 mod process;

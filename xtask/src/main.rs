@@ -5,6 +5,7 @@
 //!   real-systems [--plan]    the steps on real systems that are due, and their record
 //!   codegen [--check]        CRDs under config/, and the messages of crates/csi-spec
 //!   csi-side-by-side         one script played to the Go Cinder CSI driver and to ours
+//!   keystone-side-by-side    one script and generated policies played to the Go webhook of Keystone and to ours
 //!   dist [--target TRIPLE]   archives of a release, with bills of materials and sums, to target/dist
 //!   man [DIR]                manual pages, by default to target/man/man1
 //!   size [--binary FILE]     holds the size of the release binary to docs/benchmarks.md
@@ -15,6 +16,7 @@
 //!   bench clusters [-o json] what each further cluster of one `ferrostack up` costs
 //!   bench csi [--json]       the Cinder CSI driver and the Go one: requests, time and memory
 //!   bench deployer [--json]  a cloud on Kubernetes: `ferrostack openstack up`
+//!   bench keystone-auth [--json] the webhook of Keystone and the exec plugin, and the Go ones: rates, time, memory
 //!   bench main-job [--json]  time, memory and requests of `ferrostack up`
 //!   bench nodes [--json]     a real Kubernetes, and clusters of real machines
 //!   bench scale [--json]     many clusters of several shapes: time, memory, what they cost at rest
@@ -31,6 +33,7 @@ mod differences;
 mod dist;
 mod https;
 mod invariants;
+mod keystone;
 mod linked;
 mod lints;
 mod man;
@@ -75,6 +78,8 @@ enum Task {
     },
     /// Play one script to the Go Cinder CSI driver and to ours, and compare what they answer and leave. Needs root.
     CsiSideBySide(csi::side_by_side::Arguments),
+    /// Play one script and generated policies to the Go webhook of Keystone and to ours, and compare what they answer.
+    KeystoneSideBySide(keystone::side_by_side::Arguments),
     /// Build a release: for each target an archive and a bill of materials, and the sums of all.
     Dist(dist::Arguments),
     /// Write the manual pages of `ferrostack`.
@@ -120,6 +125,8 @@ enum Bench {
     Csi(bench::csi::Arguments),
     /// `ferrostack openstack up`, simulated and on a real node: time, memory, requests, a changed option.
     Deployer(bench::deployer::Arguments),
+    /// The webhook of Keystone and the exec plugin, and the Go ones beside them: rates, time, memory.
+    KeystoneAuth(bench::keystone_auth::Arguments),
     /// `ferrostack up` of one cluster with 3 control plane and 3 worker machines.
     MainJob {
         /// Print JSON instead of a table.
@@ -167,6 +174,7 @@ fn main() -> ExitCode {
         Task::RealSystems(arguments) => real_systems::run(&root(), &arguments),
         Task::Codegen { check } => codegen::run(&root(), check),
         Task::CsiSideBySide(arguments) => csi::side_by_side::run(&root(), &arguments),
+        Task::KeystoneSideBySide(arguments) => keystone::side_by_side::run(&root(), &arguments),
         Task::Dist(arguments) => dist::run(&root(), &arguments),
         Task::Notices {
             check,
@@ -181,6 +189,9 @@ fn main() -> ExitCode {
         Task::Bench(Bench::Clusters(arguments)) => bench::clusters::run(&root(), &arguments),
         Task::Bench(Bench::Csi(arguments)) => bench::csi::run(&root(), &arguments),
         Task::Bench(Bench::Deployer(arguments)) => bench::deployer::run(&root(), &arguments),
+        Task::Bench(Bench::KeystoneAuth(arguments)) => {
+            bench::keystone_auth::run(&root(), &arguments)
+        }
         Task::Bench(Bench::MainJob {
             json,
             binary,

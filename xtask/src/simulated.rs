@@ -183,12 +183,34 @@ impl Client {
         Ok(line)
     }
 
+    /// What Keystone says of a token that is not the client's.
+    pub(crate) fn subject(&mut self, token: &str) -> anyhow::Result<Value> {
+        let header = format!("X-Subject-Token: {token}\r\n");
+        let path = "/identity/v3/auth/tokens";
+        let (status, _, reply) = self.exchange_with("GET", path, None, &header)?;
+        if status != 200 {
+            bail!("a token: {status} {}", String::from_utf8_lossy(&reply));
+        }
+        Ok(serde_json::from_slice(&reply)?)
+    }
+
     /// Sends a request; returns status, token if there is one, and body.
     pub(crate) fn exchange(
         &mut self,
         method: &str,
         path: &str,
         body: Option<&Value>,
+    ) -> anyhow::Result<(u16, Option<String>, Vec<u8>)> {
+        self.exchange_with(method, path, body, "")
+    }
+
+    /// The same with further headers, each with its end of line.
+    fn exchange_with(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: Option<&Value>,
+        headers: &str,
     ) -> anyhow::Result<(u16, Option<String>, Vec<u8>)> {
         let body = body.map(Value::to_string).unwrap_or_default();
         // Cinder refuses the version of another service.
@@ -198,7 +220,7 @@ impl Client {
         };
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nX-Auth-Token: {}\r\nAuthorization: Basic {}\r\n\
-             {version}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+             {version}{headers}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
             self.token,
             // For the operator's interface.

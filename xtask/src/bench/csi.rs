@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+pub(super) use self::table::number;
 use super::{build, machine};
 use crate::csi::driver::Program;
 use crate::csi::{alone, disks};
@@ -121,7 +122,7 @@ fn load() -> anyhow::Result<f64> {
 }
 
 /// The value below which a share of the values lies.
-fn percentile(values: &mut [f64], share: f64) -> f64 {
+pub(super) fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);
     let at = (last as f64 * share).round() as usize;

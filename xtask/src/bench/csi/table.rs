@@ -100,7 +100,7 @@ fn rows(report: &Report) -> Vec<Row> {
 }
 
 /// Three digits, or all of a larger number.
-fn number(value: f64) -> String {
+pub(in crate::bench) fn number(value: f64) -> String {
     match value {
         value if value.fract() == 0.0 || value >= 100.0 => format!("{value:.0}"),
         value if value >= 10.0 => format!("{value:.1}"),

@@ -1,0 +1,104 @@
+//! `bench keystone-auth`: the webhook of Keystone and the exec plugin, and the Go ones beside them, on one simulated cloud.
+//!
+//! Cloud and webhook are processes of their own, and this program is the API servers and kubectl. The webhooks are measured one
+//! after the other.
+
+mod load;
+mod plugin;
+mod reviews;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::{build, machine};
+use crate::keystone::webhook::Program;
+use crate::keystone::world::World;
+
+/// Arguments.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Measure this program instead of building the release one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// The directory of the Go programs, as `tests/kubernetes/build k8s-keystone-auth` builds them; without them they are left out.
+    #[arg(long, value_name = "DIRECTORY", default_value = "target/tools")]
+    go: PathBuf,
+    /// Seconds of each rate.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5)]
+    seconds: u64,
+    /// Tokens that are kept when memory is measured.
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
+    tokens: usize,
+}
+
+/// The results.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    machine: String,
+    /// Load of the last minute, before and after.
+    load: (f64, f64),
+    tokens: usize,
+    go: Option<Figures>,
+    here: Figures,
+    minutes: f64,
+}
+
+/// The figures of one program.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Figures {
+    reviews: reviews::Figures,
+    plugin: plugin::Figures,
+}
+
+/// Measures, and prints a table or JSON.
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
+    let binary = match &arguments.binary {
+        Some(binary) => std::path::absolute(binary)?,
+        None => build(root)?,
+    };
+    let (begun, before) = (Instant::now(), load_of_machine()?);
+    let mut world = World::open(&binary)?;
+    crate::report("tokens");
+    let tokens = reviews::tokens(&mut world, arguments.tokens)?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    let lasting = Duration::from_secs(arguments.seconds);
+    let mut measure = |program: Program| -> anyhow::Result<Figures> {
+        let reviews = reviews::measure(&program, &mut world, &tokens, lasting);
+        Ok(Figures {
+            reviews: runtime.block_on(reviews)?,
+            plugin: plugin::measure(&program, &mut world)?,
+        })
+    };
+    let go = match arguments.go.join("k8s-keystone-auth").exists() {
+        true => Some(measure(Program::go(&arguments.go)?)?),
+        false => None,
+    };
+    let here = measure(Program::here(&binary)?)?;
+    let report = Report {
+        machine: machine(),
+        load: (before, load_of_machine()?),
+        tokens: tokens.len(),
+        go,
+        here,
+        minutes: begun.elapsed().as_secs_f64() / 60.0,
+    };
+    let text = match arguments.json {
+        true => serde_json::to_string_pretty(&report)? + "\n",
+        false => table::render(&report),
+    };
+    crate::print(&text)
+}
+
+/// The load of the last minute.
+fn load_of_machine() -> anyhow::Result<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg")?;
+    Ok(text.split_whitespace().next().unwrap_or_default().parse()?)
+}

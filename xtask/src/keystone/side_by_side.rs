@@ -1,0 +1,219 @@
+//! `keystone-side-by-side`: one script, and generated policies, played to the Go webhook and to ours on one simulated cloud, and
+//! environments to both exec plugins; what they answer is compared.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use super::play::{call, play};
+use super::script::{Group, Script};
+use super::webhook::Program;
+use super::world::World;
+use super::{generated, plugin};
+use crate::differences::names::Names;
+use crate::differences::page::{self, Page};
+use crate::differences::{Accepted, Difference, differences};
+use crate::simulated::PASSWORD;
+
+const SCRIPT: &str = "tests/keystone/side-by-side.yaml";
+/// The differences that are accepted.
+const ACCEPTED: &str = "tests/keystone/side-by-side-accepted.yaml";
+const PAGE: Page = Page {
+    file: "docs/keystone-authentication.md",
+    command: "cargo xtask keystone-side-by-side --page",
+};
+/// Plays at once: much of the time they wait for processes.
+const AT_ONCE: usize = 4;
+
+/// Arguments.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// The directory of the Go programs, as `tests/kubernetes/build k8s-keystone-auth` builds them.
+    #[arg(long, value_name = "DIRECTORY", default_value = "target/tools")]
+    go: PathBuf,
+    /// The program to compare with them, and the simulated cloud.
+    #[arg(long, value_name = "FILE", default_value = "target/debug/ferrostack")]
+    binary: PathBuf,
+    /// Generated policies besides the script, with eight requests each.
+    #[arg(long, value_name = "COUNT", default_value_t = 500)]
+    policies: u64,
+    /// The first of them.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    from: u64,
+    /// Play the groups alone whose names contain this.
+    #[arg(long, value_name = "WORD")]
+    only: Option<String>,
+    /// Play nothing; write the table of accepted differences to docs/keystone-authentication.md.
+    #[arg(long)]
+    page: bool,
+}
+
+/// Plays the script.
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
+    let accepted = Accepted::read(&root.join(ACCEPTED))?;
+    if arguments.page {
+        return page::write(root, PAGE, &accepted, false);
+    }
+    page::write(root, PAGE, &accepted, true)?;
+    let script = Script::read(&root.join(SCRIPT))?;
+    let begun = Instant::now();
+    let mut world = World::open(&std::path::absolute(&arguments.binary)?)?;
+    let mut names = names(&mut world)?;
+    for request in &script.prepare {
+        call(request, &mut names, world.admin()).with_context(|| request.path.clone())?;
+    }
+    let compared = Compared {
+        allowed: AtomicUsize::new(0),
+        programs: [
+            Program::go(&arguments.go)?,
+            Program::here(&arguments.binary)?,
+        ],
+        world,
+        names,
+    };
+    let only = arguments.only.as_deref().unwrap_or_default();
+    let numbers = arguments.from..arguments.from + arguments.policies;
+    let policies: Vec<Group> = numbers.map(generated::group).collect();
+    let groups = script.groups.iter().chain(&policies);
+    let groups = groups.filter(|it| it.name.contains(only));
+    let (last, groups): (Vec<&Group>, Vec<&Group>) = groups.partition(|it| it.last);
+    let mut found = compared.compare(&groups)?;
+    if plugin::GROUP.contains(only) {
+        let of = |program| {
+            let all = &script.plugins;
+            plugin::play(all, program, &compared.world, &compared.names)
+        };
+        let [go, here] = &compared.programs;
+        found.extend(differences(plugin::GROUP, &of(go)?, &of(here)?));
+    }
+    for group in last {
+        found.extend(compared.compare(&[group])?);
+    }
+    let (left, mut unseen) = accepted.judge(&found);
+    if !only.is_empty() {
+        unseen.clear();
+    }
+    for it in &left {
+        let both = format!("`{}`, `{}`", it.one, it.other);
+        crate::report(&format!("{}: {}: {both} ({})", it.place, it.at, it.words));
+    }
+    for it in &unseen {
+        crate::report(&format!("accepted, and not seen: {it}"));
+    }
+    let asked: usize = policies.iter().map(|it| it.steps.len()).sum();
+    crate::print(&format!(
+        "{} requests of the script and {asked} about {} generated policies to each program, {} of them allowed by Go, {} values that differ, {} not accepted, {:.0} s\n",
+        script.requests(),
+        policies.len(),
+        compared.allowed.load(Ordering::Relaxed),
+        found.len(),
+        left.len(),
+        begun.elapsed().as_secs_f64()
+    ))?;
+    if !left.is_empty() || !unseen.is_empty() {
+        bail!("the programs differ otherwise than {ACCEPTED} says");
+    }
+    Ok(())
+}
+
+/// The names of what is in each cloud.
+fn names(world: &mut World) -> anyhow::Result<Names> {
+    let mut names = Names::default();
+    let keystone = world.keystone();
+    names.insert("keystone", &keystone);
+    names.insert("cloud", keystone.trim_end_matches("/identity/v3"));
+    names.insert("password", PASSWORD);
+    for (kind, of) in [
+        ("users", "user"),
+        ("projects", "project"),
+        ("roles", "role"),
+    ] {
+        let list: Value =
+            serde_json::from_slice(&world.admin().get(&format!("/identity/v3/{kind}"))?)?;
+        for one in list[kind].as_array().into_iter().flatten() {
+            let (id, name) = (one["id"].as_str(), one["name"].as_str());
+            let name = name.unwrap_or_default().to_lowercase();
+            names.insert(&format!("{of}-{name}"), id.context("an id")?);
+        }
+    }
+    Ok(names)
+}
+
+/// Both programs, and what they share.
+struct Compared {
+    /// Requests that the Go webhook has allowed: if there were few, equal answers would say little.
+    allowed: AtomicUsize,
+    programs: [Program; 2],
+    world: World,
+    names: Names,
+}
+
+impl Compared {
+    fn compare(&self, groups: &[&Group]) -> anyhow::Result<Vec<Difference>> {
+        let wanted: VecDeque<usize> = (0..groups.len()).collect();
+        let (wanted, done) = (Mutex::new(wanted), Mutex::new(Vec::new()));
+        let next = || {
+            let mut wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+            wanted.pop_front()
+        };
+        let work = || -> anyhow::Result<()> {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            while let Some(index) = next() {
+                let group = groups[index];
+                let both = runtime.block_on(self.both(group));
+                let both = both.with_context(|| group.name.clone())?;
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                done.push((index, both));
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+            let mut ended = threads.into_iter().map(|it| match it.join() {
+                Ok(outcome) => outcome,
+                Err(_) => bail!("a play panicked"),
+            });
+            ended.try_for_each(|outcome| outcome)
+        })?;
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by_key(|(index, _)| *index);
+        Ok(done.into_iter().flat_map(|(_, both)| both).collect())
+    }
+
+    async fn both(&self, group: &Group) -> anyhow::Result<Vec<Difference>> {
+        let [go, here] = &self.programs;
+        let go = play(group, go, &self.world, &self.names).await?;
+        let answers = go.answers.iter();
+        let is_allowed =
+            |(_, it): &&(String, Value)| it["answer"]["status"]["allowed"] == Value::Bool(true);
+        let allowed = answers.filter(is_allowed).count();
+        self.allowed.fetch_add(allowed, Ordering::Relaxed);
+        let here = play(group, here, &self.world, &self.names).await?;
+        Ok(differences(&group.name, &go, &here))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_the_accepted_differences() {
+        let root = crate::root();
+        let accepted = Accepted::read(&root.join(ACCEPTED)).unwrap();
+        page::write(&root, PAGE, &accepted, true).unwrap();
+    }
+
+    #[test]
+    fn the_script_can_be_read() {
+        let script = Script::read(&crate::root().join(SCRIPT)).unwrap();
+        assert!(script.requests() > 0);
+    }
+}
