@@ -28,7 +28,7 @@ pub(crate) struct Outcome {
 }
 
 /// Headers whose presence is compared, and whether their value is compared, too.
-const HEADERS: [(&str, bool); 9] = [
+const HEADERS: [(&str, bool); 10] = [
     ("content-type", true),
     ("openstack-api-version", true),
     ("x-openstack-nova-api-version", true),
@@ -36,6 +36,7 @@ const HEADERS: [(&str, bool); 9] = [
     ("x-openstack-request-id", false),
     ("x-compute-request-id", false),
     ("x-subject-token", false),
+    ("openstack-auth-receipt", false),
     ("location", false),
     ("www-authenticate", false),
 ];

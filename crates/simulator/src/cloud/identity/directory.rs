@@ -178,6 +178,12 @@ pub(crate) fn update_user(call: &mut Call<'_>) -> Answer {
         for (name, value) in &given {
             match (name.as_str(), value) {
                 ("password", Value::String(password)) => doc.set("_password", hashed(password)),
+                ("options", Value::Object(options)) => {
+                    let mut all = doc.object("options");
+                    all.extend(options.clone());
+                    all.retain(|_, value| !value.is_null());
+                    doc.set("options", all);
+                }
                 (name, _) if name.starts_with('_') => {}
                 (name, value) => doc.set(name, value.clone()),
             }

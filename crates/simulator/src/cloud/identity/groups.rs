@@ -53,11 +53,23 @@ pub(super) fn forget_members(state: &mut State, field: &'static str, id: &str) {
     }
 }
 
-/// Removes a group with its memberships and grants.
+/// Removes a group with its memberships and grants, and if it had any with the tokens of its members.
 pub(super) fn forget(state: &mut State, id: &str) {
+    if !state.by(Kind::Assignment, "group_id", id).is_empty() {
+        for membership in state.by(Kind::Membership, "group_id", id) {
+            revoke(state, membership.text("user_id"));
+        }
+    }
     state.remove(Kind::Group, id);
     forget_members(state, "group_id", id);
     assignments::forget(state, "group_id", id);
+}
+
+/// As Keystone does: whoever leaves a group logs in anew.
+fn revoke(state: &mut State, user: &str) {
+    for token in state.by(Kind::Token, "user_id", user) {
+        state.remove(Kind::Token, token.text("id"));
+    }
 }
 
 fn membership(user: &str, group: &str) -> Doc {
@@ -183,6 +195,7 @@ fn remove(call: &mut Call<'_>) -> Answer {
     let id = membership(&user, &group);
     let removed = call.state.remove(Kind::Membership, id.text("id"));
     removed.ok_or_else(|| not_in(&user, &group))?;
+    revoke(call.state, &user);
     Ok(Reply::empty(204))
 }
 

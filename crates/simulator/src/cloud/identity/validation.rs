@@ -12,7 +12,7 @@ use super::tokens::hashed;
 use super::{catalog, rules};
 use crate::cloud::call::{Answer, Call, Reply, Who};
 use crate::cloud::clock::zulu_micros;
-use crate::cloud::document::{Doc, Fields};
+use crate::cloud::document::{Doc, Fields, public_fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
@@ -171,7 +171,13 @@ fn subject(
     if rules::has(call.state, &valid.doc) && !rules::understands(call.headers) {
         return Err(Fault::missing("Failed to validate token"));
     }
-    if valid.doc.text("user_id") != call.who.user_id && !may_all {
+    // Keystone has the trustee for the owner of a token that its bearer uses as the trustor.
+    let trust = call.state.get(Kind::Trust, valid.doc.text("trust_id"));
+    let owner = match &trust {
+        Some(trust) => trust.text("trustee_user_id"),
+        None => valid.doc.text("user_id"),
+    };
+    if owner != call.who.user_id && !may_all {
         return Err(denied(action));
     }
     Ok((token.to_owned(), valid))
@@ -207,13 +213,20 @@ pub(super) fn describe(call: &Call<'_>, valid: &Valid, with_catalog: bool) -> Va
     }
     if let Some(project) = state.get(Kind::Project, doc.text("project_id")) {
         token["project"] = json!({"id": project.text("id"), "name": project.text("name"), "domain": domain_of(&project)});
-        token["is_domain"] = json!(false);
+        // Keystone leaves it out of a token of a trust.
+        if !doc.given("trust_id") {
+            token["is_domain"] = json!(false);
+        }
     }
     if !valid.roles.is_empty() {
         let roles = valid.roles.iter();
         let roles = roles.flat_map(|name| state.by(Kind::Role, "name", name));
         token["roles"] = roles
-            .map(|role| json!({"id": role.text("id"), "name": role.text("name")}))
+            .map(|role| match doc.given("trust_id") {
+                // Keystone copies them whole.
+                true => Value::Object(public_fields(&role)),
+                false => json!({"id": role.text("id"), "name": role.text("name")}),
+            })
             .collect();
         if with_catalog {
             token["catalog"] = catalog::entries(call, doc.text("project_id"));

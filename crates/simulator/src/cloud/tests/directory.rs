@@ -110,6 +110,7 @@ async fn groups_have_members_whose_own_groups_they_alone_and_administrators_see(
     assert_eq!(got.status, 409);
     assert_eq!(send(Method::DELETE, &one).await, 204);
     assert_eq!(names(&admin.fetch("/identity/v3/groups").await), ["devs"]);
+    let demo = Client::login(&cloud, "demo").await;
     assert_eq!(demo.get("/identity/v3/groups").await.status, 403);
 }
 
@@ -158,6 +159,36 @@ async fn a_group_has_roles_for_its_members_as_long_as_they_are_in_it() {
     assert_eq!(alice_here.get("/network/v2.0/networks").await.status, 401);
     let got = validated(&admin, Method::GET, &alice_here.token).await;
     assert_eq!(got.status, 404, "no roles are left in the scope");
+}
+
+#[tokio::test]
+async fn who_leaves_a_group_or_had_roles_by_a_deleted_one_logs_in_anew() {
+    let (cloud, demo) = demo().await;
+    let admin = Client::login(&cloud, "admin").await;
+    let alice = user(&admin, "alice", "default").await;
+    let status = async |client: &Client| client.get("/identity/v3/auth/projects").await.status;
+    for (with_role, deleted, expected) in
+        [(false, false, 401), (true, true, 401), (false, true, 200)]
+    {
+        let devs = group(&admin, "devs", "default").await;
+        let path = format!("/identity/v3/groups/{devs}");
+        let membership = format!("{path}/users/{alice}");
+        assert_eq!(admin.put(&membership, Value::Null).await.status, 204);
+        if with_role {
+            let reader = role(&admin, "reader").await;
+            let grant = format!("/identity/v3/system/groups/{devs}/roles/{reader}");
+            assert_eq!(admin.put(&grant, Value::Null).await.status, 204);
+        }
+        let got = log_in(&demo, &alice, json!("unscoped")).await;
+        let alice = with(&demo, &token(&got));
+        assert_eq!(status(&alice).await, 200);
+        if !deleted {
+            assert_eq!(admin.delete(&membership).await.status, 204);
+            assert_eq!(status(&alice).await, expected);
+        }
+        assert_eq!(admin.delete(&path).await.status, 204);
+        assert_eq!(status(&alice).await, expected, "{with_role} {deleted}");
+    }
 }
 
 #[tokio::test]

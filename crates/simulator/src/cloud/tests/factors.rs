@@ -69,6 +69,32 @@ async fn a_user_with_rules_gets_a_receipt_for_half_a_login_and_a_token_for_the_r
     assert_eq!(mine.as_array().unwrap().len(), 1);
 }
 
+#[tokio::test]
+async fn options_of_a_user_that_are_not_named_stay_and_null_removes_one() {
+    let (cloud, demo) = demo().await;
+    let admin = Client::login(&cloud, "admin").await;
+    let path = format!("/identity/v3/users/{}", demo.user);
+    let rules = json!([["password", "totp"]]);
+    for (options, expected) in [
+        (
+            json!({"multi_factor_auth_rules": rules}),
+            json!({"multi_factor_auth_rules": rules}),
+        ),
+        (
+            json!({"multi_factor_auth_enabled": false}),
+            json!({"multi_factor_auth_rules": rules, "multi_factor_auth_enabled": false}),
+        ),
+        (
+            json!({"multi_factor_auth_rules": null}),
+            json!({"multi_factor_auth_enabled": false}),
+        ),
+    ] {
+        let change = json!({"user": {"options": options}});
+        let got = admin.send(Method::PATCH, &path, &[], &change).await;
+        assert_eq!(got.body["user"]["options"], expected, "{}", got.text);
+    }
+}
+
 /// The provider with the account alice, and Keystone's trust in it.
 async fn provider(cloud: &Cloud) -> (Client, String) {
     let admin = Client::login(cloud, "admin").await;

@@ -39,12 +39,56 @@ async fn a_trustee_acts_as_the_trustor_with_the_roles_of_the_trust() {
     assert_eq!(token["project"]["id"], client.project);
     assert_eq!(token["OS-TRUST:trust"]["id"], created["id"]);
     assert_eq!(token["roles"].as_array().unwrap().len(), 1);
+    assert!(token["roles"][0]["options"].is_object(), "{token}");
+    assert!(token.get("is_domain").is_none(), "{token}");
     let mut acting = admin.clone();
     acting.token = got.headers["x-subject-token"].to_str().unwrap().to_owned();
     let network = acting
         .make("/network/v2.0/networks", json!({"network": {"name": "n"}}))
         .await;
     assert_eq!(network["project_id"], client.project);
+}
+
+/// For Keystone such a token is the trustee's, and its bearer the trustor.
+#[tokio::test]
+async fn a_token_as_the_trustor_is_not_validated_by_itself_nor_for_the_trustor() {
+    let (cloud, demo, admin) = both().await;
+    let user = json!({"user": {"name": "alice", "password": "secret", "domain_id": "default"}});
+    let user = id(&admin.make("/identity/v3/users", user).await);
+    let unscoped = json!({"auth": {"identity": {"methods": ["password"],
+        "password": {"user": {"id": user, "password": "secret"}}}}});
+    let got = admin.post("/identity/v3/auth/tokens", unscoped).await;
+    let bearer = |got: &Got, user: &str| Client {
+        token: got.headers["x-subject-token"].to_str().unwrap().to_owned(),
+        user: user.to_owned(),
+        router: cloud.router(BASE),
+        project: demo.project.clone(),
+    };
+    let alice = bearer(&got, &user);
+    for (impersonation, by_itself, by_trustor) in [(true, 403, 403), (false, 200, 403)] {
+        let trust = json!({"trustee_user_id": user, "trustor_user_id": demo.user,
+            "project_id": demo.project, "impersonation": impersonation, "roles": [{"name": "member"}]});
+        let path = "/identity/v3/OS-TRUST/trusts";
+        let trust = demo.make(path, json!({"trust": trust})).await;
+        let path = "/identity/v3/auth/tokens";
+        let got = alice.post(path, by_trust(&alice, &trust)).await;
+        assert_eq!(got.status, 201, "{}", got.text);
+        let acting = bearer(&got, &demo.user);
+        let subject = [("x-subject-token", acting.token.as_str())];
+        for (who, expected) in [
+            (&acting, by_itself),
+            (&demo, by_trustor),
+            (&alice, 200),
+            (&admin, 200),
+        ] {
+            let got = who.send(Method::GET, path, &subject, &Value::Null).await;
+            assert_eq!(got.status, expected, "{impersonation}: {}", got.text);
+        }
+        if impersonation {
+            let got = acting.send(Method::DELETE, path, &subject, &Value::Null);
+            assert_eq!(got.await.status, 403);
+        }
+    }
 }
 
 #[tokio::test]
