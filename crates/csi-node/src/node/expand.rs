@@ -45,7 +45,14 @@ pub(super) fn expand(
     if let Some(place) = place
         && Kind::parse(&place.fs_type.to_string_lossy()).is_some()
     {
-        machine.grow(volume, &disk, &place.target, None)?;
+        let elsewhere = match number {
+            Some(number) => machine.mounted_elsewhere(volume, &place.target, number)?,
+            None => None,
+        };
+        // The kubelet asks between the staging and the first pod, too.
+        let alone = request.options.as_ref();
+        let alone = alone.filter(|options| elsewhere.is_none() && !options.is_read_only());
+        machine.grow(volume, &disk, &place.target, alone)?;
     }
     Ok(NodeExpandVolumeResponse {
         capacity_bytes: i64::try_from(disk.size).unwrap_or(i64::MAX),

@@ -74,6 +74,8 @@ pub(super) struct Expand {
     pub(super) limit: Option<u64>,
     /// The caller says that it is a block volume.
     pub(super) block: bool,
+    /// With what it is mounted for all pods, if the caller says so in a form that can be used.
+    pub(super) options: Option<Options>,
 }
 
 impl Stage {
@@ -165,16 +167,19 @@ impl Expand {
             "" => None,
             given => Some(path("staging_target_path", given)?),
         };
+        let kind = request.volume_capability.as_ref();
+        let kind = kind.and_then(|one| one.access_type.as_ref());
         Ok(Self {
             path: place(&request.volume_id, &request.volume_path)?,
             volume: volume(request.volume_id)?,
             staging,
             expected: Expected { size },
             limit,
-            block: matches!(
-                request.volume_capability.and_then(|one| one.access_type),
-                Some(AccessType::Block(_))
-            ),
+            block: matches!(kind, Some(AccessType::Block(_))),
+            options: match access(request.volume_capability) {
+                Ok((Access::Mount { options, .. }, _)) => Some(options),
+                _ => None,
+            },
         })
     }
 }

@@ -82,6 +82,40 @@ fn a_restored_volume_grows_when_it_is_staged() {
     });
 }
 
+/// The kubelet expands a volume that has grown between its staging and its first pod.
+#[test]
+fn a_staged_volume_grows_before_its_first_pod() {
+    let name = "growth::a_staged_volume_grows_before_its_first_pod";
+    let programs = ["mkfs.ext4", "resize2fs", "e2fsck"];
+    isolated(name, &programs, |machine| {
+        let volume = machine.volume(1, SIZE);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        fs::write(machine.path("stage/data"), "kept").unwrap();
+        machine.unstage(&volume, "stage").unwrap();
+        volume.grow(2 * SIZE);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        for _ in 0..2 {
+            let grown = machine.expand_staged(&volume, "stage", 2 * SIZE, "ext4");
+            assert_eq!(grown.unwrap(), 2 * SIZE);
+            assert_eq!(machine.mounts("stage").len(), 1);
+            assert!(usage(&machine.path("stage")).unwrap().total > SIZE * 3 / 2);
+        }
+        let data = fs::read_to_string(machine.path("stage/data")).unwrap();
+        assert_eq!(data, "kept");
+        // What a pod uses is not unmounted.
+        machine
+            .publish(&volume, ("stage", "pod"), "ext4", false)
+            .unwrap();
+        volume.grow(3 * SIZE);
+        if let Err(status) = machine.expand_staged(&volume, "stage", 3 * SIZE, "ext4") {
+            assert!(status.message.contains("resize2fs failed"), "{status}");
+        }
+        for path in ["stage", "pod"] {
+            assert_eq!(machine.mounts(path).len(), 1, "{path}");
+        }
+    });
+}
+
 /// A kubelet that was restarted stages what its pods use.
 #[test]
 fn a_volume_in_use_stays_mounted_when_it_does_not_grow() {

@@ -286,6 +286,27 @@ impl Machine {
     }
 
     pub(crate) fn expand(&self, volume: &Volume, path: &str, size: u64) -> Result<u64, Status> {
+        self.expand_with(volume, path, size, None)
+    }
+
+    /// As the kubelet asks, with the capability of the staged volume.
+    pub(crate) fn expand_staged(
+        &self,
+        volume: &Volume,
+        path: &str,
+        size: u64,
+        kind: &str,
+    ) -> Result<u64, Status> {
+        self.expand_with(volume, path, size, capability(kind))
+    }
+
+    fn expand_with(
+        &self,
+        volume: &Volume,
+        path: &str,
+        size: u64,
+        volume_capability: Option<VolumeCapability>,
+    ) -> Result<u64, Status> {
         let request = NodeExpandVolumeRequest {
             volume_id: volume.id.clone(),
             volume_path: self.text(path),
@@ -293,6 +314,7 @@ impl Machine {
                 required_bytes: size.try_into().unwrap(),
                 limit_bytes: 0,
             }),
+            volume_capability,
             ..Default::default()
         };
         let call = self.node.node_expand_volume(self.soon(), request);
