@@ -7,6 +7,8 @@ die() {
 	exit 1
 }
 pids=()
+# The project's id, once there is a login.
+project=''
 url=http://127.0.0.1:${CLOUD_PORT:-8774}
 # Where the cloud's services answer; those of another cloud are set by its script.
 at_identity=$url/identity/v3 at_compute=$url/compute/v2.1 at_image=$url/image/v2 at_volume=$url/volume/v3
@@ -19,9 +21,10 @@ begin() {
 	pids+=($!)
 }
 
-# await SECONDS WHAT COMMAND …: until the command succeeds.
+# await SECONDS WHAT COMMAND …: until the command succeeds; on a busy machine, `patience` times as long.
+patience=1
 await() {
-	local deadline=$((SECONDS + $1)) what=$2
+	local deadline=$((SECONDS + $1 * patience)) what=$2
 	shift 2
 	until "$@" >/dev/null 2>&1; do
 		((SECONDS < deadline)) || die "after waiting long enough: $what"
@@ -82,50 +85,87 @@ fault() {
 	curl -sf -u admin:secret -d "{\"service\":\"$1\",\"method\":\"$2\",\"route\":\"$3\",\"count\":1,\"after_change\":true,\"status\":504}" "$url/_simulator/faults" >/dev/null
 }
 
-# server NAME: a new one; prints its id.
+# server NAME [ZONE]: a new one; prints its id.
 server() {
 	local flavor image id
 	flavor=$(ask "$at_compute/flavors" | jq -r '.flavors[0].id')
 	image=$(ask "$at_image/images" | jq -r '.images[0].id')
-	id=$(ask -d "{\"server\":{\"name\":\"$1\",\"flavorRef\":\"$flavor\",\"imageRef\":\"$image\",\"networks\":\"none\"}}" "$at_compute/servers" | jq -r .server.id)
+	id=$(ask -d "{\"server\":{\"name\":\"$1\",\"flavorRef\":\"$flavor\",\"imageRef\":\"$image\",\"networks\":\"none\",\"availability_zone\":\"${2:-nova}\"}}" "$at_compute/servers" | jq -r .server.id)
 	await 60 "server $1 is not active" is_active "$id"
 	echo "$id"
 }
 is_active() { [[ $(ask "$at_compute/servers/$1" | jq -r .server.status) == ACTIVE ]]; }
 
-# --- what a hypervisor does
+# --- what storage and hypervisors do
 
-# disks SERVER ENTER …: a disk for each volume that the server has, as large as the volume, which the machine that ENTER
-# enters finds by its link. For ever; a disk is a loop device.
-disks() {
-	local server=$1 id size file link there attached
-	shift
-	mkdir -p "$work/disks"
-	attached=$work/attached-$server
+# storage: a file for each volume and each snapshot, as large as it is, with what its source had. For ever.
+storage() {
+	local at=$work/storage id size from
+	declare -A sizes wanted
+	mkdir -p "$work/disks" "$work/snapshots"
 	while :; do
-		if ! volumes >"$attached.all"; then
+		# The volumes first: of what one is made, is then among the snapshots.
+		if ! volumes >"$at.volumes" || ! snapshots >"$at.snapshots"; then
 			sleep 1
 			continue
 		fi
-		jq -r --arg server "$server" '.volumes[] | select(any(.attachments[]; .server_id == $server)) | "\(.id) \(.size)"' "$attached.all" >"$attached"
+		sizes=() wanted=()
+		while read -r id size; do sizes[$id]=$size; done < <(find "$work/disks" "$work/snapshots" -type f -printf '%f %s\n')
+		while read -r id from; do
+			wanted[$id]=1
+			[[ -n ${sizes[$id]:-} ]] || copy "$from" "$work/snapshots/$id"
+		done < <(jq -r '.snapshots[] | "\(.id) \(.volume_id)"' "$at.snapshots")
+		while read -r id size from; do
+			wanted[$id]=1
+			[[ -n ${sizes[$id]:-} ]] || copy "$from" "$work/disks/$id"
+			((${sizes[$id]:-0} == size << 30)) || truncate -s "${size}G" "$work/disks/$id"
+		done < <(jq -r '.volumes[] | "\(.id) \(.size) \(.snapshot_id // .source_volid // "-")"' "$at.volumes")
+		for id in "${!sizes[@]}"; do
+			[[ -n ${wanted[$id]:-} ]] || rm -f "$work/disks/$id" "$work/snapshots/$id"
+		done
+		sleep 0.1
+	done
+}
+# copy ID FILE: of a volume or a snapshot, or empty.
+copy() {
+	local from
+	for from in "$work/disks/$1" "$work/snapshots/$1" /dev/null; do
+		if [[ -e $from ]]; then
+			cp --sparse=always "$from" "$work/copy" && mv "$work/copy" "$2"
+			return
+		fi
+	done
+}
+
+# disks SERVER DIRECTORY: a loop device for each volume that the server has, by its link in the directory. For ever. Several servers
+# that have one volume have one file.
+disks() {
+	local server=$1 at=$2 id size link there
+	declare -A links wanted
+	while :; do
+		if ! volumes >"$work/attached-$server"; then
+			sleep 1
+			continue
+		fi
+		links=() wanted=()
+		while read -r link there; do links[$link]=$there; done < <(find "$at" -name 'virtio-*' -printf '%f %l\n')
 		while read -r id size; do
-			file=$work/disks/$id link=/dev/disk/by-id/virtio-${id:0:20}
-			if ! there=$("$@" readlink "$link"); then
-				truncate -s "${size}G" "$file"
-				"$@" ln -s "$(losetup -f --show "$file")" "$link"
-			elif (($(stat -c %s "$file") != size << 30)); then
-				truncate -s "${size}G" "$file"
+			link=virtio-${id:0:20}
+			wanted[$link]=1
+			there=${links[$link]:-}
+			# Until storage has made it that large.
+			[[ $(stat -c %s "$work/disks/$id" 2>/dev/null) == $((size << 30)) ]] || continue
+			if [[ -z $there ]]; then
+				ln -s "$(losetup -f --show "$work/disks/$id")" "$at/$link"
+			elif (($(<"/sys/block/${there#/dev/}/size") != size << 21)); then
 				losetup -c "$there"
 			fi
-		done <"$attached"
-		for link in $("$@" find /dev/disk/by-id -name 'virtio-*'); do
-			if ! grep -q "^${link#/dev/disk/by-id/virtio-}" "$attached"; then
-				losetup -d "$("$@" readlink "$link")"
-				"$@" rm "$link"
+		done < <(jq -r --arg server "$server" '.volumes[] | select(any(.attachments[]; .server_id == $server)) | "\(.id) \(.size)"' "$work/attached-$server")
+		for link in "${!links[@]}"; do
+			if [[ -z ${wanted[$link]:-} ]]; then
+				losetup -d "${links[$link]}"
+				rm "$at/$link"
 			fi
-		done
-		for file in "$work/disks"/*; do
-			if [[ -e $file ]] && ! grep -q "${file##*/}" "$attached.all"; then rm -f "$file"; fi
 		done
 		sleep 0.1
 	done
@@ -149,15 +189,15 @@ PYTHON
 
 # --- a cluster with the driver's controller
 
-# kinds_up: what `generate cinder-csi-plugin` prints, and the kinds of snapshots.
+# kinds_up OPTION …: what `generate cinder-csi-plugin` prints, and the kinds of snapshots and of group snapshots.
 kinds_up() {
 	local kind
-	for kind in volumesnapshots volumesnapshotclasses volumesnapshotcontents; do
-		kubectl apply -f "$FERROSTACK_SNAPSHOT_KINDS/snapshot.storage.k8s.io_$kind.yaml" >/dev/null
+	for kind in "$FERROSTACK_SNAPSHOT_KINDS"/*snapshot.storage.k8s.io_*.yaml; do
+		kubectl apply -f "$kind" >/dev/null
 	done
-	"$FERROSTACK_BINARY" generate cinder-csi-plugin >"$work/manifests.yaml"
+	"$FERROSTACK_BINARY" generate cinder-csi-plugin "$@" >"$work/manifests.yaml"
 	kubectl apply --server-side -f "$work/manifests.yaml" >/dev/null
-	await 30 "the kinds of snapshots are not there" kubectl get volumesnapshotclasses
+	await 30 "the kinds of snapshots are not there" kubectl get volumesnapshotclasses,volumegroupsnapshotclasses
 	kubectl apply -f - >/dev/null <<-YAML
 		apiVersion: snapshot.storage.k8s.io/v1
 		kind: VolumeSnapshotClass
