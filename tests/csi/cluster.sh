@@ -33,7 +33,8 @@ finish() {
 	fi
 	end_all
 	"$cluster" down >"$work/down.log" 2>&1
-	# With their devices, since the pods' mounts are gone only now.
+	# Of block volumes kubelets have devices of their own; all can go now that the pods' mounts are gone.
+	upper_devices | while read -r device; do losetup -d "$device"; done
 	end_all
 	if [[ $status != 0 ]]; then
 		rm -rf "$work/disks" "$work/snapshots"
@@ -46,6 +47,13 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 trap 'say "line $LINENO: $BASH_COMMAND" >&2' ERR
+
+# upper_devices: the loop devices that kubelets have put on those of `disks`, which are found by the inodes of these.
+upper_devices() {
+	local inodes
+	inodes=$(losetup -nO NAME,BACK-FILE | awk -v at="$work/disks/" 'index($2, at) == 1 {print $1}' | xargs -r stat -c '%i/%Hd:%Ld')
+	losetup -nO NAME,BACK-INO,BACK-MAJ:MIN | awk -v all="$inodes" 'BEGIN {split(all, each); for (n in each) ours[each[n]]} ($2 "/" $3) in ours {print $1}'
+}
 
 # images: those of the manifests, from the program under test and from the sidecars' Go modules.
 images() {
