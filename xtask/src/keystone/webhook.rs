@@ -18,6 +18,8 @@ use crate::https::{Access, Client, free};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a port is looked for: between finding and using it, another process may take it.
 const PORTS: usize = 5;
+/// How many connections may fail before one is missing.
+const TRIES: usize = 5;
 
 /// The program, and what of it is compared.
 #[derive(Clone, Debug)]
@@ -177,7 +179,7 @@ pub(crate) async fn ask(
 ) -> anyhow::Result<(Value, String)> {
     let connection = match client.take() {
         Some(connection) => connection,
-        None => webhook.client().await?,
+        None => connected(webhook).await?,
     };
     let sent = tokio::time::timeout(PATIENCE, send(connection, body)).await?;
     let Ok((connection, status, bytes)) = sent else {
@@ -195,6 +197,18 @@ pub(crate) async fn ask(
             .to_owned(),
     };
     Ok((json!({"code": status.to_string(), "answer": answer}), words))
+}
+
+/// A connection. On a busy machine the end of a handshake may come too late for the server, which resets the connection.
+async fn connected(webhook: &Webhook) -> anyhow::Result<Client> {
+    let mut tries = 0;
+    loop {
+        match webhook.client().await {
+            Err(_) if tries < TRIES => tries += 1,
+            other => return other,
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 async fn send(mut connection: Client, body: &[u8]) -> anyhow::Result<(Client, u16, Bytes)> {
