@@ -1,8 +1,10 @@
 //! A webhook as a process, and its client.
 
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -18,8 +20,6 @@ use crate::https::{Access, Client, free};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often a port is looked for: between finding and using it, another process may take it.
 const PORTS: usize = 5;
-/// How many connections may fail before one is missing.
-const TRIES: usize = 5;
 
 /// The program, and what of it is compared.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl Webhook {
         let log = world.directory().join(format!("{name}.log"));
         for _ in 0..PORTS {
             let access = Access {
-                address: free()?,
+                address: address()?,
                 tls: Arc::clone(world.tls()),
             };
             let file = std::fs::File::create(&log)?;
@@ -171,6 +171,19 @@ impl Drop for Webhook {
     }
 }
 
+/// A free address that this process gives to one webhook alone: one that two had would be that of the first, and the other would be
+/// taken for it.
+fn address() -> anyhow::Result<SocketAddr> {
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    loop {
+        let address = free()?;
+        let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if given.insert(address.port()) {
+            return Ok(address);
+        }
+    }
+}
+
 /// An answer: the status as `code`, or `closed`, and the body as `answer`; and the words, if there are any.
 pub(crate) async fn ask(
     client: &mut Option<Client>,
@@ -179,7 +192,7 @@ pub(crate) async fn ask(
 ) -> anyhow::Result<(Value, String)> {
     let connection = match client.take() {
         Some(connection) => connection,
-        None => connected(webhook).await?,
+        None => webhook.client().await?,
     };
     let sent = tokio::time::timeout(PATIENCE, send(connection, body)).await?;
     let Ok((connection, status, bytes)) = sent else {
@@ -197,18 +210,6 @@ pub(crate) async fn ask(
             .to_owned(),
     };
     Ok((json!({"code": status.to_string(), "answer": answer}), words))
-}
-
-/// A connection. On a busy machine the end of a handshake may come too late for the server, which resets the connection.
-async fn connected(webhook: &Webhook) -> anyhow::Result<Client> {
-    let mut tries = 0;
-    loop {
-        match webhook.client().await {
-            Err(_) if tries < TRIES => tries += 1,
-            other => return other,
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }
 
 async fn send(mut connection: Client, body: &[u8]) -> anyhow::Result<(Client, u16, Bytes)> {
