@@ -55,7 +55,9 @@ fn is_double(first: &Volume, it: &Volume) -> bool {
     let is_unused =
         matches!(it.status.as_str(), "available" | "creating") && it.attachments.is_empty();
     // One of the two replicas may not have known the uid of the cluster yet.
-    let same = (it.size, &it.volume_type) == (first.size, &first.volume_type)
+    // The first may have grown since.
+    let same = it.size <= first.size
+        && it.volume_type == first.volume_type
         && without_uid(&it.metadata).eq(without_uid(&first.metadata));
     let source = (&it.snapshot_id, &it.source_volid) == (&first.snapshot_id, &first.source_volid);
     is_unused && same && source && first.status != "error"

@@ -63,6 +63,8 @@ struct Model {
     attached: Vec<(String, String)>,
     /// Detachments that began, so that an answer about an attachment that is older is worth nothing.
     detachments: BTreeMap<String, usize>,
+    /// Detachments that are under way: of an attachment that is asked for meanwhile nobody knows which of the two comes last.
+    detaching: BTreeMap<String, usize>,
     /// Names whose volumes are in use: they are not created again.
     used: BTreeSet<usize>,
     /// Names of which a creation was given up: what was on its way can make a second volume.
@@ -72,6 +74,10 @@ struct Model {
 impl Model {
     fn detachments(&self, id: &str) -> usize {
         self.detachments.get(id).copied().unwrap_or_default()
+    }
+
+    fn is_detaching(&self, id: &str) -> bool {
+        self.detaching.get(id).is_some_and(|count| *count > 0)
     }
 }
 
@@ -181,7 +187,10 @@ impl Test {
     async fn attach(&self, driver: &Driver, index: usize, server: usize) {
         let Some(id) = self.used(index) else { return };
         let server = &self.servers[server];
-        let before = self.model.borrow().detachments(&id);
+        let (before, overlaps) = {
+            let model = self.model.borrow();
+            (model.detachments(&id), model.is_detaching(&id))
+        };
         let request = ControllerPublishVolumeRequest {
             volume_id: id.clone(),
             node_id: server.clone(),
@@ -191,7 +200,8 @@ impl Test {
         let attached = driver.controller_publish_volume(minutes(3), request).await;
         let mut model = self.model.borrow_mut();
         let is_known = model.there.contains_key(&id);
-        if attached.is_ok() && is_known && model.detachments(&id) == before {
+        let is_last = !overlaps && model.detachments(&id) == before;
+        if attached.is_ok() && is_known && is_last {
             model.attached.push((id, server.clone()));
         }
     }
@@ -201,18 +211,23 @@ impl Test {
         {
             let mut model = self.model.borrow_mut();
             *model.detachments.entry(id.clone()).or_default() += 1;
+            *model.detaching.entry(id.clone()).or_default() += 1;
             let is_kept =
                 |(of, at): &(String, String)| *of != id || (!server.is_empty() && at != server);
             model.attached.retain(is_kept);
         }
         let request = ControllerUnpublishVolumeRequest {
-            volume_id: id,
+            volume_id: id.clone(),
             node_id: server.to_owned(),
             ..ControllerUnpublishVolumeRequest::default()
         };
-        let _ = driver
+        let answer = driver
             .controller_unpublish_volume(minutes(3), request)
             .await;
+        // One that was given up, or not answered with success, may still be going on.
+        if answer.is_ok() {
+            *self.model.borrow_mut().detaching.entry(id).or_default() -= 1;
+        }
     }
 
     async fn expand(&self, driver: &Driver, index: usize, gib: i64) {
@@ -367,6 +382,22 @@ async fn a_volume_that_another_replica_has_just_made_is_not_made_again() {
     let first = test.id(0).unwrap();
     test.create(&two, 0).await;
     assert_eq!(test.id(0).unwrap(), first);
+    let volumes = test.look().await;
+    let named = volumes.iter().filter(|it| it["name"] == NAMES[0]);
+    assert_eq!(named.count(), 1, "{volumes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_has_grown_since_is_not_made_again() {
+    let test = Test::open(Latency::None).await;
+    let (one, two) = (test.world.replica(), test.world.replica());
+    // The list of the second replica is older than the volume.
+    test.create(&two, 1).await;
+    test.create(&one, 0).await;
+    test.expand(&one, 0, 2).await;
+    let create = async || two.create_volume(minutes(3), request(0)).await;
+    let again = until_done(create).await.volume.unwrap();
+    assert_eq!(Some(again.volume_id), test.id(0));
     let volumes = test.look().await;
     let named = volumes.iter().filter(|it| it["name"] == NAMES[0]);
     assert_eq!(named.count(), 1, "{volumes:?}");
