@@ -46,7 +46,7 @@ impl Collector<'_> {
         let open: Vec<Place> = {
             let state = self.core.store.read();
             let all = state.range(CRD_COLLECTION, "", None);
-            let open = all.map(|object| object.value());
+            let open = all.map(|object| names::outline(&object.json()));
             open.filter(names::is_open).map(|crd| place(&crd)).collect()
         };
         for place in open {
@@ -62,8 +62,9 @@ impl Collector<'_> {
         let (before, done) = {
             let before = self.core.store.get(&place.collection, &place.key)?;
             let done = edit(self.core, &resource, &place.key, |crd| {
-                let others = definitions_beside(self.core, crd);
-                crd["metadata"]["deletionTimestamp"].is_null() && names::accept(crd, &others, now)
+                let is_undecided =
+                    crd["metadata"]["deletionTimestamp"].is_null() && names::is_open(crd);
+                is_undecided && names::accept(crd, &definitions_beside(self.core, crd), now)
             });
             (before, done.await)
         };

@@ -2,9 +2,48 @@
 //! (`apiextensions-apiserver/pkg/controller/status`).
 
 use jiff::Timestamp;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{items, seconds, strings, text};
+
+/// What names are decided by. The schemas, by far the most of a definition, are skipped.
+#[derive(Deserialize)]
+struct Outline {
+    #[serde(default)]
+    metadata: Named,
+    #[serde(default)]
+    spec: Names,
+    #[serde(default)]
+    status: Value,
+}
+
+#[derive(Default, Deserialize)]
+struct Named {
+    #[serde(default)]
+    name: Value,
+}
+
+#[derive(Default, Deserialize)]
+struct Names {
+    #[serde(default)]
+    group: Value,
+    #[serde(default)]
+    names: Value,
+}
+
+/// A stored definition without what its names do not depend on: `metadata.name`, `spec.group`, `spec.names` and `status`.
+pub(crate) fn outline(stored: &[u8]) -> Value {
+    // It was serialised from a definition, so it parses.
+    let Ok(outline) = serde_json::from_slice::<Outline>(stored) else {
+        return Value::Null;
+    };
+    json!({
+        "metadata": {"name": outline.metadata.name},
+        "spec": {"group": outline.spec.group, "names": outline.spec.names},
+        "status": outline.status,
+    })
+}
 
 /// Whether the objects of a definition are served: the definition is established, or it is new and has no conflict.
 /// `others` are the other definitions of its group.

@@ -338,13 +338,19 @@ fn is_current(core: &Core, resource: &Resource) -> bool {
 
 /// The other stored definitions of the group of a definition.
 pub(crate) fn definitions_beside(core: &Core, crd: &Value) -> Vec<Value> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (name, group) = (text(&crd["metadata"]["name"]), text(&crd["spec"]["group"]));
     let state = core.store.read();
+    // The name of a definition ends with its group: the definitions of other groups are not parsed.
+    let is_beside = |key: &str| {
+        let plural = key.strip_suffix(group.as_str());
+        key != name && plural.is_some_and(|it| it.ends_with('.'))
+    };
     let all = state.range(CRD_COLLECTION, "", None);
-    all.map(|object| object.value())
-        .filter(|other| {
-            other["spec"]["group"] == crd["spec"]["group"]
-                && other["metadata"]["name"] != crd["metadata"]["name"]
-        })
+    let beside = all.filter(|object| is_beside(&object.key));
+    beside
+        .map(|object| crd::names::outline(&object.json()))
+        .filter(|other| other["spec"]["group"] == crd["spec"]["group"])
         .collect()
 }
 

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{accept, is_served};
+use super::{accept, decide, is_open, is_served, outline};
 
 fn crd(plural: &str, kind: &str, short: &[&str]) -> Value {
     json!({
@@ -89,4 +89,25 @@ fn an_established_definition_is_served_on_when_it_requests_a_name_in_use() {
     );
     assert_eq!(two["status"]["conditions"][1]["status"], "True");
     assert!(is_served(&two, &[one]));
+}
+
+#[test]
+fn an_outline_decides_as_the_whole_definition_does() {
+    let one = accepted(crd("ones", "One", &["o"]), &[]);
+    let open = crd("twos", "Two", &["o"]);
+    for whole in [&one, &open] {
+        let mut whole = whole.clone();
+        whole["metadata"]["name"] = json!("ones.example.com");
+        whole["spec"]["group"] = json!("example.com");
+        whole["spec"]["versions"] = json!([{"schema": {"a": [1]}}]);
+        let whole = &whole;
+        let outline = outline(whole.to_string().as_bytes());
+        assert_eq!(is_open(&outline), is_open(whole));
+        let others = |other: &Value| decide(&open, std::slice::from_ref(other)).conflict;
+        assert_eq!(others(&outline), others(whole));
+        assert_eq!(outline["metadata"]["name"], whole["metadata"]["name"]);
+        assert_eq!(outline["spec"]["group"], whole["spec"]["group"]);
+        assert_eq!(outline["spec"]["versions"], Value::Null);
+    }
+    assert_eq!(outline(b"1"), Value::Null);
 }
