@@ -191,7 +191,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "testbed",
-        uses: &["api", "apiserver", "management", "openstack"],
+        uses: &["api", "apiserver", "heap", "management", "openstack"],
         // The life of a cluster, with all controllers.
         tests_use: &["clusterapi", "provider", "simulator"],
         never: &[],
