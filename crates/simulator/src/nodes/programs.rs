@@ -47,6 +47,8 @@ const APIS: [(&str, Service); 5] = [
     ("nova-api", Service::Compute),
     ("neutron-api", Service::Network),
 ];
+/// The end of the name of a file with what is on a volume of RabbitMQ.
+const DEFINITIONS: &str = ".rabbitmq.json";
 /// The container whose volume has what these have.
 const DATABASE: &str = "mariadb";
 
@@ -103,7 +105,7 @@ impl Programs {
         let _ = self.inner.client.set(client);
     }
 
-    /// Keeps what clouds have in this directory, which is created with the first one. Without it they are in memory.
+    /// Keeps what clouds and brokers have in this directory, which is created with the first one. Without it they are in memory.
     pub fn keep_in(&self, directory: PathBuf) {
         // A second directory would be without what is in the first one.
         let _ = self.inner.directory.set(directory);
@@ -135,7 +137,20 @@ impl Programs {
 
     /// Empties the volumes of RabbitMQ.
     pub fn lose_messages(&self) {
-        self.inner.brokers.lock().clear();
+        for (volume, _) in self.inner.brokers.lock().drain() {
+            if let Some(file) = self.inner.definitions(&volume) {
+                // Without the file the volume is empty.
+                let _ = std::fs::remove_file(file);
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// The file with what is on a volume of RabbitMQ.
+    fn definitions(&self, volume: &str) -> Option<PathBuf> {
+        let directory = self.directory.get()?;
+        Some(directory.join(format!("{volume}{DEFINITIONS}")))
     }
 }
 
@@ -194,10 +209,15 @@ impl Programs {
         let namespace = Namespace::read(&client, text(&pod["metadata"]["namespace"])).await;
         let namespace = namespace.map_err(|error| error.to_string())?;
         if container == BROKER.0 {
+            let volume = namespace.volume(pod);
             let mut brokers = self.inner.brokers.lock();
-            let broker = brokers.entry(namespace.volume(pod));
-            let broker = broker.or_insert_with(|| Broker::new(&namespace.options(pod)));
-            return Ok(Program::Broker(broker.clone()));
+            if let Some(broker) = brokers.get(&volume) {
+                return Ok(Program::Broker(broker.clone()));
+            }
+            let file = self.inner.definitions(&volume);
+            let broker = Broker::open(&namespace.options(pod), file)?;
+            brokers.insert(volume, broker.clone());
+            return Ok(Program::Broker(broker));
         }
         let Some(service) = api(container, port) else {
             return Err(refused(pod, port));

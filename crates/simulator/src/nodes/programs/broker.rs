@@ -2,6 +2,10 @@
 //! are those of RabbitMQ 3.10.8 and 4.0.5, which differ in the words of a 401 alone; those of 4.0.5 are used.
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -25,6 +29,8 @@ pub(super) struct Broker {
 
 #[derive(Default)]
 struct State {
+    /// What is on its volume, in the form in which RabbitMQ exports definitions. Without it the state is in memory.
+    file: Option<PathBuf>,
     hosts: BTreeMap<String, Host>,
     users: BTreeMap<String, User>,
     /// By virtual host and user: configure, write, read.
@@ -46,6 +52,29 @@ struct User {
 type Answer = (u16, Value);
 
 impl Broker {
+    /// A broker with what is in the file, or on an empty volume without one.
+    pub(super) fn open(
+        options: &BTreeMap<String, String>,
+        file: Option<PathBuf>,
+    ) -> Result<Self, String> {
+        let Some(path) = &file else {
+            return Ok(Self::new(options));
+        };
+        let broker = match std::fs::read(path) {
+            Ok(text) => serde_json::from_slice(&text)
+                .map_err(|error| error.to_string())
+                .and_then(|all| State::read(&all).ok_or_else(|| "no definitions".to_owned()))
+                .map(|state| Self {
+                    state: Arc::new(Mutex::new(state)),
+                }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::new(options)),
+            Err(error) => Err(error.to_string()),
+        };
+        let broker = broker.map_err(|why| format!("{}: {why}", path.display()))?;
+        broker.state.lock().file = file;
+        Ok(broker)
+    }
+
     /// A broker on an empty volume. Its first user is in its options (`default_user`, `default_pass`).
     pub(super) fn new(options: &BTreeMap<String, String>) -> Self {
         let option = |name: &str, default: &str| {
@@ -62,6 +91,7 @@ impl Broker {
             tags: vec![],
         };
         let state = State {
+            file: None,
             hosts: [("/".to_owned(), host)].into(),
             permissions: [(("/".to_owned(), user.clone()), everything())].into(),
             users: [(user, admin)].into(),
@@ -114,6 +144,64 @@ impl State {
     }
 
     fn act(&mut self, user: &str, method: &str, path: &str, body: &str) -> Answer {
+        let answer = self.acted(user, method, path, body);
+        let changed = method != "GET" && answer.0 < 300;
+        match self
+            .file
+            .as_deref()
+            .filter(|_| changed)
+            .map(|file| self.keep(file))
+        {
+            Some(Err(why)) => (500, error("internal_server_error", &why.to_string())),
+            _ => answer,
+        }
+    }
+
+    /// Writes everything to the file, for its owner alone: passwords are in it as hashes.
+    fn keep(&self, file: &Path) -> io::Result<()> {
+        let all = json!({
+            "vhosts": self.hosts.iter().map(host).collect::<Value>(),
+            "users": self.users.iter().map(person).collect::<Value>(),
+            "permissions": self.permissions.iter().map(permission).collect::<Value>(),
+        });
+        let directory = file.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(directory)?;
+        let new = file.with_extension("new");
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        options.open(&new)?.write_all(all.to_string().as_bytes())?;
+        std::fs::rename(new, file)
+    }
+
+    fn read(all: &Value) -> Option<Self> {
+        let text = |of: &Value, field: &str| of[field].as_str().map(str::to_owned);
+        let mut state = Self::default();
+        for it in all["vhosts"].as_array()? {
+            let description = text(it, "description").unwrap_or_default();
+            let tags = tags(&it["tags"]);
+            state
+                .hosts
+                .insert(text(it, "name")?, Host { description, tags });
+        }
+        for it in all["users"].as_array()? {
+            let hash = STANDARD.decode(it["password_hash"].as_str()?).ok()?;
+            let tags = tags(&it["tags"]);
+            state.users.insert(text(it, "name")?, User { tags, hash });
+        }
+        for it in all["permissions"].as_array()? {
+            let rights = [
+                text(it, "configure")?,
+                text(it, "write")?,
+                text(it, "read")?,
+            ];
+            state
+                .permissions
+                .insert((text(it, "vhost")?, text(it, "user")?), rights);
+        }
+        Some(state)
+    }
+
+    fn acted(&mut self, user: &str, method: &str, path: &str, body: &str) -> Answer {
         let path: Vec<String> = path
             .trim_start_matches("/api/")
             .split('/')

@@ -274,3 +274,45 @@ async fn who_is_no_administrator_neither_reads_nor_writes_and_a_disabled_user_do
     keystone.asked("PATCH", &path, &json!({"user": {"enabled": false}}));
     assert_eq!(ask(&keystone, tokens, "", &log_in).await.0, 401);
 }
+
+#[test]
+fn a_broker_has_what_is_on_its_volume_after_a_restart() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("new/volume.rabbitmq.json");
+    let options = BTreeMap::new();
+    let open = || Broker::open(&options, Some(file.clone()));
+    let lists = |broker: &Broker| {
+        ["vhosts", "users", "permissions"].map(|it| broker.asked("GET", it, "").1)
+    };
+    let broker = open().unwrap();
+    for (path, body) in [
+        (
+            "vhosts/nova",
+            json!({"description": "of nova", "tags": "a,b"}),
+        ),
+        ("users/nova", json!({"tags": "x", "password": "secret"})),
+        (
+            "permissions/nova/nova",
+            json!({"configure": "", "write": ".*", "read": "a"}),
+        ),
+        ("vhosts/gone", json!({})),
+    ] {
+        assert_eq!(
+            broker.asked("PUT", path, &body.to_string()).0,
+            201,
+            "{path}"
+        );
+    }
+    assert_eq!(broker.asked("DELETE", "vhosts/gone", "").0, 204);
+    let again = open().unwrap();
+    assert_eq!(lists(&again), lists(&broker));
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    for broken in ["", "[]", "{\"vhosts\": []}"] {
+        std::fs::write(&file, broken).unwrap();
+        let why = open().err().unwrap_or_default();
+        assert!(why.contains("volume.rabbitmq.json: "), "{broken}: {why}");
+    }
+}
