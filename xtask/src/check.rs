@@ -3,7 +3,6 @@
 //! ```text
 //!   changes      the files that changed
 //!   selection    the tests that are of these files, and of what uses them
-//!   executables  the test programs that cargo has built
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -13,13 +12,12 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::executables::{self, Executable};
 use crate::stopwatch::clock;
 use crate::{lints, print};
-use executables::Executable;
 use selection::Selection;
 
 mod changes;
-mod executables;
 mod selection;
 
 /// Tests that could not run, one on each line (crates/skipped).

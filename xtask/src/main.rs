@@ -10,6 +10,7 @@
 //!   man [DIR]                manual pages, by default to target/man/man1
 //!   size [--binary FILE]     holds the size of the release binary to docs/benchmarks.md
 //!   notices [--check]        licences and notices of what is in the program and not of the project
+//!   test                     every test, with a test program for each processor at a time
 //!   tidy                     rules that lints do not cover, with the invariants of ARCHITECTURE.md
 //!   bench apiserver [--json] the embedded API server and kube-apiserver with etcd
 //!   bench ccm [--json]       requests, time and memory of the cloud controller manager
@@ -31,6 +32,7 @@ mod codegen;
 mod csi;
 mod differences;
 mod dist;
+mod executables;
 mod https;
 mod invariants;
 mod keystone;
@@ -44,6 +46,7 @@ mod simulated;
 mod size;
 mod stopwatch;
 mod syntax;
+mod test;
 mod tidy;
 mod workspace;
 
@@ -100,6 +103,8 @@ enum Task {
         #[arg(default_value = "target/dist/THIRD_PARTY_NOTICES")]
         file: PathBuf,
     },
+    /// Run every test of the workspace, as `cargo test --workspace` does, with a test program for each processor at a time.
+    Test(test::Arguments),
     /// Check rules that lints do not cover: file lengths, module names, the invariants of ARCHITECTURE.md.
     Tidy,
     /// Hold the size of the release binary to the last entry of docs/benchmarks.md.
@@ -183,6 +188,7 @@ fn main() -> ExitCode {
         } => notices::run(&root(), target, &file, check),
         Task::Man { directory } => man::write(&root(), &directory),
         Task::Size { binary } => size::run(&root(), binary),
+        Task::Test(arguments) => test::run(&root(), &arguments),
         Task::Tidy => tidy::run(&root()),
         Task::Bench(Bench::Apiserver(arguments)) => bench::apiserver::run(&root(), &arguments),
         Task::Bench(Bench::Ccm(arguments)) => bench::ccm::run(&root(), arguments),

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::Deserialize;
 
-use super::executables::{Executable, Target};
+use crate::executables::{Executable, Target};
 use crate::workspace;
 
 #[cfg(test)]

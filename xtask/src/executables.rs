@@ -11,16 +11,16 @@ mod tests;
 
 /// A test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Executable {
+pub(crate) struct Executable {
     /// The directory of its package, below the root.
-    pub(super) folder: String,
-    pub(super) target: Target,
-    pub(super) path: PathBuf,
+    pub(crate) folder: String,
+    pub(crate) target: Target,
+    pub(crate) path: PathBuf,
 }
 
 /// What of a package it tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// The library or a program, from within.
     Units(String),
     /// A file of tests.
@@ -58,7 +58,7 @@ struct Profile {
 }
 
 /// The test programs of packages below `root`.
-pub(super) fn parse(root: &Path, messages: &str) -> anyhow::Result<Vec<Executable>> {
+pub(crate) fn parse(root: &Path, messages: &str) -> anyhow::Result<Vec<Executable>> {
     let mut found = Vec::new();
     for message in artifacts(messages)? {
         let (Some(path), Some(target)) = (message.executable, message.target) else {
@@ -84,7 +84,7 @@ pub(super) fn parse(root: &Path, messages: &str) -> anyhow::Result<Vec<Executabl
 }
 
 /// This program, as cargo has just built it.
-pub(super) fn xtask(messages: &str) -> anyhow::Result<String> {
+pub(crate) fn xtask(messages: &str) -> anyhow::Result<String> {
     let is_xtask = |message: &Message| {
         let target = message.target.as_ref();
         let profile = message.profile.as_ref();
