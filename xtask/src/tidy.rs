@@ -72,8 +72,8 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
         problems.extend(problems_of(source));
         problems.extend(not_built::without_entry(source));
     }
-    let readme = std::fs::read_to_string(root.join("README.md")).context("README.md")?;
-    problems.extend(not_built::not_listed(&readme));
+    let list = std::fs::read_to_string(root.join(not_built::LIST)).context(not_built::LIST)?;
+    problems.extend(not_built::not_listed(&list));
     let written = std::fs::read_to_string(root.join("CHANGELOG.md")).context("CHANGELOG.md")?;
     // The version of the workspace is that of xtask.
     problems.extend(changelog::without_version(

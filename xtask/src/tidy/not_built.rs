@@ -1,4 +1,4 @@
-//! The list "What is not built" in README is complete: every message that rejects or reports something because it is not
+//! The list of what is not built is complete: every message that rejects or reports something because it is not
 //! built belongs to one of its entries.
 
 use crate::syntax::Source;
@@ -11,7 +11,10 @@ const MARKS: [&str; 4] = [
     "not served by ferrostack",
 ];
 
-/// The words in the list of README, for messages with these words.
+/// The list, below the root.
+pub(super) const LIST: &str = "docs/not-built.md";
+
+/// The words in the list, for messages with these words.
 const ENTRIES: [(&str, &str); 21] = [
     ("MachinePools are not built", "classes of MachinePools"),
     (
@@ -102,7 +105,7 @@ pub(super) fn without_entry(source: &Source) -> Vec<String> {
         .filter(|(_, line)| !ENTRIES.iter().any(|(message, _)| line.contains(message)))
         .map(|(index, line)| {
             format!(
-                "{name}:{}: no entry of \"What is not built\" in README is for this message (xtask/src/tidy/not_built.rs): {}",
+                "{name}:{}: no entry of docs/not-built.md is for this message (xtask/src/tidy/not_built.rs): {}",
                 index + 1,
                 line.trim()
             )
@@ -110,19 +113,12 @@ pub(super) fn without_entry(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// The entries that the list of README lacks.
-pub(super) fn not_listed(readme: &str) -> Vec<String> {
-    let list = readme.split("## What is not built").nth(1);
-    let list = list.and_then(|rest| rest.split("\n## ").next());
-    let list = list.unwrap_or_default();
+/// The entries that the list lacks.
+pub(super) fn not_listed(list: &str) -> Vec<String> {
     ENTRIES
         .iter()
         .filter(|(_, entry)| !list.contains(entry))
-        .map(|(message, entry)| {
-            format!(
-                "README.md: \"What is not built\" lacks {entry}, which a message reports: {message}"
-            )
-        })
+        .map(|(message, entry)| format!("{LIST} lacks {entry}, which a message reports: {message}"))
         .collect()
 }
 
@@ -154,13 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_readme_lacks_is_found() {
+    fn an_entry_that_the_list_lacks_is_found() {
         let all: Vec<&str> = ENTRIES.iter().map(|(_, entry)| *entry).collect();
-        let list =
-            |entries: &[&str]| format!("## What is not built\n{}\n## After\n", entries.join("\n"));
-        assert!(not_listed(&list(&all)).is_empty());
+        assert!(not_listed(&all.join("\n")).is_empty());
         // Several messages may have one entry.
         let others: Vec<&str> = all.iter().copied().filter(|it| *it != all[0]).collect();
-        assert!(!not_listed(&list(&others)).is_empty());
+        assert!(!not_listed(&others.join("\n")).is_empty());
     }
 }
