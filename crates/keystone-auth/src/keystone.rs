@@ -17,7 +17,7 @@ pub use self::client::{Http, normal_url};
 /// Asks who a token is.
 pub trait Keystone: Send + Sync + 'static {
     /// The identity of a token, with the groups of its user if Keystone's answer has them.
-    fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Identity, NotValidated>>;
+    fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Validated, NotValidated>>;
 
     /// The groups of the user whose token this is; `None` if the cloud keeps them from its users.
     fn groups<'a>(
@@ -27,8 +27,17 @@ pub trait Keystone: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Option<Groups>, NotValidated>>;
 }
 
-/// The groups of a user, which the identities of all of its tokens share.
-pub type Groups = Arc<[Group]>;
+/// The groups of a user, which the identities of all of its tokens share; a group is shared by its members.
+pub type Groups = Arc<[Arc<Group>]>;
+
+/// A token that Keystone accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Validated {
+    /// Who it is.
+    pub identity: Identity,
+    /// Its end.
+    pub expires_at: Timestamp,
+}
 
 /// Why a token has no identity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,8 +55,8 @@ pub enum NotValidated {
     },
 }
 
-/// Who a token is, as Keystone says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Who a token is, as Keystone says. Many of them are kept, and tokens that are the same share one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The user.
     pub user: Named,
@@ -58,26 +67,24 @@ pub struct Identity {
     /// Whether the token is from a trust.
     pub trust: bool,
     /// The names of the roles.
-    pub roles: Vec<String>,
+    pub roles: Box<[Box<str>]>,
     /// The groups of the user; `None` if nobody has said.
     pub groups: Option<Groups>,
-    /// The end of the token.
-    pub expires_at: Timestamp,
     /// What the token's application credential may call; `None` if that is not limited.
-    pub access_rules: Option<Vec<AccessRule>>,
+    pub access_rules: Option<Box<[AccessRule]>>,
 }
 
 /// An object of Keystone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Named {
     /// The id.
-    pub id: String,
+    pub id: Box<str>,
     /// The name.
-    pub name: String,
+    pub name: Box<str>,
 }
 
 /// What a token is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// A project.
     Project(Named),
@@ -90,36 +97,50 @@ pub enum Scope {
 }
 
 /// A group of a user.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Group {
     /// The group.
     pub group: Named,
     /// The id of its domain; empty if Keystone does not say.
-    pub domain_id: String,
+    pub domain_id: Box<str>,
 }
 
 /// A call that an application credential may make.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AccessRule {
     /// The type of the service.
-    pub service: String,
+    pub service: Box<str>,
     /// The method of HTTP.
-    pub method: String,
+    pub method: Box<str>,
     /// The path, with `*`, `**` and names in braces.
-    pub path: String,
+    pub path: Box<str>,
 }
 
 impl Identity {
-    /// About the bytes that it takes.
+    /// The bytes that it takes, with its texts and lists.
     pub(crate) fn size(&self) -> usize {
-        let names = [&self.user, &self.domain].map(|it| it.id.len() + it.name.len());
-        let groups = self.groups.iter().flat_map(|groups| groups.iter());
-        let groups = groups.map(|it| it.group.id.len() + it.group.name.len() + it.domain_id.len());
-        let roles = self.roles.iter().map(String::len);
+        let scope = match &self.scope {
+            Scope::Project(it) | Scope::Domain(it) => it.texts(),
+            Scope::System | Scope::Unscoped => 0,
+        };
+        let roles = self.roles.iter().map(|it| size_of_val(it) + it.len());
         let rules = self.access_rules.iter().flatten();
-        let rules = rules.map(|it| it.service.len() + it.method.len() + it.path.len());
-        let all = names.into_iter().chain(groups).chain(roles).chain(rules);
-        // Each text and each list has a header besides.
-        512 + all.map(|length| length + 64).sum::<usize>()
+        let rules =
+            rules.map(|it| size_of_val(it) + it.service.len() + it.method.len() + it.path.len());
+        let groups = self.groups.iter().flat_map(|groups| groups.iter());
+        let groups = groups.map(|it| {
+            size_of_val(it) + COUNTS + size_of::<Group>() + it.group.texts() + it.domain_id.len()
+        });
+        let lists: usize = roles.chain(rules).chain(groups).sum();
+        COUNTS + size_of::<Self>() + self.user.texts() + self.domain.texts() + scope + lists
+    }
+}
+
+/// The two counts of an [`Arc`].
+const COUNTS: usize = 2 * size_of::<usize>();
+
+impl Named {
+    fn texts(&self) -> usize {
+        self.id.len() + self.name.len()
     }
 }

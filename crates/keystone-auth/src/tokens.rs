@@ -18,12 +18,14 @@ use tokio::time::Instant;
 use self::cache::Cache;
 use self::circuit::Circuit;
 use self::rate::Rate;
-use crate::keystone::{Groups, Identity, Keystone, NotValidated};
+use self::shared::Shared;
+use crate::keystone::{Group, Groups, Identity, Keystone, NotValidated, Validated};
 use crate::metrics::Metrics;
 
 mod cache;
 mod circuit;
 mod rate;
+mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -91,6 +93,8 @@ pub struct Tokens {
     identities: Mutex<Cache<Arc<Identity>>>,
     /// The groups by the ids of users, each with the time until which they are kept.
     groups: Mutex<Cache<(Groups, Instant)>>,
+    /// What those have in common.
+    shared: Mutex<(Shared<Identity>, Shared<Group>)>,
     refusals: Mutex<Cache<Arc<str>>>,
     flights: Mutex<HashMap<Key, Arc<OnceCell<Outcome>>>>,
     rate: Mutex<Rate>,
@@ -113,6 +117,7 @@ impl Tokens {
             now,
             identities: Mutex::new(Cache::new(options.entries, options.bytes)),
             groups: Mutex::new(Cache::new(options.entries, options.bytes)),
+            shared: Mutex::default(),
             refusals: Mutex::new(Cache::new(options.entries, options.bytes)),
             flights: Mutex::default(),
             rate: Mutex::new(Rate::new(options.new_per_second)),
@@ -205,9 +210,9 @@ impl Tokens {
         let answer = self.validate(token).await;
         let now = Instant::now();
         match answer {
-            Ok((identity, until)) => {
+            Ok((validated, until)) => {
                 self.circuit.lock().answered();
-                self.keep(key, identity, until, now)
+                self.keep(key, validated, until, now)
             }
             Err(NotValidated::Refused(reason)) => {
                 self.circuit.lock().answered();
@@ -231,37 +236,48 @@ impl Tokens {
 
     /// The identity of a token with the groups of its user, and until when it is kept at most: it ends with the groups, so that
     /// these are never older than an identity may be.
-    async fn validate(&self, token: &SecretString) -> Result<(Identity, Instant), NotValidated> {
-        let mut identity = self.keystone.validate(token.clone()).await?;
+    async fn validate(&self, token: &SecretString) -> Result<(Validated, Instant), NotValidated> {
+        let mut validated = self.keystone.validate(token.clone()).await?;
+        let identity = &mut validated.identity;
         let now = Instant::now();
         let until = now + self.options.ttl;
         if identity.groups.is_some() || !self.options.ask_for_groups {
-            return Ok((identity, until));
+            identity.groups = identity.groups.take().map(|it| self.share(&it));
+            return Ok((validated, until));
         }
         let user: Key = Sha256::digest(identity.user.id.as_bytes()).into();
         let known = self.groups.lock().get(&user, now);
         if let Some((groups, until)) = known {
             identity.groups = Some(groups);
-            return Ok((identity, until));
+            return Ok((validated, until));
         }
         let asked = self.keystone.groups(&identity.user.id, token.clone());
-        identity.groups = asked.await?;
+        identity.groups = asked.await?.map(|it| self.share(&it));
         // What one token may not list, another one of the same user may.
         if let Some(groups) = &identity.groups {
             let (size, value) = (identity.size(), (Arc::clone(groups), until));
             self.groups.lock().put(user, value, size, until, now);
         }
-        Ok((identity, until))
+        Ok((validated, until))
     }
 
-    fn keep(&self, key: Key, identity: Identity, until: Instant, now: Instant) -> Outcome {
-        let left = identity.expires_at.duration_since((self.now)());
+    /// The same groups, of which those that others have, too, are kept once.
+    fn share(&self, groups: &Groups) -> Groups {
+        let mut shared = self.shared.lock();
+        groups
+            .iter()
+            .map(|it| shared.1.of(Group::clone(it)))
+            .collect()
+    }
+
+    fn keep(&self, key: Key, validated: Validated, until: Instant, now: Instant) -> Outcome {
+        let left = validated.expires_at.duration_since((self.now)());
         let left = Duration::try_from(left).unwrap_or_default();
         if left.is_zero() {
             let reason = "the token has expired, by the clock of this webhook";
             return Err(self.refuse(key, reason.into(), now));
         }
-        let identity = Arc::new(identity);
+        let identity = self.shared.lock().0.of(validated.identity);
         let until = until.min(now + left);
         let size = identity.size();
         let mut identities = self.identities.lock();
@@ -272,7 +288,7 @@ impl Tokens {
     fn refuse(&self, key: Key, reason: Arc<str>, now: Instant) -> Denied {
         let until = now + self.options.refused_ttl;
         let mut refusals = self.refusals.lock();
-        refusals.put(key, Arc::clone(&reason), reason.len() + 128, until, now);
+        refusals.put(key, Arc::clone(&reason), reason.len(), until, now);
         Denied::Refused(reason)
     }
 }

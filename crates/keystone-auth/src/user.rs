@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::keystone::{AccessRule, Group, Identity, Named, Scope};
 use crate::subject::{
@@ -152,14 +153,14 @@ impl Format {
 
     fn name(&self, of: &Named, domain: &Named) -> Option<String> {
         let parts = self.0.iter().map(|part| match part {
-            Part::Text(text) => text,
+            Part::Text(text) => text.as_str(),
             Part::Name => &of.name,
             Part::Id => &of.id,
             Part::Domain => &domain.name,
             Part::DomainId => &domain.id,
         });
         let is_whole = parts.clone().all(|part| !part.is_empty());
-        let name: String = parts.map(String::as_str).collect();
+        let name: String = parts.collect();
         let is_plain = !name.chars().any(char::is_control);
         (is_whole && is_plain).then_some(name)
     }
@@ -181,19 +182,16 @@ pub fn user(identity: &Identity, options: &Options) -> Result<Subject, String> {
         ));
     }
     let mut extra = Extra::from([
-        (ROLES.to_owned(), identity.roles.clone()),
-        (USER_DOMAIN_ID.to_owned(), vec![identity.domain.id.clone()]),
-        (
-            USER_DOMAIN_NAME.to_owned(),
-            vec![identity.domain.name.clone()],
-        ),
+        (ROLES.to_owned(), texts(&identity.roles)),
+        (USER_DOMAIN_ID.to_owned(), texts([&identity.domain.id])),
+        (USER_DOMAIN_NAME.to_owned(), texts([&identity.domain.name])),
     ]);
     let mut groups: Vec<String> = groups(identity, options).collect();
     match &identity.scope {
         Scope::Project(project) => {
-            groups.push(project.id.clone());
-            extra.insert(PROJECT_ID.to_owned(), vec![project.id.clone()]);
-            extra.insert(PROJECT_NAME.to_owned(), vec![project.name.clone()]);
+            groups.push(project.id.to_string());
+            extra.insert(PROJECT_ID.to_owned(), texts([&project.id]));
+            extra.insert(PROJECT_NAME.to_owned(), texts([&project.name]));
         }
         Scope::Domain(domain) => groups.push(format!("{OF_SCOPES}domain:{}", domain.id)),
         Scope::System => groups.push(format!("{OF_SCOPES}system")),
@@ -201,10 +199,14 @@ pub fn user(identity: &Identity, options: &Options) -> Result<Subject, String> {
     }
     Ok(Subject {
         name,
-        uid: identity.user.id.clone(),
+        uid: identity.user.id.to_string(),
         groups,
         extra: Some(extra),
     })
+}
+
+fn texts<'a>(of: impl IntoIterator<Item = &'a Box<str>>) -> Vec<String> {
+    of.into_iter().map(|it| it.to_string()).collect()
 }
 
 /// A user with the groups and the name that its roles have in the configuration. Of several names, the last one counts.
@@ -235,7 +237,8 @@ fn accept(identity: &Identity, options: &Options) -> Result<(), String> {
             "the token is {what}, and such tokens are not accepted here"
         ));
     }
-    let is_in = |set: &HashSet<String>, of: &Named| set.contains(&of.id) || set.contains(&of.name);
+    let is_in =
+        |set: &HashSet<String>, of: &Named| set.contains(&*of.id) || set.contains(&*of.name);
     if !options.domains.is_empty() && !is_in(&options.domains, &identity.domain) {
         return Err("the user's domain is not accepted here".to_owned());
     }
@@ -258,11 +261,11 @@ fn accept(identity: &Identity, options: &Options) -> Result<(), String> {
 /// Whether rules allow all that an API server does. One that allows less would be given more: the API server knows no rules.
 fn allow_everything(rules: &[AccessRule]) -> bool {
     let of_service =
-        |rule: &&AccessRule| rule.service == SERVICE && matches!(rule.path.as_str(), "/**" | "**");
+        |rule: &&AccessRule| &*rule.service == SERVICE && matches!(&*rule.path, "/**" | "**");
     let methods: HashSet<&str> = rules
         .iter()
         .filter(of_service)
-        .map(|it| it.method.as_str())
+        .map(|it| &*it.method)
         .collect();
     let needed = ["GET", "POST", "PUT", "PATCH", "DELETE"];
     needed.iter().all(|method| methods.contains(method))
@@ -270,16 +273,16 @@ fn allow_everything(rules: &[AccessRule]) -> bool {
 
 /// The names of the groups that are not Kubernetes' own, nor ours.
 fn groups<'a>(identity: &'a Identity, options: &'a Options) -> impl Iterator<Item = String> + 'a {
-    let mut names = HashMap::from([(identity.domain.id.as_str(), identity.domain.name.as_str())]);
+    let mut names = HashMap::from([(&*identity.domain.id, &*identity.domain.name)]);
     names.remove("");
-    let of = move |it: &Group| {
+    let of = move |it: &Arc<Group>| {
         let domain = Named {
             id: it.domain_id.clone(),
             name: names
-                .get(it.domain_id.as_str())
+                .get(&*it.domain_id)
                 .copied()
                 .unwrap_or_default()
-                .to_owned(),
+                .into(),
         };
         options.group.name(&it.group, &domain)
     };
@@ -289,7 +292,7 @@ fn groups<'a>(identity: &'a Identity, options: &'a Options) -> impl Iterator<Ite
         let reserved = name.starts_with(OF_KUBERNETES) || name.starts_with(OF_SCOPES);
         if reserved {
             tracing::warn!(
-                user = identity.user.id,
+                user = &*identity.user.id,
                 "a group with a reserved name is left out"
             );
         }

@@ -1,14 +1,16 @@
 //! From what Keystone says of a token to an identity.
 
+use std::sync::Arc;
+
 use openstack::identity::{self, TokenDescription};
 
-use super::{AccessRule, Group, Identity, Named, Scope};
+use super::{AccessRule, Group, Identity, Named, Scope, Validated};
 
 /// The identity of a token, with the groups of a federated user, which are in the answer.
 ///
 /// # Errors
 /// What is missing, or contradicts itself.
-pub(super) fn identity(token: TokenDescription) -> Result<Identity, &'static str> {
+pub(super) fn validated(token: TokenDescription) -> Result<Validated, &'static str> {
     if token.user.id.is_empty() {
         return Err("the id of the user is empty");
     }
@@ -26,34 +28,41 @@ pub(super) fn identity(token: TokenDescription) -> Result<Identity, &'static str
     };
     let groups = token.user.federation.map(|it| it.groups);
     let rules = token.application_credential.and_then(|it| it.access_rules);
-    Ok(Identity {
+    let identity = Identity {
         user: Named {
-            id: token.user.id,
-            name: token.user.name,
+            id: token.user.id.into(),
+            name: token.user.name.into(),
         },
         domain: Named {
-            id: token.user.domain.id,
-            name: token.user.domain.name,
+            id: token.user.domain.id.into(),
+            name: token.user.domain.name.into(),
         },
         scope,
         trust: token.trust.is_some(),
         roles: names(token.roles),
-        groups: groups.map(|groups| groups.into_iter().map(group).collect()),
-        expires_at,
+        groups: groups.map(|groups| groups.into_iter().map(group).map(Arc::new).collect()),
         access_rules: rules.map(|rules| rules.into_iter().map(rule).collect()),
+    };
+    Ok(Validated {
+        identity,
+        expires_at,
     })
 }
 
 fn named((id, name): (String, String)) -> Result<Named, &'static str> {
     match id.is_empty() {
         true => Err("an id is missing"),
-        false => Ok(Named { id, name }),
+        false => Ok(Named {
+            id: id.into(),
+            name: name.into(),
+        }),
     }
 }
 
-fn names(roles: Vec<identity::Named>) -> Vec<String> {
+fn names(roles: Vec<identity::Named>) -> Box<[Box<str>]> {
     let names = roles.into_iter().map(|it| it.name);
-    names.filter(|name| !name.is_empty()).collect()
+    let names = names.filter(|name| !name.is_empty());
+    names.map(String::into_boxed_str).collect()
 }
 
 /// A group of a federated user, which may have no name.
@@ -63,15 +72,18 @@ fn group(it: identity::Named) -> Group {
         false => it.name,
     };
     Group {
-        group: Named { id: it.id, name },
-        domain_id: String::new(),
+        group: Named {
+            id: it.id.into(),
+            name: name.into(),
+        },
+        domain_id: Box::default(),
     }
 }
 
 fn rule(it: identity::AccessRule) -> AccessRule {
     AccessRule {
-        service: it.service,
-        method: it.method,
-        path: it.path,
+        service: it.service.into(),
+        method: it.method.into(),
+        path: it.path.into(),
     }
 }

@@ -13,7 +13,7 @@ use openstack::transport::{Limits, SharedTransport, Transport, TransportError};
 use openstack::{CloudConfig, Error, ErrorKind, Session, SessionOptions, Timeouts};
 use secrecy::SecretString;
 
-use super::{Group, Groups, Identity, Keystone, Named, NotValidated, answer};
+use super::{Group, Groups, Keystone, Named, NotValidated, Validated, answer};
 use crate::metrics::Metrics;
 
 /// The largest answer, in bytes: tokens are asked for without the catalog.
@@ -85,7 +85,7 @@ impl Http {
         self.service.load_full()
     }
 
-    async fn identity(&self, token: SecretString) -> Result<Identity, NotValidated> {
+    async fn validated(&self, token: SecretString) -> Result<Validated, NotValidated> {
         let token = SubjectToken::from(token);
         let described = match self.service_user() {
             Some(session) => {
@@ -97,7 +97,7 @@ impl Http {
                 described.map_err(|error| told_the_token(&error))
             }
         };
-        answer::identity(described?).map_err(|why| {
+        answer::validated(described?).map_err(|why| {
             outage(format!(
                 "the answer of Keystone is not that to a token: {why}"
             ))
@@ -118,7 +118,7 @@ impl Http {
         let identity = self.nobody.identity();
         let kept = [Some(StatusCode::FORBIDDEN), Some(StatusCode::NOT_FOUND)];
         match identity.groups_by_itself(user_id, &token).await {
-            Ok(groups) => Ok(Some(groups.into_iter().map(group).collect())),
+            Ok(groups) => Ok(Some(groups.into_iter().map(group).map(Arc::new).collect())),
             Err(error) if kept.contains(&error.status()) => {
                 tracing::debug!(
                     "Keystone does not list the groups of a user: it counts as in none"
@@ -142,8 +142,8 @@ impl std::fmt::Debug for Http {
 }
 
 impl Keystone for Http {
-    fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Identity, NotValidated>> {
-        self.identity(token).boxed()
+    fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Validated, NotValidated>> {
+        self.validated(token).boxed()
     }
 
     fn groups<'a>(
@@ -242,10 +242,10 @@ fn outage(reason: String) -> NotValidated {
 fn group(it: openstack::identity::Group) -> Group {
     Group {
         group: Named {
-            id: it.id,
-            name: it.name,
+            id: it.id.into(),
+            name: it.name.into(),
         },
-        domain_id: it.domain_id,
+        domain_id: it.domain_id.into(),
     }
 }
 

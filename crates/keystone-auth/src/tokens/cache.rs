@@ -1,7 +1,9 @@
 //! Values until a point in time, of a limited number and size.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, RandomState};
 
+use hashbrown::HashTable;
 use tokio::time::Instant;
 
 use super::Key;
@@ -10,18 +12,28 @@ use super::Key;
 pub(super) struct Cache<T> {
     entries: usize,
     bytes: usize,
-    by_key: HashMap<Key, Entry<T>>,
-    /// The keys in the order of their entries, with those of entries that are gone.
-    order: VecDeque<(Key, u64)>,
+    /// The entries in their order, and gaps where some are gone. Each has a number, one more than that of the one before.
+    slots: VecDeque<Slot<T>>,
+    /// The number of the first slot.
+    first: u64,
+    /// The numbers of the entries by their keys, which stand in the slots alone.
+    by_key: HashTable<u64>,
+    hasher: RandomState,
     size: usize,
-    next: u64,
 }
 
-struct Entry<T> {
-    value: T,
-    size: usize,
+struct Slot<T> {
+    key: Key,
+    /// `None`: the entry is gone.
+    value: Option<T>,
     until: Instant,
-    number: u64,
+    size: u32,
+}
+
+impl<T> Cache<T> {
+    /// The bytes of an entry besides those of its value: the slot, and a number and a byte of the table, which is half full at
+    /// the least.
+    pub(super) const ENTRY: usize = size_of::<Slot<T>>() + 2 * (size_of::<u64>() + 1);
 }
 
 impl<T: Clone> Cache<T> {
@@ -29,79 +41,129 @@ impl<T: Clone> Cache<T> {
         Self {
             entries,
             bytes,
-            by_key: HashMap::new(),
-            order: VecDeque::new(),
+            slots: VecDeque::new(),
+            first: 0,
+            by_key: HashTable::new(),
+            hasher: RandomState::new(),
             size: 0,
-            next: 0,
         }
     }
 
     pub(super) fn get(&mut self, key: &Key, now: Instant) -> Option<T> {
-        let entry = self.by_key.get(key)?;
-        if now < entry.until {
-            return Some(entry.value.clone());
+        let number = *self.by_key.find(self.hasher.hash_one(key), |number| {
+            is_of(&self.slots, self.first, *number, key)
+        })?;
+        let slot = slot(&self.slots, self.first, number)?;
+        if now < slot.until {
+            return slot.value.clone();
         }
         self.remove(key);
         None
     }
 
-    /// Keeps a value. One whose time is over, or for which there is no room at all, is not kept.
+    /// Keeps a value of so many bytes. One whose time is over, or for which there is no room at all, is not kept.
     pub(super) fn put(&mut self, key: Key, value: T, size: usize, until: Instant, now: Instant) {
         self.remove(&key);
-        if until <= now || size > self.bytes || self.entries == 0 {
+        let counted = size.saturating_add(Self::ENTRY);
+        let Ok(size) = u32::try_from(counted) else {
+            return;
+        };
+        if until <= now || counted > self.bytes || self.entries == 0 {
             return;
         }
         while self.by_key.len() >= self.entries
-            || self.size + size > self.bytes
-            || self.is_stale(now)
+            || self.size + counted > self.bytes
+            || self.slots.front().is_some_and(|it| it.is_stale(now))
         {
-            let Some((oldest, number)) = self.order.pop_front() else {
+            let Some(oldest) = self.slots.front().map(|it| it.key) else {
                 break;
             };
-            if self
-                .by_key
-                .get(&oldest)
-                .is_some_and(|it| it.number == number)
-            {
-                self.remove(&oldest);
-            }
+            self.remove_number(&oldest, self.first);
+            self.slots.pop_front();
+            self.first += 1;
         }
-        self.next += 1;
-        let number = self.next;
-        self.order.push_back((key, number));
-        self.size += size;
-        self.by_key.insert(
+        self.close_gaps();
+        let number = self.first + self.slots.len() as u64;
+        self.slots.push_back(Slot {
             key,
-            Entry {
-                value,
-                size,
-                until,
-                number,
-            },
-        );
+            value: Some(value),
+            until,
+            size,
+        });
+        self.size += counted;
+        self.insert(&key, number);
     }
 
-    /// Whether the first of the order is of no use any more.
-    fn is_stale(&self, now: Instant) -> bool {
-        self.order.front().is_some_and(|(key, number)| {
-            let entry = self.by_key.get(key);
-            let entry = entry.filter(|it| it.number == *number);
-            entry.is_none_or(|it| it.until <= now)
-        })
+    fn insert(&mut self, key: &Key, number: u64) {
+        let (slots, first, hasher) = (&self.slots, self.first, &self.hasher);
+        let hash_of =
+            |number: &u64| slot(slots, first, *number).map_or(0, |it| hasher.hash_one(it.key));
+        self.by_key
+            .insert_unique(hasher.hash_one(key), number, hash_of);
     }
 
     fn remove(&mut self, key: &Key) {
-        if let Some(entry) = self.by_key.remove(key) {
-            self.size -= entry.size;
+        let found = self.by_key.find(self.hasher.hash_one(key), |number| {
+            is_of(&self.slots, self.first, *number, key)
+        });
+        if let Some(number) = found.copied() {
+            self.remove_number(key, number);
+        }
+    }
+
+    /// Removes the entry of a key, if it has this number.
+    fn remove_number(&mut self, key: &Key, number: u64) {
+        let hash = self.hasher.hash_one(key);
+        if let Ok(entry) = self.by_key.find_entry(hash, |it| *it == number) {
+            entry.remove();
+        }
+        let at = usize::try_from(number - self.first).unwrap_or(usize::MAX);
+        if let Some(slot) = self.slots.get_mut(at)
+            && slot.value.take().is_some()
+        {
+            self.size -= slot.size as usize;
+        }
+    }
+
+    /// Gaps are no more than entries: behind an old entry, others may come and go.
+    fn close_gaps(&mut self) {
+        if self.slots.len() <= 2 * self.by_key.len() + 16 {
+            return;
+        }
+        self.slots.retain(|slot| slot.value.is_some());
+        self.by_key.clear();
+        let keys: Vec<Key> = self.slots.iter().map(|it| it.key).collect();
+        for (number, key) in (self.first..).zip(&keys) {
+            self.insert(key, number);
         }
     }
 }
 
+impl<T> Slot<T> {
+    /// Whether it is of no use any more.
+    fn is_stale(&self, now: Instant) -> bool {
+        self.value.is_none() || self.until <= now
+    }
+}
+
+fn slot<T>(slots: &VecDeque<Slot<T>>, first: u64, number: u64) -> Option<&Slot<T>> {
+    slots.get(usize::try_from(number.checked_sub(first)?).ok()?)
+}
+
+fn is_of<T>(slots: &VecDeque<Slot<T>>, first: u64, number: u64, key: &Key) -> bool {
+    slot(slots, first, number).is_some_and(|it| it.key == *key)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::time::Duration;
 
+    use proptest::prelude::*;
+
     use super::*;
+
+    const ENTRY: usize = Cache::<u8>::ENTRY;
 
     fn key(number: u8) -> Key {
         [number; 32]
@@ -111,7 +173,8 @@ mod tests {
     async fn number_and_size_are_limited_and_the_oldest_goes() {
         let now = Instant::now();
         let later = now + Duration::from_secs(10);
-        let mut cache = Cache::new(3, 100);
+        let bytes = 3 * ENTRY + 100;
+        let mut cache = Cache::new(3, bytes);
         for number in 0..5 {
             cache.put(key(number), number, 10, later, now);
         }
@@ -121,16 +184,19 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(kept(&mut cache), [2, 3, 4]);
+        cache.put(key(0), 0, bytes - 2 * ENTRY - 15, later, now);
+        assert_eq!(kept(&mut cache), [0, 4]);
+        cache.put(key(1), 1, bytes - ENTRY + 1, later, now);
+        cache.put(key(1), 1, usize::MAX, later, now);
+        assert_eq!(kept(&mut cache), [0, 4]);
         cache.put(key(0), 0, 85, later, now);
-        assert_eq!(kept(&mut cache), [0, 4]);
-        cache.put(key(1), 1, 101, later, now);
-        assert_eq!(kept(&mut cache), [0, 4]);
-        // A value that is replaced counts once.
+        // A value that is replaced counts once, and leaves no more behind than there is.
         for _ in 0..100 {
             cache.put(key(2), 2, 5, later, now);
         }
         assert_eq!(kept(&mut cache), [0, 2, 4]);
-        assert_eq!((cache.size, cache.by_key.len()), (100, 3));
+        assert_eq!((cache.size, cache.by_key.len()), (bytes, 3));
+        assert!(cache.slots.len() <= 25, "{}", cache.slots.len());
     }
 
     #[tokio::test(start_paused = true)]
@@ -142,14 +208,41 @@ mod tests {
             cache.put(key(number), number, 10, at + Duration::from_secs(1), at);
         }
         assert!(
-            cache.by_key.len() <= 2 && cache.order.len() <= 2,
+            cache.by_key.len() <= 2 && cache.slots.len() <= 2,
             "{}",
-            cache.order.len()
+            cache.slots.len()
         );
         let at = now + Duration::from_secs(200);
         assert_eq!(cache.get(&key(199), at), None);
         assert_eq!(cache.size, 0);
         cache.put(key(1), 1, 10, at, at);
         assert_eq!(cache.get(&key(1), at), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_key_has_its_own_value_or_none(
+            steps in prop::collection::vec((any::<bool>(), 0..20_u8, 0..10_u64, 0..3_u64), 0..300),
+        ) {
+            let mut now = Instant::now();
+            let mut cache = Cache::new(8, 1 << 20);
+            let mut put: BTreeMap<u8, (usize, Instant)> = BTreeMap::new();
+            for (at, (is_put, number, lasts, passes)) in steps.into_iter().enumerate() {
+                now += Duration::from_secs(passes);
+                let until = now + Duration::from_secs(lasts);
+                if is_put {
+                    cache.put(key(number), at, 1, until, now);
+                    put.insert(number, (at, until));
+                    prop_assert_eq!(cache.get(&key(number), now), (lasts > 0).then_some(at));
+                } else if let Some(found) = cache.get(&key(number), now) {
+                    let (last, until) = put[&number];
+                    prop_assert!(found == last && now < until);
+                }
+                let live = cache.slots.iter().filter(|it| it.value.is_some()).count();
+                prop_assert_eq!(live, cache.by_key.len());
+                prop_assert_eq!(cache.size, live * (Cache::<usize>::ENTRY + 1));
+                prop_assert!(live <= 8 && cache.slots.len() <= 2 * live + 20);
+            }
+        }
     }
 }

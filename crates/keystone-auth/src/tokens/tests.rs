@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
+use futures::{FutureExt as _, StreamExt as _, stream};
 use serde_json::json;
 
 use super::*;
@@ -17,7 +17,7 @@ struct Fake {
 }
 
 impl Keystone for Fake {
-    fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Identity, NotValidated>> {
+    fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Validated, NotValidated>> {
         async move {
             self.asked.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -36,18 +36,20 @@ impl Keystone for Fake {
                 .map_or(3600, |it| it.parse().unwrap());
             // Of one user there are several tokens.
             let token = token.split('/').next().unwrap();
-            Ok(Identity {
-                user: Named {
-                    id: format!("id-of-{token}"),
-                    name: token.to_owned(),
+            Ok(Validated {
+                identity: Identity {
+                    user: Named {
+                        id: format!("id-of-{token}").into(),
+                        name: token.into(),
+                    },
+                    domain: Named::default(),
+                    scope: Scope::Unscoped,
+                    trust: false,
+                    roles: Box::default(),
+                    groups: None,
+                    access_rules: None,
                 },
-                domain: Named::default(),
-                scope: Scope::Unscoped,
-                trust: false,
-                roles: Vec::new(),
-                groups: None,
                 expires_at: now() + jiff::SignedDuration::from_secs(seconds),
-                access_rules: None,
             })
         }
         .boxed()
@@ -62,13 +64,13 @@ impl Keystone for Fake {
             let asked = self.groups.fetch_add(1, Ordering::Relaxed);
             let group = Group {
                 group: Named {
-                    id: asked.to_string(),
-                    name: format!("of {user_id}"),
+                    id: asked.to_string().into(),
+                    name: format!("of {user_id}").into(),
                 },
-                domain_id: String::new(),
+                domain_id: Box::default(),
             };
             let may = !token.expose_secret().ends_with("/restricted");
-            Ok(may.then(|| Groups::from([group])))
+            Ok(may.then(|| Groups::from([Arc::new(group)])))
         }
         .boxed()
     }
@@ -89,7 +91,7 @@ fn tokens(options: Options) -> (Arc<Fake>, Tokens) {
 
 async fn name(tokens: &Tokens, token: &str) -> Result<String, String> {
     match tokens.identify(&SecretString::from(token)).await {
-        Ok(identity) => Ok(identity.user.name.clone()),
+        Ok(identity) => Ok(identity.user.name.to_string()),
         Err(Denied::Refused(reason)) => Err(reason.to_string()),
         Err(Denied::Unavailable { reason, busy, .. }) => {
             Err(format!("unavailable {busy}: {reason}"))
@@ -318,6 +320,40 @@ async fn while_keystone_is_down_known_users_go_on_and_others_are_told_at_once() 
     assert_eq!(tokens.outage(), None);
     // An outage is not remembered as a refusal.
     assert_eq!(name(&tokens, "new-1").await.unwrap(), "new-1");
+}
+
+/// What the identities of 10 000 tokens take in bytes for each of them, by their structure: the entries, and once each what they
+/// share.
+async fn bytes_for_each_of(users: usize) -> usize {
+    const TOKENS: usize = 10_000;
+    let (_, tokens) = tokens(Options {
+        ttl: Duration::from_secs(36_000),
+        new_per_second: 1_000_000,
+        ..Options::default()
+    });
+    let texts: Vec<String> = (0..TOKENS)
+        .map(|it| format!("{:032x}/{it}", it % users))
+        .collect();
+    let identities = stream::iter(&texts).map(|text| async {
+        let identity = tokens.identify(&SecretString::from(text.as_str())).await;
+        identity.unwrap()
+    });
+    let all: Vec<_> = identities.buffered(users.min(64)).collect().await;
+    let distinct: std::collections::BTreeMap<_, _> =
+        all.iter().map(|it| (Arc::as_ptr(it), it)).collect();
+    assert_eq!(distinct.len(), users);
+    let shared: usize = distinct.values().map(|it| it.size()).sum();
+    shared / TOKENS + Cache::<Arc<Identity>>::ENTRY
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_of_one_user_share_what_is_known_of_it() {
+    let (few, many) = (bytes_for_each_of(8).await, bytes_for_each_of(10_000).await);
+    assert!(few <= 90, "{few} bytes for each token of a few users");
+    assert!(
+        many <= 450,
+        "{many} bytes for each token of a user of its own, with a group of its own"
+    );
 }
 
 #[test]

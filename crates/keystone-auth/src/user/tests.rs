@@ -2,16 +2,16 @@ use super::*;
 
 fn named(id: &str, name: &str) -> Named {
     Named {
-        id: id.to_owned(),
-        name: name.to_owned(),
+        id: id.into(),
+        name: name.into(),
     }
 }
 
-fn group(name: &str, domain_id: &str) -> Group {
-    Group {
+fn group(name: &str, domain_id: &str) -> Arc<Group> {
+    Arc::new(Group {
         group: named(&format!("id-{name}"), name),
-        domain_id: domain_id.to_owned(),
-    }
+        domain_id: domain_id.into(),
+    })
 }
 
 fn identity(name: &str) -> Identity {
@@ -20,9 +20,8 @@ fn identity(name: &str) -> Identity {
         domain: named("d1", "Default"),
         scope: Scope::Project(named("p1", "demo")),
         trust: false,
-        roles: vec!["member".to_owned(), "reader".to_owned()],
+        roles: ["member".into(), "reader".into()].into(),
         groups: Some([group("ops", "d1")].into()),
-        expires_at: "2030-01-01T00:00:00Z".parse().unwrap(),
         access_rules: None,
     }
 }
@@ -97,7 +96,7 @@ fn names_of_kubernetes_do_not_come_from_keystone() {
     // Neither by a format.
     let format = |text: &str| text.parse::<Format>().unwrap();
     let mut it = identity("masters");
-    it.domain.name = "system".to_owned();
+    it.domain.name = "system".into();
     let options = Options {
         username: format("%D:%n"),
         ..Options::default()
@@ -214,9 +213,9 @@ fn scopes_domains_and_projects_are_those_that_are_accepted() {
 #[test]
 fn access_rules_that_allow_less_than_everything_are_refused() {
     let rule = |service: &str, method: &str, path: &str| AccessRule {
-        service: service.to_owned(),
-        method: method.to_owned(),
-        path: path.to_owned(),
+        service: service.into(),
+        method: method.into(),
+        path: path.into(),
     };
     let all =
         ["GET", "POST", "PUT", "PATCH", "DELETE"].map(|method| rule("kubernetes", method, "/**"));
@@ -234,7 +233,7 @@ fn access_rules_that_allow_less_than_everything_are_refused() {
         (Some(others.to_vec()), false),
     ] {
         let it = Identity {
-            access_rules: rules.clone(),
+            access_rules: rules.clone().map(Vec::into_boxed_slice),
             ..identity("alice")
         };
         assert_eq!(

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::keystone::{Groups, Identity, Keystone, Named, NotValidated, Scope};
+use crate::keystone::{Groups, Identity, Keystone, Named, NotValidated, Scope, Validated};
 use crate::policy::Mode;
 use crate::tokens;
 
@@ -16,25 +16,27 @@ use crate::tokens;
 struct Fake;
 
 impl Keystone for Fake {
-    fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Identity, NotValidated>> {
+    fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Validated, NotValidated>> {
         let named = |id: &str, name: &str| Named {
-            id: id.to_owned(),
-            name: name.to_owned(),
+            id: id.into(),
+            name: name.into(),
         };
         let answer = match token.expose_secret() {
             "down" => Err(NotValidated::Outage {
                 reason: "Keystone answers 500".to_owned(),
                 retry_after: None,
             }),
-            name @ ("alice" | "system:admin") => Ok(Identity {
-                user: named("u1", name),
-                domain: named("default", "Default"),
-                scope: Scope::Project(named("p1", "demo")),
-                trust: false,
-                roles: vec!["dev".to_owned()],
-                groups: None,
+            name @ ("alice" | "system:admin") => Ok(Validated {
+                identity: Identity {
+                    user: named("u1", name),
+                    domain: named("default", "Default"),
+                    scope: Scope::Project(named("p1", "demo")),
+                    trust: false,
+                    roles: ["dev".into()].into(),
+                    groups: None,
+                    access_rules: None,
+                },
                 expires_at: Timestamp::MAX,
-                access_rules: None,
             }),
             _ => Err(NotValidated::Refused("unknown".to_owned())),
         };
