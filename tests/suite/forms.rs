@@ -180,10 +180,11 @@ fn what_is_allowed_for_a_command_is_not_for_others() {
 }
 
 /// Files that start programs by themselves, each with the call that checks what these print.
-const CHECKED: [(&str, &str); 7] = [
+const CHECKED: [(&str, &str); 8] = [
     ("generate.rs", "forms::check_screen("),
     ("keystone_login.rs", "Checked::of("),
     ("keystone_login/terminal.rs", "forms::check("),
+    ("keystone_webhook.rs", "Checked::of("),
     ("pages.rs", "forms::check("),
     ("process.rs", "forms::check("),
     // A log of all levels, which no user reads as a text: only secrets are sought in it.

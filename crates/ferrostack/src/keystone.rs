@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::service_user::ServiceUser;
 use crate::cli::{GroupsFrom, KeystoneWebhook};
+use crate::dumps;
 use crate::environment::Environment;
 use crate::manager::serve;
 
@@ -44,6 +45,7 @@ pub(crate) async fn run(
     shutdown: CancellationToken,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
+    dumps::forbid();
     for (flag, why) in args.without_effect() {
         say(&format!("{flag} has no effect: {why}"));
     }

@@ -25,6 +25,7 @@ use zeroize::Zeroizing;
 use self::cache::Cache;
 use self::person::Person;
 use crate::cli::ClientKeystoneAuth;
+use crate::dumps;
 use crate::environment::Environment;
 
 /// The variable in which kubectl says what it wants.
@@ -46,6 +47,7 @@ pub(crate) async fn run(
     print: impl Fn(&str) -> anyhow::Result<()>,
     warn: impl Fn(&str),
 ) -> anyhow::Result<()> {
+    dumps::forbid();
     let info = ExecInfo::parse(environment.non_empty(EXEC_INFO))
         .map_err(|problem| anyhow::anyhow!("{EXEC_INFO} cannot be used: {problem}"))?;
     let is_interactive = environment.interactive && info.interactive != Some(false);

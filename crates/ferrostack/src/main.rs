@@ -33,6 +33,7 @@ mod data_dir;
 mod delete;
 mod deploy;
 mod describe;
+mod dumps;
 mod env;
 mod environment;
 mod generate;
