@@ -75,8 +75,6 @@ pub enum Denied {
     Unavailable {
         /// Why.
         reason: Arc<str>,
-        /// When to ask again.
-        retry: Duration,
         /// Whether it is for the number of tokens, and not for Keystone.
         busy: bool,
     },
@@ -153,10 +151,7 @@ impl Tokens {
 
     /// Why Keystone is not asked at the moment; `None` if it is.
     pub fn outage(&self) -> Option<Arc<str>> {
-        self.circuit
-            .lock()
-            .open(Instant::now())
-            .map(|(reason, _)| reason)
+        self.circuit.lock().open()
     }
 
     fn known(&self, key: &Key) -> Option<Outcome> {
@@ -182,7 +177,6 @@ impl Tokens {
             self.metrics.token("none");
             return Err(Denied::Unavailable {
                 reason: "there are too many new tokens".into(),
-                retry: Duration::from_secs(1),
                 busy: true,
             });
         }
@@ -196,11 +190,10 @@ impl Tokens {
         if let Some(known) = self.known(&key) {
             return known;
         }
-        if let Some((reason, retry)) = self.circuit.lock().enter(Instant::now()) {
+        if let Some(reason) = self.circuit.lock().enter(Instant::now()) {
             self.metrics.token("none");
             return Err(Denied::Unavailable {
                 reason,
-                retry,
                 busy: false,
             });
         }
@@ -227,7 +220,6 @@ impl Tokens {
                 circuit.failed(Arc::clone(&reason), retry_after, now);
                 Err(Denied::Unavailable {
                     reason,
-                    retry: retry_after.unwrap_or(Duration::from_secs(1)),
                     busy: false,
                 })
             }

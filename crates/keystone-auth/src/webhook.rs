@@ -140,7 +140,7 @@ impl Webhook {
         let user = match self.user(&review.token).await {
             Ok(user) => user,
             Err(Denied::Refused(reason)) => return self.refused(review, &reason),
-            Err(Denied::Unavailable { reason, busy, .. }) => {
+            Err(Denied::Unavailable { reason, busy }) => {
                 self.quiet.log(&reason, "a token is not reviewed");
                 let (status, words) = match busy {
                     true => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),

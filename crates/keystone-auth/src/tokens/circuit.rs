@@ -25,19 +25,16 @@ struct Open {
 }
 
 impl Circuit {
-    /// Why Keystone is not asked, and for how long it is not yet; what is over stays until a question is answered.
-    pub(super) fn open(&self, now: Instant) -> Option<(Arc<str>, Duration)> {
-        let open = self.open.as_ref()?;
-        let left = open.until.saturating_duration_since(now);
-        Some((Arc::clone(&open.reason), left.max(SHORTEST)))
+    /// Why Keystone is not asked; it stays until a question is answered.
+    pub(super) fn open(&self) -> Option<Arc<str>> {
+        self.open.as_ref().map(|open| Arc::clone(&open.reason))
     }
 
-    /// Whether a question may be asked; when the time is over, one of them may.
-    pub(super) fn enter(&mut self, now: Instant) -> Option<(Arc<str>, Duration)> {
-        let refused = self.open(now);
+    /// Why a question may not be asked; when the time is over, one of them may.
+    pub(super) fn enter(&mut self, now: Instant) -> Option<Arc<str>> {
         let open = self.open.as_mut()?;
         if now < open.until {
-            return refused;
+            return Some(Arc::clone(&open.reason));
         }
         // The others wait for what becomes of this one, or for its failure to tell.
         open.until = now + open.next;
@@ -76,17 +73,17 @@ mod tests {
             assert_eq!(circuit.enter(at(0)), None);
             circuit.failed("down".into(), None, at(0));
         }
-        let (reason, left) = circuit.enter(at(500)).unwrap();
-        assert_eq!((&*reason, left), ("down", Duration::from_secs(1)));
+        assert_eq!(circuit.enter(at(500)).as_deref(), Some("down"));
+        assert_eq!(circuit.enter(at(999)).as_deref(), Some("down"));
         assert_eq!(circuit.enter(at(1000)), None);
         assert!(circuit.enter(at(1001)).is_some());
         circuit.failed("still down".into(), None, at(1500));
-        assert_eq!(circuit.enter(at(3000)).unwrap().0, "still down".into());
+        assert_eq!(circuit.enter(at(3000)).as_deref(), Some("still down"));
         // Not ready until there is an answer.
-        assert!(circuit.open(at(10_000)).is_some());
+        assert!(circuit.open().is_some());
         assert_eq!(circuit.enter(at(10_000)), None);
         circuit.answered();
-        assert_eq!(circuit.open(at(10_000)), None);
+        assert_eq!(circuit.open(), None);
         assert_eq!(circuit.enter(at(10_000)), None);
     }
 
@@ -96,12 +93,15 @@ mod tests {
         for (asked, seconds) in [(7, 7), (0, 1), (9999, 30)] {
             let mut circuit = Circuit::default();
             circuit.failed("429".into(), Some(Duration::from_secs(asked)), now);
-            assert_eq!(circuit.enter(now).unwrap().1.as_secs(), seconds, "{asked}");
+            let at = |millis: u64| now + Duration::from_millis(millis);
+            let before = circuit.enter(at(seconds * 1000 - 1));
+            assert_eq!(before.as_deref(), Some("429"), "{asked}");
+            assert_eq!(circuit.enter(at(seconds * 1000)), None, "{asked}");
         }
         let mut circuit = Circuit::default();
         for _ in 0..50 {
             circuit.failed("down".into(), None, now);
         }
-        assert!(circuit.open(now).unwrap().1 <= LONGEST);
+        assert_eq!(circuit.enter(now + LONGEST), None);
     }
 }

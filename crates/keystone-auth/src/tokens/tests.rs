@@ -93,9 +93,7 @@ async fn name(tokens: &Tokens, token: &str) -> Result<String, String> {
     match tokens.identify(&SecretString::from(token)).await {
         Ok(identity) => Ok(identity.user.name.to_string()),
         Err(Denied::Refused(reason)) => Err(reason.to_string()),
-        Err(Denied::Unavailable { reason, busy, .. }) => {
-            Err(format!("unavailable {busy}: {reason}"))
-        }
+        Err(Denied::Unavailable { reason, busy }) => Err(format!("unavailable {busy}: {reason}")),
     }
 }
 
