@@ -90,7 +90,12 @@ impl Http {
         let described = match self.service_user() {
             Some(session) => {
                 let described = session.identity().describe(&token).await;
-                described.map_err(|error| told_the_service_user(&error))
+                described.map_err(|error| {
+                    if error.kind() == ErrorKind::Denied {
+                        self.log_in_anew(&session);
+                    }
+                    told_the_service_user(&error)
+                })
             }
             None => {
                 let described = self.nobody.identity().describe_by_itself(&token).await;
@@ -102,6 +107,14 @@ impl Http {
                 "the answer of Keystone is not that to a token: {why}"
             ))
         })
+    }
+
+    /// Lets the next question be one of a new login: a token has the roles that its user had then.
+    fn log_in_anew(&self, session: &Arc<Session>) {
+        if let Ok(new) = Session::new(session.config().clone(), &self.options) {
+            // Another one may have replaced it already.
+            self.service.compare_and_swap(session, Some(Arc::new(new)));
+        }
     }
 
     /// Asked with the token of the user, whose right it is, whoever asks about the token: a service user would need more rights.

@@ -404,6 +404,16 @@ async fn a_token_that_there_is_not_is_told_from_a_service_user_that_may_not_ask(
         _ => json_of(&good),
     });
     assert_eq!(&*validated(&keystone).await.unwrap().user.name, "alice");
+    // Its token has the roles of its login: those that it is given later count from the next question on.
+    let good = token(&json!({"project": {"id": "p1", "name": "demo"}}));
+    let (recorded, keystone) = with_service_user(login, move |number| match number {
+        0 => fault(403),
+        _ => json_of(&good),
+    });
+    validated(&keystone).await.unwrap_err();
+    assert_eq!(&*validated(&keystone).await.unwrap().user.name, "alice");
+    let asked = recorded.requests.lock()[3].headers()["x-auth-token"].clone();
+    assert_eq!(asked, "token-of-service-1");
     for (status, words) in [
         (401, "the service user cannot log in (401"),
         (403, "the service user cannot log in (403"),
