@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 mod config_maps;
+mod events;
 pub(crate) mod explain;
 pub(crate) mod manifests;
 mod prune;
@@ -81,7 +82,9 @@ pub(crate) async fn run(
     )
     .await?;
     health(args, &webhook, &metrics, &stop, &say).await?;
+    let reports = events::follow(args, environment, &stop);
     for files in files {
+        let files = files.reporting(reports.clone());
         let stop = stop.clone();
         tokio::spawn(async move { stop.run_until_cancelled_owned(files.follow()).await });
     }

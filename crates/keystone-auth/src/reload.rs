@@ -1,10 +1,11 @@
-//! Files that are read again when they change. What cannot be used is logged and counted, and what was read before stays.
+//! Files that are read again when they change. What cannot be used is logged, counted and reported, and what was read before stays.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
 use crate::metrics::Metrics;
@@ -28,6 +29,7 @@ pub struct Files {
     /// Why they cannot be used.
     failure: Option<String>,
     metrics: Metrics,
+    reports: Option<mpsc::Sender<String>>,
 }
 
 /// What changes with a file, also where a link leads to another one as in volumes of ConfigMaps.
@@ -58,12 +60,22 @@ impl Files {
             used: None,
             failure: None,
             metrics,
+            reports: None,
         };
         let before = files.stamps();
         files.read()?;
         files.used = before;
         files.metrics.unusable(what, false);
         Ok(files)
+    }
+
+    /// Sends each reason for which they are not replaced, in a sentence. Those for which there is no room are in the log alone.
+    #[must_use]
+    pub fn reporting(self, reports: mpsc::Sender<String>) -> Self {
+        Self {
+            reports: Some(reports),
+            ..self
+        }
     }
 
     /// Reads the files again and again when they change, for ever.
@@ -105,9 +117,9 @@ impl Files {
                 self.used = None;
                 self.metrics.unusable(what, true);
                 if first || self.failure.as_ref() != Some(&reason) {
-                    tracing::error!(
-                        "{what} is not replaced, and what was read before stays: {reason}"
-                    );
+                    let sentence = not_replaced(what, &reason);
+                    tracing::error!("{sentence}");
+                    let _ = self.reports.as_ref().map(|it| it.try_send(sentence));
                 }
                 self.failure = Some(reason);
             }
@@ -147,6 +159,11 @@ impl Files {
         });
         stamps.collect()
     }
+}
+
+/// A sentence about what cannot be used.
+pub fn not_replaced(what: &str, reason: &str) -> String {
+    format!("{what} is not replaced, and what was read before stays: {reason}")
 }
 
 impl std::fmt::Debug for Files {
@@ -199,13 +216,20 @@ mod tests {
         write(&directory, "a", "1");
         write(&directory, "b", "1");
         let (seen, files) = open(&directory, &["a", "b"]);
-        let mut files = files.unwrap();
+        let (sender, mut reports) = mpsc::channel(8);
+        let mut files = files.unwrap().reporting(sender);
         files.look();
         assert_eq!(*seen.lock(), ["1"]);
         write(&directory, "a", "2");
         files.look();
         files.look();
         assert_eq!(*seen.lock(), ["1"]);
+        let report = reports.try_recv().unwrap();
+        assert!(
+            report.starts_with("test is not replaced") && report.ends_with("they do not fit"),
+            "{report}"
+        );
+        assert!(reports.try_recv().is_err());
         assert!(files.failure.as_ref().unwrap().ends_with("they do not fit"));
         write(&directory, "b", "2");
         files.look();

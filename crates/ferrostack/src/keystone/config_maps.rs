@@ -8,6 +8,7 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use keystone_auth::Metrics;
 use keystone_auth::policy::{Mode, Policy};
+use keystone_auth::reload::not_replaced;
 use keystone_auth::sync::Config;
 use keystone_auth::webhook::Webhook;
 use kube::Client;
@@ -15,6 +16,7 @@ use operator::client::Api;
 use operator::events::Recorder;
 use tokio_util::sync::CancellationToken;
 
+use super::events::{NOT_USABLE, PROGRAM, READING};
 use super::{POLICY, SYNC, given};
 use crate::cli::KeystoneWebhook;
 use crate::connect;
@@ -25,8 +27,6 @@ use crate::manager;
 const NAMESPACE: &str = "kube-system";
 /// The wait before an API server that does not answer is asked again.
 const WAIT: Duration = Duration::from_secs(5);
-/// The name in events and requests.
-const PROGRAM: &str = "ferrostack-keystone-auth";
 
 /// How the API server is found.
 pub(super) struct Connection {
@@ -130,11 +130,8 @@ async fn watch(client: &Client, mut source: Source, metrics: &Metrics) {
         metrics.unusable(source.what, taken.is_err());
         let why = taken.err().unwrap_or_default();
         if let Some(map) = found.filter(|_| !why.is_empty()) {
-            let note = format!(
-                "{} is not replaced, and what was read before stays: {why}",
-                source.what
-            );
-            recorder.warning(&map, "NotUsable", "Reading", note).await;
+            let note = not_replaced(source.what, &why);
+            recorder.warning(&map, NOT_USABLE, READING, note).await;
         }
         failure.log(why);
     }
@@ -161,7 +158,10 @@ impl Source {
                 (self.apply)(text).map_err(|why| format!("{title}: {}: {why}", self.key))?
             }
         }
-        tracing::info!("{} has been read from {title}", self.what);
+        match text {
+            Some(_) => tracing::info!("{} has been read from {title}", self.what),
+            None => tracing::warn!("{title} is not there: {} is empty", self.what),
+        }
         self.seen = Some(version);
         Ok(())
     }
