@@ -80,7 +80,7 @@ pub(crate) struct GenerateKubeconfig {
     /// Entry of clouds.yaml that the user logs in with [default: the environment's].
     #[arg(long, value_name = "NAME")]
     pub(crate) os_cloud: Option<String>,
-    /// URL of Keystone; with --server it is given with the cluster.
+    /// URL of Keystone; with a cluster it is given with that.
     #[arg(long, value_name = "URL")]
     pub(crate) keystone_url: Option<String>,
     /// Keep tokens between two calls of kubectl.
@@ -92,8 +92,16 @@ pub(crate) struct GenerateKubeconfig {
     /// Command of the plugin [default: this program].
     #[arg(long, value_name = "COMMAND")]
     pub(crate) command: Option<String>,
+    /// Kubeconfig whose current cluster is added, with a context; its users are not.
+    #[arg(
+        long,
+        value_name = "FILE",
+        group = "whose_cluster",
+        conflicts_with = "server"
+    )]
+    pub(crate) cluster_of: Option<PathBuf>,
     /// URL of an API server; adds its cluster and a context.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", group = "whose_cluster")]
     pub(crate) server: Option<String>,
     /// CAs of the API server, PEM [default: those of the system].
     #[arg(long, value_name = "FILE", requires = "server")]
@@ -103,7 +111,7 @@ pub(crate) struct GenerateKubeconfig {
         long,
         value_name = "NAME",
         default_value = "keystone",
-        requires = "server"
+        requires = "whose_cluster"
     )]
     pub(crate) cluster: String,
     /// File to write to [default: standard output].

@@ -103,6 +103,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "user_entry",
             "exec_version",
             "command",
+            "cluster_of",
             "server",
             "certificate_authority",
         ],
