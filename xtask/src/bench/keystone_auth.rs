@@ -3,6 +3,7 @@
 //! Cloud and webhook are processes of their own, and this program is the API servers and kubectl. The webhooks are measured one
 //! after the other.
 
+mod kubectl;
 mod load;
 mod plugin;
 mod reviews;
@@ -26,13 +27,14 @@ pub(crate) struct Arguments {
     /// Measure this program instead of building the release one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// The directory of the Go programs, as `tests/kubernetes/build k8s-keystone-auth` builds them; without them they are left out.
+    /// The directory of the Go programs and of kubectl, as `tests/kubernetes/build k8s-keystone-auth kubectl` builds them; those that
+    /// are missing are left out.
     #[arg(long, value_name = "DIRECTORY", default_value = "target/tools")]
     go: PathBuf,
     /// Seconds of each rate.
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     seconds: u64,
-    /// Tokens that are kept when memory is measured.
+    /// Tokens that are kept when memory is measured, at most 10 000.
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     tokens: usize,
 }
@@ -56,6 +58,8 @@ struct Report {
 struct Figures {
     reviews: reviews::Figures,
     plugin: plugin::Figures,
+    /// Without a kubectl there are none.
+    kubectl: Option<kubectl::Figures>,
 }
 
 /// Measures, and prints a table or JSON.
@@ -71,10 +75,12 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let lasting = Duration::from_secs(arguments.seconds);
     let mut measure = |program: Program| -> anyhow::Result<Figures> {
-        let reviews = reviews::measure(&program, &mut world, &tokens, lasting);
+        let kept = arguments.tokens;
+        let reviews = reviews::measure(&program, &mut world, &tokens, kept, lasting);
         Ok(Figures {
             reviews: runtime.block_on(reviews)?,
             plugin: plugin::measure(&program, &mut world)?,
+            kubectl: runtime.block_on(kubectl::measure(&program, &world, &arguments.go))?,
         })
     };
     let go = match arguments.go.join("k8s-keystone-auth").exists() {
@@ -85,7 +91,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let report = Report {
         machine: machine(),
         load: (before, load_of_machine()?),
-        tokens: tokens.len(),
+        tokens: arguments.tokens,
         go,
         here,
         minutes: begun.elapsed().as_secs_f64() / 60.0,

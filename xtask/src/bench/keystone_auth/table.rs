@@ -48,6 +48,9 @@ fn rows(report: &Report) -> Vec<Row> {
     row("8 at a time: a second", |it| {
         Some(it.reviews.not_cached[1].rate.per_second)
     });
+    row("requests to Keystone each", |it| {
+        Some(it.reviews.not_cached[1].each())
+    });
     row("median, ms", |it| {
         Some(it.reviews.not_cached[1].rate.median)
     });
@@ -62,6 +65,9 @@ fn rows(report: &Report) -> Vec<Row> {
     });
     row("64 at a time: a second", |it| {
         Some(it.reviews.not_cached[2].rate.per_second)
+    });
+    row("requests to Keystone each", |it| {
+        Some(it.reviews.not_cached[2].each())
     });
     row("median, ms", |it| {
         Some(it.reviews.not_cached[2].rate.median)
@@ -134,6 +140,15 @@ fn rows(report: &Report) -> Vec<Row> {
     row("of it the login", |it| Some(it.plugin.login));
     row("exec plugin with a known token: median, ms", |it| {
         it.plugin.cached
+    });
+    row("kubectl with a token in the file: median, ms", |it| {
+        it.kubectl.map(|it| it.token)
+    });
+    row("with a login by the exec plugin: more, ms", |it| {
+        it.kubectl.map(|it| it.login)
+    });
+    row("with a token that it has kept: more, ms", |it| {
+        it.kubectl.and_then(|it| it.kept)
     });
     rows
 }
