@@ -76,6 +76,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "sync_config_file",
             "sync_configmap_name",
             "prune",
+            "prune_interval",
         ],
     ),
     (
@@ -265,9 +266,10 @@ const GROUPS: [(&str, &[&str]); 19] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 45] = [
+const LONG_ONLY: [&str; 46] = [
     "groups",
     "prune",
+    "prune_interval",
     "keystone_timeout",
     "new_tokens_per_second",
     "cache_ttl",

@@ -97,6 +97,9 @@ pub(crate) struct KeystoneWebhook {
     /// What is done about namespaces that logins have made and whose projects are gone; needs --cloud-config [default: nothing].
     #[arg(long, value_enum, value_name = "HOW", requires = "cloud_config")]
     pub(crate) prune: Option<Prune>,
+    /// How often it is looked for such namespaces.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = duration)]
+    pub(crate) prune_interval: Duration,
     /// Kubeconfig of the cluster with the ConfigMaps [default: the service account of the pod].
     #[arg(
         long,
@@ -134,8 +137,8 @@ pub(crate) struct KeystoneWebhook {
     /// Audiences that tokens are for [default: those of the API server].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) audience: Vec<String>,
-    /// How long Keystone's answer about a token is kept.
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration)]
+    /// How long Keystone's answer about a token is kept; with 0s it is asked each time.
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration_or_none)]
     pub(crate) cache_ttl: Duration,
     /// Tokens in a second about which Keystone is asked.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
@@ -153,6 +156,14 @@ pub(crate) struct KeystoneWebhook {
     log_flush_frequency: Option<String>,
     #[arg(long, hide = true, value_name = "LIST")]
     vmodule: Option<String>,
+}
+
+/// A duration, which may be none at all.
+fn duration_or_none(text: &str) -> Result<Duration, String> {
+    match text {
+        "0" | "0s" => Ok(Duration::ZERO),
+        other => duration(other),
+    }
 }
 
 /// How a policy is read.
@@ -178,7 +189,7 @@ pub(crate) enum GroupsFrom {
 pub(crate) enum Prune {
     /// They are named in the log.
     Look,
-    /// They are named in the log, and deleted ten minutes later.
+    /// They are named in the log, and deleted when that is so at the next look, too.
     Delete,
 }
 
@@ -396,6 +407,8 @@ mod tests {
         assert_eq!(Mode::from(args.policy_mode), Mode::Compatible);
         assert_eq!(args.log_filter(), "warn");
         assert!(args.without_effect().is_empty());
+        let nothing = parsed(&["--cache-ttl=0s"]).unwrap();
+        assert_eq!(nothing.cache_ttl, Duration::ZERO);
         let args = parsed(&[
             "--listen=127.0.0.1:9443",
             "--keystone-ca-file=ca",

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::Namespace;
@@ -19,9 +18,6 @@ use super::sync::{MANAGED_BY, PROJECT};
 use crate::cli::{KeystoneWebhook, Prune};
 use crate::environment::Environment;
 
-/// How often it is looked.
-const INTERVAL: Duration = Duration::from_secs(600);
-
 /// The namespaces whose projects were gone at the last look, by uid.
 type Gone = HashSet<String>;
 
@@ -33,6 +29,7 @@ pub(super) fn follow(
     stop: &CancellationToken,
 ) {
     let Some(prune) = args.prune else { return };
+    let interval = args.prune_interval;
     let (connection, environment) = (Connection::new(args), environment.clone());
     let keystone = Arc::clone(keystone);
     let following = async move {
@@ -49,7 +46,7 @@ pub(super) fn follow(
                 let why = operator::words::chain(&*error);
                 tracing::error!("namespaces of projects that are gone are not looked for: {why}");
             }
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(interval).await;
         }
     };
     let stop = stop.clone();

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use apiserver::ApiServer;
 use bytes::Bytes;
