@@ -20,13 +20,16 @@ pub(super) struct Cache<T> {
     by_key: HashTable<u64>,
     hasher: RandomState,
     size: usize,
+    /// What [`Slot::until`] is counted from.
+    start: Instant,
 }
 
 struct Slot<T> {
     key: Key,
     /// `None`: the entry is gone.
     value: Option<T>,
-    until: Instant,
+    /// The time after which it does not count, in tenths of a second.
+    until: u32,
     size: u32,
 }
 
@@ -46,7 +49,14 @@ impl<T: Clone> Cache<T> {
             by_key: HashTable::new(),
             hasher: RandomState::new(),
             size: 0,
+            start: Instant::now(),
         }
+    }
+
+    /// A time in tenths of a second, rounded down; what is later than in thirteen years is then.
+    fn tenths(&self, time: Instant) -> u32 {
+        let since = time.saturating_duration_since(self.start);
+        u32::try_from(since.as_millis() / 100).unwrap_or(u32::MAX)
     }
 
     pub(super) fn get(&mut self, key: &Key, now: Instant) -> Option<T> {
@@ -54,7 +64,7 @@ impl<T: Clone> Cache<T> {
             is_of(&self.slots, self.first, *number, key)
         })?;
         let slot = slot(&self.slots, self.first, number)?;
-        if now < slot.until {
+        if self.tenths(now) < slot.until {
             return slot.value.clone();
         }
         self.remove(key);
@@ -68,6 +78,7 @@ impl<T: Clone> Cache<T> {
         let Ok(size) = u32::try_from(counted) else {
             return;
         };
+        let (until, now) = (self.tenths(until), self.tenths(now));
         if until <= now || counted > self.bytes || self.entries == 0 {
             return;
         }
@@ -141,7 +152,7 @@ impl<T: Clone> Cache<T> {
 
 impl<T> Slot<T> {
     /// Whether it is of no use any more.
-    fn is_stale(&self, now: Instant) -> bool {
+    fn is_stale(&self, now: u32) -> bool {
         self.value.is_none() || self.until <= now
     }
 }

@@ -347,9 +347,9 @@ async fn bytes_for_each_of(users: usize) -> usize {
 #[tokio::test(start_paused = true)]
 async fn tokens_of_one_user_share_what_is_known_of_it() {
     let (few, many) = (bytes_for_each_of(8).await, bytes_for_each_of(10_000).await);
-    assert!(few <= 90, "{few} bytes for each token of a few users");
+    assert!(few <= 75, "{few} bytes for each token of a few users");
     assert!(
-        many <= 450,
+        many <= 435,
         "{many} bytes for each token of a user of its own, with a group of its own"
     );
 }
