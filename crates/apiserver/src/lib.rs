@@ -60,4 +60,5 @@ pub use options::{Backend, Kept, NotRun, Options, Store, Synchronous};
 pub use pods::{Connection, Kubelet, KubeletClient, KubeletClientError, Line, Log};
 pub use reviewer::{Access, Reviewer};
 pub use server::{ApiServer, OpenError, Stats};
+pub use table::human;
 pub use user::UserInfo;

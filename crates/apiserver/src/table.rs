@@ -119,8 +119,8 @@ pub(crate) fn age(since: &str, now: Timestamp) -> String {
     human(now.duration_since(since).as_secs())
 }
 
-/// A duration as kubectl prints it.
-pub(crate) fn human(seconds: i64) -> String {
+/// A duration in seconds as kubectl prints it: `45s`, `2m5s`, `3h20m`, `5d`.
+pub fn human(seconds: i64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let days = hours / 24;
     let and = |rest: i64, unit: &str| {

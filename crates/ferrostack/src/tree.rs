@@ -261,18 +261,13 @@ fn flatten(
     }
 }
 
-/// The time since `since`, formatted as ages in kubectl: `45s`, `3m`, `2h`, `5d`.
+/// The time since `since`, as kubectl prints ages: `45s`, `2m5s`, `3h20m`, `5d`.
 pub(crate) fn age(since: &str, now: Timestamp) -> String {
     let Ok(since) = since.parse::<Timestamp>() else {
         return String::new();
     };
-    let seconds = (now.as_second() - since.as_second()).max(0);
-    match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7200 => format!("{}m", seconds / 60),
-        7200..172_800 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
-    }
+    // The clock of the writer may be ahead.
+    apiserver::human((now.as_second() - since.as_second()).max(0))
 }
 
 #[cfg(test)]

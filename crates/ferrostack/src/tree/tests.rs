@@ -128,6 +128,8 @@ fn programs_read_numbers_and_whether_something_fails() {
 fn ages_are_written_as_kubectl_writes_them() {
     for (since, expected) in [
         ("2026-01-01T00:00:00Z", "65s"),
+        ("2025-12-31T23:59:00Z", "2m5s"),
+        ("2025-12-31T20:40:00Z", "3h21m"),
         ("2025-12-31T23:00:00Z", "61m"),
         ("2025-12-31T01:00:00Z", "23h"),
         ("2025-12-01T00:00:00Z", "31d"),
