@@ -158,9 +158,9 @@ impl Expand {
         if let (Some(size), Some(limit)) = (size, limit)
             && limit < size
         {
-            return Err(invalid(
-                "capacity_range.limit_bytes is less than required_bytes",
-            ));
+            let message =
+                format!("capacity_range: limit_bytes {limit} is less than required_bytes {size}");
+            return Err(Status::new(Code::OutOfRange, message));
         }
         let staging = request.staging_target_path;
         let staging = match staging.as_str() {

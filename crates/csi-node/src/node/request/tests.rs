@@ -111,10 +111,12 @@ fn what_is_asked_for_is_read() {
 
 #[test]
 fn sizes_contradict_each_other_or_are_negative() {
-    for (required_bytes, limit_bytes, words) in [
-        (-1, 0, "required_bytes is negative"),
-        (0, i64::MIN, "limit_bytes is negative"),
-        (2, 1, "limit_bytes is less"),
+    let (invalid, beyond) = (Code::InvalidArgument, Code::OutOfRange);
+    for (required_bytes, limit_bytes, code, words) in [
+        (-1, 0, invalid, "required_bytes is negative"),
+        (0, i64::MIN, invalid, "limit_bytes is negative"),
+        (2, -1, invalid, "limit_bytes is negative"),
+        (2, 1, beyond, "limit_bytes 1 is less than required_bytes 2"),
     ] {
         let request = NodeExpandVolumeRequest {
             volume_id: VOLUME.to_owned(),
@@ -126,7 +128,10 @@ fn sizes_contradict_each_other_or_are_negative() {
             ..Default::default()
         };
         let status = Expand::parse(request).unwrap_err();
-        assert!(status.message.contains(words), "{status}");
+        assert!(
+            status.code == code && status.message.contains(words),
+            "{status}"
+        );
     }
 }
 
