@@ -152,6 +152,21 @@ pub fn grow_unmounted(kind: Kind, device: &Path) -> Result<(), program::Error> {
     program::run("resize2fs", &[device], CHECKING).map(drop)
 }
 
+/// Whether the kernel lets this process grow a mounted ext: what has CAP_SYS_RESOURCE may.
+#[must_use]
+pub fn may_grow_mounted() -> bool {
+    const SYS_RESOURCE: u64 = 1 << 24;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    effective(&status).is_some_and(|capabilities| capabilities & SYS_RESOURCE != 0)
+}
+
+/// The effective capabilities that a process's status in /proc names.
+fn effective(status: &str) -> Option<u64> {
+    let mut lines = status.lines();
+    let value = lines.find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(value.trim(), 16).ok()
+}
+
 /// Whether a file system covers its device; `counted` is what `statvfs` says of a mounted one, whose superblock on the
 /// device may be old.
 pub fn covers(found: &FileSystem, counted: Option<u64>, device: u64) -> bool {
@@ -245,6 +260,15 @@ mod tests {
                 "{found:?} {device}"
             );
         }
+    }
+
+    #[test]
+    fn capabilities_are_read_of_a_status() {
+        let status = "Name:\tferrostack\nCapPrm:\t0000000000000000\nCapEff:\t000001fffeffffff\n";
+        assert_eq!(effective(status), Some(0x1ff_feff_ffff));
+        assert_eq!(effective("Name:\tx\nCapEff:\tzz\n"), None);
+        assert_eq!(effective(""), None);
+        assert!(effective(&std::fs::read_to_string("/proc/self/status").unwrap()).is_some());
     }
 
     #[test]

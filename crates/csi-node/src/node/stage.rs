@@ -38,6 +38,9 @@ pub(super) fn stage(
         Then::Mount => {
             let found = prepare(machine, &request, &disk, (*kind, options), elsewhere)?;
             directory(volume, path)?;
+            if alone.is_some_and(|options| !options.is_read_only()) {
+                grow_first(volume, &disk, &found);
+            }
             mount_at(volume, &disk, path, &found, options)?;
         }
         Then::RestrictToReading => {
@@ -145,6 +148,23 @@ fn repair(volume: &str, path: &Path, found: &FileSystem) -> Result<(), Status> {
         );
         answers::status(Code::FailedPrecondition, volume, what)
     })
+}
+
+/// The kubelet expands a volume when its pod has it, which is too late where the kernel lets nobody grow a mounted ext.
+/// A failure is none of the staging's: what has not grown is told by the expansion, if one is asked for.
+fn grow_first(volume: &str, disk: &Disk, found: &FileSystem) {
+    let Some(kind) = Kind::parse(found.kind).filter(|kind| kind.is_ext()) else {
+        return;
+    };
+    if filesystem::covers(found, None, disk.size) || filesystem::may_grow_mounted() {
+        return;
+    }
+    if let Err(error) = filesystem::grow_unmounted(kind, &disk.path) {
+        tracing::warn!(
+            "volume {volume}: {} does not grow: {error}",
+            disk.path.display()
+        );
+    }
 }
 
 fn mount_at(

@@ -5,6 +5,9 @@ use std::fs;
 use csi_node::context;
 use csi_node::filesystem::usage;
 use csi_node::probe::{Content, Device, probe};
+use csi_spec::NodeStageVolumeRequest;
+use csi_spec::volume_capability::AccessMode as Access;
+use csi_spec::volume_capability::access_mode::Mode as AccessMode;
 use grpc::Code;
 
 use crate::machine::{MIB, Machine, failure, isolated, with};
@@ -61,8 +64,6 @@ fn a_restored_volume_grows_when_it_is_staged() {
         fs::write(machine.path("stage/data"), "kept").unwrap();
         machine.unstage(&volume, "stage").unwrap();
         volume.grow(2 * SIZE);
-        machine.stage(&volume, "stage", "ext4").unwrap();
-        assert!(usage(&machine.path("stage")).unwrap().total < SIZE);
         for _ in 0..2 {
             let grow = with(context::RESIZE, "true");
             machine.stage_with(&volume, "stage", "ext4", grow).unwrap();
@@ -91,9 +92,7 @@ fn a_staged_volume_grows_before_its_first_pod() {
         let volume = machine.volume(1, SIZE);
         machine.stage(&volume, "stage", "ext4").unwrap();
         fs::write(machine.path("stage/data"), "kept").unwrap();
-        machine.unstage(&volume, "stage").unwrap();
         volume.grow(2 * SIZE);
-        machine.stage(&volume, "stage", "ext4").unwrap();
         for _ in 0..2 {
             let grown = machine.expand_staged(&volume, "stage", 2 * SIZE, "ext4");
             assert_eq!(grown.unwrap(), 2 * SIZE);
@@ -113,6 +112,55 @@ fn a_staged_volume_grows_before_its_first_pod() {
         for path in ["stage", "pod"] {
             assert_eq!(machine.mounts(path).len(), 1, "{path}");
         }
+    });
+}
+
+/// The kubelet expands a volume when its pod has it. Where the kernel then lets nobody grow ext4, it has grown before.
+#[test]
+fn ext4_grows_before_it_is_mounted_where_it_may_not_grow_afterwards() {
+    let name = "growth::ext4_grows_before_it_is_mounted_where_it_may_not_grow_afterwards";
+    let programs = ["mkfs.ext4", "resize2fs", "e2fsck"];
+    isolated(name, &programs, |machine| {
+        let volume = machine.volume(1, SIZE);
+        let publish = || machine.publish(&volume, ("stage", "pod"), "ext4", false);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        publish().unwrap();
+        fs::write(machine.path("pod/data"), "kept").unwrap();
+        volume.grow(2 * SIZE);
+        if let Err(status) = machine.expand_staged(&volume, "stage", 2 * SIZE, "ext4") {
+            assert!(status.message.contains("resize2fs failed"), "{status}");
+        }
+        machine.unpublish(&volume, "pod").unwrap();
+        machine.unstage(&volume, "stage").unwrap();
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        publish().unwrap();
+        let grown = machine.expand_staged(&volume, "stage", 2 * SIZE, "ext4");
+        assert_eq!(grown.unwrap(), 2 * SIZE);
+        for path in ["stage", "pod"] {
+            assert!(usage(&machine.path(path)).unwrap().total > SIZE * 3 / 2);
+        }
+        assert_eq!(
+            fs::read_to_string(machine.path("pod/data")).unwrap(),
+            "kept"
+        );
+    });
+}
+
+/// A reader's volume stays as it is.
+#[test]
+fn ext4_that_is_read_does_not_grow() {
+    let name = "growth::ext4_that_is_read_does_not_grow";
+    isolated(name, &["mkfs.ext4"], |machine| {
+        let volume = machine.volume(1, SIZE);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        machine.unstage(&volume, "stage").unwrap();
+        volume.grow(2 * SIZE);
+        let reads = |it: &mut NodeStageVolumeRequest| {
+            let mode = AccessMode::MultiNodeReaderOnly.into();
+            it.volume_capability.as_mut().unwrap().access_mode = Some(Access { mode });
+        };
+        machine.stage_with(&volume, "stage", "ext4", reads).unwrap();
+        assert!(usage(&machine.path("stage")).unwrap().total < SIZE);
     });
 }
 
