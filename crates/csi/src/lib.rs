@@ -10,6 +10,7 @@
 //!   request      requests checked, as typed values
 //!   attributes   mutable parameters, those of a VolumeAttributesClass
 //!   parameters   what classes can say
+//!   capacity     what quotas leave
 //!   hints        scheduler hints from the annotations of claims
 //!   health       what is wrong with volumes
 //!   answers      what is observed, as messages of CSI
@@ -32,6 +33,7 @@
 mod answers;
 mod attributes;
 mod busy;
+mod capacity;
 mod deadline;
 mod driver;
 mod health;

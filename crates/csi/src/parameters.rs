@@ -44,13 +44,23 @@ pub fn refused_of_snapshot_class(parameters: &BTreeMap<String, String>) -> Vec<(
     })
 }
 
-/// What reading each parameter alone ends in.
+/// What reading each parameter ends in: with the `type`, on which others may depend, unless that is refused itself.
 fn refused(
     parameters: &BTreeMap<String, String>,
     read: impl Fn(BTreeMap<String, String>) -> Result<(), Status>,
 ) -> Vec<(String, String)> {
+    let of_type = parameters.get_key_value("type");
+    let of_type: BTreeMap<_, _> = of_type
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .into_iter()
+        .collect();
+    let beside = match read(of_type.clone()) {
+        Ok(()) => of_type,
+        Err(_) => BTreeMap::new(),
+    };
     let refusal = |(key, value): (&String, &String)| {
-        let alone = BTreeMap::from([(key.clone(), value.clone())]);
+        let mut alone = beside.clone();
+        alone.insert(key.clone(), value.clone());
         read(alone)
             .err()
             .map(|status| (key.clone(), status.message))
@@ -87,7 +97,17 @@ mod tests {
             keys(refused_of_snapshot_class(&class)),
             ["force-create", "type", "x"]
         );
-        let class = parameters(&[("type", "backup"), ("force-create", "true")]);
+        let mut class = parameters(&[
+            ("type", "backup"),
+            ("force-create", "true"),
+            ("availability", "az1"),
+        ]);
         assert!(refused_of_snapshot_class(&class).is_empty());
+        for of_snapshots in ["snapshot", ""] {
+            class.insert("type".to_owned(), of_snapshots.to_owned());
+            let refused = refused_of_snapshot_class(&class);
+            assert!(refused[0].1.contains("no `type: backup`"), "{refused:?}");
+            assert_eq!(keys(refused), ["availability"]);
+        }
     }
 }

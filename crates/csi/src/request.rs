@@ -117,6 +117,29 @@ pub(crate) enum Source {
     Volume(String),
 }
 
+/// The parameters of a StorageClass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Class {
+    /// `type`: a name or an id.
+    pub volume_type: Option<String>,
+    /// `availability`: a zone of Cinder.
+    pub zone: Option<String>,
+    /// `format`: when a device counts as empty.
+    pub format: Option<String>,
+}
+
+impl Class {
+    pub(crate) fn read(parameters: &BTreeMap<String, String>) -> Result<Self, Status> {
+        only_known(parameters, OF_STORAGE_CLASS, "StorageClass")?;
+        let filled = |key: &str| parameters.get(key).filter(|it| !it.is_empty()).cloned();
+        Ok(Self {
+            volume_type: filled("type"),
+            zone: filled("availability"),
+            format: format(filled(context::FORMAT_PARAMETER))?,
+        })
+    }
+}
+
 /// CreateVolume.
 #[derive(Clone, Debug)]
 pub(crate) struct NewVolume {
@@ -142,22 +165,21 @@ impl NewVolume {
         let name = given(&request.name, "name")?;
         let uses = uses(&request.volume_capabilities)?;
         let parameters = &request.parameters;
-        only_known(parameters, OF_STORAGE_CLASS, "StorageClass")?;
+        let class = Class::read(parameters)?;
         // Of the same parameter in both, the mutable one counts.
         let attributes = Attributes::read(&request.mutable_parameters)?;
         let labels = zone::required(request.accessibility_requirements.as_ref());
         let mut metadata = mark::metadata(&options.cluster, parameters, mark::OF_VOLUMES);
         metadata.extend(attributes.metadata);
-        let filled = |key: &str| parameters.get(key).filter(|it| !it.is_empty()).cloned();
         Ok(Self {
             name,
             range: Range::read(request.capacity_range.as_ref())?,
             uses,
-            volume_type: attributes.volume_type.or_else(|| filled("type")),
-            zones: zones(filled("availability"), &labels, options),
+            volume_type: attributes.volume_type.or(class.volume_type),
+            zones: zones(class.zone, &labels, options),
             labels,
             source: source(request.volume_content_source.as_ref())?,
-            format: format(filled(context::FORMAT_PARAMETER))?,
+            format: class.format,
             metadata,
             hints: Hints::default(),
         })
@@ -177,7 +199,11 @@ fn format(parameter: Option<String>) -> Result<Option<String>, Status> {
 }
 
 /// The zones of Cinder: the class's parameter wins over the topology.
-fn zones(parameter: Option<String>, labels: &[String], options: &Options) -> Vec<String> {
+pub(crate) fn zones(
+    parameter: Option<String>,
+    labels: &[String],
+    options: &Options,
+) -> Vec<String> {
     if let Some(zone) = parameter {
         return vec![zone];
     }
@@ -271,13 +297,19 @@ impl NewSnapshot {
         if form == Form::Backup {
             metadata.insert("type".to_owned(), "backup".to_owned());
         }
-        let zone = parameters.get("availability");
+        let zone = parameters.get("availability").filter(|it| !it.is_empty());
+        if form == Form::Snapshot && zone.is_some() {
+            return invalid(
+                "the parameter `availability` is the zone of a backup, and the VolumeSnapshotClass has no `type: backup`: a \
+                 snapshot is where its volume is",
+            );
+        }
         Ok(Self {
             name,
             volume,
             form,
             force,
-            zone: zone.filter(|it| !it.is_empty()).cloned(),
+            zone: zone.cloned(),
             metadata,
         })
     }

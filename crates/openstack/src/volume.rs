@@ -299,6 +299,15 @@ impl Volumes {
             .await
     }
 
+    /// The type of a new volume for which none is named.
+    ///
+    /// # Errors
+    /// Those of the request; [`ErrorKind::Absent`](crate::ErrorKind::Absent) if there is no such type.
+    pub async fn default_type(&self) -> Result<VolumeType> {
+        let call = Call::get(Service::Volume, "/types/{id}", &["default"]);
+        self.session.one(call, "volume_type").await
+    }
+
     /// The availability zones of Cinder, which need not be those of Nova.
     ///
     /// # Errors

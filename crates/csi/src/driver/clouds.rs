@@ -36,6 +36,15 @@ impl Driver {
         connected.map_err(|error| refusal::of_read(&error))
     }
 
+    /// All clouds, by name.
+    pub(super) async fn all(&self) -> Result<Vec<(String, Cloud)>, Status> {
+        let mut all = Vec::new();
+        for cloud in self.clouds().iter() {
+            all.push((cloud.name.clone(), self.connected(cloud).await?));
+        }
+        Ok(all)
+    }
+
     /// Views of all clouds, by name.
     pub(super) async fn views(
         &self,
@@ -43,11 +52,9 @@ impl Driver {
         age: Duration,
     ) -> Result<Vec<(String, Arc<View>)>, Status> {
         let mut views = Vec::new();
-        for cloud in self.clouds().iter() {
-            let connected = self.connected(cloud).await?;
-            let view = connected.inventory.view(kinds, age).await;
-            let view = view.map_err(|error| refusal::of_read(&error))?;
-            views.push((cloud.name.clone(), view));
+        for (name, cloud) in self.all().await? {
+            let view = cloud.inventory.view(kinds, age).await;
+            views.push((name, view.map_err(|error| refusal::of_read(&error))?));
         }
         Ok(views)
     }

@@ -23,11 +23,12 @@ use csi_spec::{
 };
 use futures::FutureExt as _;
 use grpc::{Code, Context, Status};
-use openstack::{Kind, View};
+use openstack::{Cloud, ErrorKind, Kind, View};
 
 use super::Driver;
 use crate::answers;
 use crate::attributes::Attributes;
+use crate::capacity::{Room, Wanted};
 use crate::hints::Hints;
 use crate::listing;
 use crate::plan::{self, snapshot};
@@ -453,19 +454,18 @@ impl Driver {
         })
     }
 
-    async fn capacity(&self, _: GetCapacityRequest) -> Result<GetCapacityResponse, Status> {
-        let mut left = 0i64;
-        for (_, view) in self.views(&[Kind::Quotas], RECENT).await? {
-            let quota = view.quotas.get("block-storage/gigabytes");
-            let gib = quota.and_then(|quota| quota.left());
-            // No limit is the largest number.
-            left = left.max(gib.map_or(i64::MAX, size::bytes));
+    async fn capacity(&self, request: GetCapacityRequest) -> Result<GetCapacityResponse, Status> {
+        let wanted = Wanted::read(&request, &self.options)?;
+        let mut most: Option<Room> = None;
+        for (_, cloud) in self.all().await? {
+            let Some(room) = room(&wanted, &cloud).await? else {
+                continue;
+            };
+            if most.is_none_or(|it| it.left < room.left) {
+                most = Some(room);
+            }
         }
-        Ok(GetCapacityResponse {
-            available_capacity: left,
-            maximum_volume_size: None,
-            minimum_volume_size: Some(size::GIB),
-        })
+        most.map(Room::answer).ok_or_else(|| wanted.unknown())
     }
 
     async fn listing_snapshots(
@@ -516,6 +516,24 @@ impl Driver {
             entries,
             next_token,
         })
+    }
+}
+
+/// What a cloud has for volumes; `None` if it does not have their type.
+async fn room(wanted: &Wanted, cloud: &Cloud) -> Result<Option<Room>, Status> {
+    let mut kinds = vec![Kind::Quotas];
+    kinds.extend(wanted.volume_type.is_some().then_some(Kind::VolumeTypes));
+    kinds.extend((!wanted.zones.is_empty()).then_some(Kind::VolumeZones));
+    let view = cloud.inventory.view(&kinds, RECENT).await;
+    let view = view.map_err(|error| refusal::of_read(&error))?;
+    if wanted.volume_type.is_some() {
+        let kind = wanted.found(&view);
+        return Ok(kind.map(|kind| wanted.room(Some(kind), &view)));
+    }
+    match cloud.session.volume().default_type().await {
+        Ok(kind) => Ok(Some(wanted.room(Some(&kind), &view))),
+        Err(error) if error.kind() == ErrorKind::Absent => Ok(Some(wanted.room(None, &view))),
+        Err(error) => Err(refusal::of_read(&error)),
     }
 }
 

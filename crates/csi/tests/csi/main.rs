@@ -4,6 +4,7 @@
 
 mod alpha;
 mod attachments;
+mod capacity;
 mod doubles;
 mod faults;
 mod groups;

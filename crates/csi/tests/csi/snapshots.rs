@@ -115,10 +115,17 @@ async fn wrong_parameters_of_a_class_are_told() {
             "is a number of seconds",
         ),
         ("incremental", "true", "there are: type, force-create"),
+        ("availability", "az1", "has no `type: backup`"),
     ] {
         let taken = world.snapshot("snap", "x", &[(key, value)]).await;
         refused(taken, Code::InvalidArgument, words);
     }
+    let contradicting = [("type", "snapshot"), ("availability", "az1")];
+    refused(
+        world.snapshot("snap", "x", &contradicting).await,
+        Code::InvalidArgument,
+        "the parameter `availability` is the zone of a backup",
+    );
     refused(
         world.snapshot("", "x", &[]).await,
         Code::InvalidArgument,

@@ -1,5 +1,6 @@
 //! The bulk lists of all kinds.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -13,8 +14,10 @@ use crate::image::{Image, ImageQuery};
 use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Monitor, Pool, Provider};
 use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
 use crate::service::Service;
+use crate::session::Session;
 use crate::volume::{
-    Backup, GroupSnapshot, GroupType, Snapshot, Volume, VolumeGroup, VolumeType, VolumeZone,
+    Backup, GroupSnapshot, GroupType, Snapshot, Volume, VolumeGroup, VolumeQuota, VolumeType,
+    VolumeZone,
 };
 
 /// A kind with a bulk list.
@@ -100,7 +103,7 @@ fetch! {
 }
 
 /// The servers of the project without deleted ones, which Nova may still list.
-async fn alive_servers(session: &crate::session::Session) -> Result<Vec<Server>> {
+async fn alive_servers(session: &Session) -> Result<Vec<Server>> {
     let mut servers = session.compute().servers(&ServerQuery::default()).await?;
     servers.retain(|server| !server.is_gone());
     Ok(servers)
@@ -113,7 +116,7 @@ async fn quotas(inner: &Inner) -> Result<Vec<Quota>> {
     let (compute, network, volume, balancer) = futures::future::join4(
         async { session.compute().limits().await },
         async { session.network().quotas(&project).await },
-        async { session.volume().limits().await },
+        volume_quotas(session, &project),
         async { session.load_balancer().quota(&project).await },
     )
     .await;
@@ -150,19 +153,9 @@ async fn quotas(inner: &Inner) -> Result<Vec<Quota>> {
         let used = quota.used.saturating_add(quota.reserved);
         add(Service::Network, &resource, quota.limit, Some(used));
     }
-    if let Some(limits) = seen(volume)? {
-        let service = Service::Volume;
-        add(
-            service,
-            "volumes",
-            limits.max_total_volumes,
-            Some(limits.total_volumes_used),
-        );
-        let (most, used) = (
-            limits.max_total_volume_gigabytes,
-            limits.total_gigabytes_used,
-        );
-        add(service, "gigabytes", most, Some(used));
+    for (resource, quota) in seen(volume)?.unwrap_or_default() {
+        let used = quota.in_use.saturating_add(quota.reserved);
+        add(Service::Volume, &resource, quota.limit, Some(used));
     }
     if let Some(quota) = seen(balancer)? {
         let service = Service::LoadBalancer;
@@ -173,6 +166,37 @@ async fn quotas(inner: &Inner) -> Result<Vec<Quota>> {
         add(service, "healthmonitor", quota.healthmonitor, None);
     }
     Ok(quotas)
+}
+
+/// Cinder's quotas, those of types among them; from a cloud that does not show them, the limits of all volumes.
+async fn volume_quotas(session: &Session, project: &str) -> Result<BTreeMap<String, VolumeQuota>> {
+    if let Some(quotas) = seen(session.volume().quotas(project).await)? {
+        return Ok(quotas);
+    }
+    let limits = session.volume().limits().await?;
+    let quota = |name: &str, limit, in_use| {
+        let reserved = 0;
+        (
+            name.to_owned(),
+            VolumeQuota {
+                limit,
+                in_use,
+                reserved,
+            },
+        )
+    };
+    Ok(BTreeMap::from([
+        quota(
+            "volumes",
+            limits.max_total_volumes,
+            limits.total_volumes_used,
+        ),
+        quota(
+            "gigabytes",
+            limits.max_total_volume_gigabytes,
+            limits.total_gigabytes_used,
+        ),
+    ]))
 }
 
 /// `None` for a quota that the cloud does not return to us; a cloud that cannot be reached is an error.

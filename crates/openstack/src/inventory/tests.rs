@@ -555,6 +555,39 @@ async fn quotas_come_from_whichever_services_show_them() {
 }
 
 #[tokio::test]
+async fn quotas_of_volumes_are_those_of_types_too_unless_cinder_shows_limits_alone() {
+    let set = || async {
+        Json(json!({"quota_set": {"id": "p1",
+            "volumes": {"limit": -1, "in_use": 2, "reserved": 0},
+            "gigabytes": {"limit": 10, "in_use": 2, "reserved": 1},
+            "gigabytes_fast": {"limit": 5, "in_use": 1, "reserved": 0}}}))
+    };
+    let denied = || async { StatusCode::FORBIDDEN };
+    let limits = || async {
+        Json(
+            json!({"limits": {"absolute": {"maxTotalVolumeGigabytes": 4, "totalGigabytesUsed": 1}}}),
+        )
+    };
+    let path = "/volume/v3/p1/os-quota-sets/p1";
+    for (routes, expected) in [
+        (Router::new().route(path, get(set)), [Some(7), Some(4)]),
+        (Router::new().route(path, get(denied)), [Some(3), None]),
+    ] {
+        let routes = routes.route("/volume/v3/p1/limits", get(limits));
+        let options = InventoryOptions {
+            background: false,
+            ..InventoryOptions::default()
+        };
+        let inventory = Inventory::new(testing::session(routes), options);
+        let view = inventory.view(&[Kind::Quotas], LONG).await.unwrap();
+        let left = |id: &str| view.quotas.get(id).and_then(|quota| quota.left());
+        let found = ["gigabytes", "gigabytes_fast"].map(|it| left(&format!("block-storage/{it}")));
+        assert_eq!(found, expected);
+        assert_eq!(left("block-storage/volumes"), None);
+    }
+}
+
+#[tokio::test]
 async fn a_service_that_the_cloud_lacks_is_named() {
     let cloud = Cloud::new();
     let options = testing::options(&Keystone::default(), cloud.routes());
