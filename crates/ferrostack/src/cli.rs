@@ -17,6 +17,7 @@ mod keystone;
 mod klog;
 mod manager;
 mod moving;
+mod programs;
 mod providers;
 mod rolling;
 mod runner;
@@ -80,6 +81,13 @@ pub(crate) use self::values::LatencyArg;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) logging: Logging,
+}
+
+/// What is logged, and how.
+#[derive(Debug, Args)]
+pub(crate) struct Logging {
     /// Filter for the log on standard error, such as `info` or `provider=debug,warn`.
     #[arg(
         long,

@@ -307,12 +307,14 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
 /// Sets up logging on standard error, and the TLS provider of the process.
 fn set_up(cli: &Cli) -> anyhow::Result<()> {
     let log = match &cli.command {
-        Command::CloudControllerManager(args) if cli.log == "error" => args.klog.log_filter(),
-        Command::CinderCsiPlugin(args) if cli.log == "error" => args.klog.log_filter(),
-        Command::KeystoneWebhook(args) if cli.log == "error" => args.log_filter(),
-        _ => &cli.log,
+        Command::CloudControllerManager(args) if cli.logging.log == "error" => {
+            args.klog.log_filter()
+        }
+        Command::CinderCsiPlugin(args) if cli.logging.log == "error" => args.klog.log_filter(),
+        Command::KeystoneWebhook(args) if cli.logging.log == "error" => args.log_filter(),
+        _ => &cli.logging.log,
     };
-    log::set_up(log, cli.log_json)?;
+    log::set_up(log, cli.logging.log_json)?;
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("another TLS provider is installed already"))

@@ -9,7 +9,7 @@ use clap::{Command, CommandFactory, FromArgMatches};
 
 use self::entries::{ENTRIES, Entry};
 use super::groups::grouped;
-use super::{Cli, habits};
+use super::{Cli, habits, programs};
 use crate::output;
 
 /// Where the documentation is published: the `homepage` of the package.
@@ -22,6 +22,9 @@ pub(crate) fn command() -> Command {
 
 /// Parses arguments; help, versions and mistakes end the process.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Cli {
+    if let Some(cli) = programs::parse(&arguments) {
+        return cli;
+    }
     let mut command = command();
     let mut matches = match command.clone().try_get_matches_from(&arguments) {
         Ok(matches) => matches,

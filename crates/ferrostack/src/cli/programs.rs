@@ -1,0 +1,96 @@
+//! Programs of pods, whose command line is read alone.
+//!
+//! The definition of all commands is a tenth of the program: a process that has read its flags with it keeps that part of the
+//! file mapped for as long as it runs, and takes longer to start.
+
+use std::ffi::OsString;
+
+use clap::{Args, Command as Definition, FromArgMatches as _};
+
+use super::{Cli, Command, Logging};
+
+/// The command line, if it is right and of such a program; what is to be said of others, all commands say.
+pub(super) fn parse(arguments: &[OsString]) -> Option<Cli> {
+    match arguments.get(1)?.to_str()? {
+        "cinder-csi-plugin" => alone("cinder-csi-plugin", arguments, Command::CinderCsiPlugin),
+        "client-keystone-auth" => alone(
+            "client-keystone-auth",
+            arguments,
+            Command::ClientKeystoneAuth,
+        ),
+        "cloud-controller-manager" => alone(
+            "cloud-controller-manager",
+            arguments,
+            Command::CloudControllerManager,
+        ),
+        "k8s-keystone-auth" => alone("k8s-keystone-auth", arguments, Command::KeystoneWebhook),
+        "manager" => alone("manager", arguments, Command::Manager),
+        _ => None,
+    }
+}
+
+fn alone<T: Args>(
+    name: &'static str,
+    arguments: &[OsString],
+    command: fn(Box<T>) -> Command,
+) -> Option<Cli> {
+    let program = T::augment_args(Definition::new(name));
+    let root = Logging::augment_args(Definition::new("ferrostack")).subcommand(program);
+    let mut matches = root.try_get_matches_from(arguments).ok()?;
+    let (_, mut of_program) = matches.remove_subcommand()?;
+    let args = T::from_arg_matches_mut(&mut of_program).ok()?;
+    let logging = Logging::from_arg_matches_mut(&mut matches).ok()?;
+    Some(Cli {
+        command: command(Box::new(args)),
+        logging,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[test]
+    fn a_program_reads_the_same_alone_as_beside_all_commands() {
+        for line in [
+            "cinder-csi-plugin --endpoint unix:///csi/csi.sock --cloud-config a,b -v 4 --alpha",
+            "cinder-csi-plugin --endpoint tcp://127.0.0.1:1 --log debug --with-topology=false",
+            "client-keystone-auth --domain-name d --user-name u",
+            "cloud-controller-manager --cloud-config /etc/cloud.conf --log-json",
+            "k8s-keystone-auth --tls-cert-file a --tls-private-key-file b --keystone-url https://k",
+            "manager --log info",
+        ] {
+            let arguments: Vec<OsString> = ["ferrostack"]
+                .into_iter()
+                .chain(line.split(' '))
+                .map(OsString::from)
+                .collect();
+            let all = Cli::try_parse_from(&arguments);
+            let all = all.unwrap_or_else(|error| panic!("{line}: {error}"));
+            let alone = parse(&arguments);
+            let alone = alone.unwrap_or_else(|| panic!("{line} is not read alone"));
+            assert_eq!(format!("{alone:?}"), format!("{all:?}"));
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_said_of_a_command_line_is_left_to_all_commands() {
+        for line in [
+            "",
+            "up",
+            "--log debug cinder-csi-plugin --endpoint unix:///a",
+            "cinder-csi-plugin",
+            "cinder-csi-plugin --help",
+            "cinder-csi-plugin --version",
+            "cinder-csi-plugin --endpoint unix:///a --none-such",
+            "manager help",
+        ] {
+            let words = line.split(' ').filter(|word| !word.is_empty());
+            let arguments = std::iter::once("ferrostack").chain(words);
+            let arguments: Vec<OsString> = arguments.map(OsString::from).collect();
+            assert!(parse(&arguments).is_none(), "{line}");
+        }
+    }
+}
