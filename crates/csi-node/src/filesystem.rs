@@ -216,6 +216,7 @@ mod tests {
     #[test]
     fn kinds_are_those_of_storage_classes() {
         assert_eq!(Kind::parse(""), Some(Kind::Ext4));
+        assert_eq!(Kind::ALL.map(Kind::as_str), csi_spec::context::FILE_SYSTEMS);
         for kind in Kind::ALL {
             assert_eq!(Kind::parse(kind.as_str()), Some(kind));
         }

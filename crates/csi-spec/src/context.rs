@@ -19,6 +19,8 @@ pub const SIZE: &str = "cinder.csi.openstack.org/size";
 pub const FIRST_ATTACH: &str = "cinder.csi.openstack.org/firstAttach";
 /// In the publish context: the device that Nova names, which is a guess; for those who read the Go driver's.
 pub const DEVICE: &str = "DevicePath";
+/// The file systems that nodes make and mount.
+pub const FILE_SYSTEMS: &[&str] = &["btrfs", "ext2", "ext3", "ext4", "xfs"];
 /// The parameter of a StorageClass that becomes [`FORMAT`].
 pub const FORMAT_PARAMETER: &str = "format";
 /// The values of [`FORMAT`].

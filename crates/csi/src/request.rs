@@ -41,6 +41,30 @@ pub(crate) fn given(text: &str, field: &str) -> Result<String, Status> {
     }
 }
 
+/// The name of something new. Cinder, which cuts off white space as Python does, would not find it again otherwise.
+fn name(given_name: &str) -> Result<String, Status> {
+    let is_cut = |it: char| it.is_whitespace() || ('\x1c'..='\x1f').contains(&it);
+    given(given_name.trim_matches(is_cut), "name")
+}
+
+/// Refuses a file system that no node would make or mount.
+fn known_file_systems(capabilities: &[VolumeCapability]) -> Result<(), Status> {
+    for capability in capabilities {
+        let Some(AccessType::Mount(mount)) = &capability.access_type else {
+            continue;
+        };
+        let kind = mount.fs_type.as_str();
+        if !kind.is_empty() && !context::FILE_SYSTEMS.contains(&kind) {
+            return invalid(format!(
+                "fs_type `{}` is none of {}",
+                kind.escape_debug(),
+                context::FILE_SYSTEMS.join(", ")
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses parameters that mean nothing here, rather than ignore them.
 fn only_known(
     parameters: &BTreeMap<String, String>,
@@ -162,8 +186,9 @@ pub(crate) struct NewVolume {
 
 impl NewVolume {
     pub(crate) fn read(request: &CreateVolumeRequest, options: &Options) -> Result<Self, Status> {
-        let name = given(&request.name, "name")?;
+        let name = name(&request.name)?;
         let uses = uses(&request.volume_capabilities)?;
+        known_file_systems(&request.volume_capabilities)?;
         let parameters = &request.parameters;
         let class = Class::read(parameters)?;
         // Of the same parameter in both, the mutable one counts.
@@ -262,7 +287,7 @@ pub(crate) struct NewSnapshot {
 impl NewSnapshot {
     pub(crate) fn read(request: &CreateSnapshotRequest, options: &Options) -> Result<Self, Status> {
         let parameters = &request.parameters;
-        let name = given(&request.name, "name")?;
+        let name = name(&request.name)?;
         let volume = given(&request.source_volume_id, "source_volume_id")?;
         only_known(parameters, OF_SNAPSHOT_CLASS, "VolumeSnapshotClass")?;
         let form = match parameters.get("type").map_or("", String::as_str) {
@@ -330,7 +355,7 @@ impl NewGroupSnapshot {
     pub(crate) fn read(request: &CreateVolumeGroupSnapshotRequest) -> Result<Self, Status> {
         const KNOWN: &[&str] = &["group-type", "consistency"];
         let parameters = &request.parameters;
-        let name = given(&request.name, "name")?;
+        let name = name(&request.name)?;
         if request.source_volume_ids.is_empty() {
             return invalid("source_volume_ids are missing");
         }

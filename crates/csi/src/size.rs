@@ -5,6 +5,8 @@ use grpc::{Code, Status};
 
 /// Bytes of a GiB.
 pub(crate) const GIB: i64 = 1 << 30;
+/// The GiB of the largest volume that Cinder can write down.
+const LARGEST: i64 = i32::MAX as i64;
 
 /// The sizes that a request accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +60,12 @@ impl Range {
         self.least.is_none_or(|least| size >= least) && self.check(size).is_ok()
     }
 
-    /// Refuses a size in GiB beyond the limit.
+    /// Refuses a size in GiB beyond the limit, or beyond what there is.
     pub(crate) fn check(self, size: i64) -> Result<(), Status> {
+        if size > LARGEST {
+            let message = format!("capacity_range: Cinder has at most {LARGEST} GiB, not {size}");
+            return Err(Status::new(Code::OutOfRange, message));
+        }
         match self.most {
             Some(most) if bytes(size) > most => Err(Status::new(
                 Code::OutOfRange,
@@ -114,7 +120,9 @@ mod tests {
             (2, 1, None, Err(Code::OutOfRange)),
             (-1, 0, None, Err(Code::InvalidArgument)),
             (0, -1, None, Err(Code::InvalidArgument)),
-            (i64::MAX, 0, None, Ok(8_589_934_592)),
+            (i64::MAX, 0, None, Err(Code::OutOfRange)),
+            (LARGEST * GIB, 0, None, Ok(LARGEST)),
+            (LARGEST * GIB + 1, 0, None, Err(Code::OutOfRange)),
             (i64::MIN, i64::MAX, None, Err(Code::InvalidArgument)),
         ] {
             let size =

@@ -33,7 +33,7 @@ use crate::hints::Hints;
 use crate::listing;
 use crate::plan::{self, snapshot};
 use crate::refusal::{self, invalid};
-use crate::request::{self, Form, NewSnapshot, NewVolume, given};
+use crate::request::{self, Class, Form, NewSnapshot, NewVolume, given};
 use crate::round::{CHECKED, CREATION, Round};
 use crate::size::{self, Range};
 
@@ -391,7 +391,8 @@ impl Driver {
     ) -> Result<ValidateVolumeCapabilitiesResponse, Status> {
         let id = given(&request.volume_id, "volume_id")?;
         let uses = request::uses(&request.volume_capabilities)?;
-        if let Err(refusal) = Attributes::read(&request.mutable_parameters) {
+        let read = Attributes::read(&request.mutable_parameters);
+        if let Err(refusal) = read.and(Class::read(&request.parameters)) {
             return Ok(ValidateVolumeCapabilitiesResponse {
                 confirmed: None,
                 message: refusal.message,

@@ -76,6 +76,11 @@ fn existing(wanted: &NewVolume, volume: &Volume, view: &View, past: &Past) -> St
     if wanted.volume_type.as_ref().is_some_and(is_other) && !past.looked {
         return Step::Look(&[Kind::VolumeTypes]);
     }
+    // Of which backup a volume is it does not say.
+    let is_restored = matches!(wanted.source, Some(Source::Snapshot(_)));
+    if is_restored && volume.snapshot_id.is_empty() && !view.backups.is_read() {
+        return Step::Look(&[Kind::Backups]);
+    }
     match difference(wanted, volume, view) {
         Some(difference) => {
             let message = format!(
@@ -105,11 +110,12 @@ fn difference(wanted: &NewVolume, volume: &Volume, view: &View) -> Option<String
     if !wanted.zones.is_empty() && !wanted.zones.contains(&volume.availability_zone) {
         return Some(format!("is in another zone: {}", volume.availability_zone));
     }
-    // A volume that was restored from a backup does not say from which.
     let source = match &wanted.source {
         Some(Source::Volume(id)) => *id == volume.source_volid,
-        Some(Source::Snapshot(id)) if view.snapshots.get(id).is_some() => *id == volume.snapshot_id,
-        Some(Source::Snapshot(_)) => volume.source_volid.is_empty(),
+        Some(Source::Snapshot(id)) if volume.snapshot_id.is_empty() => {
+            volume.source_volid.is_empty() && view.backups.get(id).is_some()
+        }
+        Some(Source::Snapshot(id)) => *id == volume.snapshot_id,
         None => volume.snapshot_id.is_empty() && volume.source_volid.is_empty(),
     };
     (!source).then(|| "another source".to_owned())

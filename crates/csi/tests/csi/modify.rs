@@ -226,10 +226,17 @@ async fn a_new_volume_has_the_attributes_of_its_class() {
     let mut wrong = new_volume("pvc-2", 1);
     wrong.mutable_parameters = pairs(&[("iops", "1")]);
     refused(world.create(wrong).await, Code::InvalidArgument, "`iops`");
-    for (class, confirmed) in [(CLASS, true), (&[("iops", "1")][..], false)] {
+    let unknown = &[("iops", "1")][..];
+    for (storage_class, class, confirmed) in [
+        (&[][..], CLASS, true),
+        (&[("type", "fast")][..], CLASS, true),
+        (&[][..], unknown, false),
+        (unknown, CLASS, false),
+    ] {
         let request = ValidateVolumeCapabilitiesRequest {
             volume_id: id.clone(),
             volume_capabilities: vec![capability(Mode::SingleNodeWriter, false)],
+            parameters: pairs(storage_class),
             mutable_parameters: pairs(class),
             ..ValidateVolumeCapabilitiesRequest::default()
         };

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use csi_spec::volume_capability::access_mode::Mode;
+use csi_spec::volume_capability::{AccessType, MountVolume};
 use csi_spec::volume_content_source::{SnapshotSource, Type, VolumeSource};
 use csi_spec::{
     CapacityRange, Controller, ControllerExpandVolumeRequest, CreateVolumeRequest, Topology,
@@ -70,6 +71,8 @@ async fn a_volume_of_that_name_that_differs_is_not_answered() {
     refused(zone, Code::AlreadyExists, "another zone: nova");
     let clone = create(&|it| it.volume_content_source = Some(from_volume("x"))).await;
     refused(clone, Code::AlreadyExists, "another source");
+    let restored = create(&|it| it.volume_content_source = Some(from_snapshot("x"))).await;
+    refused(restored, Code::AlreadyExists, "another source");
     let mut smaller = new_volume("pvc-1", 1);
     smaller.capacity_range.as_mut().unwrap().limit_bytes = 2 * GIB;
     world.create(smaller).await.unwrap();
@@ -370,6 +373,21 @@ async fn wrong_requests_are_refused_before_the_cloud_is_asked() {
             Box::new(|it| it.parameters.extend(pairs(&[("avaliability", "az1")]))),
         ),
         (
+            "fs_type `ntfs` is none of btrfs, ext2, ext3, ext4, xfs",
+            Box::new(|it| {
+                let fs_type = "ntfs".to_owned();
+                let mount = MountVolume {
+                    fs_type,
+                    ..MountVolume::default()
+                };
+                it.volume_capabilities[0].access_type = Some(AccessType::Mount(mount));
+            }),
+        ),
+        (
+            "name is missing",
+            Box::new(|it| " \n\u{1f}".clone_into(&mut it.name)),
+        ),
+        (
             "a size is not negative",
             Box::new(|it| it.capacity_range.as_mut().unwrap().required_bytes = -1),
         ),
@@ -395,7 +413,35 @@ async fn wrong_requests_are_refused_before_the_cloud_is_asked() {
     request.capacity_range.as_mut().unwrap().limit_bytes = 1;
     let words = "limit_bytes 1 is less than required_bytes 1073741824";
     refused(world.create(request).await, Code::OutOfRange, words);
+    let mut request = new_volume("pvc-1", 1);
+    request.capacity_range.as_mut().unwrap().required_bytes = i64::MAX;
+    let words = "Cinder has at most 2147483647 GiB";
+    refused(world.create(request).await, Code::OutOfRange, words);
+    let grown = world.driver.controller_expand_volume(
+        minutes(3),
+        ControllerExpandVolumeRequest {
+            volume_id: "any".to_owned(),
+            capacity_range: Some(CapacityRange {
+                required_bytes: i64::MAX,
+                limit_bytes: 0,
+            }),
+            ..ControllerExpandVolumeRequest::default()
+        },
+    );
+    refused(grown.await, Code::OutOfRange, words);
     assert!(world.requests().is_empty());
+}
+
+/// Cinder cuts white space off the ends of names.
+#[tokio::test(start_paused = true)]
+async fn a_name_with_white_space_around_it_is_found_again() {
+    let world = World::open().await;
+    let id = world.volume("\u{1c}pvc-1 \n", 1).await.volume_id;
+    assert_eq!(world.volume("\u{1c}pvc-1 \n", 1).await.volume_id, id);
+    let snapshot = world.snapshot(" snap\t", &id, &[]).await.unwrap();
+    assert_eq!(world.snapshot(" snap\t", &id, &[]).await.unwrap(), snapshot);
+    assert_eq!(world.all("volumes").await.len(), 1);
+    assert_eq!(world.all("snapshots").await.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
