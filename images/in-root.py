@@ -1,0 +1,81 @@
+"""What makes of installed distributions an image of the services: images/from-pypi runs it in the root of the image.
+
+Files that services look for in /etc, Debian's modules that PyPI has not, Horizon's translations and static files, byte code.
+"""
+import compileall
+import os
+import pathlib
+import py_compile
+import shutil
+import subprocess
+import sys
+
+ENVIRONMENT = pathlib.Path(sys.prefix)
+PACKAGES = next(ENVIRONMENT.glob('lib/python3*/site-packages'))
+DEBIAN = pathlib.Path('/usr/lib/python3/dist-packages')
+# Open vSwitch's library resolves names with it alone.
+LINKED = ['unbound.py', '_unbound.*.so']
+# What services look for: pipelines of their APIs, and Glance's definitions of metadata where Debian has them.
+COPIED = {
+    'etc/nova/api-paste.ini': '/etc/nova/api-paste.ini',
+    'etc/neutron/api-paste.ini': '/etc/neutron/api-paste.ini',
+    'etc/glance/glance-api-paste.ini': '/etc/glance/glance-api-paste.ini',
+    'etc/glance/metadefs': '/usr/share/glance-common/metadefs',
+}
+DASHBOARD = pathlib.Path('/etc/openstack-dashboard')
+STATIC = '/var/lib/openstack-dashboard/static'
+# Those that the deployer sets, too: the names of compressed files depend on them.
+SETTINGS = f'''COMPRESS_OFFLINE = True
+STATIC_ROOT = '{STATIC}'
+STATIC_URL = '/static/'
+WEBROOT = '/'
+SECRET_KEY = 'of the build'
+'''
+
+
+def main():
+    for pattern in LINKED:
+        for module in DEBIAN.glob(pattern):
+            (PACKAGES / module.name).symlink_to(module)
+    for source, target in COPIED.items():
+        source, target = ENVIRONMENT / source, pathlib.Path(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+    shutil.rmtree(ENVIRONMENT / 'etc')
+    translations()
+    dashboard()
+    for tests in sorted(PACKAGES.rglob('tests')):
+        if tests.is_dir():
+            shutil.rmtree(tests, ignore_errors=True)
+    # Without times of files: the same files give the same byte code.
+    compileall.compile_dir(PACKAGES, quiet=2, workers=2, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+
+
+def translations():
+    """Compiles those of Horizon; those of the services, of their logs and errors, are left out."""
+    from babel.messages import mofile, pofile
+
+    for source in sorted(PACKAGES.rglob('*.po')):
+        if PACKAGES.joinpath('horizon') in source.parents or {'openstack_dashboard', 'openstack_auth'} & set(source.parts):
+            with source.open('rb') as file, source.with_suffix('.mo').open('wb') as compiled:
+                mofile.write_mo(compiled, pofile.read_po(file))
+        source.unlink()
+
+
+def dashboard():
+    local = PACKAGES / 'openstack_dashboard/local'
+    DASHBOARD.joinpath('local_settings.d').mkdir(parents=True)
+    settings = DASHBOARD / 'local_settings.py'
+    settings.write_text(SETTINGS)
+    (local / 'local_settings.py').symlink_to(settings)
+    shutil.rmtree(local / 'local_settings.d', ignore_errors=True)
+    (local / 'local_settings.d').symlink_to(DASHBOARD / 'local_settings.d')
+    for command in (['collectstatic', '--noinput'], ['compress', '--force']):
+        environment = {**os.environ, 'DJANGO_SETTINGS_MODULE': 'openstack_dashboard.settings'}
+        subprocess.run([sys.executable, '-m', 'django', *command], check=True, env=environment)
+    settings.unlink()
+
+
+# The processes that compile load this file, too.
+if __name__ == '__main__':
+    main()
