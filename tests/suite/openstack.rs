@@ -57,7 +57,7 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
     assert_eq!(code, Some(1));
     assert!(err.contains("Name its file with -f"), "{err}");
     let file = home.path().join("cloud.yaml");
-    std::fs::write(&file, "release: \"2025.1\"\n").unwrap();
+    std::fs::write(&file, "release: \"2026.1\"\n").unwrap();
     let file = file.to_str().unwrap();
     let args = [&set[..], &["-f", file, "-o", "json"]].concat();
     let (code, out, err) = ended(home.path(), &on(data, &args)).await;
@@ -74,7 +74,7 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
         "{out}"
     );
 
-    let text = "release: \"2025.1\"\nservices: {nova: {config: {scheduler: {workers: 3}}}}\n";
+    let text = "release: \"2026.1\"\nservices: {nova: {config: {scheduler: {workers: 3}}}}\n";
     std::fs::write(file, text).unwrap();
     let again = ["up", "-f", file, "--exit-when-ready", "-o", "json"];
     let (_, out, _) = ended(home.path(), &on(data, &again)).await;
@@ -97,13 +97,13 @@ async fn a_simulated_cloud_is_made_shown_changed_and_deleted() {
     for _ in 0..600 {
         let (_, out, err) = ended(home.path(), &status).await;
         seen = out + &err;
-        if seen.starts_with("cloud cloud, release 2025.1: ready\n") {
+        if seen.starts_with("cloud cloud, release 2026.1: ready\n") {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
     }
     assert!(
-        seen.starts_with("cloud cloud, release 2025.1: ready\n"),
+        seen.starts_with("cloud cloud, release 2026.1: ready\n"),
         "{seen}"
     );
     for step in ["broker-accounts", "identities"] {
@@ -213,7 +213,7 @@ async fn the_apis_answer(home: &Path, path: &Path) {
 
 /// A plan is applied by its digest, and not after something has changed.
 async fn what_was_looked_at_is_applied(home: &Path, data: &str, file: &str) {
-    let text = "release: \"2025.1\"\nservices: {nova: {config: {scheduler: {workers: 4}}}}\n";
+    let text = "release: \"2026.1\"\nservices: {nova: {config: {scheduler: {workers: 4}}}}\n";
     std::fs::write(file, text).unwrap();
     let (code, out, err) = ended(home, &on(data, &["plan", "-f", file, "-o", "json"])).await;
     assert_eq!(code, Some(2), "{out}{err}");
@@ -248,7 +248,7 @@ async fn what_is_wrong_with_the_parameters_is_said_and_nothing_is_started() {
     let name = file.to_str().unwrap();
     for (text, set, parts) in [
         (
-            "release: 2025.1\n",
+            "release: 2026.1\n",
             None,
             ["cloud.yaml:1: release", "in quotes"],
         ),

@@ -126,7 +126,7 @@ pages! {
             kubectl create namespace openstack\n"),
         ports: false,
         prints: &["cpu_allocation_ratio = 4.0", "rabbit_quorum_queue", "+ Secret openstack-accounts",
-            "simulated: nothing is started", "cloud cloud, release 2025.1: ready", "deleted; volumes"],
+            "simulated: nothing is started", "cloud cloud, release 2026.1: ready", "deleted; volumes"],
     };
     commands_of_the_quick_start: Page {
         name: "docs/quick-start.md",

@@ -80,7 +80,7 @@ async fn no_password_of_a_cloud_is_in_its_log_at_any_level() {
         let status = run(home.path(), &["openstack", "status", "--data-dir", data]).await;
         texts(&status)
             .0
-            .starts_with("cloud cloud, release 2025.1: ready\n")
+            .starts_with("cloud cloud, release 2026.1: ready\n")
             .then_some(())
     })
     .await;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::config::{Source, Value};
 use crate::options::{Found, Table};
 use crate::parameters::Parameters;
+use crate::release::Release;
 use crate::service::{self, Service, horizon, listening};
 
 /// What is wrong with an option, or may become so.
@@ -47,6 +48,15 @@ pub(crate) struct Accepted {
 /// Every finding about the options of every service.
 pub fn check(parameters: &Parameters) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let release = parameters.release;
+    findings.extend(release.ended().map(|ended| Finding {
+        severity: Severity::Warning,
+        path: "release".to_owned(),
+        message: format!(
+            "{release} is out of maintenance since {ended}; {} is maintained",
+            Release::DEFAULT
+        ),
+    }));
     for service in Service::ALL {
         judge(service, parameters, |finding| findings.push(finding));
     }

@@ -24,14 +24,26 @@ struct Table {
 #[derive(Debug, Deserialize)]
 struct Image {
     image: String,
+    /// Of each workload with an API: the path of its WSGI script, or the name of its module.
+    wsgi: BTreeMap<String, String>,
     #[cfg(test)]
     packages: BTreeSet<String>,
+    /// The file with the distributions from PyPI, where the services are from there.
+    #[cfg(test)]
+    lock: Option<String>,
 }
 
 /// The image with the packages of every service.
 pub(crate) fn of(release: Release) -> &'static str {
     let image = TABLE.releases.get(release.name());
     image.map(|it| it.image.as_str()).unwrap_or_default()
+}
+
+/// Where the API of a workload begins: the path of a script, or the name of a module. A test looks up each of them.
+pub(crate) fn wsgi(release: Release, workload: &str) -> &'static str {
+    let image = TABLE.releases.get(release.name());
+    let entry = image.and_then(|it| it.wsgi.get(workload));
+    entry.map(String::as_str).unwrap_or_default()
 }
 
 /// The number of a user, which is the number of its group, too.
@@ -62,9 +74,16 @@ mod tests {
     }
 
     /// Programs, and the packages one of which has each.
-    const PROGRAMS: [(&str, &[&str]); 32] = [
+    const PROGRAMS: [(&str, &[&str]); 39] = [
         ("/bin/sh", &[]),
         ("/usr/bin/keystone-wsgi-public", &["keystone"]),
+        ("glance.wsgi.api", &["glance"]),
+        ("keystone.wsgi.api", &["keystone"]),
+        ("neutron.wsgi.api", &["neutron"]),
+        ("nova.wsgi.metadata", &["nova"]),
+        ("nova.wsgi.osapi_compute", &["nova"]),
+        ("openstack_dashboard.wsgi", &["horizon"]),
+        ("placement.wsgi.api", &["openstack-placement"]),
         ("/usr/bin/neutron-api", &["neutron-api"]),
         ("/usr/bin/nova-api-wsgi", &["nova-api"]),
         ("/usr/bin/nova-metadata-wsgi", &["nova-api"]),
@@ -78,33 +97,45 @@ mod tests {
             &["openstack-dashboard"],
         ),
         ("glance-api", &["glance-api"]),
-        ("glance-manage", &["glance-api"]),
+        ("glance-manage", &["glance-api", "glance"]),
         ("keystone-manage", &["keystone"]),
         ("mariadb", &["mariadb-client"]),
         ("mariadb-admin", &["mariadb-client"]),
         ("mariadb-install-db", &["mariadb-server-core"]),
         ("mariadbd", &["mariadb-server-core"]),
         ("memcached", &["memcached"]),
-        ("neutron-db-manage", &["neutron-api", "neutron-server"]),
-        ("neutron-ovn-maintenance-worker", &["neutron-rpc-server"]),
-        ("neutron-periodic-workers", &["neutron-rpc-server"]),
-        ("neutron-rpc-server", &["neutron-rpc-server"]),
+        (
+            "neutron-db-manage",
+            &["neutron-api", "neutron-server", "neutron"],
+        ),
+        (
+            "neutron-ovn-maintenance-worker",
+            &["neutron-rpc-server", "neutron"],
+        ),
+        (
+            "neutron-periodic-workers",
+            &["neutron-rpc-server", "neutron"],
+        ),
+        ("neutron-rpc-server", &["neutron-rpc-server", "neutron"]),
         ("neutron-server", &["neutron-server"]),
-        ("nova-conductor", &["nova-conductor"]),
-        ("nova-manage", &["nova-api"]),
-        ("nova-novncproxy", &["nova-consoleproxy"]),
-        ("nova-scheduler", &["nova-scheduler"]),
+        ("nova-conductor", &["nova-conductor", "nova"]),
+        ("nova-manage", &["nova-api", "nova"]),
+        ("nova-novncproxy", &["nova-consoleproxy", "nova"]),
+        ("nova-scheduler", &["nova-scheduler", "nova"]),
         ("ovn-appctl", &["ovn-central"]),
         ("ovn-northd", &["ovn-central"]),
         ("ovsdb-server", &["openvswitch-common"]),
-        ("placement-manage", &["placement-api"]),
-        ("python3", &["python3-nova"]),
+        (
+            "placement-manage",
+            &["placement-api", "openstack-placement"],
+        ),
+        ("python3", &["python3-nova", "python3"]),
         ("sleep", &[]),
         ("uwsgi", &["uwsgi-core"]),
     ];
 
     /// What a text in an object needs of the image.
-    const LIBRARIES: [(Release, &str, &str); 22] = [
+    const LIBRARIES: [(Release, &str, &str); 34] = [
         (Release::Zed, "mysql+pymysql://", "python3-pymysql"),
         (Release::Zed, "dogpile.cache.memcached", "python3-memcache"),
         (
@@ -168,11 +199,48 @@ mod tests {
             "ovn_sb_connection = tcp:ovn-sb",
             "python3-unbound",
         ),
+        (Release::Gazpacho, "mysql+pymysql://", "pymysql"),
+        (
+            Release::Gazpacho,
+            "dogpile.cache.memcached",
+            "python-memcached",
+        ),
+        (
+            Release::Gazpacho,
+            "\"--plugin\",\"python3\"",
+            "uwsgi-plugin-python3",
+        ),
+        (Release::Gazpacho, "import nova.cmd.compute", "nova"),
+        (Release::Gazpacho, "from nova.virt import fake", "fixtures"),
+        (Release::Gazpacho, "from keystoneauth1", "keystoneauth1"),
+        (Release::Gazpacho, "from ovs.db", "ovs"),
+        (
+            Release::Gazpacho,
+            "backends.memcached.PyMemcacheCache",
+            "pymemcache",
+        ),
+        (Release::Gazpacho, "nginx -e stderr", "nginx"),
+        (Release::Gazpacho, "/usr/share/novnc", "novnc"),
+        (
+            Release::Gazpacho,
+            "ovn_nb_connection = tcp:ovn-nb",
+            "python3-unbound",
+        ),
+        (
+            Release::Gazpacho,
+            "ovn_sb_connection = tcp:ovn-sb",
+            "python3-unbound",
+        ),
     ];
 
     fn has(release: Release, packages: &[&str]) -> bool {
         let image = &TABLE.releases[release.name()];
-        packages.is_empty() || packages.iter().any(|it| image.packages.contains(*it))
+        let locked = |name: &str| {
+            let line = format!("\n{name}==");
+            image.lock.is_some() && include_str!("../../../images/2026.1.lock").contains(&line)
+        };
+        let there = |it: &&str| image.packages.contains(*it) || locked(it);
+        packages.is_empty() || packages.iter().any(there)
     }
 
     #[test]
@@ -199,8 +267,10 @@ mod tests {
                 let command = words("/command");
                 let script = command
                     .iter()
-                    .position(|it| it == "--wsgi-file")
-                    .and_then(|at| command.get(at + 1));
+                    .position(|it| it == "--wsgi-file" || it == "--module")
+                    .and_then(|at| command.get(at + 1))
+                    .map(|it| it.as_str().unwrap().trim_end_matches(":application"));
+                let script = script.map(Json::from);
                 let probes = [
                     "readinessProbe",
                     "livenessProbe",
@@ -212,7 +282,7 @@ mod tests {
                     .iter()
                     .filter_map(|it| it.first())
                     .chain(command.first())
-                    .chain(script);
+                    .chain(script.as_ref());
                 for program in programs {
                     let row = PROGRAMS.iter().find(|row| program == row.0);
                     let packages = row

@@ -16,6 +16,8 @@ pub enum Release {
     Zed,
     /// 2025.1 (Epoxy), from Debian 13.
     Epoxy,
+    /// 2026.1 (Gazpacho), from PyPI on Debian 13.
+    Gazpacho,
 }
 
 /// The tables of a release, in the order of [`Service::ALL`].
@@ -35,19 +37,42 @@ macro_rules! tables {
 
 impl Release {
     /// Every release, the oldest first.
-    pub const ALL: [Self; 2] = [Self::Zed, Self::Epoxy];
+    pub const ALL: [Self; 3] = [Self::Zed, Self::Epoxy, Self::Gazpacho];
+
+    /// The one of new clouds whose users name none.
+    pub const DEFAULT: Self = Self::Gazpacho;
 
     /// The name that users write.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Zed => "zed",
             Self::Epoxy => "2025.1",
+            Self::Gazpacho => "2026.1",
         }
+    }
+
+    /// When upstream ended its maintenance; `None` while it goes on.
+    pub fn ended(self) -> Option<&'static str> {
+        match self {
+            Self::Zed => Some("April 2024"),
+            Self::Epoxy => Some("2 October 2026"),
+            Self::Gazpacho => None,
+        }
+    }
+
+    /// Whether new clouds may be of it. Clouds that are there go on.
+    pub fn takes_new_clouds(self) -> bool {
+        self != Self::Zed
     }
 
     /// The image with the packages of every service.
     pub fn image(self) -> &'static str {
         image::of(self)
+    }
+
+    /// Where the API of a workload begins: the path of a script, or the name of a module.
+    pub(crate) fn wsgi(self, workload: &str) -> &'static str {
+        image::wsgi(self, workload)
     }
 
     /// The release with this name.
@@ -63,6 +88,7 @@ impl Release {
             match self {
                 Self::Zed => tables!("zed"),
                 Self::Epoxy => tables!("2025.1"),
+                Self::Gazpacho => tables!("2026.1"),
             }
             // A test parses each of them.
             .map(|text| Table::parse(text).ok())

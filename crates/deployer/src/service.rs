@@ -28,6 +28,7 @@ use crate::cloud::Cloud;
 use crate::config::{Config, Source};
 use crate::held::Held;
 use crate::parameters::Parameters;
+use crate::release::Release;
 
 /// A service of OpenStack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,15 @@ impl Service {
         }
     }
 
+    /// The directory of the files that its programs read after that one.
+    pub fn directory(self, release: Release) -> String {
+        match (self, release) {
+            // In uWSGI a service reads the directory of its project's name, and no other.
+            (Self::Glance, Release::Gazpacho) => "/etc/glance/glance.conf.d".to_owned(),
+            _ => format!("/etc/{self}/{}.d", self.file()),
+        }
+    }
+
     /// The configuration files for a program of the service, with what it reads; for all of them without one.
     fn files(self, cloud: &Cloud, held: &Held, program: Option<&str>) -> Vec<File> {
         let mut config = configure(self, &cloud.parameters);
@@ -93,6 +103,7 @@ impl Service {
         // Each program has files of its own, even where two are the same: what one goes back to is its last one.
         let object = program.unwrap_or(self.name());
         let path = format!("/etc/{self}/{}", self.file());
+        let secrets = self.directory(cloud.parameters.release);
         let passwords = config.secret(|account| {
             let password = held.password(&format!("{account}-{self}"));
             password.expose().to_owned()
@@ -101,7 +112,7 @@ impl Service {
             File::public(object, path.clone(), config.public()),
             File::secret(
                 format!("{object}-secret"),
-                format!("{path}.d/50-secret.conf"),
+                format!("{secrets}/50-secret.conf"),
                 passwords,
             ),
         ]

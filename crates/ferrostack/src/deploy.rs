@@ -138,7 +138,8 @@ fn files(services: &[Service], parameters: &Parameters) -> anyhow::Result<String
         text.push_str(&config.public());
         writeln!(
             text,
-            "\n# /etc/{service}/{name}.d/50-secret.conf (in a Secret; passwords are not shown)"
+            "\n# {}/50-secret.conf (in a Secret; passwords are not shown)",
+            service.directory(parameters.release)
         )?;
         text.push_str(&config.secret(|_| "********".to_owned()));
     }
@@ -198,7 +199,7 @@ fn table(service: Service, parameters: &Parameters) -> anyhow::Result<&'static d
     table.with_context(|| format!("release {} has no options of {service}", parameters.release))
 }
 
-/// Such as `nova 31.0.0, release 2025.1`.
+/// Such as `nova 33.0.2, release 2026.1`.
 fn version(service: Service, parameters: &Parameters) -> anyhow::Result<String> {
     let version = &table(service, parameters)?.version;
     Ok(format!(

@@ -45,7 +45,7 @@ fn options_of_an_openstack_object_are_judged_by_the_table_of_its_release() {
             "apiVersion": "ferrostack.dev/v1alpha1",
             "kind": "OpenStack",
             "metadata": {"name": "cloud", "namespace": "openstack"},
-            "spec": {"release": "2025.1", "services": {"nova": {"config": {"scheduler": {option: 2}}}}},
+            "spec": {"release": "2026.1", "services": {"nova": {"config": {"scheduler": {option: 2}}}}},
         })
     };
     let (valid, broken) = (cloud("workers"), cloud("wrokers"));

@@ -16,9 +16,9 @@ use super::nodes::{Figure, Report, Script, load, step, table};
 use super::process::{self, Up};
 
 /// The parameters of the measured cloud, and the same with another option of the scheduler.
-const CLOUD: &str = "release: \"2025.1\"\n";
+const CLOUD: &str = "release: \"2026.1\"\n";
 const CHANGED: &str =
-    "release: \"2025.1\"\nservices: {nova: {config: {scheduler: {workers: 2}}}}\n";
+    "release: \"2026.1\"\nservices: {nova: {config: {scheduler: {workers: 2}}}}\n";
 /// What has to restart then.
 const RESTARTED: [&str; 1] = ["nova-scheduler"];
 /// How long a cloud is left alone before its idle time is measured.

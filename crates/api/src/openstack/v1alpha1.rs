@@ -48,8 +48,8 @@ pub const API_VERSION: &str = "ferrostack.dev/v1alpha1";
     "message": "compute cannot be removed: servers may be on the hypervisors",
 }]))]
 pub struct OpenStackSpec {
-    /// The release: `zed` (from Debian 12) or `2025.1` (from Debian 13). Cannot be changed: upgrades are not built.
-    #[schemars(extend("enum" = ["zed", "2025.1"], "x-kubernetes-validations" = [{
+    /// The release: `2026.1` (from PyPI, on Debian 13), `2025.1` (from Debian 13) or `zed` (from Debian 12). Cannot be changed: upgrades are not built.
+    #[schemars(extend("enum" = ["zed", "2025.1", "2026.1"], "x-kubernetes-validations" = [{
         "rule": "self == oldSelf",
         "message": "cannot be changed: upgrades from one release to another are not built",
     }]))]

@@ -30,7 +30,7 @@ fn what_is_wrong_is_named_with_its_field() {
         (json!({}), "missing field `release`"),
         (
             json!({"release": "yoga"}),
-            "release: there is no release `yoga` here; there are: zed, 2025.1",
+            "release: there is no release `yoga` here; there are: zed, 2025.1, 2026.1",
         ),
         (
             json!({"release": 2025.1}),

@@ -161,7 +161,7 @@ pub(super) fn chassis(cloud: &Cloud, fake: &Fake) -> Workload {
     let southbound = match cloud.parameters.release {
         // Before 3.3 the Python library of Open vSwitch takes no names.
         Release::Zed => Variable::Database("ovn-sb", ovn::SB),
-        Release::Epoxy => Variable::Text(ovn::southbound(&cloud.namespace)),
+        Release::Epoxy | Release::Gazpacho => Variable::Text(ovn::southbound(&cloud.namespace)),
     };
     // A word of the command can refer to a variable, and is no word of a shell.
     let mut words = command(&["python3", "-u", CHASSIS_PROGRAM, "$(SOUTHBOUND)", SCHEMA]);

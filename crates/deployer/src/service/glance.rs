@@ -2,12 +2,13 @@
 
 use super::Service;
 use super::definition::{
-    Address, Callers, Definition, Entry, Probe, Run, Task, Volume, Workload, command,
+    Address, Callers, Definition, Entry, Probe, Run, Task, Volume, Workload, command, uwsgi,
 };
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::Held;
 use crate::parameters::Parameters;
+use crate::release::Release;
 
 /// The configuration.
 pub(super) fn configuration(parameters: &Parameters) -> Config {
@@ -17,7 +18,9 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config.tokens("glance", parameters);
     config.behind_edge();
     config.locks("glance");
-    config.processes("DEFAULT", "workers");
+    if parameters.release != Release::Gazpacho {
+        config.processes("DEFAULT", "workers");
+    }
     let store = "images are files on the volume of Glance";
     config.require("DEFAULT", "enabled_backends", "file:file", store);
     config.require("glance_store", "default_backend", "file", store);
@@ -50,19 +53,20 @@ const VOLUME: &str = "glance-images";
 
 /// What Glance consists of.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+    let release = cloud.parameters.release;
+    let directory = Service::Glance.directory(release);
     // Its programs look for files of other names when they run as others.
-    let run = |words: &[&str]| Run {
-        command: [
+    let with_files = |words: &[&str]| {
+        let file = "/etc/glance/glance-api.conf";
+        [
             command(words.get(..1).unwrap_or_default()),
-            command(&[
-                "--config-file",
-                "/etc/glance/glance-api.conf",
-                "--config-dir",
-                "/etc/glance/glance-api.conf.d",
-            ]),
+            command(&["--config-file", file, "--config-dir", &directory]),
             command(words.get(1..).unwrap_or_default()),
         ]
-        .concat(),
+        .concat()
+    };
+    let run = |command: Vec<String>| Run {
+        command,
         user: USER,
         files: Service::Glance.files(cloud, held, None),
         scratch: vec!["/tmp"],
@@ -70,7 +74,10 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     };
     let api = Run {
         volumes: vec![(VOLUME, "/var/lib/glance")],
-        ..run(&["glance-api"])
+        ..run(match release {
+            Release::Zed | Release::Epoxy => with_files(&["glance-api"]),
+            Release::Gazpacho => uwsgi(release, "glance-api", 9292),
+        })
     };
     Definition {
         name: "glance",
@@ -95,17 +102,17 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         tasks: vec![
             Task {
                 name: "glance-schema",
-                run: run(&["glance-manage", "db_sync"]),
+                run: run(with_files(&["glance-manage", "db_sync"])),
                 needs: vec!["databases"],
                 repeat: true,
             },
             Task {
                 name: "glance-metadata",
-                run: run(&[
+                run: run(with_files(&[
                     "glance-manage",
                     "db_load_metadefs",
                     "/usr/share/glance-common/metadefs",
-                ]),
+                ])),
                 needs: vec!["glance-schema"],
                 repeat: true,
             },

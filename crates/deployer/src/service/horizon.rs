@@ -15,11 +15,10 @@ const NAME: &str = "horizon";
 const PORTS: &[(&str, u16)] = &[("http", 8080)];
 /// The port of its Service: without privileges a Pod has none below 1024.
 const SERVED: &[(&str, u16)] = &[("http", 80)];
-const PROGRAM: &str = "/usr/share/openstack-dashboard/wsgi.py";
 
 /// What Horizon consists of.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
-    let mut words = uwsgi(PROGRAM, 8080);
+    let mut words = uwsgi(cloud.parameters.release, NAME, 8080);
     // The files that were compressed when the image was built.
     words.extend(["--static-map".to_owned(), format!("/static={STATIC}")]);
     let key = held.password(KEY);

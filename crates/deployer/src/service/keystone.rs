@@ -39,7 +39,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
             let why = "bcrypt reads no more of a password";
             config.preset("identity", "max_password_length", "54", why);
         }
-        Release::Epoxy => {
+        Release::Epoxy | Release::Gazpacho => {
             let why = "bcrypt alone reads 72 bytes of a password";
             config.preset("identity", "password_hash_algorithm", "bcrypt_sha256", why);
         }
@@ -113,7 +113,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         workloads: vec![Workload {
             name: "keystone-api",
             stateful: None,
-            run: run(uwsgi("/usr/bin/keystone-wsgi-public", 5000)),
+            run: run(uwsgi(cloud.parameters.release, "keystone-api", 5000)),
             ports: PORTS,
             ready: Probe::Http("http", "/healthcheck"),
             alive: Some(Probe::Tcp("http")),

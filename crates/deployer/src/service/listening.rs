@@ -20,13 +20,27 @@ type Row = (
     &'static str,
 );
 
-const ROWS: [Row; 7] = [
+const ROWS: [Row; 9] = [
     (
         Service::Glance,
         "DEFAULT",
         &["bind_host", "bind_port"],
-        &[],
+        &[Release::Zed, Release::Epoxy],
         PORT,
+    ),
+    (
+        Service::Glance,
+        "DEFAULT",
+        &["bind_host", "bind_port"],
+        &[Release::Gazpacho],
+        SOCKET,
+    ),
+    (
+        Service::Glance,
+        "DEFAULT",
+        &["workers"],
+        &[Release::Gazpacho],
+        PROCESSES,
     ),
     (
         Service::Neutron,
@@ -46,7 +60,7 @@ const ROWS: [Row; 7] = [
         Service::Neutron,
         "DEFAULT",
         &["api_workers"],
-        &[Release::Epoxy],
+        &[Release::Epoxy, Release::Gazpacho],
         PROCESSES,
     ),
     (

@@ -41,7 +41,12 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
         config.processes("DEFAULT", "api_workers");
     }
     config.processes("DEFAULT", "rpc_workers");
-    plugin(&mut config);
+    if parameters.release == Release::Gazpacho {
+        // Unset, `neutron-status upgrade check` warns.
+        let why = "uWSGI starts the processes";
+        config.require("DEFAULT", "api_workers", "2", why);
+    }
+    plugin(&mut config, parameters.release);
     place(&mut config, cloud::NAMESPACE);
     networks(&mut config, parameters);
     if fake::of(parameters).is_some() {
@@ -58,7 +63,7 @@ pub(super) fn place(config: &mut Config, namespace: &str) {
     config.require("ovn", "ovn_sb_connection", &southbound, why);
 }
 
-fn plugin(config: &mut Config) {
+fn plugin(config: &mut Config, release: Release) {
     let why = "networks are made by OVN";
     config.require("DEFAULT", "core_plugin", "ml2", why);
     config.require("ml2", "mechanism_drivers", "ovn", why);
@@ -76,12 +81,11 @@ fn plugin(config: &mut Config) {
         list(&["port_security", "qos"]),
         Source::Default(plugins),
     );
-    config.set(
-        "ml2",
-        "tenant_network_types",
-        list(&["geneve"]),
-        Source::Default(plugins),
-    );
+    let types = match release {
+        Release::Zed | Release::Epoxy => "tenant_network_types",
+        Release::Gazpacho => "project_network_types",
+    };
+    config.set("ml2", types, list(&["geneve"]), Source::Default(plugins));
     config.set(
         "ml2",
         "type_drivers",
@@ -145,7 +149,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     let (api, workers) = match cloud.parameters.release {
         // One program with all its processes.
         Release::Zed => (with_files("neutron-server"), &[][..]),
-        Release::Epoxy => (uwsgi("/usr/bin/neutron-api", 9696), WORKERS),
+        release => (uwsgi(release, "neutron-api", 9696), WORKERS),
     };
     let mut api = run(api);
     if cloud.parameters.release == Release::Zed {

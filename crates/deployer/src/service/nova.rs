@@ -9,6 +9,7 @@ use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::Held;
 use crate::parameters::Parameters;
+use crate::release::Release;
 
 /// The configuration.
 pub(super) fn configuration(parameters: &Parameters) -> Config {
@@ -42,12 +43,26 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     for section in ["conductor", "scheduler"] {
         config.processes(section, "workers");
     }
+    if parameters.release == Release::Gazpacho {
+        endings(&mut config);
+    }
     config.metadata();
     consoles(&mut config, parameters);
     if fake::of(parameters).is_some() {
         fake::compute_options(&mut config);
     }
     config
+}
+
+/// How the programs end, and how they talk to those of another release while a cloud is upgraded.
+fn endings(config: &mut Config) {
+    // It sleeps that long even when there is nothing to wait for: 160 s without the option.
+    let why = "a manager sleeps so long at its end, which is within the grace of its Pod";
+    config.preset("DEFAULT", "manager_shutdown_timeout", "5", why);
+    let why = "longer than managers take, and within the grace of the Pod";
+    config.preset("DEFAULT", "graceful_shutdown_timeout", "30", why);
+    let why = "computes of two releases are there while a cloud is upgraded";
+    config.preset("upgrade_levels", "compute", "auto", why);
 }
 
 /// Where a browser finds the console of a server.
@@ -158,7 +173,7 @@ fn api(cloud: &Cloud, held: &Held) -> Workload {
             cloud,
             held,
             "nova-api",
-            uwsgi("/usr/bin/nova-api-wsgi", 8774),
+            uwsgi(cloud.parameters.release, "nova-api", 8774),
         ),
         ports: PORTS,
         // The versions, which need no token.
@@ -170,7 +185,7 @@ fn api(cloud: &Cloud, held: &Held) -> Workload {
 
 /// What servers learn about themselves, from the proxies of their networks.
 fn metadata(cloud: &Cloud, held: &Held) -> Workload {
-    let command = uwsgi("/usr/bin/nova-metadata-wsgi", 8775);
+    let command = uwsgi(cloud.parameters.release, "nova-metadata", 8775);
     Workload {
         name: "nova-metadata",
         stateful: None,

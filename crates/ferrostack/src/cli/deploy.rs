@@ -198,7 +198,7 @@ pub(crate) struct OpenStackConfig {
     #[arg(short, long = "filename", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// OpenStack release, if no parameter file is given.
-    #[arg(long, value_name = "NAME", default_value = "2025.1", conflicts_with = "file", value_parser = releases())]
+    #[arg(long, value_name = "NAME", default_value = deployer::Release::DEFAULT.name(), conflicts_with = "file", value_parser = releases())]
     pub(crate) release: String,
     /// Explain an option of the service: its type, its default, its value, and where the value comes from.
     #[arg(long, value_name = "[SECTION.]OPTION", requires = "service")]

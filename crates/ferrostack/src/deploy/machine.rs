@@ -212,7 +212,7 @@ mod tests {
     fn who_is_not_root_or_in_no_checkout_is_told_what_to_do() {
         let directory = checkout(0);
         let machine = Machine::of(&within(directory.path())).unwrap();
-        let commands = commands(&json!({"release": "2025.1"})).unwrap();
+        let commands = commands(&json!({"release": "2026.1"})).unwrap();
         let filled = [r#"compute={"driver":"Fake"}"#.to_owned()];
         let words = machine.by_hand(&commands, &filled, "ferrostack");
         assert!(
@@ -220,8 +220,8 @@ mod tests {
             "{words}"
         );
         for line in [
-            "\n  sudo images/build --release 2025.1\n",
-            "\n  sudo tests/kubernetes/node up --images target/images/openstack/2025.1\n",
+            "\n  sudo images/build --release 2026.1\n",
+            "\n  sudo tests/kubernetes/node up --images target/images/openstack/2026.1\n",
             "\n  ferrostack openstack up --kubeconfig /",
         ] {
             assert!(words.contains(line), "{words}");

@@ -105,7 +105,7 @@ mod tests {
 
     fn cloud(exposure: serde_json::Value) -> OpenStack {
         let object = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
-            "metadata": {"name": "cloud"}, "spec": {"release": "2025.1", "exposure": exposure}});
+            "metadata": {"name": "cloud"}, "spec": {"release": "2026.1", "exposure": exposure}});
         serde_json::from_value(object).unwrap()
     }
 

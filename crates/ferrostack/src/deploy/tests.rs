@@ -33,7 +33,7 @@ fn every_file_is_printed_and_no_password() {
     ] {
         assert!(printed.text.contains(name), "{name}");
     }
-    assert!(printed.text.contains("release 2025.1"));
+    assert!(printed.text.contains("release 2026.1"));
     assert!(
         printed
             .text
@@ -51,16 +51,16 @@ fn every_file_is_printed_and_no_password() {
 
 #[test]
 fn errors_name_file_line_field_and_what_to_do() {
-    let file = "release: \"2025.1\"\nservices:\n  neutron:\n    config:\n      oslo_messaging_rabbit:\n        rabbit_quorum_queues: true\n";
+    let file = "release: \"2026.1\"\nservices:\n  neutron:\n    config:\n      oslo_messaging_rabbit:\n        rabbit_quorum_queues: true\n";
     assert_eq!(
         run(&[], Some(file)).unwrap_err(),
         "the parameters are rejected:\n  cloud.yaml:6: services.neutron.config.oslo_messaging_rabbit.rabbit_quorum_queues: \
-         [oslo_messaging_rabbit] of neutron 2025.1 has no option rabbit_quorum_queues; did you mean rabbit_quorum_queue?"
+         [oslo_messaging_rabbit] of neutron 2026.1 has no option rabbit_quorum_queues; did you mean rabbit_quorum_queue?"
     );
     for (file, message) in [
         (
-            "release: 2025.1\n",
-            "cloud.yaml:1: release: 2025.1 is a number; write it in quotes: \"2025.1\"",
+            "release: 2026.1\n",
+            "cloud.yaml:1: release: 2026.1 is a number; write it in quotes: \"2026.1\"",
         ),
         (
             "release: zed\nreplicas: 3\n",
@@ -98,7 +98,7 @@ fn an_option_is_explained_with_its_value_and_the_reason() {
         .text;
     assert_eq!(
         text,
-        "[oslo_messaging_rabbit] rabbit_quorum_queue (neutron 26.0.3, release 2025.1)\n  \
+        "[oslo_messaging_rabbit] rabbit_quorum_queue (neutron 28.0.2, release 2026.1)\n  \
          takes    true or false\n  default  false\n  value    true (the type of a queue cannot change later, and quorum \
          queues grow to three brokers)\n"
     );
@@ -113,6 +113,6 @@ fn an_option_is_explained_with_its_value_and_the_reason() {
     assert_eq!(parsed[0]["value"], "2");
     assert_eq!(
         run(&["nova", "--explain", "scheduler.worker"], None).unwrap_err(),
-        "nova 31.0.0, release 2025.1 has no option scheduler.worker; did you mean scheduler.workers?"
+        "nova 33.0.2, release 2026.1 has no option scheduler.worker; did you mean scheduler.workers?"
     );
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use api::conditions;
 use api::openstack::v1alpha1::OpenStack;
+use deployer::Release;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -139,9 +140,11 @@ struct Running {
 
 /// Applies the kind, the namespace and the object where they differ. Returns what was done.
 pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'static str> {
+    let namespace = asked.namespace.as_str();
+    let api: Api<OpenStack> = Api::namespaced(client.clone(), namespace);
+    of_a_release_for_new_ones(&api, asked).await?;
     install(client).await?;
     let namespaces: Api<Namespace> = Api::all(client.clone());
-    let namespace = asked.namespace.as_str();
     let found = namespaces.get_opt(namespace).await;
     if found
         .with_context(|| format!("cannot read namespace {namespace}"))?
@@ -153,7 +156,6 @@ pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'st
         let created = namespaces.create(&PostParams::default(), &object).await;
         created.with_context(|| format!("cannot create namespace {namespace}"))?;
     }
-    let api: Api<OpenStack> = Api::namespaced(client.clone(), namespace);
     let title = format!("OpenStack {namespace}/{}", asked.name);
     let before = api.get_opt(&asked.name).await;
     let before = before.with_context(|| format!("cannot read {title}"))?;
@@ -195,6 +197,29 @@ pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'st
     })
 }
 
+/// A new cloud is of a release from which there is a way to the next one.
+///
+/// # Errors
+///
+/// The release, and the one to take.
+async fn of_a_release_for_new_ones(api: &Api<OpenStack>, asked: &Asked) -> anyhow::Result<()> {
+    let name = asked.object["spec"]["release"].as_str();
+    let release = name.and_then(Release::named);
+    let Some(release) = release.filter(|it| !it.takes_new_clouds()) else {
+        return Ok(());
+    };
+    match api.get_opt(&asked.name).await {
+        Ok(Some(_)) => Ok(()),
+        Err(error) if !matches!(&error, kube::Error::Api(status) if status.code == 404) => {
+            Err(error).context("cannot ask whether the cloud is new")
+        }
+        Ok(None) | Err(_) => bail!(
+            "release: no new cloud is made of {release}; those that are there go on. Take {}",
+            Release::DEFAULT
+        ),
+    }
+}
+
 /// A new cloud needs its namespace for itself: with a second one every object of it would have two owners.
 ///
 /// # Errors
@@ -221,6 +246,7 @@ pub(super) async fn judged(client: &Client, asked: &Asked) -> anyhow::Result<()>
     let (name, namespace) = (asked.name.as_str(), asked.namespace.as_str());
     let title = format!("OpenStack {namespace}/{name}");
     let api: Api<OpenStack> = Api::namespaced(client.clone(), namespace);
+    of_a_release_for_new_ones(&api, asked).await?;
     let params = PatchParams::apply("ferrostack").force().dry_run();
     match api.get_opt(name).await {
         Ok(Some(_)) => {}

@@ -11,7 +11,7 @@ use testbed::{Fuse, eventually};
 
 use crate::world::{MINUTE, World};
 
-const RELEASE: &str = "2025.1";
+const RELEASE: &str = "2026.1";
 
 /// Names and tags of what has the tag of a cloud, and of no other.
 fn ours(world: &World, path: &str) -> Vec<String> {

@@ -10,7 +10,7 @@ use testbed::eventually;
 
 use crate::world::{World, full};
 
-const IMAGE: &str = "ferrostack.local/openstack:2025.1";
+const IMAGE: &str = "ferrostack.local/openstack:2026.1";
 
 impl World {
     /// Why the cloud, or an object of it, is not ready.

@@ -13,7 +13,7 @@ fn writes(plan: &deployer::Plan) -> Vec<String> {
 async fn a_plan_names_what_would_be_written_to_the_stores_of_accounts() {
     let world = World::open().await;
     let controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     drop(controller);
     let plan = world.compared().await;

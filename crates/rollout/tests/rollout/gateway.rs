@@ -67,7 +67,7 @@ async fn every_endpoint_of_the_catalogue_answers_while_its_pod_is_ready() {
         ask(&world, "GET", "/identity/v3", "", &Value::Null).await.0,
         503
     );
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     let (token, catalog) = log_in(&world).await;
     let entries = catalog.as_array().unwrap();

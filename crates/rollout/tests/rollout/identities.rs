@@ -12,7 +12,7 @@ use testbed::{Fuse, eventually};
 
 use crate::world::{MINUTE, World, looked};
 
-const RELEASE: &str = "2025.1";
+const RELEASE: &str = "2026.1";
 
 fn items(world: &World, kind: &str) -> Vec<Value> {
     let mut answer = world.identity(&format!("/v3/{kind}"));

@@ -15,7 +15,7 @@ use crate::world::{CLOUD, MINUTE, World, start};
 
 #[tokio::test(start_paused = true)]
 async fn every_step_becomes_ready_and_its_time_is_noted() {
-    for release in ["zed", "2025.1"] {
+    for release in ["zed", "2025.1", "2026.1"] {
         let world = World::open().await;
         let _controller = world.controller();
         world.create(json!({"release": release})).await;
@@ -86,7 +86,7 @@ type Serving = BTreeMap<String, Vec<String>>;
 async fn a_changed_option_restarts_the_programs_that_read_it() {
     let world = World::open().await;
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     let before = world.serving().await;
     let config = json!({"scheduler": {"workers": 3}});
@@ -132,7 +132,7 @@ async fn a_changed_option_restarts_the_programs_that_read_it() {
 async fn a_setting_of_the_dashboard_restarts_it_and_one_that_is_unknown_is_named() {
     let world = World::open().await;
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     let before = world.serving().await;
     let config = json!({"SITE_BRANDING": "Ours"});
@@ -156,7 +156,7 @@ async fn a_setting_of_the_dashboard_restarts_it_and_one_that_is_unknown_is_named
         .await
         .unwrap_err()
         .to_string();
-    let part = "horizon 2025.1 has no setting SITE_BRANDIN; did you mean SITE_BRANDING?";
+    let part = "horizon 2026.1 has no setting SITE_BRANDIN; did you mean SITE_BRANDING?";
     assert!(rejected.contains(part), "{rejected}");
 }
 
@@ -164,7 +164,7 @@ async fn a_setting_of_the_dashboard_restarts_it_and_one_that_is_unknown_is_named
 async fn a_cloud_goes_away_and_its_data_only_when_asked() {
     let world = World::open().await;
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     let uid = world.cloud().await.status.unwrap().uid;
     world.delete(false).await;
@@ -183,7 +183,7 @@ async fn a_cloud_goes_away_and_its_data_only_when_asked() {
     assert!(data && left.len() > 5, "{left:#?}");
 
     // It is made again with its data, and then purged.
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     assert_eq!(world.cloud().await.status.unwrap().uid, uid);
     world.delete(true).await;
@@ -202,7 +202,7 @@ async fn at_rest_no_request_is_sent() {
         async move { client.send(request).await }
     });
     let _controller = start(Client::new(counted, testbed::NAMESPACE));
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     let objects = world.owned().await.len();
     // The last status was written when everything was ready; its own event is the last one.
@@ -222,7 +222,7 @@ async fn a_paused_cloud_is_left_as_it_is() {
     let world = World::open().await;
     let _controller = world.controller();
     world
-        .create(json!({"release": "2025.1", "paused": true}))
+        .create(json!({"release": "2026.1", "paused": true}))
         .await;
     world.condition(rollout::PAUSED, "True").await;
     assert_eq!(world.owned().await, Vec::<String>::new());

@@ -124,7 +124,7 @@ async fn a_real_rabbitmq_gets_the_accounts_keeps_them_and_drift_is_repaired() {
         .programs
         .guard(Some(std::sync::Arc::new(|_, _| Box::pin(async { None }))));
     let running = world.running();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.condition(ACCOUNTS_WRITTEN, "False").await;
     let rabbit = Rabbit::start(&server, &account(&world, "messaging-admin").await);
     eventually("RabbitMQ", || async {

@@ -88,8 +88,8 @@ fn asked(request: &http::Request<Body>) -> Asked {
 async fn a_cloud_takes_at_most_two_requests_for_each_object_none_at_rest_and_no_write_again() {
     let compute = json!({"driver": "Fake", "fake": {"hypervisors": 2, "zones": ["az1", "az2"]}});
     let exposure = json!({"mode": "Edge", "host": "192.0.2.7"});
-    let largest = json!({"release": "2025.1", "compute": compute, "exposure": exposure});
-    for spec in [json!({"release": "2025.1"}), largest] {
+    let largest = json!({"release": "2026.1", "compute": compute, "exposure": exposure});
+    for spec in [json!({"release": "2026.1"}), largest] {
         let world = World::open().await;
         let counter = Counter::default();
         let controller = start(counter.of(&world.management.client));

@@ -85,7 +85,7 @@ async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
     });
     world.programs.guard(Some(repeating));
     let _controller = world.running();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     let passwords = testbed::eventually("passwords", || async {
         let found = passwords(&world).await;
         (found.len() == 26)

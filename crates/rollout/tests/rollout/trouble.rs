@@ -37,7 +37,7 @@ async fn a_failed_task_is_named_with_command_status_and_last_lines() {
         .faults
         .container_ends("keystone-schema", ending(3, log));
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     let message = world.condition(rollout::TASKS_SUCCEEDED, "False").await;
     for part in [
         "keystone-schema",
@@ -74,10 +74,10 @@ async fn a_failed_task_is_named_with_command_status_and_last_lines() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_image_is_named() {
     let world = World::open().await;
-    let image = "ferrostack.local/openstack:2025.1";
+    let image = "ferrostack.local/openstack:2026.1";
     world.faults.image_is_missing(image, true);
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     waits_for(&world, &["ImagePullBackOff", image, "images/build"]).await;
     world.faults.image_is_missing(image, false);
     world.ready().await;
@@ -90,7 +90,7 @@ async fn a_program_that_crashes_is_named_with_its_last_lines() {
         .faults
         .container_ends("glance-api", ending(1, "no such store"));
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     waits_for(&world, &["glance-api", "exit status 1", "no such store"]).await;
     world.faults.container_ends("glance-api", None);
     world.ready().await;
@@ -100,7 +100,7 @@ async fn a_program_that_crashes_is_named_with_its_last_lines() {
 async fn a_node_that_is_gone_makes_the_cloud_unready_until_it_is_back() {
     let world = World::open().await;
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     world.faults.node_is_gone("node-0", true);
     waits_for(&world, &["0 of 1 replicas"]).await;
@@ -117,7 +117,7 @@ async fn a_foreign_object_in_the_way_is_neither_changed_nor_adopted() {
     world.management.create(foreign).await;
     let before = world.list("", "Service").await;
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     waits_for(&world, &["Service mariadb", "is not of this cloud"]).await;
     assert_eq!(world.list("", "Service").await, before);
     assert_eq!(world.owned().await, Vec::<String>::new());
@@ -130,7 +130,7 @@ async fn a_foreign_object_in_the_way_is_neither_changed_nor_adopted() {
 async fn a_second_cloud_in_the_namespace_is_refused() {
     let world = World::open().await;
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     let mut other = crate::world::object(json!({"release": "zed"}));
     other["metadata"]["name"] = "other".into();
@@ -150,7 +150,7 @@ async fn a_second_cloud_in_the_namespace_is_refused() {
 async fn lost_passwords_stop_everything() {
     let world = World::open().await;
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     let owned = world.owned().await;
     let secrets: Api<Secret> = world.management.api();
@@ -183,7 +183,7 @@ async fn lost_passwords_stop_everything() {
 async fn a_lost_key_is_named_and_nothing_is_written_until_it_is_there_again() {
     let world = World::open().await;
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     let params = kube::api::PatchParams::default();
     let secrets: Api<Secret> = world.management.api();
@@ -244,7 +244,7 @@ async fn a_lost_key_is_named_and_nothing_is_written_until_it_is_there_again() {
 async fn drift_is_repaired() {
     let world = World::open().await;
     let _controller = world.controller();
-    world.create(json!({"release": "2025.1"})).await;
+    world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     let before = world.owned().await;
     let deployments: Api<k8s_openapi::api::apps::v1::Deployment> = world.management.api();
@@ -277,7 +277,7 @@ async fn options_that_are_rejected_without_a_webhook_are_in_the_condition() {
     let _controller = world.controller();
     let config = json!({"scheduler": {"wrokers": 2}});
     world
-        .create(json!({"release": "2025.1", "services": {"nova": {"config": config}}}))
+        .create(json!({"release": "2026.1", "services": {"nova": {"config": config}}}))
         .await;
     let message = world.condition(rollout::CONFIGURATION_VALID, "False").await;
     assert!(
@@ -294,7 +294,7 @@ async fn fields_that_are_not_built_and_changes_that_are_not_possible_are_rejecte
     let api: Api<OpenStack> = world.management.api();
     let params = kube::api::PatchParams::default();
     world
-        .create(json!({"release": "2025.1", "paused": true}))
+        .create(json!({"release": "2026.1", "paused": true}))
         .await;
     for (spec, parts) in [
         (

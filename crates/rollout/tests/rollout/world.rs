@@ -292,7 +292,7 @@ pub(crate) async fn looked(client: Client) -> Running {
 /// A spec with everything that a cloud can have.
 pub(crate) fn full() -> Value {
     json!({
-        "release": "2025.1",
+        "release": "2026.1",
         "network": {"physical": [{"name": "public"}]},
         "compute": {"driver": "Fake", "fake": {"hypervisors": 2, "zones": ["az1", "az2"]}},
         "exposure": {"mode": "Edge", "host": "192.0.2.7"},

@@ -88,6 +88,7 @@ impl Kind {
 static TABLES: [LazyLock<Table>; Release::ALL.len()] = [
     LazyLock::new(|| parsed(include_str!("../../../options/zed/horizon.json"))),
     LazyLock::new(|| parsed(include_str!("../../../options/2025.1/horizon.json"))),
+    LazyLock::new(|| parsed(include_str!("../../../options/2026.1/horizon.json"))),
 ];
 
 fn parsed(text: &str) -> Table {
@@ -161,7 +162,9 @@ fn ours(parameters: &Parameters) -> Settings {
 fn cache(release: Release) -> Json {
     let backend = match release {
         Release::Zed => "django.core.cache.backends.memcached.MemcachedCache",
-        Release::Epoxy => "django.core.cache.backends.memcached.PyMemcacheCache",
+        Release::Epoxy | Release::Gazpacho => {
+            "django.core.cache.backends.memcached.PyMemcacheCache"
+        }
     };
     json!({"BACKEND": backend, "LOCATION": "memcached:11211"})
 }

@@ -261,6 +261,7 @@ async fn every_object_is_accepted_and_planned_again_there_is_nothing_to_do() {
     let client = Client::new(server.in_process(), "default");
     life(&client, "zed", "zed").await;
     life(&client, "epoxy", "2025.1").await;
+    life(&client, "gazpacho", "2026.1").await;
 }
 
 #[tokio::test]
@@ -284,7 +285,7 @@ async fn a_real_api_server_accepts_every_object() {
         skipped::because("kube-apiserver does not answer: tests/kubernetes/up starts it");
         return;
     }
-    for (release, name) in [("zed", "zed"), ("2025.1", "epoxy")] {
+    for (release, name) in [("zed", "zed"), ("2025.1", "epoxy"), ("2026.1", "gazpacho")] {
         let namespace = format!("plan-{name}-{}", std::process::id());
         life(&client, &namespace, release).await;
     }
@@ -303,7 +304,7 @@ async fn a_change_that_apply_refuses_is_refused_by_the_plan_and_nothing_is_writt
         .await
         .unwrap();
     let client = Client::new(server.in_process(), "default");
-    let there = "release: \"2025.1\"\ncompute: {driver: Fake, fake: {hypervisors: 3}}\n";
+    let there = "release: \"2026.1\"\ncompute: {driver: Fake, fake: {hypervisors: 3}}\n";
     // Before there is a cloud, its kind or its namespace, there is nothing to refuse.
     up::judged(&client, &asked(there)).await.unwrap();
     up::apply(&client, &asked(there)).await.unwrap();
@@ -320,14 +321,14 @@ async fn a_change_that_apply_refuses_is_refused_by_the_plan_and_nothing_is_writt
             "release",
         ),
         (
-            "release: \"2025.1\"\nregion: R2\ncompute: {driver: Fake, fake: {hypervisors: 3}}\n",
+            "release: \"2026.1\"\nregion: R2\ncompute: {driver: Fake, fake: {hypervisors: 3}}\n",
             "region",
         ),
         (
-            "release: \"2025.1\"\ncompute: {driver: Fake, fake: {hypervisors: 1}}\n",
+            "release: \"2026.1\"\ncompute: {driver: Fake, fake: {hypervisors: 1}}\n",
             "hypervisors",
         ),
-        ("release: \"2025.1\"\n", "compute"),
+        ("release: \"2026.1\"\n", "compute"),
     ] {
         let error = up::judged(&client, &asked(file)).await.unwrap_err();
         let error = error.to_string();
@@ -335,7 +336,7 @@ async fn a_change_that_apply_refuses_is_refused_by_the_plan_and_nothing_is_writt
         assert!(error.starts_with(begin) && error.contains(field), "{error}");
         assert!(up::apply(&client, &asked(file)).await.is_err(), "{field}");
     }
-    let more = "release: \"2025.1\"\ncompute: {driver: Fake, fake: {hypervisors: 4}}\n";
+    let more = "release: \"2026.1\"\ncompute: {driver: Fake, fake: {hypervisors: 4}}\n";
     up::judged(&client, &asked(more)).await.unwrap();
     assert_eq!(version().await, before);
     up::apply(&client, &asked(more)).await.unwrap();
@@ -348,9 +349,11 @@ async fn a_second_cloud_in_a_namespace_is_refused_in_a_sentence_and_leaves_nothi
         .await
         .unwrap();
     let client = Client::new(server.in_process(), "default");
-    up::apply(&client, &asked("release: zed\n")).await.unwrap();
+    up::apply(&client, &asked("release: \"2026.1\"\n"))
+        .await
+        .unwrap();
     let second = asked(
-        "apiVersion: ferrostack.dev/v1alpha1\nkind: OpenStack\nmetadata: {name: other, namespace: openstack}\nspec: {release: zed}\n",
+        "apiVersion: ferrostack.dev/v1alpha1\nkind: OpenStack\nmetadata: {name: other, namespace: openstack}\nspec: {release: \"2026.1\"}\n",
     );
     let sentence = "namespace openstack has the cloud cloud already, and each needs a namespace for itself: \
                     give the new one another metadata.namespace";
@@ -361,9 +364,30 @@ async fn a_second_cloud_in_a_namespace_is_refused_in_a_sentence_and_leaves_nothi
         assert_eq!(error.to_string(), sentence);
     }
     // The one that is there is none of the others.
-    up::apply(&client, &asked("release: zed\nnetwork: {mtu: 9000}\n"))
+    up::apply(
+        &client,
+        &asked("release: \"2026.1\"\nnetwork: {mtu: 9000}\n"),
+    )
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn no_new_cloud_is_made_of_zed_and_nothing_is_written() {
+    let server = ApiServer::open(apiserver::Options::default())
         .await
         .unwrap();
+    let client = Client::new(server.in_process(), "default");
+    let zed = asked("release: zed\n");
+    let sentence = "release: no new cloud is made of zed; those that are there go on. Take 2026.1";
+    for error in [
+        up::judged(&client, &zed).await.unwrap_err(),
+        up::apply(&client, &zed).await.unwrap_err(),
+    ] {
+        assert_eq!(error.to_string(), sentence);
+    }
+    let there = namespaces(&client).get_opt("openstack").await.unwrap();
+    assert!(there.is_none());
 }
 
 /// What the command prints, and its exit status.

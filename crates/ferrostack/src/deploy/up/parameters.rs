@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use deployer::{Cloud, Parameters};
+use deployer::{Cloud, Parameters, Release};
 use serde_json::{Value, json};
 
 use super::super::{File, warnings};
@@ -38,7 +38,7 @@ pub(in crate::deploy) fn read(
             let document = manifest::read_one(path)?;
             (document.value, Some((document.file, document.lines)))
         }
-        None => (json!({"release": "2025.1"}), None),
+        None => (json!({"release": Release::DEFAULT.name()}), None),
     };
     let file_is_given = file.is_some();
     let is_object = !Parameters::prefix(&document).is_empty();
@@ -175,7 +175,7 @@ mod tests {
         // Other places have no defaults.
         let asked = read(None, &[], &Value::Null).unwrap();
         assert!(asked.is_default && asked.filled.is_empty());
-        assert_eq!(asked.object["spec"], json!({"release": "2025.1"}));
+        assert_eq!(asked.object["spec"], json!({"release": "2026.1"}));
         // What is not accepted is not accepted from there either.
         let wrong = json!({"compute": {"driver": "Other"}});
         assert!(read(None, &[], &wrong).is_err());

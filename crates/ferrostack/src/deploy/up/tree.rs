@@ -138,7 +138,7 @@ mod tests {
 
     fn object() -> OpenStack {
         let object = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
-            "metadata": {"name": "cloud", "namespace": "openstack"}, "spec": {"release": "2025.1"}});
+            "metadata": {"name": "cloud", "namespace": "openstack"}, "spec": {"release": "2026.1"}});
         serde_json::from_value(object).unwrap()
     }
 

@@ -7,7 +7,7 @@ fn parameters(spec: &Json) -> Parameters {
 }
 
 fn with(config: &Json) -> Parameters {
-    parameters(&json!({"release": "2025.1", "services": {"horizon": {"config": config}}}))
+    parameters(&json!({"release": "2026.1", "services": {"horizon": {"config": config}}}))
 }
 
 /// The line of a setting.
@@ -20,7 +20,11 @@ fn line(parameters: &Parameters, name: &str) -> Option<String> {
 
 #[test]
 fn every_release_has_a_table_and_what_is_fixed_is_a_setting_of_it() {
-    for (release, version) in [(Release::Zed, "23.0.0"), (Release::Epoxy, "25.3.0")] {
+    for (release, version) in [
+        (Release::Zed, "23.0.0"),
+        (Release::Epoxy, "25.3.0"),
+        (Release::Gazpacho, "25.7.3"),
+    ] {
         let table = &TABLES[release as usize];
         assert_eq!(table.version, version);
         assert!(table.settings.len() > 100, "{}", table.settings.len());
@@ -48,7 +52,7 @@ const DJANGO: [&str; 9] = [
 
 #[test]
 fn every_setting_of_ours_is_known_to_the_release_or_to_django() {
-    for release in ["zed", "2025.1"] {
+    for release in Release::ALL.map(Release::name) {
         let parameters = parameters(&json!({"release": release,
             "exposure": {"mode": "Edge", "host": "192.0.2.7"}}));
         let table = &TABLES[parameters.release as usize];
@@ -64,11 +68,11 @@ fn each_mistake_is_named_with_what_to_do() {
     for (config, expected) in [
         (
             json!({"SITE_BRANDIN": "x"}),
-            "services.horizon.config.SITE_BRANDIN: horizon 2025.1 has no setting SITE_BRANDIN; did you mean SITE_BRANDING?",
+            "services.horizon.config.SITE_BRANDIN: horizon 2026.1 has no setting SITE_BRANDIN; did you mean SITE_BRANDING?",
         ),
         (
             json!({"MIDDLEWARE": []}),
-            "services.horizon.config.MIDDLEWARE: horizon 2025.1 has no setting MIDDLEWARE",
+            "services.horizon.config.MIDDLEWARE: horizon 2026.1 has no setting MIDDLEWARE",
         ),
         (
             json!({"SESSION_TIMEOUT": "1 h"}),
@@ -126,13 +130,13 @@ fn values_are_written_as_python_writes_them() {
 
 #[test]
 fn behind_the_edge_cookies_are_for_tls_and_only_known_hosts_are_answered() {
-    let inside = parameters(&json!({"release": "2025.1"}));
+    let inside = parameters(&json!({"release": "2026.1"}));
     assert_eq!(
         line(&inside, "ALLOWED_HOSTS").unwrap(),
         "[\"horizon\", \"localhost\"]"
     );
     assert_eq!(line(&inside, "SESSION_COOKIE_SECURE"), None);
-    let edge = parameters(&json!({"release": "2025.1",
+    let edge = parameters(&json!({"release": "2026.1",
         "exposure": {"mode": "Edge", "host": "cloud.test", "addresses": ["192.0.2.7"]}}));
     for (name, expected) in [
         (
