@@ -2,6 +2,7 @@
 
 mod address;
 pub(crate) mod apply;
+pub mod bastion;
 mod control_plane;
 pub mod desired;
 pub mod facts;
@@ -115,7 +116,32 @@ async fn normal(
     if observed.balancer().is_none() && outcome.observed.balancer().is_some() {
         warn(ctx, object, &facts).await;
     }
-    Ok(show(ctx, &object.spec, next, &facts, &desired, outcome))
+    let seen = outcome.problem.is_none().then(|| outcome.observed.clone());
+    let progress = show(ctx, &object.spec, next, &facts, &desired, outcome);
+    match seen {
+        Some(seen) => with_bastion(ctx, &work, &facts, seen, next, progress).await,
+        None => Ok(progress),
+    }
+}
+
+/// Reconciles the bastion; of two problems, that of the rest of the cluster is returned.
+async fn with_bastion(
+    ctx: &Context,
+    work: &Work<'_>,
+    facts: &Facts,
+    seen: Observed,
+    next: &mut OpenStackCluster,
+    progress: Progress,
+) -> Result<Progress, Error> {
+    let bastion = bastion::reconcile(ctx, work, facts, seen, next).await;
+    Ok(match (progress, bastion) {
+        (Progress::Stopped(problem), _) | (_, Err(Error::Problem(problem))) => {
+            Progress::Stopped(problem)
+        }
+        (_, Err(error)) => return Err(error),
+        (Progress::Settled, Ok(true)) => Progress::Waiting,
+        (progress, Ok(_)) => progress,
+    })
 }
 
 /// The facts about a cluster, and the state that they were read from. What is missing, and what a decision depends on
@@ -246,7 +272,6 @@ async fn finish(
         }
         announce(ctx, object, &next, problem).await;
     }
-    announce_bastion(ctx, object, &next).await;
     store(ctx, object, next).await?;
     result
 }
@@ -277,17 +302,6 @@ async fn store(
     let stored = patch::status(&api, &before, &next).await;
     stored.map_err(Error::kubernetes("storing the status"))?;
     Ok(())
-}
-
-/// Emits an event for a bastion that the spec wants, once.
-async fn announce_bastion(ctx: &Context, before: &OpenStackCluster, after: &OpenStackCluster) {
-    let text = reported(after, Type::Bastion);
-    if let Some((reason, text)) = text.filter(|_| reported(before, Type::Bastion).is_none()) {
-        let recorder = &ctx.recorder;
-        recorder
-            .warning(before, &reason, "CreateBastion", &text)
-            .await;
-    }
 }
 
 /// Reason and message of a condition.

@@ -91,7 +91,7 @@ impl Evidence {
         let mut evidence = Self::default();
         let known = Known::of(object);
         let name = object.name_any();
-        let of_machine = |mark: &Mark| mark.machine.is_some();
+        let of_machine = |mark: &Mark| mark.machine.is_some() && !mark.is_of_bastion();
         if let Some(id) = known.server() {
             evidence.references.push(format!("server {id}"));
             let server = view.servers.get(id).filter(|server| server.name == name);
@@ -102,7 +102,7 @@ impl Evidence {
             let marks = ports.filter_map(|port| Mark::in_description(&port.description));
             evidence.marks.extend(marks.filter(of_machine));
         }
-        let ports = ports(object);
+        let ports = ports(&object.spec);
         let names: Vec<_> = ports
             .iter()
             .enumerate()

@@ -36,6 +36,25 @@ impl Identity {
             .and_then(|text| Self::parse(text))
     }
 
+    /// The identity of the bastion of `cluster` that is made by the spec in `text`. It has a version of UUIDs that no
+    /// other identity has, so that a mark tells a bastion from a machine, and another spec has another identity.
+    pub fn of_bastion(cluster: Identity, text: &str) -> Self {
+        // FNV-1a: the text is the cluster's own, so that nobody gains anything by a collision.
+        let bytes = cluster.0.as_bytes().iter().chain(text.as_bytes());
+        let hash = bytes.fold(
+            0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128,
+            |hash, byte| {
+                (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+            },
+        );
+        Self(uuid::Builder::from_custom_bytes(hash.to_be_bytes()).into_uuid())
+    }
+
+    /// Whether this is the identity of a bastion.
+    pub fn is_of_bastion(self) -> bool {
+        self.0.get_version_num() == 8
+    }
+
     /// Parses a UUID in canonical form.
     pub fn parse(text: &str) -> Option<Self> {
         Uuid::try_parse(text)
@@ -63,12 +82,12 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// The mark on a resource: its cluster and, for a resource of a machine, the machine.
+/// The mark on a resource: its cluster and, for a resource of a machine or bastion, that machine or bastion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark {
     /// The cluster.
     pub cluster: Identity,
-    /// The machine.
+    /// The machine, or the bastion.
     pub machine: Option<Identity>,
 }
 
@@ -98,6 +117,11 @@ impl Mark {
             cluster,
             machine: Some(machine),
         }
+    }
+
+    /// Whether this is the mark of a bastion.
+    pub fn is_of_bastion(&self) -> bool {
+        self.machine.is_some_and(Identity::is_of_bastion)
     }
 
     /// `text` with the mark at its end: ` [<cluster>]` or ` [<cluster>/<machine>]`.

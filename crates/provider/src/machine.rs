@@ -3,7 +3,7 @@
 pub(crate) mod console;
 pub mod desired;
 pub mod facts;
-mod inputs;
+pub(crate) mod inputs;
 pub mod observed;
 pub mod pairs;
 pub mod plan;
@@ -188,7 +188,7 @@ async fn normal(
         is_silent: around.is_silent(),
     };
     let is_new = work.before.server().is_none();
-    let mut kinds = kinds(object, is_new, around.is_balanced());
+    let mut kinds = kinds(&object.spec, is_new, around.is_balanced());
     kinds.extend((is_new && needs.machine.spec.failure_domain.is_some()).then_some(Kind::Zones));
     let observed = work.observe(&kinds, work.age()).await?;
     if let (Some(id), None) = (work.before.server(), observed.server()) {
@@ -249,16 +249,24 @@ async fn create(
     }
     let scope = facts::Scope {
         cluster_name: needs.cluster.name_any(),
-        control_plane: around.is_control_plane(),
+        group: around.group(),
         failure_domain: needs.machine.spec.failure_domain.clone(),
+        zone_field: "failureDomain",
         project: format!("cloud {}", work.cloud.session.config().name),
     };
-    let resolve =
-        |observed: &Observed| facts::facts(object, needs.infra, work.mark, &scope, &observed.view);
+    let resolve = |observed: &Observed| {
+        facts::facts(&object.spec, needs.infra, work.mark, &scope, &observed.view)
+    };
     let of_view = |view| work.of_view(view);
     let (facts, _) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;
     let user_data = user_data(ctx, object, needs.secret).await?;
-    let desired = desired::desired(object, &needs.infra.spec.tags, &facts, user_data);
+    let desired = desired::desired(
+        &object.name_any(),
+        &object.spec,
+        &needs.infra.spec.tags,
+        &facts,
+        Some(user_data),
+    );
     let plan = |observed: &Observed| plan::plan(&desired, observed);
     let request = |step: &Step, observed: &Observed| plan::request(step, &desired, observed);
     let result = work.apply(kinds, plan, request).await;

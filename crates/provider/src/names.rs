@@ -43,6 +43,16 @@ impl Names {
         format!("k8s-cluster-{}-secgroup-{}", self.full, role_word(role))
     }
 
+    /// The name of the server of the bastion, without the namespace as in the Go provider.
+    pub fn bastion(&self) -> String {
+        format!("{}-bastion", self.cluster)
+    }
+
+    /// The name of the Cluster.
+    pub fn cluster(&self) -> &str {
+        &self.cluster
+    }
+
     /// The description of the resources of the cluster.
     pub fn description(&self) -> String {
         format!(

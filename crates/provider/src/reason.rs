@@ -138,6 +138,4 @@ reasons! {
     SecurityGroupCreateFailed,
     /// The load balancer or floating IP of the API server could not be created.
     APIEndpointConfigFailed,
-    /// A requested feature is not implemented.
-    NotImplemented,
 }

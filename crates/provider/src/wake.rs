@@ -21,8 +21,12 @@ pub(crate) fn clusters(
     index: Arc<Index<OpenStackCluster>>,
 ) -> impl Stream<Item = ObjectRef<OpenStackCluster>> + Send + 'static {
     woken(changes, index, |change| {
+        let mark = mark_of(change).filter(|mark| mark.is_of_bastion());
+        let of_bastion = mark.map(|mark| mark.cluster);
         let cluster = cluster_of(change).filter(|_| change.kind != Kind::Servers);
-        let mark = cluster.map(|id| Key::Mark(Mark::cluster(id)));
+        let mark = of_bastion
+            .or(cluster)
+            .map(|id| Key::Mark(Mark::cluster(id)));
         mark.into_iter().collect()
     })
 }

@@ -6,6 +6,9 @@
 #[path = "provider/world.rs"]
 mod world;
 
+#[path = "provider/bastion.rs"]
+mod bastion;
+
 #[path = "provider/cluster.rs"]
 mod cluster;
 

@@ -54,7 +54,11 @@ fn cluster(review: Review<'_>) -> Vec<FieldError> {
     if let Some(old) = review.changed_from() {
         mutability::cluster(old, review.object, &mut errors);
     }
-    checked::<OpenStackClusterSpec>(review.object, "spec", formats::cluster, &mut errors);
+    let check = |spec: &OpenStackClusterSpec, path: &str, errors: &mut Vec<FieldError>| {
+        formats::cluster(spec, path, errors);
+        formats::groups_that_exist(spec, path, errors);
+    };
+    checked::<OpenStackClusterSpec>(review.object, "spec", check, &mut errors);
     errors
 }
 

@@ -111,9 +111,9 @@ fn of_infrastructure(item: &Item) -> Option<Cause> {
     if ready.status != "True" {
         return Some(of_condition(&ready));
     }
-    // What the spec asks for and does not get.
+    // What the spec asks for and does not get: a bastion, of which Ready says nothing.
     let mut others = item.conditions();
-    let missing = others.find(|it| it.status == "False" && it.reason == "NotImplemented")?;
+    let missing = others.find(|it| it.status == "False" && is_failure(it.reason))?;
     Some(of_condition(&missing))
 }
 
@@ -379,7 +379,6 @@ pub(crate) fn is_failure(reason: &str) -> bool {
         "NotFound",
         "Unknown",
         "IdentityShared",
-        "NotImplemented",
     ];
     reason.starts_with("Invalid") || words.iter().any(|word| reason.ends_with(word))
 }

@@ -608,8 +608,8 @@ fn a_bastion_that_is_not_created_shows_although_all_else_is_ready() {
                 condition(
                     "BastionReady",
                     "False",
-                    "NotImplemented",
-                    "Bastions are not built yet: the cluster is created without one"
+                    "DependencyFailed",
+                    "bastion.spec.flavor: flavor m1.huge does not exist"
                 ),
                 condition("Ready", "True", "Ready", "")
             ]),
@@ -622,7 +622,7 @@ fn a_bastion_that_is_not_created_shows_although_all_else_is_ready() {
         answer
             .next
             .unwrap()
-            .starts_with("remove from its spec what its message names")
+            .contains("another in the spec of OpenStackCluster/demo")
     );
     let tree = crate::tree::of_cluster(
         &snapshot,
@@ -632,7 +632,7 @@ fn a_bastion_that_is_not_created_shows_although_all_else_is_ready() {
     assert!(
         tree.children[0]
             .message
-            .starts_with("bastions are not built yet"),
+            .contains("flavor m1.huge does not exist"),
         "{tree:?}"
     );
 }

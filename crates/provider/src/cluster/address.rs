@@ -3,10 +3,14 @@
 //! It was allocated by somebody else, so that the cluster neither tags nor deletes it, and Neutron would move it from any
 //! port. It is used only while it carries no mark of another cluster and is on no port that is not the cluster's.
 
+use openstack::Kind;
 use openstack::network::{FloatingIp, Port};
 
 use super::observed::Observed;
 use crate::identity::Mark;
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+use crate::resolve::NotFound;
 
 /// The use of a floating IP that was allocated by somebody else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +64,40 @@ pub(super) fn of_ip(ip: &FloatingIp, observed: &Observed, balanced: bool) -> Use
         words(id, port.map(AsRef::as_ref)),
         ip.id
     ))
+}
+
+/// Checks that the bastion may have a floating IP: one that was created for it, that is on its ports, or that is free.
+pub(super) fn for_bastion(ip: &FloatingIp, observed: &Observed) -> Result<(), Problem> {
+    let at = ip.port_id.as_deref();
+    let port = at.and_then(|id| observed.ports.iter().find(|port| port.id == id));
+    let is_of_bastion = |mark: Option<Mark>| {
+        mark.is_some_and(|mark| mark.cluster == observed.cluster && mark.is_of_bastion())
+    };
+    let by = match (Mark::of(ip), at) {
+        (mark, _) if is_of_bastion(mark) => return Ok(()),
+        (Some(mark), _) if mark.cluster != observed.cluster => {
+            format!("was created for the cluster with identity {}", mark.cluster)
+        }
+        (Some(_), _) => "is that of the API server or of a machine".to_owned(),
+        (None, None) => return Ok(()),
+        (None, Some(_)) if port.is_some_and(|port| is_of_bastion(Mark::of(&**port))) => {
+            return Ok(());
+        }
+        (None, Some(id)) => {
+            let port = observed.view.ports.get(id);
+            let at = words(id, port.map(AsRef::as_ref));
+            format!(
+                "is on {at} (if nobody needs it there: openstack floating ip unset --port {})",
+                ip.id
+            )
+        }
+    };
+    let text = format!(
+        "bastion.floatingIP: floating IP {} {by}: give another one, or none and one is allocated",
+        ip.floating_ip_address
+    );
+    let taken = NotFound::among(Kind::FloatingIps, text);
+    Err(taken.problem(Type::Bastion, Reason::FloatingIPError))
 }
 
 /// Whether the port is an address that its user maintains: no device, and of no cluster.

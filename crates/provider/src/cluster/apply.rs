@@ -58,7 +58,7 @@ impl Work<'_> {
     }
 
     /// The last observed state, including the effects of our own writes.
-    fn known(&self) -> Observed {
+    pub(crate) fn known(&self) -> Observed {
         self.of_view(self.cloud.inventory.known())
     }
 

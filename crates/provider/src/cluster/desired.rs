@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use api::infra::v1beta2::{LoadBalancerMonitor, ManagedGroup, OpenStackClusterSpec, SubnetSpec};
+use api::infra::v1beta2::{
+    Bastion, LoadBalancerMonitor, ManagedGroup, OpenStackClusterSpec, OpenStackMachineSpec,
+    SubnetSpec,
+};
 use ipnet::IpNet;
 use openstack::network::FixedIp;
 
@@ -200,6 +203,12 @@ pub fn balancer_spec(spec: &OpenStackClusterSpec) -> Option<&api::infra::v1beta2
         .as_ref()
         .and_then(|api_server| api_server.managed_load_balancer.as_ref())
         .filter(|balancer| balancer.enabled)
+}
+
+/// The bastion in the spec and its server, if it is enabled.
+pub fn bastion_spec(spec: &OpenStackClusterSpec) -> Option<(&Bastion, &OpenStackMachineSpec)> {
+    let bastion = spec.bastion.as_ref().filter(|bastion| bastion.enabled)?;
+    Some((bastion, bastion.spec.as_ref()?))
 }
 
 fn network(spec: &OpenStackClusterSpec, facts: &Facts) -> Network {

@@ -61,13 +61,15 @@ pub struct Observed {
     pub groups: Vec<Arc<SecurityGroup>>,
     /// Load balancers created for it.
     pub balancers: Vec<Arc<LoadBalancer>>,
-    /// Floating IPs created for it.
+    /// Floating IPs created for its API server.
     pub floating_ips: Vec<Arc<FloatingIp>>,
-    /// Ports created for its machines.
+    /// Floating IPs created for its bastion.
+    pub bastion_ips: Vec<Arc<FloatingIp>>,
+    /// Ports created for its machines and bastion.
     pub ports: Vec<Arc<Port>>,
-    /// Servers of its machines.
+    /// Servers of its machines and bastion.
     pub servers: Vec<Arc<Server>>,
-    /// Volumes of its machines.
+    /// Volumes of its machines and bastion.
     pub volumes: Vec<Arc<Volume>>,
     /// The whole view.
     pub view: Arc<View>,
@@ -82,6 +84,12 @@ impl Observed {
     }
 
     fn marked(view: Arc<View>, cluster: Identity) -> Self {
+        let of_bastion = |ip: &Arc<FloatingIp>| {
+            Mark::in_description(&ip.description).is_some_and(|mark| mark.is_of_bastion())
+        };
+        let (bastion_ips, floating_ips) = described(&view.floating_ips, cluster)
+            .into_iter()
+            .partition(of_bastion);
         Self {
             cluster,
             networks: described(&view.networks, cluster),
@@ -89,7 +97,8 @@ impl Observed {
             routers: described(&view.routers, cluster),
             groups: described(&view.security_groups, cluster),
             balancers: described(&view.load_balancers, cluster),
-            floating_ips: described(&view.floating_ips, cluster),
+            floating_ips,
+            bastion_ips,
             ports: described(&view.ports, cluster),
             servers: view
                 .servers
@@ -210,6 +219,33 @@ impl Observed {
             })
     }
 
+    /// The marks of the bastions of which something is there: that of the spec, and those of former specs.
+    pub fn bastions(&self) -> BTreeSet<Mark> {
+        let servers = self.servers.iter();
+        let servers = servers.filter_map(|server| Mark::in_tags(&server.tags));
+        let ports = self.ports.iter();
+        let ports = ports.filter_map(|port| Mark::in_description(&port.description));
+        let volumes = self.volumes.iter();
+        let volumes = volumes.filter_map(|volume| Mark::in_description(&volume.description));
+        let all = servers.chain(ports).chain(volumes);
+        all.filter(Mark::is_of_bastion).collect()
+    }
+
+    /// The addresses of the bastion: those of its ports, and the floating IPs on these.
+    pub fn bastion_addresses(&self) -> Vec<String> {
+        let is_of_bastion = |port: &&Arc<Port>| {
+            Mark::in_description(&port.description).is_some_and(|mark| mark.is_of_bastion())
+        };
+        let mut all = Vec::new();
+        for port in self.ports.iter().filter(is_of_bastion) {
+            all.extend(port.fixed_ips.iter().map(|ip| ip.ip_address.clone()));
+            let ips = self.view.floating_ips.iter();
+            let ips = ips.filter(|ip| ip.port_id.as_ref() == Some(&port.id));
+            all.extend(ips.map(|ip| ip.floating_ip_address.clone()));
+        }
+        all
+    }
+
     /// The other cluster that a resource was created for, if any.
     pub fn other<T: Resource>(&self, item: &T) -> Option<Identity> {
         let mark = Mark::of(item)?;
@@ -224,6 +260,7 @@ impl Observed {
             && self.groups.is_empty()
             && self.balancers.is_empty()
             && self.floating_ips.is_empty()
+            && self.bastion_ips.is_empty()
             && self.ports.is_empty()
             && self.servers.is_empty()
             && self.volumes.is_empty()

@@ -47,6 +47,8 @@ pub enum Step {
     Tag(&'static str, String),
     DeleteBalancer(String),
     DeleteFloatingIp(String),
+    /// Takes a floating IP of others from a port of the cluster.
+    ReleaseFloatingIp(String),
     DeleteServer(String),
     DeleteVolume(String),
     /// All routes of a router, whoever has created them: an interface through which one goes cannot be removed.
@@ -130,6 +132,7 @@ impl Step {
             Step::Tag(..) | Step::TagCreated(_) => return None,
             Step::DeleteBalancer(_) => "DeleteLoadBalancer",
             Step::DeleteFloatingIp(_) => "DeleteFloatingIP",
+            Step::ReleaseFloatingIp(_) => "DisassociateFloatingIP",
             Step::DeleteServer(_) => "DeleteServer",
             Step::DeleteVolume(_) => "DeleteVolume",
             Step::RemoveRoutes(_) => "UpdateRouter",
@@ -180,6 +183,7 @@ impl fmt::Display for Step {
             Step::TagCreated(created) => write!(f, "tag the {created}"),
             Step::DeleteBalancer(id) => write!(f, "delete load balancer {id}"),
             Step::DeleteFloatingIp(id) => write!(f, "delete floating IP {id}"),
+            Step::ReleaseFloatingIp(id) => write!(f, "disassociate floating IP {id}"),
             Step::DeleteServer(id) => write!(f, "delete server {id}"),
             Step::DeleteVolume(id) => write!(f, "delete volume {id}"),
             Step::RemoveRoutes(id) => write!(f, "remove the routes of router {id}"),
@@ -350,9 +354,10 @@ fn groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     }
     let ids = observed.group_ids(&desired.names);
     let missing = missing_rules(desired, observed, &ids);
+    let is_complete = desired.groups.keys().all(|role| ids.contains_key(role));
     for role in desired.groups.keys() {
         // Since rules refer to groups, the missing rules are known only once all groups exist.
-        if ids.len() < desired.groups.len() || missing.iter().any(|(known, _)| known == role) {
+        if !is_complete || missing.iter().any(|(known, _)| known == role) {
             steps.push(Step::CreateRules(*role));
         }
     }
@@ -360,7 +365,7 @@ fn groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
         let wanted: BTreeSet<_> = rules.iter().filter_map(|rule| rule.key(&ids)).collect();
         let known = observed.group(&desired.names, *role);
         // A rule that refers to a group without id has no key, so surplus rules are known only once all groups exist.
-        if ids.len() < desired.groups.len() {
+        if !is_complete {
             continue;
         }
         for rule in known.iter().flat_map(|group| &group.rules) {

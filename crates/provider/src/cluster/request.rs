@@ -272,6 +272,9 @@ pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
         }
         Step::DeleteBalancer(id) => Request::DeleteBalancer(id.clone()),
         Step::DeleteFloatingIp(id) => Request::DeleteFloatingIp(id.clone()),
+        Step::ReleaseFloatingIp(id) => {
+            Request::UpdateFloatingIp(id.clone(), FloatingIpUpdate::default())
+        }
         Step::DeleteServer(id) => Request::DeleteServer(id.clone()),
         Step::DeleteVolume(id) => Request::DeleteVolume(id.clone()),
         Step::RemoveRoutes(id) => Request::UpdateRouter(
@@ -522,6 +525,7 @@ pub fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<Strin
         .cloned()
         .chain(subnets)
         .chain(gateways)
+        .chain(observed.bastion_addresses())
         .filter_map(|text| network_of(&text))
         .filter(|net| net.addr().is_ipv4() == ipv4)
         .map(|net| net.to_string())

@@ -7,7 +7,10 @@ use api::infra::v1beta2::{
 };
 use openstack::network::{RuleCreate, SecurityGroupRule};
 
-use super::desired::is_ipv6;
+use super::desired::{bastion_spec, is_ipv6};
+
+/// The ports of SSH, first and last.
+const SSH: (i64, i64) = (22, 22);
 
 /// The remote side of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -167,7 +170,7 @@ pub fn wanted(
     subnet_cidrs: &[String],
     ipv6: bool,
 ) -> BTreeMap<ManagedGroup, Vec<Rule>> {
-    use ManagedGroup::{ControlPlane, Worker};
+    use ManagedGroup::{Bastion, ControlPlane, Worker};
     let Some(groups) = &spec.managed_security_groups else {
         return BTreeMap::new();
     };
@@ -232,7 +235,16 @@ pub fn wanted(
             .chain(&groups.worker_nodes_security_group_rules)
             .flat_map(given),
     );
-    BTreeMap::from([(ControlPlane, control_plane), (Worker, worker)])
+    let mut all = BTreeMap::from([(ControlPlane, control_plane), (Worker, worker)]);
+    if bastion_spec(spec).is_some() {
+        for rules in all.values_mut() {
+            rules.extend(ingress("tcp", SSH, &Remote::Role(Bastion), "SSH"));
+        }
+        let mut bastion = Vec::from(both());
+        bastion.extend(ingress("tcp", SSH, &Remote::Any, "SSH"));
+        all.insert(Bastion, bastion);
+    }
+    all
 }
 
 /// The rules for a rule of the spec: one for each remote managed group.

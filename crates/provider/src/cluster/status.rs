@@ -188,6 +188,7 @@ pub(crate) fn resources(
     };
     status.control_plane_security_group = group(ManagedGroup::ControlPlane);
     status.worker_security_group = group(ManagedGroup::Worker);
+    status.bastion_security_group = group(ManagedGroup::Bastion);
     status.api_server_managed_load_balancer = balancer(desired, observed);
     status.failure_domains = failure_domains(object, observed);
 }
@@ -321,7 +322,6 @@ pub(crate) fn verdicts(
         .as_ref()
         .is_some_and(|e| e.host.is_some());
     let groups = spec.managed_security_groups.is_some();
-    let bastion = spec.bastion.as_ref().is_some_and(|bastion| bastion.enabled);
     let status = object.status.get_or_insert_default();
     let has_router =
         status.router.is_some() || plan.steps.iter().any(|s| s.about() == Type::Router);
@@ -363,13 +363,6 @@ pub(crate) fn verdicts(
         Type::Ready,
         (holds, reason, &message),
     );
-    if bastion {
-        let text = "bastions are not built yet: the cluster is created without one";
-        let verdict = (Status::False, Reason::NotImplemented, text);
-        condition(status, generation, now, Type::Bastion, verdict);
-    } else {
-        conditions::remove(&mut status.conditions, Type::Bastion.as_str());
-    }
     // Machines need the network, the groups and the address of the API, but not a working load balancer: it becomes
     // active while the first machine boots. With zones that do not exist, they would be created in others.
     let ready_for_machines = has_endpoint

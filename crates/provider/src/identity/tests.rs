@@ -96,3 +96,19 @@ fn a_tag_that_marks_something_of_another_is_foreign_and_every_other_is_not() {
     // That of its machine is not that of the cluster.
     assert!(Mark::cluster(cluster).foreign_tag(&mark.tags()).is_some());
 }
+
+#[test]
+fn the_identity_of_a_bastion_is_of_its_cluster_and_spec_and_no_machines() {
+    let (cluster, other) = (Identity::new(), Identity::new());
+    let of = Identity::of_bastion;
+    assert_eq!(of(cluster, "a"), of(cluster, "a"));
+    assert_ne!(of(cluster, "a"), of(cluster, "b"));
+    assert_ne!(of(cluster, "a"), of(other, "a"));
+    assert!(!Identity::new().is_of_bastion());
+    let mark = Mark::machine(cluster, of(cluster, "a"));
+    let read = [
+        Mark::in_description(&mark.description("x")),
+        Mark::in_tags(&mark.tags()),
+    ];
+    assert!(mark.is_of_bastion() && read == [Some(mark); 2]);
+}

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::infra::v1beta2::{
-    HintType, OpenStackMachine, OpenStackMachineSpec, PortOpts, StorageType,
-    VolumeAvailabilityZone, VolumeZoneSource,
+    HintType, OpenStackMachineSpec, PortOpts, StorageType, VolumeAvailabilityZone, VolumeZoneSource,
 };
 use openstack::compute::{BlockDevice, ServerCreate, UserData};
 use openstack::network::PortCreate;
@@ -15,7 +14,6 @@ use super::facts::{Facts, PortFacts, ports};
 use super::pairs;
 use crate::identity::Mark;
 use crate::names::Names;
-use kube::ResourceExt;
 
 /// The desired state of a machine in the cloud.
 #[derive(Clone, Debug)]
@@ -54,33 +52,32 @@ pub struct Volume {
     pub device: String,
 }
 
-/// Computes the desired state.
+/// Computes the desired state of the server `name`.
 pub fn desired(
-    object: &OpenStackMachine,
+    name: &str,
+    spec: &OpenStackMachineSpec,
     cluster_tags: &[String],
     facts: &Facts,
-    user_data: UserData,
+    user_data: Option<UserData>,
 ) -> Desired {
-    let spec = &object.spec;
-    let name = object.name_any();
     let mut tags = spec.tags.clone();
     add(&mut tags, cluster_tags);
     add(&mut tags, &facts.mark.tags());
     let names = Names::new("", &facts.cluster_name);
-    let ports = ports(object)
+    let ports = ports(spec)
         .iter()
         .zip(&facts.ports)
         .enumerate()
-        .map(|(index, (opts, found))| port(&name, index, opts, found, facts, &names, &tags))
+        .map(|(index, (opts, found))| port(name, index, opts, found, facts, &names, &tags))
         .collect();
-    let volumes = volumes(&name, spec, facts);
+    let volumes = volumes(name, spec, facts);
     let root_volume = spec.root_volume.is_some();
     let server = ServerCreate {
-        name,
+        name: name.to_owned(),
         flavor_id: facts.flavor.clone(),
         image_id: (!root_volume).then(|| facts.image.clone()),
         availability_zone: facts.failure_domain.clone(),
-        user_data: Some(user_data),
+        user_data,
         tags,
         metadata: spec
             .server_metadata

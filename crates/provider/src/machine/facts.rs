@@ -1,7 +1,8 @@
 //! Resolves the references of a machine's spec.
 
 use api::infra::v1beta2::{
-    NetworkParam, OpenStackCluster, OpenStackMachine, PortOpts, SecurityGroupParam, SubnetParam,
+    ManagedGroup, NetworkParam, OpenStackCluster, OpenStackMachineSpec, PortOpts,
+    SecurityGroupParam, SubnetParam,
 };
 use kube::ResourceExt;
 use openstack::network::FixedIp;
@@ -47,26 +48,25 @@ pub struct PortFacts {
 }
 
 /// The ports in the spec of a machine, or else one on the cluster's network.
-pub fn ports(object: &OpenStackMachine) -> Vec<PortOpts> {
-    if object.spec.ports.is_empty() {
+pub fn ports(spec: &OpenStackMachineSpec) -> Vec<PortOpts> {
+    if spec.ports.is_empty() {
         vec![PortOpts::default()]
     } else {
-        object.spec.ports.clone()
+        spec.ports.clone()
     }
 }
 
-/// Resolves the references of `object`.
+/// Resolves the references of `spec`.
 ///
 /// # Errors
 /// The first reference to something that does not exist, is ambiguous, or is not implemented.
 pub fn facts(
-    object: &OpenStackMachine,
+    spec: &OpenStackMachineSpec,
     cluster: &OpenStackCluster,
     mark: Mark,
     scope: &Scope,
     view: &View,
 ) -> Result<Facts, Problem> {
-    let spec = &object.spec;
     let dependency = |field: &'static str| {
         move |why: NotFound| {
             let why = why.in_field(field);
@@ -81,7 +81,7 @@ pub fn facts(
             text.to_owned(),
         ));
     }
-    reject_foreign_tags(object, cluster, mark)?;
+    reject_foreign_tags(spec, cluster, mark)?;
     zone(scope, view)?;
     let group = spec.server_group.as_ref();
     let server_group = group
@@ -91,8 +91,8 @@ pub fn facts(
     let flavor = resolve::flavor(view, &spec.flavor, &scope.project);
     let image = resolve::image(view, &spec.image, &scope.project);
     let mut found = Vec::new();
-    for (index, port) in ports(object).iter().enumerate() {
-        found.push(port_facts(index, port, object, cluster, scope, view)?);
+    for (index, port) in ports(spec).iter().enumerate() {
+        found.push(port_facts(index, port, spec, cluster, scope, view)?);
     }
     Ok(Facts {
         mark,
@@ -109,13 +109,13 @@ pub fn facts(
 
 /// Rejects tags by which the server would be taken for that of another machine.
 fn reject_foreign_tags(
-    object: &OpenStackMachine,
+    spec: &OpenStackMachineSpec,
     cluster: &OpenStackCluster,
     mark: Mark,
 ) -> Result<(), Problem> {
-    let of_machine = ("tags".to_owned(), &object.spec.tags);
+    let of_machine = ("tags".to_owned(), &spec.tags);
     let of_cluster = format!("tags of OpenStackCluster {}", cluster.name_any());
-    let of_ports = object.spec.ports.iter().enumerate();
+    let of_ports = spec.ports.iter().enumerate();
     let of_ports = of_ports.map(|(index, port)| (format!("ports[{index}].tags"), &port.tags));
     let all = [of_machine, (of_cluster, &cluster.spec.tags)];
     for (field, tags) in all.into_iter().chain(of_ports) {
@@ -147,7 +147,8 @@ fn zone(scope: &Scope, view: &View) -> Result<(), Problem> {
         return Ok(());
     }
     let there_are = resolve::names(zones.iter().map(|zone| zone.name.as_str()));
-    let message = format!("failureDomain `{wanted}` is not a zone; there are: {there_are}");
+    let field = scope.zone_field;
+    let message = format!("{field} `{wanted}` is not a zone; there are: {there_are}");
     let reason = Reason::InvalidMachineSpec;
     Err(NotFound::among(Kind::Zones, message).problem(Type::Instance, reason))
 }
@@ -157,10 +158,12 @@ fn zone(scope: &Scope, view: &View) -> Result<(), Problem> {
 pub struct Scope {
     /// The name of the Cluster.
     pub cluster_name: String,
-    /// Whether the machine is a control plane machine.
-    pub control_plane: bool,
-    /// The Machine's failure domain.
+    /// The managed security group of its ports.
+    pub group: ManagedGroup,
+    /// The availability zone.
     pub failure_domain: Option<String>,
+    /// The field that gives the availability zone, for error messages.
+    pub zone_field: &'static str,
     /// The project, for error messages.
     pub project: String,
 }
@@ -168,7 +171,7 @@ pub struct Scope {
 fn port_facts(
     index: usize,
     port: &PortOpts,
-    object: &OpenStackMachine,
+    spec: &OpenStackMachineSpec,
     cluster: &OpenStackCluster,
     scope: &Scope,
     view: &View,
@@ -182,7 +185,7 @@ fn port_facts(
             why.problem(Type::Instance, Reason::DependencyFailed)
         }
     };
-    if port.trunk.or(object.spec.trunk) == Some(true) {
+    if port.trunk.or(spec.trunk) == Some(true) {
         return Err(invalid(format!(
             "{}: trunks are not built yet",
             field("trunk")
@@ -216,9 +219,9 @@ fn port_facts(
         };
         security_groups = resolved(&port.security_groups, field("securityGroups"))?;
         if security_groups.is_empty() {
-            security_groups.extend(managed_group(cluster, scope.control_plane));
+            security_groups.extend(managed_group(cluster, scope.group));
         }
-        for id in resolved(&object.spec.security_groups, "securityGroups".to_owned())? {
+        for id in resolved(&spec.security_groups, "securityGroups".to_owned())? {
             if !security_groups.contains(&id) {
                 security_groups.push(id);
             }
@@ -310,11 +313,12 @@ fn groups(params: &[SecurityGroupParam], view: &View) -> Result<Vec<String>, Not
     Ok(ids)
 }
 
-fn managed_group(cluster: &OpenStackCluster, control_plane: bool) -> Option<String> {
+fn managed_group(cluster: &OpenStackCluster, group: ManagedGroup) -> Option<String> {
     let status = cluster.status.as_ref()?;
-    let group = match control_plane {
-        true => status.control_plane_security_group.as_ref(),
-        false => status.worker_security_group.as_ref(),
+    let group = match group {
+        ManagedGroup::Bastion => status.bastion_security_group.as_ref(),
+        ManagedGroup::ControlPlane => status.control_plane_security_group.as_ref(),
+        ManagedGroup::Worker => status.worker_security_group.as_ref(),
     };
     group.map(|group| group.id.clone())
 }

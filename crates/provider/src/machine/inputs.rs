@@ -1,6 +1,6 @@
 //! Inputs of a machine besides its spec: identity, credentials, bootstrap data.
 
-use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine, OpenStackMachineSpec};
 use api::k8s_openapi::api::core::v1::Secret;
 use openstack::compute::UserData;
 use openstack::{Cloud, Kind};
@@ -71,8 +71,7 @@ pub(super) async fn user_data(
 }
 
 /// The kinds of resources that a machine uses.
-pub(super) fn kinds(object: &OpenStackMachine, creating: bool, balanced: bool) -> Vec<Kind> {
-    let spec = &object.spec;
+pub(crate) fn kinds(spec: &OpenStackMachineSpec, creating: bool, balanced: bool) -> Vec<Kind> {
     let mut kinds = vec![Kind::Servers, Kind::Ports];
     if spec.root_volume.is_some() || !spec.additional_block_devices.is_empty() {
         kinds.push(Kind::Volumes);

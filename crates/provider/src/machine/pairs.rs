@@ -44,7 +44,7 @@ pub struct Change {
 /// The pairs of the ports of a machine; none of ports without port security, which have no pairs.
 pub fn of(object: &OpenStackMachine) -> Vec<PortPairs> {
     let name = object.name_any();
-    let all = ports(object);
+    let all = ports(&object.spec);
     let secure = all
         .iter()
         .enumerate()

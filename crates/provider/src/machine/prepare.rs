@@ -100,6 +100,10 @@ pub(crate) fn proven(
     let Some(id) = id else {
         return Ok(None);
     };
+    if id.is_of_bastion() {
+        let text = format!("the annotation {MACHINE_ID} has the identity of a bastion: correct it");
+        return Err(Problem::new(Type::Instance, Reason::IdentityUnknown, text).into());
+    }
     claims.machines.sole(object, id)?;
     Ok(Some(Mark::machine(cluster, id)))
 }

@@ -1,7 +1,7 @@
 //! The Machine, the Cluster and the OpenStackCluster of an OpenStackMachine.
 
 use api::core::v1beta2::{Cluster, Machine};
-use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::infra::v1beta2::{ManagedGroup, OpenStackCluster, OpenStackMachine};
 use kube::ResourceExt;
 use operator::client::Api;
 
@@ -59,6 +59,14 @@ impl Surroundings {
         self.machine
             .as_ref()
             .is_some_and(|machine| machine.labels().contains_key(label))
+    }
+
+    /// The managed security group of the machine.
+    pub(super) fn group(&self) -> ManagedGroup {
+        match self.is_control_plane() {
+            true => ManagedGroup::ControlPlane,
+            false => ManagedGroup::Worker,
+        }
     }
 
     /// Whether the machine has a Node, and that does not answer.

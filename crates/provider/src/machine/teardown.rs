@@ -78,7 +78,7 @@ async fn take_down(
     let alive = infra.is_some_and(|infra| !is_deleting(infra));
     // Without its Cluster, nothing changes the members of a load balancer.
     let balanced = alive && around.cluster.is_some() && around.is_balanced();
-    let mut kinds = kinds(object, false, balanced);
+    let mut kinds = kinds(&object.spec, false, balanced);
     let plan = |observed: &Observed| plan::plan_deletion(observed, balanced);
     let waits = work
         .apply(&kinds, plan, |step, _| plan::deletion(step))

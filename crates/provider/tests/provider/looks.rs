@@ -216,23 +216,6 @@ async fn a_zone_that_does_not_exist_keeps_machines_waiting_and_is_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bastion_is_a_condition_and_an_event() {
-    let world = World::start().await;
-    let spec = json!({"flavor": {"filter": {"name": "m1.small"}}, "image": {"filter": {"name": "ubuntu-24.04"}}});
-    world
-        .cluster(json!({"bastion": {"enabled": true, "spec": spec}}))
-        .await;
-    world.cluster_ready().await;
-    world.cluster_says("BastionReady", "not built yet").await;
-    let warnings = world.notes("demo", "Warning").await;
-    let words = "NotImplemented: Bastions are not built yet";
-    assert!(
-        warnings.iter().any(|note| note.starts_with(words)),
-        "{warnings:?}"
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_quota_that_blocks_a_cluster_is_a_condition_and_an_event() {
     let quotas = BTreeMap::from([("network".to_owned(), 0)]);
     let mut world = World::open(CloudOptions {

@@ -7,8 +7,8 @@ use ipnet::IpNet;
 
 use crate::admission::FieldError;
 use crate::infra::v1beta2::{
-    ApiServer, LoadBalancer, ManagedSecurityGroups, OpenStackClusterSpec, OpenStackMachineSpec,
-    PortOpts, SecurityGroupRule, SubnetSpec,
+    ApiServer, Bastion, IdentityRef, LoadBalancer, ManagedGroup, ManagedSecurityGroups,
+    OpenStackClusterSpec, OpenStackMachineSpec, PortOpts, SecurityGroupRule, SubnetSpec,
 };
 
 type Errors = Vec<FieldError>;
@@ -33,17 +33,60 @@ pub(super) fn cluster(spec: &OpenStackClusterSpec, path: &str, errors: &mut Erro
     if let Some(groups) = &spec.managed_security_groups {
         security_groups(groups, &format!("{path}.managedSecurityGroups"), errors);
     }
-    if let Some(bastion) = spec
-        .bastion
+    if let Some(bastion) = &spec.bastion {
+        self::bastion(bastion, spec, &format!("{path}.bastion"), errors);
+    }
+}
+
+fn bastion(bastion: &Bastion, cluster: &OpenStackClusterSpec, path: &str, errors: &mut Errors) {
+    let of_api = cluster
+        .api_server
         .as_ref()
-        .and_then(|bastion| bastion.spec.as_ref())
-    {
-        let path = format!("{path}.bastion.spec");
-        if bastion.provider_id.is_some() {
-            let why = "is set by the controller and cannot be given";
-            errors.push(FieldError::new(format!("{path}.providerID"), why));
+        .and_then(|it| it.floating_ip.as_ref());
+    if let Some(address) = bastion.floating_ip.as_ref().filter(|it| of_api == Some(it)) {
+        let why = format!("{address} is the floating IP of the API server");
+        errors.push(FieldError::new(format!("{path}.floatingIP"), why));
+    }
+    let Some(spec) = &bastion.spec else {
+        return;
+    };
+    let path = format!("{path}.spec");
+    if spec.provider_id.is_some() {
+        let why = "is set by the controller and cannot be given";
+        errors.push(FieldError::new(format!("{path}.providerID"), why));
+    }
+    if spec.floating_ip_pool_ref.is_some() {
+        let why = "a bastion has a floating IP of its own: give bastion.floatingIP, or nothing";
+        errors.push(FieldError::new(format!("{path}.floatingIPPoolRef"), why));
+    }
+    let other = |identity: &&IdentityRef| **identity != cluster.identity_ref;
+    if spec.identity_ref.as_ref().is_some_and(|it| other(&it)) {
+        let why = "a bastion is created with the credentials of the cluster: leave it out";
+        errors.push(FieldError::new(format!("{path}.identityRef"), why));
+    }
+    machine(spec, &path, errors);
+}
+
+/// Rejects rules of an OpenStackCluster that name the group of a bastion which is not enabled. In a template, a variable
+/// may enable it.
+pub(super) fn groups_that_exist(spec: &OpenStackClusterSpec, path: &str, errors: &mut Errors) {
+    let is_enabled = spec.bastion.as_ref().is_some_and(|bastion| bastion.enabled);
+    let Some(groups) = spec
+        .managed_security_groups
+        .as_ref()
+        .filter(|_| !is_enabled)
+    else {
+        return;
+    };
+    for (list, rules) in rules_of(groups) {
+        for (index, rule) in rules.iter().enumerate() {
+            if rule.remote_managed_groups.contains(&ManagedGroup::Bastion) {
+                let path =
+                    format!("{path}.managedSecurityGroups.{list}[{index}].remoteManagedGroups");
+                let why = "names the group of the bastion, which is not enabled";
+                errors.push(FieldError::new(path, why));
+            }
         }
-        machine(bastion, &path, errors);
     }
 }
 
@@ -157,7 +200,16 @@ fn load_balancer(balancer: &LoadBalancer, api_port: i32, path: &str, errors: &mu
 }
 
 fn security_groups(groups: &ManagedSecurityGroups, path: &str, errors: &mut Errors) {
-    let lists = [
+    for (list, rules) in rules_of(groups) {
+        for (index, rule) in rules.iter().enumerate() {
+            security_group_rule(rule, &format!("{path}.{list}[{index}]"), errors);
+        }
+    }
+}
+
+/// The lists of rules, by their fields.
+fn rules_of(groups: &ManagedSecurityGroups) -> [(&'static str, &[SecurityGroupRule]); 3] {
+    [
         (
             "clusterNodesSecurityGroupRules",
             &groups.cluster_nodes_security_group_rules,
@@ -170,12 +222,7 @@ fn security_groups(groups: &ManagedSecurityGroups, path: &str, errors: &mut Erro
             "workerNodesSecurityGroupRules",
             &groups.worker_nodes_security_group_rules,
         ),
-    ];
-    for (list, rules) in lists {
-        for (index, rule) in rules.iter().enumerate() {
-            security_group_rule(rule, &format!("{path}.{list}[{index}]"), errors);
-        }
-    }
+    ]
 }
 
 fn security_group_rule(rule: &SecurityGroupRule, path: &str, errors: &mut Errors) {

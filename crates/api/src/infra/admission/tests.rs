@@ -188,6 +188,16 @@ fn what_status_shows_may_be_pinned_in_the_spec() {
     assert_eq!(changing_with(status, json!({}), pinned), none);
 }
 
+/// The spec of a cluster with a bastion that has these fields.
+fn bastion(fields: Value) -> Value {
+    let mut spec =
+        json!({"flavor": {"id": "f"}, "image": {"id": "00000000-0000-0000-0000-000000000001"}});
+    for (name, value) in fields.as_object().unwrap() {
+        spec[name] = value.clone();
+    }
+    json!({"bastion": {"enabled": true, "spec": spec}})
+}
+
 #[test]
 fn formats_are_checked_with_the_exact_path() {
     let rule = json!({"name": "n", "direction": "ingress", "remoteGroupID": "g", "remoteIPPrefix": "10.0.0.0/33"});
@@ -227,6 +237,31 @@ fn formats_are_checked_with_the_exact_path() {
         (
             json!({"managedRouter": {"externalIPs": [{"fixedIP": "x", "subnet": {"id": "s"}}]}}),
             "spec.managedRouter.externalIPs[0].fixedIP",
+        ),
+        (
+            json!({"apiServer": {"floatingIP": "192.0.2.7"}, "bastion": {"enabled": false, "floatingIP": "192.0.2.7"}}),
+            "spec.bastion.floatingIP",
+        ),
+        (
+            bastion(json!({"providerID": "openstack:///1"})),
+            "spec.bastion.spec.providerID",
+        ),
+        (
+            bastion(json!({"floatingIPPoolRef": {"kind": "Pool", "name": "p"}})),
+            "spec.bastion.spec.floatingIPPoolRef",
+        ),
+        (
+            bastion(json!({"identityRef": {"name": "other", "cloudName": "c"}})),
+            "spec.bastion.spec.identityRef",
+        ),
+        (
+            bastion(json!({"ports": [{"fixedIPs": [{"ipAddress": "x"}]}]})),
+            "spec.bastion.spec.ports[0].fixedIPs[0].ipAddress",
+        ),
+        (
+            json!({"managedSecurityGroups": {"workerNodesSecurityGroupRules": [
+                {"name": "n", "direction": "ingress", "remoteManagedGroups": ["worker", "bastion"]}]}}),
+            "spec.managedSecurityGroups.workerNodesSecurityGroupRules[0].remoteManagedGroups",
         ),
     ];
     for (spec, path) in table {

@@ -123,14 +123,6 @@ impl Case<'_> {
                 self.creator()
             ),
             "InvalidClusterSpec" => format!("correct the spec of {label}"),
-            "NotImplemented" if self.last.kind == Kind::OpenStackCluster => {
-                "remove from its spec what its message names; a bastion is a server of yours meanwhile: openstack server create in the network of the cluster"
-                    .to_owned()
-            }
-            "NotImplemented" => format!(
-                "make a template without what its message names, and name it in {}",
-                self.creator()
-            ),
             "DependencyFailed" => {
                 let see = list(self.detail()).map(|command| format!(" (what there is: {command})"));
                 format!(
@@ -146,7 +138,9 @@ impl Case<'_> {
             "WaitingForOwner" => format!(
                 "nothing is done for {label} before a Cluster or Machine that refers to it is its owner: create that object, or correct its reference"
             ),
-            "DoesNotExist" => "create what does not exist, or correct the reference to it".to_owned(),
+            "DoesNotExist" => {
+                "create what does not exist, or correct the reference to it".to_owned()
+            }
             "Deleted" => format!(
                 "it was deleted while {label} needs it, and is not created again: {}",
                 self.replacement()

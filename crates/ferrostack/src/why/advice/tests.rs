@@ -336,12 +336,6 @@ fn advice_names_what_the_message_is_about() {
         ),
         (
             Kind::OpenStackCluster,
-            "NotImplemented",
-            "bastions are not built yet",
-            "remove from its spec",
-        ),
-        (
-            Kind::OpenStackCluster,
             "APIEndpointConfigFailed",
             "creating load balancer k8s-demo: this takes more than 15 minutes. Ask the cloud's operator",
             "openstack loadbalancer amphora list",

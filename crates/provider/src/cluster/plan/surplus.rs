@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use api::infra::v1beta2::ManagedGroup;
+
 use super::{Plan, Step, Wait, held};
 use crate::cluster::desired::Desired;
 use crate::cluster::observed::Observed;
@@ -56,6 +58,21 @@ fn groups(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
         };
         let surplus = observed.groups.iter().filter(same);
         steps.extend(surplus.map(|group| Step::DeleteGroup(group.id.clone())));
+    }
+    bastion_groups(desired, observed, steps);
+}
+
+/// The groups of a bastion that is gone. Neutron keeps a group as long as a port is in it.
+fn bastion_groups(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
+    if desired.groups.contains_key(&ManagedGroup::Bastion) {
+        return;
+    }
+    let name = desired.names.group(ManagedGroup::Bastion);
+    for group in observed.groups.iter().filter(|group| group.name == name) {
+        let mut ports = observed.view.ports.iter();
+        if !ports.any(|port| port.security_groups.contains(&group.id)) {
+            steps.push(Step::DeleteGroup(group.id.clone()));
+        }
     }
 }
 

@@ -11,8 +11,7 @@ use crate::identity::Identity;
 
 /// The addresses in the request for the only port of a machine.
 fn fixed_ips(port: Value) -> Vec<(String, String)> {
-    let machine = json!({"metadata": {"name": "m"}, "spec": {"flavor": {"id": "f"},
-        "image": {"id": "i"}, "ports": [port]}});
+    let machine = json!({"flavor": {"id": "f"}, "image": {"id": "i"}, "ports": [port]});
     let network = json!({"name": "n", "id": "net", "subnets":
         [{"name": "a", "id": "a", "cidr": "10.0.0.0/24"}, {"name": "b", "id": "b", "cidr": "10.0.1.0/24"}]});
     let cluster = json!({"metadata": {"name": "c"}, "status": {"network": network}, "spec": {
@@ -41,8 +40,9 @@ fn fixed_ips(port: Value) -> Vec<(String, String)> {
     };
     let scope = Scope {
         cluster_name: "c".into(),
-        control_plane: false,
+        group: ManagedGroup::Worker,
         failure_domain: None,
+        zone_field: "failureDomain",
         project: "p".into(),
     };
     let mark = Mark::machine(Identity::new(), Identity::new());

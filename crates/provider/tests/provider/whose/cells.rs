@@ -212,10 +212,15 @@ impl Owner {
         let of_bastion = json!({"bastion": {"id": self.server, "name": "cp-0", "sshKeyName": "demo-key",
             "floatingIP": self.ip, "resources": {"ports": [{"id": self.port}]}}});
         let marks = [format!("ferrostack:cluster={}", self.of_cluster)];
-        let bastion = json!({"enabled": false, "floatingIP": self.ip, "spec": {
-            "flavor": {"filter": {"name": "m1.small"}}, "image": {"filter": {"name": "ubuntu-24.04"}},
-            "sshKeyName": "demo-key",
-            "serverGroup": id(&self.server_group), "securityGroups": [id(&self.group)]}});
+        let bastion = |fields: Value| {
+            let mut bastion = json!({"enabled": true, "spec": {
+                "flavor": {"filter": {"name": "m1.small"}}, "image": {"filter": {"name": "ubuntu-24.04"}},
+                "sshKeyName": "demo-key",
+                "serverGroup": id(&self.server_group), "securityGroups": [id(&self.group)]}});
+            merge(&mut bastion, &fields);
+            managed(json!({"bastion": bastion}))
+        };
+        let tagged = json!({"spec": {"tags": marks.clone()}});
         let unknown = Says("annotation infrastructure");
         let of_other = Says("was created for the cluster with identity");
         let mut all = vec![
@@ -330,11 +335,18 @@ impl Owner {
                 managed(json!({"tags": marks})),
                 Says("is found: remove it"),
             ),
+            cell("server", "bastion.spec", bastion(json!({})), Ready),
             cell(
                 "server",
-                "bastion",
-                managed(json!({"bastion": bastion})),
-                Ready,
+                "bastion.spec.tags",
+                bastion(tagged),
+                Says("is found: remove it"),
+            ),
+            cell(
+                "floating IP",
+                "bastion.floatingIP",
+                bastion(json!({"floatingIP": self.ip})),
+                of_other,
             ),
         ];
         for (what, field, status) in [

@@ -98,18 +98,27 @@ const OF_CLUSTERS: &[Exception] = &[
         ],
     ),
     (
-        "not built: of a bastion nothing is read but whether there is one",
+        "of a bastion as of a machine, by the same code: in the table of machines, or excepted there",
         &[
             "spec.bastion.availabilityZone",
             "spec.bastion.spec.additionalBlockDevices",
-            "spec.bastion.spec.floatingIPPoolRef",
-            "spec.bastion.spec.identityRef",
             "spec.bastion.spec.ports",
-            "spec.bastion.spec.providerID",
             "spec.bastion.spec.rootVolume",
             "spec.bastion.spec.schedulerHintAdditionalProperties",
             "spec.bastion.spec.serverMetadata",
-            "spec.bastion.spec.tags",
+        ],
+    ),
+    (
+        "refused: the controller's, the cluster's, or for machines",
+        &[
+            "spec.bastion.spec.floatingIPPoolRef",
+            "spec.bastion.spec.identityRef",
+            "spec.bastion.spec.providerID",
+        ],
+    ),
+    (
+        "never read: what is there of a bastion has its mark",
+        &[
             "status.bastion.ip",
             "status.bastion.resolved",
             "status.bastion.state",

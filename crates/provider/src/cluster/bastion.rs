@@ -1,0 +1,303 @@
+//! The bastion of a cluster: a server to log in through, with a floating IP.
+//!
+//! It is made by the plan of machines. Its mark is made of what matters in its spec, so that a spec that differs in that
+//! is another bastion: it takes the place of the former one. A server that somebody deleted is created again, since no
+//! Node depends on it.
+
+mod apply;
+pub mod plan;
+
+use std::time::Duration;
+
+use api::conditions::{self, Status};
+use api::infra::v1beta2::{BastionStatus, ManagedGroup, OpenStackCluster, OpenStackMachineSpec};
+use openstack::compute::Server;
+use openstack::{Kind, Service};
+
+use self::apply::Outcome;
+use self::plan::{Address, Observed, Wanted};
+use super::address;
+use super::apply::{Work, doing};
+use super::desired::bastion_spec;
+use super::facts::{Facts, place};
+use super::observed::Observed as OfCluster;
+use super::status;
+use crate::context::{Context, Error};
+use crate::identity::{Identity, Mark};
+use crate::machine::desired::desired;
+use crate::machine::facts::{Scope, facts};
+use crate::machine::inputs;
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+use crate::recheck::in_lists_of_now;
+
+/// Brings the bastion into the state that the spec asks for, and writes its status and condition into `next`, which has
+/// the status of the rest of the cluster. Returns whether something is left to wait for.
+///
+/// # Errors
+/// What the condition reports, and what keeps this from being found out.
+pub(super) async fn reconcile(
+    ctx: &Context,
+    work: &Work<'_>,
+    found: &Facts,
+    observed: OfCluster,
+    next: &mut OpenStackCluster,
+) -> Result<bool, Error> {
+    let known = next.status.as_ref();
+    let known = known.and_then(|it| conditions::find(&it.conditions, Type::Bastion.as_str()));
+    let (is_known, is_settled) = (known.is_some(), known.is_some_and(|it| it.status == "True"));
+    let is_wanted = bastion_spec(&next.spec).is_some();
+    let is_there = !observed.bastions().is_empty() || !observed.bastion_ips.is_empty();
+    if !is_wanted && !is_known && !is_there {
+        return Ok(false);
+    }
+    let result = applied(work, found, observed, next, is_known && !is_settled).await;
+    let (wanted, outcome) = match result {
+        Ok(done) => done,
+        Err(problem) => {
+            let verdict = (Status::False, problem.reason, problem.message.as_str());
+            condition(ctx, next, verdict);
+            return Err(problem.into());
+        }
+    };
+    show(ctx, next, wanted.as_ref(), &outcome);
+    Ok(!outcome.plan.is_empty())
+}
+
+/// Applies the plan; `is_under_way`: the last reconcile left something to do.
+async fn applied(
+    work: &Work<'_>,
+    found: &Facts,
+    observed: OfCluster,
+    next: &OpenStackCluster,
+    is_under_way: bool,
+) -> Result<(Option<Wanted>, Outcome), Problem> {
+    let mut kinds = work.kinds.to_vec();
+    let has_volumes = work.cloud.session.has(Service::Volume).await;
+    if is_under_way && has_volumes.unwrap_or(false) {
+        // Those of a former spec, of which the server was never created.
+        kinds.push(Kind::Volumes);
+    }
+    let mut wanted = None;
+    if let Some((_, spec)) = bastion_spec(&next.spec) {
+        let mark = mark(next, work.cluster);
+        let is_new = Observed::of(&observed, Some(mark)).is_without_server();
+        kinds.extend(inputs::kinds(spec, is_new, false));
+        let observed = work.observe(&kinds, work.age).await?;
+        let of_view = |view| work.of_view(view);
+        let resolve = |observed: &OfCluster| resolved(work, found, observed, next, mark);
+        let (mut all, observed) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;
+        let is_given = all.address.as_ref().is_some_and(|it| it.given.is_some());
+        if is_given && !is_associated(&all, &Observed::of(&observed, Some(mark))) {
+            // Neutron would take it from any port, so that it is looked at in a list of now.
+            let now = work.observe(&[Kind::FloatingIps], Duration::ZERO).await?;
+            all = resolved(work, found, &now, next, mark)?;
+        }
+        wanted = Some(all);
+    }
+    kinds.sort_unstable();
+    kinds.dedup();
+    let outcome = apply::apply(work, &kinds, work.age, wanted.as_ref()).await?;
+    Ok((wanted, outcome))
+}
+
+fn is_associated(wanted: &Wanted, observed: &Observed) -> bool {
+    let port = observed.place(wanted).map(|(port, _)| port);
+    let known = observed.floating_ip(wanted);
+    known.is_some_and(|ip| ip.port_id.is_some() && ip.port_id == port)
+}
+
+/// The mark of the bastion in the spec of `object`: that of its cluster with what matters in the spec.
+fn mark(object: &OpenStackCluster, cluster: Identity) -> Mark {
+    let text = bastion_spec(&object.spec).map(|(bastion, spec)| {
+        let is_managed = object.spec.managed_security_groups.is_some();
+        let zone = bastion.availability_zone.as_ref();
+        serde_json::json!([essence(spec), zone, is_managed]).to_string()
+    });
+    let identity = Identity::of_bastion(cluster, &text.unwrap_or_default());
+    Mark::machine(cluster, identity)
+}
+
+/// What matters in a spec: the same for two specs from which the same server is created.
+fn essence(spec: &OpenStackMachineSpec) -> OpenStackMachineSpec {
+    let mut spec = spec.clone();
+    (spec.provider_id, spec.identity_ref) = (None, None);
+    spec.config_drive = spec.config_drive.filter(|wanted| *wanted);
+    spec.ssh_key_name = spec.ssh_key_name.filter(|name| !name.is_empty());
+    spec.tags.sort();
+    spec.server_metadata.sort_by(|a, b| a.key.cmp(&b.key));
+    spec.scheduler_hint_additional_properties
+        .sort_by(|a, b| a.name.cmp(&b.name));
+    for port in &mut spec.ports {
+        port.trunk = port.trunk.or(spec.trunk).filter(|wanted| *wanted);
+        port.tags.sort();
+    }
+    if !spec.ports.is_empty() || spec.trunk == Some(false) {
+        spec.trunk = None;
+    }
+    spec
+}
+
+/// The wanted bastion. Of a server that is there, what its spec refers to is not looked for.
+fn resolved(
+    work: &Work<'_>,
+    found: &Facts,
+    observed: &OfCluster,
+    cluster: &OpenStackCluster,
+    mark: Mark,
+) -> Result<Wanted, Problem> {
+    let Some((bastion, spec)) = bastion_spec(&cluster.spec) else {
+        let text = "the bastion is not enabled";
+        return Err(Problem::new(
+            Type::Bastion,
+            Reason::InvalidClusterSpec,
+            text,
+        ));
+    };
+    let seen = Observed::of(observed, Some(mark));
+    let mut server = None;
+    if seen.is_without_server() {
+        let scope = Scope {
+            cluster_name: found.names.cluster().to_owned(),
+            group: ManagedGroup::Bastion,
+            failure_domain: bastion.availability_zone.clone(),
+            zone_field: "bastion.availabilityZone",
+            project: format!("cloud {}", work.cloud.session.config().name),
+        };
+        let all = facts(spec, cluster, mark, &scope, &observed.view).map_err(of_bastion)?;
+        let tags = &cluster.spec.tags;
+        server = Some(desired(&found.names.bastion(), spec, tags, &all, None));
+    }
+    let network = found.external_network.clone();
+    let address = network.map(|network| Address {
+        network,
+        given: bastion.floating_ip.clone(),
+    });
+    let tags = match found.tagging {
+        true => cluster
+            .spec
+            .tags
+            .iter()
+            .cloned()
+            .chain(mark.tags())
+            .collect(),
+        false => Vec::new(),
+    };
+    let wanted = Wanted {
+        mark,
+        server,
+        address,
+        place: place(&cluster.spec, observed)?,
+        description: mark.description(&found.names.description()),
+        tags,
+    };
+    match seen.floating_ip(&wanted) {
+        Some(ip) => address::for_bastion(ip, observed).map(|()| wanted),
+        None => Ok(wanted),
+    }
+}
+
+/// The problem with the spec of a machine as one with that of the bastion.
+fn of_bastion(mut problem: Problem) -> Problem {
+    let first = problem.message.split(' ').next().unwrap_or_default();
+    if first.ends_with(':') {
+        problem.message = format!("bastion.spec.{}", problem.message);
+    }
+    problem.about = Type::Bastion;
+    problem
+}
+
+impl Observed {
+    fn is_without_server(&self) -> bool {
+        self.current.as_ref().is_none_or(|it| it.server().is_none())
+    }
+}
+
+fn condition(ctx: &Context, next: &mut OpenStackCluster, verdict: (Status, Reason, &str)) {
+    let generation = next.metadata.generation;
+    let status = next.status.get_or_insert_default();
+    status::condition(status, generation, ctx.now(), Type::Bastion, verdict);
+}
+
+/// Writes status and condition.
+fn show(ctx: &Context, next: &mut OpenStackCluster, wanted: Option<&Wanted>, outcome: &Outcome) {
+    let (plan, observed) = (&outcome.plan, &outcome.observed);
+    let step = plan.steps.first().map(|step| doing(&step.to_string()));
+    let first = plan.waits.first().cloned().or(step);
+    let Some(wanted) = wanted else {
+        let status = next.status.get_or_insert_default();
+        match first {
+            None => {
+                status.bastion = None;
+                conditions::remove(&mut status.conditions, Type::Bastion.as_str());
+            }
+            Some(text) => condition(ctx, next, (Status::False, Reason::Deleting, &text)),
+        }
+        return;
+    };
+    let server = observed.current.as_ref().and_then(|it| it.server());
+    let key = bastion_spec(&next.spec).and_then(|(_, spec)| spec.ssh_key_name.clone());
+    let status = next.status.get_or_insert_default();
+    status.bastion = server.map(|server| bastion(wanted, observed, server, key));
+    let (holds, reason, text) = match (first, server) {
+        (Some(text), _) if plan.steps.is_empty() => (false, Reason::WaitingForCloud, text),
+        (Some(text), _) => (false, Reason::Creating, text),
+        (None, Some(server)) => state(server),
+        (None, None) => (false, Reason::InstanceNotReady, String::new()),
+    };
+    condition(ctx, next, (holds.into(), reason, &text));
+}
+
+fn bastion(
+    wanted: &Wanted,
+    observed: &Observed,
+    server: &Server,
+    key: Option<String>,
+) -> BastionStatus {
+    let (port, address) = observed.place(wanted).unzip();
+    let ip = observed.floating_ip(wanted);
+    let ip = ip.filter(|ip| ip.port_id.is_some() && ip.port_id == port);
+    BastionStatus {
+        id: Some(server.id.clone()),
+        name: Some(server.name.clone()),
+        ssh_key_name: key.filter(|key| !key.is_empty()),
+        state: Some(server.status.clone()),
+        ip: address,
+        floating_ip: ip.map(|ip| ip.floating_ip_address.clone()),
+        ..BastionStatus::default()
+    }
+}
+
+/// What the state of the server says of the bastion.
+fn state(server: &Server) -> (bool, Reason, String) {
+    let id = &server.id;
+    match server.status.as_str() {
+        _ if server.is_deleting() => {
+            let text = format!("server {id} is being deleted; another one follows");
+            (false, Reason::InstanceDeleted, text)
+        }
+        "ACTIVE" => (true, Reason::Ready, String::new()),
+        "ERROR" => {
+            let fault = server.fault.as_ref().map(|fault| fault.message.as_str());
+            let why = fault.filter(|text| !text.is_empty());
+            let why = why.unwrap_or("Nova gives no reason").trim_end_matches('.');
+            let text = format!(
+                "server {id} is in ERROR: {why}. Delete it (openstack server delete {id}) and another one is created"
+            );
+            (false, Reason::InstanceStateError, text)
+        }
+        "" | "BUILD" => (
+            false,
+            Reason::InstanceNotReady,
+            format!("creating server {id}"),
+        ),
+        other => (
+            false,
+            Reason::InstanceNotReady,
+            format!("server {id} is {other}"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;
