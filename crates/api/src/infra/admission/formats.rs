@@ -13,8 +13,36 @@ use crate::infra::v1beta2::{
 
 type Errors = Vec<FieldError>;
 
+/// The number of characters of a tag that Nova takes.
+const TAG_LENGTH: usize = 60;
+/// The number of tags that Nova takes for a server, without the two of its mark.
+const TAGS: usize = 48;
+
+/// The attributes of ports in Neutron, up to a colon, that `valueSpecs` cannot set.
+const OF_PORTS: [&str; 18] = [
+    "admin_state_up",
+    "allowed_address_pairs",
+    "binding",
+    "description",
+    "device_id",
+    "device_owner",
+    "fixed_ips",
+    "id",
+    "mac_address",
+    "name",
+    "network_id",
+    "port_security_enabled",
+    "project_id",
+    "propagate_uplink_status",
+    "security_groups",
+    "tags",
+    "tenant_id",
+    "trusted",
+];
+
 /// Validates the spec of an OpenStackCluster at `path`.
 pub(super) fn cluster(spec: &OpenStackClusterSpec, path: &str, errors: &mut Errors) {
+    tags(&spec.tags, path, errors);
     for (index, subnet) in spec.managed_subnets.iter().enumerate() {
         managed_subnet(subnet, &format!("{path}.managedSubnets[{index}]"), errors);
     }
@@ -90,8 +118,32 @@ pub(super) fn groups_that_exist(spec: &OpenStackClusterSpec, path: &str, errors:
     }
 }
 
+/// Validates tags that a server gets: those of its machine, and those of the cluster.
+fn tags(all: &[String], path: &str, errors: &mut Errors) {
+    for (index, tag) in all.iter().enumerate() {
+        let length = tag.chars().count();
+        if !(1..=TAG_LENGTH).contains(&length) || tag.contains(['/', ',']) {
+            let why = format!(
+                "`{tag}` is no tag of a server: these have 1 to {TAG_LENGTH} characters, without `/` and `,`"
+            );
+            errors.push(FieldError::new(format!("{path}.tags[{index}]"), why));
+        }
+    }
+    if all.len() > TAGS {
+        let why = format!("a server has {TAGS} tags of the spec at most");
+        errors.push(FieldError::new(format!("{path}.tags"), why));
+    }
+}
+
 /// Validates the spec of an OpenStackMachine at `path`.
 pub(super) fn machine(spec: &OpenStackMachineSpec, path: &str, errors: &mut Errors) {
+    tags(&spec.tags, path, errors);
+    let is_open = |port: &PortOpts| port.fields.enable_port_security == Some(false);
+    if !spec.security_groups.is_empty() && !spec.ports.is_empty() && spec.ports.iter().all(is_open)
+    {
+        let why = "every port has enablePortSecurity: false, with which it is in no group";
+        errors.push(FieldError::new(format!("{path}.securityGroups"), why));
+    }
     for (index, device) in spec.additional_block_devices.iter().enumerate() {
         if device.name == "root" && spec.root_volume.is_some() {
             let path = format!("{path}.additionalBlockDevices[{index}].name");
@@ -118,6 +170,18 @@ fn machine_port(port: &PortOpts, path: &str, errors: &mut Errors) {
     if port.fields.enable_port_security == Some(false) && !port.security_groups.is_empty() {
         let why = "a port with enablePortSecurity: false cannot have security groups";
         errors.push(FieldError::new(format!("{path}.securityGroups"), why));
+    }
+    let mut keys = BTreeSet::new();
+    for (index, spec) in port.fields.value_specs.iter().enumerate() {
+        let (path, key) = (format!("{path}.valueSpecs[{index}].key"), spec.key.as_str());
+        let name = key.split(':').next().unwrap_or_default();
+        if OF_PORTS.contains(&name) {
+            let why = format!("`{key}` is set by the provider, or by a field of its own");
+            errors.push(FieldError::new(path, why));
+        } else if !keys.insert(key) {
+            let why = format!("`{key}` is in the list twice");
+            errors.push(FieldError::new(path, why));
+        }
     }
     for (index, ip) in port.fixed_ips.iter().enumerate() {
         let path = format!("{path}.fixedIPs[{index}].ipAddress");

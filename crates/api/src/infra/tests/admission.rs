@@ -55,7 +55,33 @@ fn examples() -> Vec<(&'static str, Value)> {
             "OpenStackCluster",
             json!({"bastion": {"spec": machine(json!({"providerID": "x"}))}}),
         ),
+        (
+            "OpenStackCluster",
+            json!({"bastion": {"spec": machine(json!({"floatingIPPoolRef": {"kind": "k", "name": "n"}}))}}),
+        ),
+        (
+            "OpenStackCluster",
+            json!({"bastion": {"spec": machine(json!({"identityRef": {"name": "t", "cloudName": "c"}}))}}),
+        ),
+        (
+            "OpenStackCluster",
+            json!({"bastion": {"floatingIP": "192.0.2.1"}, "apiServer": {"floatingIP": "192.0.2.1"}}),
+        ),
+        ("OpenStackCluster", json!({"tags": ["a/b"]})),
+        (
+            "OpenStackMachine",
+            machine(json!({"tags": ["a", "x".repeat(61)]})),
+        ),
+        (
+            "OpenStackMachine",
+            machine(
+                json!({"securityGroups": [{"id": "g"}], "ports": [{"enablePortSecurity": false}]}),
+            ),
+        ),
         port(json!([{"nameSuffix": "1"}, {}])),
+        port(json!([{"valueSpecs": [{"name": "n", "key": "description", "value": "v"}]}])),
+        port(json!([{"valueSpecs": [
+            {"name": "n", "key": "k", "value": "v"}, {"name": "m", "key": "k", "value": "v"}]}])),
         port(json!([{"fixedIPs": [{"ipAddress": "x"}]}])),
         port(json!([{"allowedAddressPairs": [{"ipAddress": "x"}]}])),
     ];
@@ -66,6 +92,7 @@ fn examples() -> Vec<(&'static str, Value)> {
     ] {
         all.push(rule(list, json!({"remoteIPPrefix": "10.0.0.0/33"})));
         all.push(rule(list, json!({"portRangeMin": 2, "portRangeMax": 1})));
+        all.push(rule(list, json!({"remoteManagedGroups": ["bastion"]})));
     }
     for (kind, spec) in &mut all {
         if *kind == "OpenStackCluster" {
