@@ -348,6 +348,14 @@ fn existing_network(
     if let Some(primary) = &spec.primary_subnet {
         let found = resolve::subnet(view, primary, network.as_deref())
             .map_err(|why| not_found(why.in_field("primarySubnet")))?;
+        if !spec.subnets.is_empty() && !subnets.contains(&found.id) {
+            let there_are = resolve::names(subnets.iter().map(String::as_str));
+            let text = format!(
+                "primarySubnet: subnet {} is none of subnets, which are {there_are}: add it there, or choose one of them",
+                found.id
+            );
+            return Err(not_found(NotFound::among(Kind::Subnets, text)));
+        }
         subnets.retain(|id| *id != found.id);
         subnets.insert(0, found.id.clone());
     }

@@ -249,6 +249,11 @@ fn replace(document: &mut Value, other: &Value, pointer: &str) {
 }
 
 fn may_follow(before: &Value, after: &Value) -> bool {
+    // The primary subnet, which is `six` here, is one of the subnets.
+    let four = after.pointer("/subnets/0/filter/name").is_some();
+    if four && after.get("primarySubnet").is_some() {
+        return false;
+    }
     let object = |spec: &Value| {
         json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2",
             "kind": "OpenStackCluster", "metadata": {"name": "demo"}, "spec": spec})
@@ -363,4 +368,26 @@ proptest! {
         scene.model.members.clear();
         prop_assert_eq!(scene.model.inventory(), before);
     }
+}
+
+#[test]
+fn a_primary_subnet_that_is_none_of_the_subnets_is_refused() {
+    let resolved = |subnet: &str| {
+        let spec = json!({"identityRef": {"name": "s", "cloudName": "c"}, "apiServer": {"fixedIP": "10.6.0.9"},
+            "subnets": [{"id": "four"}], "primarySubnet": {"id": subnet}});
+        let scene = Scene {
+            model: Model::new(true),
+            spec: decoded(&spec),
+            cluster: Identity::new(),
+            known: Known::default(),
+            machines: Vec::new(),
+            lost: BTreeSet::new(),
+            sent: 0,
+        };
+        scene.resolved()
+    };
+    assert!(resolved("four").is_ok());
+    let problem = resolved("six").unwrap_err();
+    let words = "primarySubnet: subnet six is none of subnets";
+    assert!(problem.message.starts_with(words), "{problem}");
 }
