@@ -303,9 +303,7 @@ async fn change(
         });
     }
     let plan = |observed: &Observed| plan::existing(&all, observed);
-    let waits = work
-        .apply(kinds, plan, |step, _| plan::change(step))
-        .await?;
+    let waits = work.apply(kinds, plan, plan::change).await?;
     pairs::record(next, &all, observed);
     Ok(waits.into_iter().next())
 }

@@ -39,6 +39,9 @@ mod pairs;
 #[path = "provider/trouble.rs"]
 mod trouble;
 
+#[path = "provider/trunks.rs"]
+mod trunks;
+
 #[path = "provider/warnings.rs"]
 mod warnings;
 

@@ -15,7 +15,7 @@ const MARKS: [&str; 4] = [
 pub(super) const LIST: &str = "docs/not-built.md";
 
 /// The words in the list, for messages with these words.
-const ENTRIES: [(&str, &str); 20] = [
+const ENTRIES: [(&str, &str); 18] = [
     ("MachinePools are not built", "classes of MachinePools"),
     (
         "MachinePools of a topology are not built",
@@ -55,8 +55,6 @@ const ENTRIES: [(&str, &str); 20] = [
         "is not built: the names of templates depend on their content",
         "builtin variables with the names of templates",
     ),
-    ("trunks are not built", "trunks"),
-    ("{} are not built", "`ports[].valueSpecs`"),
     (
         "Taking over what another provider created is not built",
         "taking over what another provider created",

@@ -399,6 +399,15 @@ impl Inventory {
         Ok(self.fold(self.session().network().create_trunk(trunk).await?))
     }
 
+    /// Removes ports from a trunk.
+    ///
+    /// # Errors
+    /// Those of the request.
+    pub async fn remove_subports(&self, trunk: &str, ports: &[&str]) -> Result<Arc<Trunk>> {
+        let network = self.session().network();
+        Ok(self.fold(network.remove_subports(trunk, ports).await?))
+    }
+
     /// Deletes a trunk.
     ///
     /// # Errors

@@ -569,7 +569,7 @@ impl Networking {
             .await
     }
 
-    /// Deletes a trunk, which must have no subports.
+    /// Deletes a trunk, with its subports, whose ports stay.
     ///
     /// # Errors
     /// Those of the request.

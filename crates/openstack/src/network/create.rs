@@ -1,6 +1,8 @@
 //! Requests to Neutron. Creates never contain tags: real clouds reject them (networks) or drop them silently (ports),
 //! so they are set by a separate call.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::resource::{
@@ -111,6 +113,9 @@ pub struct PortCreate {
     /// Id of the device that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_id: Option<String>,
+    /// Attributes of extensions that have no field here, by name.
+    #[serde(flatten)]
+    pub others: BTreeMap<String, String>,
 }
 
 /// A change of a port.

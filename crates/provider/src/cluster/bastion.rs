@@ -64,6 +64,27 @@ pub(super) async fn reconcile(
     Ok(!outcome.plan.is_empty())
 }
 
+/// Deletes the bastion of a cluster that is being deleted; returns what to wait for. It goes before the rest, since its
+/// trunks and its floating IP hold what the cluster has.
+///
+/// # Errors
+/// The step that failed.
+pub(super) async fn remove(work: &Work<'_>) -> Result<Option<String>, Problem> {
+    let observed = work.observe(work.kinds, work.age).await?;
+    if observed.bastions().is_empty() {
+        return Ok(None);
+    }
+    let mut kinds = work.kinds.to_vec();
+    kinds.push(Kind::Trunks);
+    let outcome = apply::apply(work, &kinds, work.age, None).await?;
+    let step = outcome
+        .plan
+        .steps
+        .first()
+        .map(|step| doing(&step.to_string()));
+    Ok(outcome.plan.waits.into_iter().next().or(step))
+}
+
 /// Applies the plan; `is_under_way`: the last reconcile left something to do.
 async fn applied(
     work: &Work<'_>,
@@ -78,9 +99,16 @@ async fn applied(
         // Those of a former spec, of which the server was never created.
         kinds.push(Kind::Volumes);
     }
+    let mark = bastion_spec(&next.spec).map(|_| mark(next, work.cluster));
+    if observed
+        .bastions()
+        .into_iter()
+        .any(|known| Some(known) != mark)
+    {
+        kinds.push(Kind::Trunks);
+    }
     let mut wanted = None;
-    if let Some((_, spec)) = bastion_spec(&next.spec) {
-        let mark = mark(next, work.cluster);
+    if let (Some((_, spec)), Some(mark)) = (bastion_spec(&next.spec), mark) {
         let is_new = Observed::of(&observed, Some(mark)).is_without_server();
         kinds.extend(inputs::kinds(spec, is_new, false));
         let observed = work.observe(&kinds, work.age).await?;

@@ -47,8 +47,6 @@ pub enum Step {
     Tag(&'static str, String),
     DeleteBalancer(String),
     DeleteFloatingIp(String),
-    /// Takes a floating IP of others from a port of the cluster.
-    ReleaseFloatingIp(String),
     DeleteServer(String),
     DeleteVolume(String),
     /// All routes of a router, whoever has created them: an interface through which one goes cannot be removed.
@@ -132,7 +130,6 @@ impl Step {
             Step::Tag(..) | Step::TagCreated(_) => return None,
             Step::DeleteBalancer(_) => "DeleteLoadBalancer",
             Step::DeleteFloatingIp(_) => "DeleteFloatingIP",
-            Step::ReleaseFloatingIp(_) => "DisassociateFloatingIP",
             Step::DeleteServer(_) => "DeleteServer",
             Step::DeleteVolume(_) => "DeleteVolume",
             Step::RemoveRoutes(_) => "UpdateRouter",
@@ -183,7 +180,6 @@ impl fmt::Display for Step {
             Step::TagCreated(created) => write!(f, "tag the {created}"),
             Step::DeleteBalancer(id) => write!(f, "delete load balancer {id}"),
             Step::DeleteFloatingIp(id) => write!(f, "delete floating IP {id}"),
-            Step::ReleaseFloatingIp(id) => write!(f, "disassociate floating IP {id}"),
             Step::DeleteServer(id) => write!(f, "delete server {id}"),
             Step::DeleteVolume(id) => write!(f, "delete volume {id}"),
             Step::RemoveRoutes(id) => write!(f, "remove the routes of router {id}"),

@@ -272,9 +272,6 @@ pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
         }
         Step::DeleteBalancer(id) => Request::DeleteBalancer(id.clone()),
         Step::DeleteFloatingIp(id) => Request::DeleteFloatingIp(id.clone()),
-        Step::ReleaseFloatingIp(id) => {
-            Request::UpdateFloatingIp(id.clone(), FloatingIpUpdate::default())
-        }
         Step::DeleteServer(id) => Request::DeleteServer(id.clone()),
         Step::DeleteVolume(id) => Request::DeleteVolume(id.clone()),
         Step::RemoveRoutes(id) => Request::UpdateRouter(

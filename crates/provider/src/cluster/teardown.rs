@@ -15,7 +15,7 @@ use operator::{finalizer, patch};
 use super::apply::{Outcome, Work, kinds};
 use super::observed::Observed;
 use super::prepare::prepare;
-use super::{FINALIZER, age, announce, api, labelled, plan, request, status};
+use super::{FINALIZER, age, announce, api, bastion, labelled, plan, request, status};
 use crate::claims::SOON;
 use crate::context::{self, Context, Error, FALLBACK, namespace};
 use crate::credentials;
@@ -155,6 +155,9 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
         kinds: &kinds,
         age: age(object),
     };
+    if let Some(wait) = bastion::remove(&work).await? {
+        return Ok(Some(wait));
+    }
     read_of_others(&work).await?;
     let existing = existing_router(object);
     let plan = |observed: &Observed| plan::plan_deletion(observed, existing);

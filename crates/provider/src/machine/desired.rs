@@ -39,6 +39,8 @@ pub struct Port {
     pub create: PortCreate,
     /// Its tags, including those of the mark.
     pub tags: Vec<String>,
+    /// Whether it is the parent of a trunk, which has its name, description and tags.
+    pub trunk: bool,
 }
 
 /// A volume.
@@ -155,11 +157,20 @@ fn port(
         host_id: fields.host_id.clone(),
         profile,
         trusted: (trusted && facts.trusted_attribute).then_some(true),
+        others: fields
+            .value_specs
+            .iter()
+            .map(|spec| (spec.key.clone(), spec.value.clone()))
+            .collect(),
         ..PortCreate::default()
     };
     let mut all = opts.tags.clone();
     add(&mut all, tags);
-    Port { create, tags: all }
+    Port {
+        create,
+        tags: all,
+        trunk: found.trunk,
+    }
 }
 
 fn volumes(server: &str, spec: &OpenStackMachineSpec, facts: &Facts) -> Vec<Volume> {

@@ -45,6 +45,8 @@ pub struct PortFacts {
     pub fixed_ips: Vec<FixedIp>,
     /// The security groups; the default of the project when absent.
     pub security_groups: Option<Vec<String>>,
+    /// Whether it is the parent of a trunk.
+    pub trunk: bool,
 }
 
 /// The ports in the spec of a machine, or else one on the cluster's network.
@@ -177,25 +179,17 @@ fn port_facts(
     view: &View,
 ) -> Result<PortFacts, Problem> {
     let field = |name: &str| format!("ports[{index}].{name}");
-    let invalid =
-        |message: String| Problem::new(Type::Instance, Reason::InvalidMachineSpec, message);
     let missing = |name: String| {
         move |why: NotFound| {
             let why = why.in_field(&name);
             why.problem(Type::Instance, Reason::DependencyFailed)
         }
     };
-    if port.trunk.or(spec.trunk) == Some(true) {
-        return Err(invalid(format!(
-            "{}: trunks are not built yet",
-            field("trunk")
-        )));
-    }
-    if !port.fields.value_specs.is_empty() {
-        return Err(invalid(format!(
-            "{} are not built yet",
-            field("valueSpecs")
-        )));
+    let trunk = has_trunk(port, spec);
+    if trunk && !view.has_extension("trunk") {
+        let text = format!("{}: this cloud has no trunks", field("trunk"));
+        let missing = NotFound::among(Kind::Extensions, text);
+        return Err(missing.problem(Type::Instance, Reason::InvalidMachineSpec));
     }
     let (network, fixed_ips) = match place(port, view).map_err(missing(field("network")))? {
         Some(network) => {
@@ -232,7 +226,13 @@ fn port_facts(
         network,
         fixed_ips,
         security_groups,
+        trunk,
     })
+}
+
+/// Whether a port is the parent of a trunk: what it says itself, or else what is said for all ports of its machine.
+pub fn has_trunk(port: &PortOpts, spec: &OpenStackMachineSpec) -> bool {
+    port.trunk.or(spec.trunk) == Some(true)
 }
 
 /// The network of a port, selected directly or by the subnet of its first address.

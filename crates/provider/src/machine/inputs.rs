@@ -6,6 +6,7 @@ use openstack::compute::UserData;
 use openstack::{Cloud, Kind};
 use operator::client::Api;
 
+use super::facts::{has_trunk, ports};
 use crate::context::{Context, Error, namespace};
 use crate::credentials;
 use crate::problem::Problem;
@@ -75,6 +76,9 @@ pub(crate) fn kinds(spec: &OpenStackMachineSpec, creating: bool, balanced: bool)
     let mut kinds = vec![Kind::Servers, Kind::Ports];
     if spec.root_volume.is_some() || !spec.additional_block_devices.is_empty() {
         kinds.push(Kind::Volumes);
+    }
+    if ports(spec).iter().any(|port| has_trunk(port, spec)) {
+        kinds.push(Kind::Trunks);
     }
     if creating {
         kinds.extend([Kind::Images, Kind::Flavors, Kind::Extensions]);

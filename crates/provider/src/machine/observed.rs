@@ -6,7 +6,7 @@ use api::infra::v1beta2::OpenStackMachine;
 use openstack::View;
 use openstack::compute::Server;
 use openstack::loadbalancer::Member;
-use openstack::network::Port;
+use openstack::network::{Port, Trunk};
 use openstack::volume::Volume;
 
 use crate::identity::Mark;
@@ -140,6 +140,11 @@ impl Observed {
     /// The port with this name.
     pub fn port(&self, name: &str) -> Option<&Arc<Port>> {
         self.ports.iter().find(|port| port.name == name)
+    }
+
+    /// The trunk of which this port is the parent, whoever has created it: without it the port cannot be deleted.
+    pub fn trunk(&self, port: &Port) -> Option<&Arc<Trunk>> {
+        self.view.trunks.of_parent(&port.id).first()
     }
 
     /// The volume with this name.

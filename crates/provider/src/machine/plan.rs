@@ -4,7 +4,7 @@ use std::fmt;
 
 use openstack::compute::{BlockDevice, Server, ServerCreate, ServerNetwork};
 use openstack::inventory::Inventory;
-use openstack::network::{Port, PortCreate};
+use openstack::network::{Port, PortCreate, PortUpdate, Trunk, TrunkCreate};
 use openstack::volume::VolumeCreate;
 use openstack::{Kind, Result};
 
@@ -22,10 +22,19 @@ pub enum Step {
     CreatePorts,
     /// Tags the port with this name.
     TagPort(String),
+    /// Creates the trunk of the port with this name.
+    CreateTrunk(String),
+    /// Tags the trunk of the port with this name.
+    TagTrunk(String),
     /// Changes the allowed address pairs of a port.
     SetPairs(Change),
     CreateServer,
     DeleteServer(String),
+    /// Writes the mark of the machine to a subport, so that it is known to go when it is in no trunk any more.
+    MarkSubport(String),
+    /// Takes all ports out of a trunk.
+    RemoveSubports(String),
+    DeleteTrunk(String),
     DeletePort(String),
     DeleteVolume(String),
 }
@@ -36,7 +45,10 @@ impl Step {
         Some(match self {
             Step::CreateVolume(_) => "CreateVolume",
             Step::CreatePorts => "CreatePort",
-            Step::TagPort(_) => return None,
+            Step::TagPort(_) | Step::TagTrunk(_) | Step::MarkSubport(_) => return None,
+            Step::CreateTrunk(_) => "CreateTrunk",
+            Step::RemoveSubports(_) => "RemoveTrunkSubports",
+            Step::DeleteTrunk(_) => "DeleteTrunk",
             Step::SetPairs(_) => "UpdatePort",
             Step::CreateServer => "CreateServer",
             Step::DeleteServer(_) => "DeleteServer",
@@ -52,6 +64,11 @@ impl fmt::Display for Step {
             Step::CreateVolume(_) => f.write_str("create a volume"),
             Step::CreatePorts => f.write_str("create the ports"),
             Step::TagPort(name) => write!(f, "tag port {name}"),
+            Step::CreateTrunk(name) => write!(f, "create trunk {name}"),
+            Step::TagTrunk(name) => write!(f, "tag trunk {name}"),
+            Step::MarkSubport(id) => write!(f, "mark subport {id}"),
+            Step::RemoveSubports(id) => write!(f, "remove the subports of trunk {id}"),
+            Step::DeleteTrunk(id) => write!(f, "delete trunk {id}"),
             Step::SetPairs(change) => {
                 write!(f, "set the allowed address pairs of port {}", change.port)
             }
@@ -118,6 +135,7 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
             plan.steps.push(Step::TagPort(port.create.name.clone()));
         }
     }
+    trunks(desired, observed, &mut plan.steps);
     let creating = plan
         .steps
         .iter()
@@ -126,6 +144,21 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
         plan.steps.push(Step::CreateServer);
     }
     plan
+}
+
+/// The trunks, which exist before a server uses their ports.
+fn trunks(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
+    for port in desired.ports.iter().filter(|port| port.trunk) {
+        let name = &port.create.name;
+        let known = observed.port(name).and_then(|port| observed.trunk(port));
+        if known.is_none() {
+            steps.push(Step::CreateTrunk(name.clone()));
+        }
+        let lacks = |known: &Trunk| port.tags.iter().any(|tag| !known.tags.contains(tag));
+        if desired.tagging && known.is_none_or(|known| lacks(known)) {
+            steps.push(Step::TagTrunk(name.clone()));
+        }
+    }
 }
 
 /// Deletes duplicates, which exist when the response to a create request was lost: all servers but the one to keep, and
@@ -189,9 +222,7 @@ pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
         // Ports and volumes are in use until Nova releases them.
         return plan;
     }
-    for port in &observed.ports {
-        plan.steps.push(Step::DeletePort(port.id.clone()));
-    }
+    ports(observed, &mut plan.steps);
     for volume in &observed.volumes {
         if volume.status == "deleting" {
             plan.waits.push(format!("deleting volume {}", volume.name));
@@ -200,6 +231,31 @@ pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
         }
     }
     plan
+}
+
+/// The ports with their trunks. A subport goes with its trunk, as in the Go provider, unless it is marked as that of
+/// something else.
+fn ports(observed: &Observed, steps: &mut Vec<Step>) {
+    let mut subports = Vec::new();
+    for trunk in observed
+        .ports
+        .iter()
+        .filter_map(|port| observed.trunk(port))
+    {
+        for sub in &trunk.sub_ports {
+            let known = observed.view.ports.get(&sub.port_id);
+            if known.is_some_and(|port| Mark::of(&**port).is_none()) {
+                subports.push(sub.port_id.clone());
+            }
+        }
+        steps.extend(subports.iter().cloned().map(Step::MarkSubport));
+        if !trunk.sub_ports.is_empty() {
+            steps.push(Step::RemoveSubports(trunk.id.clone()));
+        }
+        steps.push(Step::DeleteTrunk(trunk.id.clone()));
+    }
+    let ports = observed.ports.iter().map(|port| port.id.clone());
+    steps.extend(subports.into_iter().chain(ports).map(Step::DeletePort));
 }
 
 /// Why the recorded server is neither used nor deleted, and what to do.
@@ -222,16 +278,21 @@ pub enum Request {
     CreateVolume(VolumeCreate),
     CreatePorts(Vec<PortCreate>),
     TagPort { id: String, tags: Vec<String> },
+    CreateTrunk(TrunkCreate),
+    TagTrunk { id: String, tags: Vec<String> },
     SetPairs(Change),
     CreateServer(Box<ServerCreate>),
     DeleteServer(String),
+    ChangePort { id: String, change: PortUpdate },
+    RemoveSubports { trunk: String, ports: Vec<String> },
+    DeleteTrunk(String),
     DeletePort(String),
     DeleteVolume(String),
 }
 
 /// The request of `step`; `None` when a resource that it depends on does not exist.
 pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Request> {
-    if let Some(request) = change(step) {
+    if let Some(request) = change(step, observed) {
         return Some(request);
     }
     Some(match step {
@@ -253,25 +314,27 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
         }
         Step::TagPort(name) => {
             let known = observed.port(name)?;
-            let wanted = desired
-                .ports
-                .iter()
-                .find(|port| port.create.name == *name)?;
-            let mut tags = known.tags.clone();
-            tags.extend(
-                wanted
-                    .tags
-                    .iter()
-                    .filter(|tag| !known.tags.contains(tag))
-                    .cloned(),
-            );
             // Clouds with the extension tag-ports-during-bulk-creation have set them at creation.
-            if tags.len() == known.tags.len() {
-                return None;
-            }
             Request::TagPort {
                 id: known.id.clone(),
-                tags,
+                tags: with_missing(&known.tags, desired, name)?,
+            }
+        }
+        Step::CreateTrunk(name) => {
+            let port = observed.port(name)?;
+            let wanted = desired.ports.iter().find(|it| it.create.name == *name)?;
+            Request::CreateTrunk(TrunkCreate {
+                name: name.clone(),
+                port_id: port.id.clone(),
+                description: wanted.create.description.clone(),
+                ..TrunkCreate::default()
+            })
+        }
+        Step::TagTrunk(name) => {
+            let known = observed.trunk(observed.port(name)?)?;
+            Request::TagTrunk {
+                id: known.id.clone(),
+                tags: with_missing(&known.tags, desired, name)?,
             }
         }
         Step::CreateServer => Request::CreateServer(Box::new(server(desired, observed)?)),
@@ -279,22 +342,55 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
     })
 }
 
+/// The tags of the port with this name and of its trunk, after those that are there; `None` if none is missing.
+fn with_missing(known: &[String], desired: &Desired, port: &str) -> Option<Vec<String>> {
+    let wanted = desired.ports.iter().find(|it| it.create.name == port)?;
+    let missing = wanted.tags.iter().filter(|tag| !known.contains(tag));
+    let tags: Vec<_> = known.iter().chain(missing).cloned().collect();
+    (tags.len() > known.len()).then_some(tags)
+}
+
 /// The request of a step that deletes or changes a resource.
-pub fn change(step: &Step) -> Option<Request> {
+pub fn change(step: &Step, observed: &Observed) -> Option<Request> {
     match step {
         Step::SetPairs(change) => Some(Request::SetPairs(change.clone())),
-        other => deletion(other),
+        other => deletion(other, observed),
     }
 }
 
-/// The request of a step that deletes a resource.
-pub fn deletion(step: &Step) -> Option<Request> {
+/// The request of a step that deletes a resource; `None` when nothing is left to do.
+pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
     Some(match step {
+        Step::MarkSubport(id) => Request::ChangePort {
+            id: id.clone(),
+            change: PortUpdate {
+                description: Some(marked(observed, id)?),
+                ..PortUpdate::default()
+            },
+        },
+        Step::RemoveSubports(id) => Request::RemoveSubports {
+            trunk: id.clone(),
+            ports: {
+                let trunk = observed.view.trunks.get(id)?;
+                trunk
+                    .sub_ports
+                    .iter()
+                    .map(|sub| sub.port_id.clone())
+                    .collect()
+            },
+        },
+        Step::DeleteTrunk(id) => Request::DeleteTrunk(id.clone()),
         Step::DeleteServer(id) => Request::DeleteServer(id.clone()),
         Step::DeletePort(id) => Request::DeletePort(id.clone()),
         Step::DeleteVolume(id) => Request::DeleteVolume(id.clone()),
         _ => return None,
     })
+}
+
+/// The description of a port, with the mark of the machine.
+fn marked(observed: &Observed, port: &str) -> Option<String> {
+    let port = observed.view.ports.get(port)?;
+    Some(observed.mark.description(&port.description))
 }
 
 fn server(desired: &Desired, observed: &Observed) -> Option<ServerCreate> {
@@ -358,6 +454,22 @@ pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
             ports => (inventory.create_ports(ports).await.map(drop), Kind::Ports),
         },
         Request::TagPort { id, tags } => (inventory.set_tags::<Port>(id, tags).await, Kind::Ports),
+        Request::CreateTrunk(create) => {
+            (inventory.create_trunk(create).await.map(drop), Kind::Trunks)
+        }
+        Request::TagTrunk { id, tags } => {
+            (inventory.set_tags::<Trunk>(id, tags).await, Kind::Trunks)
+        }
+        Request::ChangePort { id, change } => (
+            inventory.update_port(id, change).await.map(drop),
+            Kind::Ports,
+        ),
+        Request::RemoveSubports { trunk, ports } => {
+            let ports: Vec<_> = ports.iter().map(String::as_str).collect();
+            let removed = inventory.remove_subports(trunk, &ports).await;
+            (removed.map(drop), Kind::Trunks)
+        }
+        Request::DeleteTrunk(id) => (inventory.delete_trunk(id).await, Kind::Trunks),
         Request::SetPairs(Change {
             id, add, remove, ..
         }) => {

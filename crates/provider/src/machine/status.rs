@@ -58,7 +58,7 @@ pub(crate) fn resources(
         description: port.create.description.clone().unwrap_or_default(),
         network_id: port.create.network_id.clone(),
         tags: port.tags.clone(),
-        trunk: None,
+        trunk: port.trunk.then_some(true),
         fixed_ips: port
             .create
             .fixed_ips

@@ -79,10 +79,13 @@ async fn take_down(
     // Without its Cluster, nothing changes the members of a load balancer.
     let balanced = alive && around.cluster.is_some() && around.is_balanced();
     let mut kinds = kinds(&object.spec, false, balanced);
+    if kinds.contains(&Kind::Trunks) {
+        // Others add subports, which go with their trunk.
+        let of_trunks = [Kind::Trunks, Kind::Ports];
+        work.observe(&of_trunks, Duration::ZERO).await?;
+    }
     let plan = |observed: &Observed| plan::plan_deletion(observed, balanced);
-    let waits = work
-        .apply(&kinds, plan, |step, _| plan::deletion(step))
-        .await?;
+    let waits = work.apply(&kinds, plan, plan::deletion).await?;
     if let Some(wait) = waits.first() {
         return Ok(Some(wait.clone()));
     }

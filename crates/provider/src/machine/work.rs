@@ -114,7 +114,9 @@ impl Work<'_> {
         }
         let reason = match step {
             Step::CreateServer => Reason::InstanceCreateFailed,
-            Step::CreatePorts | Step::TagPort(_) => Reason::PortCreateFailed,
+            Step::CreatePorts | Step::TagPort(_) | Step::CreateTrunk(_) | Step::TagTrunk(_) => {
+                Reason::PortCreateFailed
+            }
             Step::SetPairs(_) => Reason::PortUpdateFailed,
             Step::CreateVolume(_) => Reason::VolumeCreateFailed,
             _ => Reason::InstanceDeleteFailed,

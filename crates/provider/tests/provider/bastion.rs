@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::OpenStackCluster;
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use openstack::Service;
 use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
@@ -139,6 +141,77 @@ async fn a_bastion_comes_up_with_its_group_and_address_and_goes_with_its_cluster
     world.delete::<OpenStackCluster>("demo").await;
     world.gone::<OpenStackCluster>("demo").await;
     assert_eq!(world.left_over(), Default::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_without_a_bastion_reads_nothing_that_only_a_bastion_needs() {
+    let world = World::start().await;
+    let disabled = json!({"enabled": false, "spec": server("m1.small")});
+    world.cluster(json!({"bastion": disabled})).await;
+    world.cluster_ready().await;
+    tokio::time::sleep(MINUTE).await;
+    let reads = world.cloud.requests().into_iter();
+    let reads: Vec<_> = reads
+        .filter(|count| count.method == "GET")
+        .map(|count| format!("{} {}", count.service, count.route))
+        .collect();
+    for word in ["image", "flavors", "trunks", "volume", "server-groups"] {
+        assert!(
+            !reads.iter().any(|read| read.contains(word)),
+            "{word}: {reads:#?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bastion_costs_few_writes() {
+    let world = World::start().await;
+    world.cluster(json!({"bastion": bastion("m1.small")})).await;
+    ready(&world).await;
+    world.cluster_ready().await;
+    let with: u64 = world.writes().values().sum();
+    let plain = World::start().await;
+    plain.cluster(json!({})).await;
+    plain.cluster_ready().await;
+    let without: u64 = plain.writes().values().sum();
+    // Group, its tags and its rules; port and its tags; server; floating IP and its tags.
+    assert!(
+        with <= without + 8,
+        "{with} and {without}: {:#?}",
+        world.writes()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bastion_is_written_and_read_in_v1beta1() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    let version = ApiResource::from_gvk(&GroupVersionKind::gvk(
+        "infrastructure.cluster.x-k8s.io",
+        "v1beta1",
+        "OpenStackCluster",
+    ));
+    let clusters = Api::<DynamicObject>::namespaced_with(world.client.clone(), "default", &version);
+    let image = json!({"filter": {"name": "ubuntu-24.04"}});
+    let spec = json!({"flavor": "m1.small", "image": image});
+    let patch = json!({"spec": {"bastion": {"enabled": true, "spec": spec}}});
+    let patch = Patch::Merge(&patch);
+    clusters
+        .patch("demo", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    let newer = ready(&world).await.status.unwrap();
+    let older = clusters.get("demo").await.unwrap().data;
+    assert_eq!(older["spec"]["bastion"]["spec"]["flavor"], "m1.small");
+    let known = newer.bastion.unwrap();
+    assert_eq!(older["status"]["bastion"]["id"], json!(known.id));
+    assert_eq!(
+        older["status"]["bastion"]["floatingIP"],
+        json!(known.floating_ip)
+    );
+    let group = newer.bastion_security_group.unwrap();
+    assert_eq!(older["status"]["bastionSecurityGroup"]["id"], group.id);
 }
 
 #[tokio::test(start_paused = true)]
@@ -340,19 +413,24 @@ async fn rules_may_name_the_group_of_the_bastion_and_its_addresses_may_reach_the
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_bastion_with_volumes_is_replaced_and_goes_without_a_trace() {
+async fn a_bastion_with_volumes_and_a_trunk_is_replaced_and_goes_without_a_trace() {
     let world = World::start().await;
     let mut spec = bastion("m1.small");
     spec["spec"]["rootVolume"] = json!({"sizeGiB": 20});
+    spec["spec"]["trunk"] = json!(true);
     world.cluster(json!({"bastion": spec})).await;
     ready(&world).await;
-    assert_eq!(world.count("volume"), 1);
-    change(&world, json!({"bastion": {"spec": {"rootVolume": null}}})).await;
-    eventually("no volume", || async {
+    assert_eq!((world.count("volume"), world.count("trunk")), (1, 1));
+    change(
+        &world,
+        json!({"bastion": {"spec": {"rootVolume": null, "trunk": null}}}),
+    )
+    .await;
+    eventually("neither volume nor trunk", || async {
         ready(&world).await;
-        match world.count("volume") {
-            0 => Ok(()),
-            left => Err(format!("{left} volumes")),
+        match (world.count("volume"), world.count("trunk")) {
+            (0, 0) => Ok(()),
+            left => Err(format!("{left:?}")),
         }
     })
     .await;
@@ -374,6 +452,7 @@ async fn begin(world: &World, stage: &str) {
     let with_volume = |flavor: &str| {
         let mut spec = bastion(flavor);
         spec["spec"]["rootVolume"] = json!({"sizeGiB": 20});
+        spec["spec"]["trunk"] = json!(true);
         spec
     };
     match stage {
@@ -432,6 +511,72 @@ async fn killed_at_any_write_of_its_life_a_bastion_ends_the_same() {
         if !was_cut {
             assert!(nth > 30, "only {nth} writes");
             break;
+        }
+    }
+}
+
+/// The writes of the life of a bastion.
+const WRITES: [(&str, &str, &str); 13] = [
+    ("compute", "POST", "/v2.1/servers"),
+    ("compute", "DELETE", "/v2.1/servers/*"),
+    ("network", "POST", "/v2.0/ports"),
+    ("network", "PUT", "/v2.0/*"),
+    ("network", "DELETE", "/v2.0/ports/*"),
+    ("network", "POST", "/v2.0/trunks"),
+    ("network", "DELETE", "/v2.0/trunks/*"),
+    ("network", "POST", "/v2.0/floatingips"),
+    ("network", "PUT", "/v2.0/floatingips/*"),
+    ("network", "DELETE", "/v2.0/floatingips/*"),
+    ("network", "POST", "/v2.0/security-groups"),
+    ("network", "POST", "/v2.0/security-group-rules"),
+    ("network", "DELETE", "/v2.0/security-groups/*"),
+];
+
+#[tokio::test(start_paused = true)]
+async fn a_bastion_whose_every_kind_of_write_fails_once_ends_the_same() {
+    for action in [
+        json!({"status": 409}),
+        json!({"status": 429, "retry_after": 2}),
+        json!({"status": 500}),
+        json!({"status": 503, "retry_after": 2}),
+        json!({"drop": true}),
+        json!({"drop": true, "after_change": true}),
+        json!({"garbage": true}),
+    ] {
+        let world = World::start().await;
+        world.cluster(json!({"apiServer": {}, "tags": ["t"]})).await;
+        world.cluster_ready().await;
+        let before = world.cloud.resources();
+        for (service, method, route) in WRITES {
+            let mut rule =
+                json!({"service": service, "method": method, "route": route, "count": 1});
+            for (name, value) in action.as_object().unwrap() {
+                rule[name] = value.clone();
+            }
+            world.fault(rule).await;
+        }
+        for stage in ["created", "changed"] {
+            begin(&world, stage).await;
+            end(&world, stage).await;
+            let count = |kind| world.count(kind);
+            let there = (
+                count("server"),
+                count("floatingip"),
+                count("trunk"),
+                count("volume"),
+            );
+            assert_eq!(there, (1, 2, 1, 1), "{stage}: {action}");
+        }
+        begin(&world, "disabled").await;
+        end(&world, "disabled").await;
+        assert_eq!(world.cloud.resources(), before, "{action}");
+        let writes = world.writes();
+        for (_, method, route) in WRITES {
+            let write = format!("{method} {}", route.trim_end_matches('*'));
+            assert!(
+                writes.keys().any(|known| known.starts_with(&write)),
+                "{write}: {writes:#?}"
+            );
         }
     }
 }

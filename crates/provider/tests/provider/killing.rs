@@ -78,7 +78,8 @@ async fn wait_ready(world: &World) {
 async fn everything(world: &World) {
     world.cluster(json!({})).await;
     world.machine("cp-0", true, json!({})).await;
-    world.machine("md-0", false, json!({})).await;
+    let spec = json!({"trunk": true, "tags": ["t"]});
+    world.machine("md-0", false, spec).await;
 }
 
 async fn delete_all(world: &World) {

@@ -87,9 +87,12 @@ fn problem(work: &Work<'_>, step: &Step, error: &openstack::Error) -> Problem {
     }
     let reason = match step {
         Step::Server(server::Step::CreateServer) => Reason::InstanceCreateFailed,
-        Step::Server(server::Step::CreatePorts | server::Step::TagPort(_)) => {
-            Reason::PortCreateFailed
-        }
+        Step::Server(
+            server::Step::CreatePorts
+            | server::Step::TagPort(_)
+            | server::Step::CreateTrunk(_)
+            | server::Step::TagTrunk(_),
+        ) => Reason::PortCreateFailed,
         Step::Server(server::Step::CreateVolume(_)) => Reason::VolumeCreateFailed,
         Step::Server(_) => Reason::InstanceDeleteFailed,
         _ => Reason::FloatingIPError,

@@ -252,7 +252,8 @@ pub enum Request {
 pub fn request(step: &Step, wanted: Option<&Wanted>, observed: &Observed) -> Option<Request> {
     let of_network = match step {
         Step::Server(step) => {
-            if let Some(request) = server::deletion(step) {
+            let mut all = observed.former.iter().chain(&observed.current);
+            if let Some(request) = all.find_map(|it| server::deletion(step, it)) {
                 return Some(Request::Server(request));
             }
             let current = observed.current.as_ref()?;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use super::{Plan, Step, Wait, held, under_way};
 use crate::cluster::observed::Observed;
-use crate::identity::Mark;
 use crate::reason::Type;
 
 /// The plan of a deletion. `existing_router` is the id of a router of others to which the cluster's subnets are
@@ -13,7 +12,9 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
     let mut plan = Plan::default();
     servers(observed, &mut plan);
     balancers(observed, &mut plan);
-    floating_ips(observed, &mut plan.steps);
+    let ips = observed.floating_ips.iter().chain(&observed.bastion_ips);
+    let ips = ips.map(|ip| Step::DeleteFloatingIp(ip.id.clone()));
+    plan.steps.extend(ips);
     let held = held::network(observed);
     let is_held = !held.is_empty();
     plan.waits.extend(held);
@@ -65,23 +66,6 @@ fn balancers(observed: &Observed, plan: &mut Plan) {
             status => plan.waits.push(waiting(under_way(&balancer.name, status))),
         }
     }
-}
-
-/// The floating IPs of the cluster go. One of a user leaves the port of the bastion, since it needs the interface of the
-/// router.
-fn floating_ips(observed: &Observed, steps: &mut Vec<Step>) {
-    let ours: BTreeSet<_> = observed.ports.iter().map(|port| port.id.as_str()).collect();
-    for ip in observed.view.floating_ips.iter() {
-        let is_on_ours = ip
-            .port_id
-            .as_ref()
-            .is_some_and(|id| ours.contains(id.as_str()));
-        if is_on_ours && Mark::of(&**ip).is_none() {
-            steps.push(Step::ReleaseFloatingIp(ip.id.clone()));
-        }
-    }
-    let ips = observed.floating_ips.iter().chain(&observed.bastion_ips);
-    steps.extend(ips.map(|ip| Step::DeleteFloatingIp(ip.id.clone())));
 }
 
 /// Routes and interfaces of the cluster's routers, then these; of a router of others, only the interfaces to the

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::identity::Identity;
 
-/// The addresses in the request for the only port of a machine.
-fn fixed_ips(port: Value) -> Vec<(String, String)> {
+/// The facts of a machine with this port, in a cloud without extensions of Neutron.
+fn resolved(port: Value) -> Result<Facts, Problem> {
     let machine = json!({"flavor": {"id": "f"}, "image": {"id": "i"}, "ports": [port]});
     let network = json!({"name": "n", "id": "net", "subnets":
         [{"name": "a", "id": "a", "cidr": "10.0.0.0/24"}, {"name": "b", "id": "b", "cidr": "10.0.1.0/24"}]});
@@ -50,7 +50,12 @@ fn fixed_ips(port: Value) -> Vec<(String, String)> {
         serde_json::from_value(machine).unwrap(),
         serde_json::from_value(cluster).unwrap(),
     );
-    let found = facts(&machine, &cluster, mark, &scope, &view).unwrap();
+    facts(&machine, &cluster, mark, &scope, &view)
+}
+
+/// The addresses in the request for the only port of a machine.
+fn fixed_ips(port: Value) -> Vec<(String, String)> {
+    let found = resolved(port).unwrap();
     assert_eq!(found.ports[0].network, "net");
     let ips = found.ports[0].fixed_ips.iter();
     ips.map(|ip| (ip.subnet_id.clone(), ip.ip_address.clone()))
@@ -69,4 +74,12 @@ fn a_requested_address_without_network_or_subnet_is_kept() {
         fixed_ips(json!({"fixedIPs": [{"ipAddress": "10.0.1.7", "subnet": {"id": "b"}}]})),
         [on("b", "10.0.1.7")]
     );
+}
+
+#[test]
+fn a_trunk_is_refused_where_neutron_has_none() {
+    assert!(resolved(json!({"trunk": false})).is_ok());
+    let problem = resolved(json!({"trunk": true})).unwrap_err();
+    assert_eq!(problem.reason, Reason::InvalidMachineSpec);
+    assert_eq!(problem.message, "ports[0].trunk: this cloud has no trunks");
 }

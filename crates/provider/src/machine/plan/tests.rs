@@ -8,7 +8,7 @@ use std::sync::Arc;
 use openstack::View;
 use openstack::compute::{Server, ServerCreate};
 use openstack::inventory::Table;
-use openstack::network::{AddressPair, Port, PortCreate};
+use openstack::network::{AddressPair, Port, PortCreate, SubPort, Trunk};
 use openstack::volume::{Volume, VolumeCreate};
 use proptest::prelude::*;
 
@@ -25,6 +25,7 @@ struct Model {
     servers: Vec<Server>,
     ports: Vec<Port>,
     volumes: Vec<Volume>,
+    trunks: Vec<Trunk>,
 }
 
 impl Model {
@@ -38,6 +39,7 @@ impl Model {
             servers: Arc::new(Table::of(self.servers.clone())),
             ports: Arc::new(Table::of(self.ports.clone())),
             volumes: Arc::new(Table::of(self.volumes.clone())),
+            trunks: Arc::new(Table::of(self.trunks.clone())),
             ..View::default()
         })
     }
@@ -93,6 +95,32 @@ impl Model {
                     .unwrap()
                     .tags = tags;
             }
+            Request::CreateTrunk(create) => {
+                let taken = |trunk: &Trunk| trunk.port_id == create.port_id;
+                assert!(!self.trunks.iter().any(taken), "the port has a trunk");
+                let id = self.id();
+                self.trunks.push(Trunk {
+                    id,
+                    name: create.name,
+                    port_id: create.port_id,
+                    description: create.description.unwrap(),
+                    ..Default::default()
+                });
+            }
+            Request::TagTrunk { id, tags } => {
+                let trunk = self.trunks.iter_mut().find(|trunk| trunk.id == id);
+                trunk.unwrap().tags = tags;
+            }
+            Request::ChangePort { id, change } => {
+                let port = self.ports.iter_mut().find(|port| port.id == id);
+                port.unwrap().description = change.description.unwrap();
+            }
+            Request::RemoveSubports { trunk, ports } => {
+                let trunk = self.trunks.iter_mut().find(|it| it.id == trunk);
+                let subs = &mut trunk.unwrap().sub_ports;
+                subs.retain(|sub| !ports.contains(&sub.port_id));
+            }
+            Request::DeleteTrunk(id) => self.trunks.retain(|trunk| trunk.id != id),
             Request::CreateServer(create) => {
                 for disk in &create.block_devices {
                     let volume = self
@@ -121,6 +149,10 @@ impl Model {
             }
             Request::DeletePort(id) => {
                 assert!(self.servers.is_empty(), "the port is in use");
+                let has = |trunk: &Trunk| {
+                    trunk.port_id == id || trunk.sub_ports.iter().any(|sub| sub.port_id == id)
+                };
+                assert!(!self.trunks.iter().any(has), "the port is of a trunk");
                 self.ports.retain(|port| port.id != id);
             }
             Request::DeleteVolume(id) => {
@@ -170,6 +202,7 @@ fn desired(mark: Mark, ports: usize, volumes: usize, tagging: bool) -> Desired {
             ..Default::default()
         },
         tags: tags.clone(),
+        trunk: index.is_multiple_of(2),
     };
     let volume = |index: usize| WantedVolume {
         create: VolumeCreate {
@@ -234,13 +267,7 @@ fn up(model: &mut Model, wanted: &Desired, budget: &mut usize) {
 }
 
 fn down(model: &mut Model, mark: Mark, budget: &mut usize) {
-    converge(
-        model,
-        mark,
-        budget,
-        |o| plan_deletion(o, true),
-        |step, _| deletion(step),
-    );
+    converge(model, mark, budget, |o| plan_deletion(o, true), deletion);
 }
 
 proptest! {
@@ -273,7 +300,7 @@ proptest! {
         // Of a machine with a server, the pairs follow the spec as well, and then nothing is left to do.
         let all = recorded(&wanted, &pairs.concat());
         let change_all = |model: &mut Model, budget: &mut usize| {
-            converge(model, mark, budget, |o| existing(&all, o), |step, _| change(step));
+            converge(model, mark, budget, |o| existing(&all, o), change);
         };
         for mut budget in cuts.clone() {
             change_all(&mut model, &mut budget);
@@ -285,6 +312,18 @@ proptest! {
             let wanted: BTreeSet<_> = all[0].wanted.iter().map(|pair| &pair.ip_address).collect();
             prop_assert_eq!(has, wanted);
         }
+        // A trunk has the subports of a user, and one of the neighbour.
+        let of_machine = |port: &&Port| port.description.ends_with(&mark.suffix());
+        let parents: Vec<_> = model.ports.iter().filter(of_machine).map(|port| port.id.clone()).collect();
+        let trunks = model.trunks.iter().filter(|trunk| parents.contains(&trunk.port_id)).count();
+        prop_assert_eq!(trunks, ports.div_ceil(2));
+        let neighbours = model.ports.iter().find(|port| port.description.ends_with(&neighbour.suffix()));
+        let neighbours = neighbours.unwrap().id.clone();
+        model.trunks.retain(|trunk| trunk.port_id != neighbours);
+        model.ports.push(Port { id: "user".into(), ..Default::default() });
+        let sub = |id: &str| SubPort { port_id: id.to_owned(), ..Default::default() };
+        let trunk = model.trunks.iter_mut().find(|trunk| parents.contains(&trunk.port_id)).unwrap();
+        trunk.sub_ports = vec![sub("user"), sub(&neighbours)];
         // The server of the neighbour is not part of the counts below.
         model.servers.retain(|server| Mark::in_tags(&server.tags) == Some(mark));
         for mut budget in cuts {
@@ -292,6 +331,7 @@ proptest! {
         }
         down(&mut model, mark, &mut usize::MAX.clone());
         prop_assert_eq!(model.counts(), (0, 1, 0));
+        prop_assert!(model.trunks.is_empty());
     }
 }
 

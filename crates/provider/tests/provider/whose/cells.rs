@@ -96,12 +96,7 @@ impl Owner {
                 Ready,
             ),
             like_theirs(cell("port", "the name of its machine", json!({}), Ready)),
-            cell(
-                "trunk",
-                "ports.trunk",
-                port(json!({"trunk": true})),
-                Says("trunks are not built yet"),
-            ),
+            cell("trunk", "ports.trunk", port(json!({"trunk": true})), Ready),
             like_theirs(cell("volume", "the name of its machine", volumes, Ready)),
             cell(
                 "security group",

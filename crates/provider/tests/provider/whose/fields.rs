@@ -22,9 +22,10 @@ const OF_MACHINES: &[Exception] = &[
         ],
     ),
     ("of the namespace of the object", &["spec.identityRef"]),
+    ("refused: not built", &["spec.floatingIPPoolRef"]),
     (
-        "refused: not built",
-        &["spec.floatingIPPoolRef", "spec.ports.valueSpecs"],
+        "attributes of the port that is created; those that the provider sets are refused",
+        &["spec.ports.valueSpecs"],
     ),
     (
         "of the port or server that is created, after whose text its own mark is written",

@@ -27,6 +27,7 @@ pub(crate) const ROUTER_GATEWAY: &str = "network:router_gateway";
 /// The device owner of the port that a floating address is allocated to.
 pub(crate) const FLOATING: &str = "network:floatingip";
 
+const NUMA: &[&str] = &["required", "preferred", "legacy"];
 const VNIC: &[&str] = &[
     "normal",
     "direct",
@@ -78,7 +79,7 @@ const ATTRIBUTES: &[Attribute] = &[
         .editable()
         .nullable(),
     attribute("propagate_uplink_status", Shape::Flag, Preset::Absent).editable(),
-    attribute("numa_affinity_policy", Shape::Any, Preset::Absent)
+    attribute("numa_affinity_policy", Shape::OneOf(NUMA), Preset::Absent)
         .editable()
         .nullable(),
     // Accepted and dropped, as by a Neutron without the extension tag-ports-during-bulk-creation.

@@ -134,7 +134,7 @@ impl Model {
                     .unwrap()
                     .status = "deleting".into();
             }
-            server::Request::SetPairs(_) => unreachable!("another spec is another bastion"),
+            other => unreachable!("{other:?}"),
         }
     }
 
@@ -195,6 +195,7 @@ fn wanted(cluster: Identity, spec: Option<Spec>, observed: &OfCluster) -> Option
             ..Default::default()
         },
         tags: mark.tags(),
+        trunk: false,
     };
     let volume = |index: usize| WantedVolume {
         create: VolumeCreate {

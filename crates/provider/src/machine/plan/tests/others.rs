@@ -18,7 +18,12 @@ fn written(request: &Request) -> Vec<String> {
         Request::DeleteServer(id) | Request::DeletePort(id) | Request::DeleteVolume(id) => {
             vec![id.clone()]
         }
-        Request::TagPort { id, .. } => vec![id.clone()],
+        Request::TagPort { id, .. }
+        | Request::TagTrunk { id, .. }
+        | Request::ChangePort { id, .. }
+        | Request::DeleteTrunk(id) => vec![id.clone()],
+        Request::RemoveSubports { trunk, .. } => vec![trunk.clone()],
+        Request::CreateTrunk(create) => vec![create.port_id.clone()],
         Request::SetPairs(change) => vec![change.id.clone()],
         Request::CreateServer(create) => {
             let ports = create.networks.iter().map(|network| network.port.clone());
@@ -114,7 +119,9 @@ proptest! {
             of_server || description.is_some_and(|text| Mark::in_description(text) == Some(mark))
         };
         for step in plans.iter().flat_map(|plan| &plan.steps) {
-            let requests = [request(step, &wanted, &observed), change(step), deletion(step)];
+            let changed = [change(step, &observed), deletion(step, &observed)];
+            let requests = changed.into_iter().chain([request(step, &wanted, &observed)]);
+            let requests: Vec<_> = requests.collect();
             for id in requests.iter().flatten().flat_map(written) {
                 prop_assert!(has_mark(&id), "{step}: {id} in {view:?}");
             }
