@@ -7,8 +7,12 @@ use api::core::v1beta2::{
     Bootstrap, ConditionGate, ContractReference, Machine, MachineDeletion, MachineSpec,
 };
 use api::kube::ResourceExt;
-use api::kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams, Preconditions};
-use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL};
+use api::kube::api::{
+    DeleteParams, DynamicObject, ListParams, ObjectMeta, PostParams, Preconditions,
+};
+use api::names::{
+    CLONED_FROM_NAME_ANNOTATION, CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, CONTROL_PLANE_NAME_LABEL,
+};
 use operator::client::Api;
 use operator::decode::{self, NotDecoded};
 
@@ -127,8 +131,8 @@ pub(super) async fn delete(
     deleted
 }
 
-/// The name of a KubeadmConfig without a Machine, left by an interrupted reconcile. One whose spec does not match is
-/// deleted.
+/// The name of a KubeadmConfig without a Machine, left by an interrupted reconcile. One whose spec does not match, or
+/// whose infrastructure is made of another template, is deleted with that infrastructure.
 async fn unfinished(
     scope: &Scope,
     subject: &Subject,
@@ -158,8 +162,19 @@ async fn unfinished(
         {
             continue;
         }
-        if config.spec == outdated::config_spec(&subject.plane, init) {
+        let infrastructure = half_made(scope, subject, &name).await?;
+        let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
+        let is_of_template = infrastructure.as_ref().is_none_or(|it| {
+            let from = it.annotations().get(CLONED_FROM_NAME_ANNOTATION);
+            it.metadata.deletion_timestamp.is_none() && from == Some(&template.name)
+        });
+        if is_of_template && config.spec == outdated::config_spec(&subject.plane, init) {
             return Ok(Some(name));
+        }
+        if infrastructure.is_some() {
+            let reference = instance(template, &name);
+            let external = &scope.context.external;
+            external.delete(&reference, &subject.key.namespace).await?;
         }
         let removed = configs.delete(&name, &DeleteParams::default()).await;
         match removed {
@@ -172,6 +187,26 @@ async fn unfinished(
         }
     }
     Ok(None)
+}
+
+/// The infrastructure that an interrupted reconcile has made for a machine of this name.
+async fn half_made(
+    scope: &Scope,
+    subject: &Subject,
+    name: &str,
+) -> Result<Option<DynamicObject>, ControlPlaneError> {
+    let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
+    let external = &scope.context.external;
+    let found = external
+        .get_live(&instance(template, name), &subject.key.namespace)
+        .await?;
+    Ok(found.filter(|it| owners::is_controlled_by(&it.metadata, subject.plane.as_ref())))
+}
+
+/// The object of this name that is made of a template.
+fn instance(template: &ContractReference, name: &str) -> ContractReference {
+    let kind = template.kind.strip_suffix("Template");
+    ContractReference::new(&template.api_group, kind.unwrap_or(&template.kind), name)
 }
 
 async fn create_config(

@@ -5,8 +5,10 @@ use std::time::Duration;
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::Node;
-use api::kube::api::{Api, Patch, PatchParams};
+use api::kube::ResourceExt;
+use api::kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::json;
+use testbed::Fuse;
 use tokio::time::Instant;
 
 use crate::world::{NEVER_JOINS, NO_SERVER, World, cluster, eventually, template};
@@ -87,6 +89,48 @@ async fn a_typo_in_the_template_of_the_first_machine_is_mended_by_its_correction
     world.gone::<Machine>(&stuck).await;
     world.settled(1).await;
     assert_eq!(world.members.names(), world.machine_names().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_was_half_made_of_a_former_template_is_in_nobodys_way() {
+    let mut half_made = 0;
+    for nth in 1.. {
+        let world = World::open().await;
+        let config = json!({"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}});
+        let mut objects = cluster(1, config);
+        objects[3]["spec"]["machineTemplate"]["spec"]["infrastructureRef"]["name"] =
+            json!(NO_SERVER);
+        objects.push(template(NO_SERVER));
+        world.apply(objects).await;
+        let fuse = Fuse::at(nth);
+        let running = world.run_with(&fuse);
+        let blown = tokio::time::timeout(Duration::from_secs(60), fuse.blown()).await;
+        running.kill().await;
+        if blown.is_err() || !world.machine_names().await.is_empty() {
+            break;
+        }
+        if infrastructure(&world).await.is_empty() {
+            continue;
+        }
+        half_made += 1;
+        roll_out(&world, "good").await;
+        world.run();
+        world.settled(1).await;
+        let (made, machines) = (infrastructure(&world).await, world.machine_names().await);
+        assert_eq!(made, machines, "killed at write {nth}");
+        world.kill().await;
+    }
+    assert!(
+        half_made > 0,
+        "no kill came between infrastructure and Machine"
+    );
+}
+
+/// The names of the infrastructure of machines.
+async fn infrastructure(world: &World) -> Vec<String> {
+    let api = world.fake("FakeMachine");
+    let items = api.list(&ListParams::default()).await.unwrap().items;
+    items.iter().map(ResourceExt::name_any).collect()
 }
 
 #[tokio::test(start_paused = true)]
