@@ -162,7 +162,7 @@ async fn unfinished(
         {
             continue;
         }
-        let infrastructure = half_made(scope, subject, &name).await?;
+        let infrastructure = left_infrastructure(scope, subject, &name).await?;
         let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
         let is_of_template = infrastructure.as_ref().is_none_or(|it| {
             let from = it.annotations().get(CLONED_FROM_NAME_ANNOTATION);
@@ -190,7 +190,7 @@ async fn unfinished(
 }
 
 /// The infrastructure that an interrupted reconcile has made for a machine of this name.
-async fn half_made(
+async fn left_infrastructure(
     scope: &Scope,
     subject: &Subject,
     name: &str,

@@ -93,7 +93,7 @@ async fn a_typo_in_the_template_of_the_first_machine_is_mended_by_its_correction
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_was_half_made_of_a_former_template_is_in_nobodys_way() {
-    let mut half_made = 0;
+    let mut kills = 0;
     for nth in 1.. {
         let world = World::open().await;
         let config = json!({"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}});
@@ -112,18 +112,19 @@ async fn a_machine_that_was_half_made_of_a_former_template_is_in_nobodys_way() {
         if infrastructure(&world).await.is_empty() {
             continue;
         }
-        half_made += 1;
+        kills += 1;
         roll_out(&world, "good").await;
         world.run();
         world.settled(1).await;
-        let (made, machines) = (infrastructure(&world).await, world.machine_names().await);
-        assert_eq!(made, machines, "killed at write {nth}");
+        let objects = infrastructure(&world).await;
+        assert_eq!(
+            objects,
+            world.machine_names().await,
+            "killed at write {nth}"
+        );
         world.kill().await;
     }
-    assert!(
-        half_made > 0,
-        "no kill came between infrastructure and Machine"
-    );
+    assert!(kills > 0, "no kill came between infrastructure and Machine");
 }
 
 /// The names of the infrastructure of machines.
