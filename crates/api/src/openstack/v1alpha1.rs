@@ -177,7 +177,7 @@ pub struct Physical {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Compute {
-    /// What they are. `Fake`: imaginary ones, for trials and tests, on which servers become ACTIVE and nothing runs.
+    /// The kind of hypervisor. `Fake`: imaginary ones, for trials and tests, on which servers become ACTIVE and nothing runs.
     /// `Libvirt` is rejected: it is not built yet.
     #[schemars(extend("enum" = ["Fake", "Libvirt"], "x-kubernetes-validations" = [{
         "rule": "self != 'Libvirt'",
