@@ -126,7 +126,7 @@ reach() {
 hardware() {
 	local n=$1 pid
 	pid=$(of_machine "$n")
-	[[ -z ${servers[n]:-} ]] || kill "${metadata[n]}" "${disks[n]}"
+	[[ -z ${servers[n]:-} ]] || kill "${metadata[n]}" "${disks[n]}" 2>/dev/null || true
 	servers[n]=$(server "node-$n" "$2")
 	on "$n" sh -c 'mountpoint -q /dev/disk || { mkdir -p /dev/disk && mount -t tmpfs tmpfs /dev/disk && mkdir /dev/disk/by-id; }
 		ip address replace 169.254.169.254/32 dev lo'
@@ -148,4 +148,63 @@ sidecars_were_permitted() {
 		kubectl -n kube-system logs deployment/csi-cinder-controllerplugin -c "$container" >"$work/$container.log"
 	done
 	permitted
+}
+
+# --- claims and pods
+
+# claim NAME CLASS GiB [MODE [ACCESS [SOURCE-KIND SOURCE]]]
+claim() {
+	local source=
+	[[ -z ${6:-} ]] || source="dataSource: {kind: $6, name: $7$([[ $6 != VolumeSnapshot ]] || echo ', apiGroup: snapshot.storage.k8s.io')}"
+	kubectl apply -f - >/dev/null <<-YAML
+		apiVersion: v1
+		kind: PersistentVolumeClaim
+		metadata: {name: $1, namespace: default}
+		spec:
+		  accessModes: [${5:-ReadWriteOnce}]
+		  volumeMode: ${4:-Filesystem}
+		  storageClassName: $2
+		  resources: {requests: {storage: ${3}Gi}}
+		  $source
+	YAML
+}
+# pod NAME NODE CLAIM [block]: as a user who is not root, in a group of its own.
+pod() {
+	local use='volumeMounts: [{name: data, mountPath: /data}]'
+	[[ ${4:-} != block ]] || use='volumeDevices: [{name: data, devicePath: /dev/data}]'
+	kubectl apply -f - >/dev/null <<-YAML
+		apiVersion: v1
+		kind: Pod
+		metadata: {name: $1, namespace: default}
+		spec:
+		  nodeSelector: {kubernetes.io/hostname: node-$2}
+		  terminationGracePeriodSeconds: 1
+		  securityContext: {fsGroup: 2000}
+		  containers:
+		  - name: tool
+		    image: localhost/tool:1
+		    command: [sh, -c, "trap 'exit 0' TERM; while :; do sleep 1; done"]
+		    $use
+		  volumes: [{name: data, persistentVolumeClaim: {claimName: $3}}]
+	YAML
+}
+is_running() { [[ $(kubectl get pod "$1" -o jsonpath='{.status.containerStatuses[0].ready}') == true ]]; }
+in_pod() { kubectl exec "$1" -- sh -c "$2"; }
+# attachments CLAIM …: of their volumes to servers, as Cinder has them.
+attachments() {
+	local handles
+	handles=$(kubectl get pv -o json | jq -c '[.items[] | select(.spec.claimRef.name | IN($ARGS.positional[])) | .spec.csi.volumeHandle]' --args "$@")
+	all_attachments | jq -c --argjson handles "$handles" '[.attachments[] | select(.volume_id | IN($handles[])) | [.id, .volume_id, .instance, .status]] | sort'
+}
+all_attachments() { ask -H 'openstack-api-version: volume 3.27' "$at_volume/$project/attachments/detail"; }
+size_in() { in_pod "$1" 'df -k /data' | awk 'END {print $(NF-4)}'; }
+
+# machine_ends N: at once, with all of its processes and mounts. A new machine would find the cgroups of its pods.
+machine_ends() {
+	kill -KILL "$(of_machine "$1")"
+	await 20 "cgroups of machine $1 are left" without_cgroups "$in_machine$1"
+}
+without_cgroups() {
+	find /sys/fs/cgroup -depth -type d -path "*/$1*" -exec rmdir {} + 2>/dev/null
+	[[ -z $(find /sys/fs/cgroup -maxdepth 2 -type d -name "$1" -print -quit) ]]
 }

@@ -1,6 +1,6 @@
-//! Programs of pods, whose command line is read alone.
+//! Programs of pods, and the exec plugin of kubectl, whose command line is read alone.
 //!
-//! The definition of all commands is a tenth of the program: a process that has read its flags with it keeps that part of the
+//! The definition of all commands is megabytes of the program: a process that has read its flags with it keeps that part of the
 //! file mapped for as long as it runs, and takes longer to start.
 
 use std::ffi::OsString;
