@@ -88,7 +88,6 @@ fn wants_an_api_server(args: &KeystoneWebhook) -> bool {
 #[cfg(test)]
 mod tests {
     use apiserver::ApiServer;
-    use clap::Parser;
     use k8s_openapi::api::core::v1::Namespace;
     use k8s_openapi::api::events::v1::Event;
     use kube::ResourceExt;
@@ -96,25 +95,7 @@ mod tests {
     use operator::client::Api;
 
     use super::*;
-    use crate::keystone::tests::eventually;
-
-    #[derive(Debug, Parser)]
-    struct Command {
-        #[command(flatten)]
-        args: KeystoneWebhook,
-    }
-
-    fn args(flags: &[&str]) -> KeystoneWebhook {
-        let words = [
-            "k",
-            "--tls-cert-file=a",
-            "--tls-private-key-file=b",
-            "--keystone-url=http://k",
-        ];
-        Command::try_parse_from(words.iter().chain(flags))
-            .unwrap()
-            .args
-    }
+    use crate::keystone::tests::{args, eventually};
 
     const IN_A_POD: [(&str, &str); 3] = [
         ("POD_NAME", "k8s-keystone-auth-x"),

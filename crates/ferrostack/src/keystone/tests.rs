@@ -28,6 +28,19 @@ struct Command {
     args: KeystoneWebhook,
 }
 
+/// What the webhook is started with, and these flags.
+pub(super) fn args(flags: &[&str]) -> KeystoneWebhook {
+    let words = [
+        "k",
+        "--tls-cert-file=a",
+        "--tls-private-key-file=b",
+        "--keystone-url=http://k",
+    ];
+    Command::try_parse_from(words.iter().chain(flags))
+        .unwrap()
+        .args
+}
+
 /// A webhook that runs on files in a directory of its own.
 struct Running {
     directory: tempfile::TempDir,

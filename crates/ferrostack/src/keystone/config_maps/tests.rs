@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 
 use apiserver::ApiServer;
-use clap::Parser;
 use k8s_openapi::api::events::v1::Event;
 use keystone_auth::keystone::Http;
 use keystone_auth::tokens::{self, Tokens};
@@ -9,25 +8,7 @@ use keystone_auth::user;
 use kube::api::{DeleteParams, ListParams, PostParams};
 
 use super::*;
-use crate::keystone::tests::eventually;
-
-#[derive(Debug, Parser)]
-struct Command {
-    #[command(flatten)]
-    args: KeystoneWebhook,
-}
-
-fn args(flags: &[&str]) -> KeystoneWebhook {
-    let words = [
-        "k",
-        "--tls-cert-file=a",
-        "--tls-private-key-file=b",
-        "--keystone-url=http://k",
-    ];
-    Command::try_parse_from(words.iter().chain(flags))
-        .unwrap()
-        .args
-}
+use crate::keystone::tests::{args, eventually};
 
 /// A webhook whose Keystone is nowhere.
 fn webhook() -> Arc<Webhook> {
