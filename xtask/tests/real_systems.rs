@@ -127,7 +127,7 @@ fn a_failure_hides_no_later_step_and_fails_the_run() {
     let table = TABLE
         .replace(
             "command: echo one >>",
-            "command: echo one >>target/log; exit 7; echo >>",
+            "command: echo one >>target/log; seq 1 2000; echo why >&2; exit 7; echo >>",
         )
         .replace(
             "up: echo api up >>",
@@ -142,6 +142,13 @@ fn a_failure_hides_no_later_step_and_fails_the_run() {
     assert_eq!(repository.log(), log);
     assert!(text.contains("failed: one, two"), "{text}");
     assert!(text.contains("two: FAILED: api did not start"), "{text}");
+    // Who sees the end of the output alone sees why: whole lines of it, of both streams.
+    let (_, end) = text.split_once("---- the end of one: the first\n").unwrap();
+    let (first, rest) = end.split_once('\n').unwrap();
+    let first: u32 = first.parse().unwrap();
+    assert!((1000..1400).contains(&first), "{first}");
+    assert!(rest.contains("\n1999\n2000\nwhy\n"), "{rest}");
+    assert!(rest.contains("---- the end of start of api\n"), "{rest}");
     assert!(repository.row("one").ends_with("| – | – | – | – | – |"));
     assert!(repository.row("three").contains("| the third | 0.0 | 20"));
 }

@@ -1,10 +1,12 @@
 //! Commands that are ended in time, with everything that they started.
 
+use std::io::{self, PipeReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -17,6 +19,10 @@ use crate::lints;
 const GRACE: Duration = Duration::from_secs(60);
 /// Between two looks at a command.
 const LOOK: Duration = Duration::from_millis(50);
+/// Bytes at the end of a command's output that are kept.
+const TAIL: usize = 4096;
+/// So long after a command has ended the rest of its output is waited for. What it started may hold the pipe for hours.
+const REST: Duration = Duration::from_millis(500);
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +89,55 @@ impl Stop {
     }
 }
 
-/// Runs a command of bash in `root`, and ends it at `end`.
+/// The last [`TAIL`] bytes of a command's output.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tail(Arc<Mutex<Vec<u8>>>);
+
+impl Tail {
+    /// Whole lines, with a line break after each.
+    pub(super) fn lines(&self) -> String {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&kept);
+        let whole = match text.split_once('\n') {
+            Some((_, rest)) if kept.len() == TAIL => rest,
+            _ => &text,
+        };
+        let mut lines = String::new();
+        for line in whole.lines() {
+            lines.push_str(line);
+            lines.push('\n');
+        }
+        lines
+    }
+
+    fn add(&self, part: &[u8]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(part);
+        let over = kept.len().saturating_sub(TAIL);
+        kept.drain(..over);
+    }
+
+    /// Prints what comes out of the pipe, and keeps the end of it, until no process has the other end. The receiver is closed then.
+    fn follow(&self, mut output: PipeReader) -> Receiver<()> {
+        let tail = self.clone();
+        let (open, closed) = mpsc::channel();
+        std::thread::spawn(move || {
+            let _open = open;
+            let mut part = [0; 8192];
+            while let Ok(length @ 1..) = output.read(&mut part) {
+                let part = &part[..length];
+                tail.add(part);
+                let mut out = io::stdout().lock();
+                // Without a reader of its output the run goes on: the record is what counts.
+                let _ = out.write_all(part).and_then(|()| out.flush());
+            }
+        });
+        closed
+    }
+}
+
+/// Runs a command of bash in `root`, and ends it at `end`. Both of its outputs go to that of this program, and their end into
+/// `tail`.
 ///
 /// # Errors
 ///
@@ -93,9 +147,18 @@ pub(super) fn run(
     command: &str,
     end: Option<Instant>,
     stop: &Stop,
+    tail: &Tail,
 ) -> anyhow::Result<End> {
+    let (reader, writer) = io::pipe()?;
     let mut bash = bash(root, command);
-    wait(bash.spawn().context("bash")?, end, stop)
+    bash.stdout(writer.try_clone()?).stderr(writer);
+    let child = bash.spawn().context("bash")?;
+    // With it goes this program's end of the pipe.
+    drop(bash);
+    let closed = tail.follow(reader);
+    let end = wait(child, end, stop);
+    let _ = closed.recv_timeout(REST);
+    end
 }
 
 /// Runs a command of bash in `root` without its output.

@@ -11,7 +11,7 @@ use anyhow::{Context, bail, ensure};
 use jiff::Timestamp;
 
 use super::plan::{Candidate, Due, Expected, plan};
-use super::process::{self, End, Stop};
+use super::process::{self, End, Stop, Tail};
 use super::record::{Pass, Record};
 use super::table::{Step, System, Table};
 use super::{RECORD, minutes};
@@ -55,6 +55,8 @@ pub(super) struct Round<'a> {
     lines: Vec<String>,
     later: Vec<String>,
     failed: Vec<String>,
+    /// The end of what each command printed that failed, under its title.
+    ends: Vec<String>,
 }
 
 impl<'a> Round<'a> {
@@ -81,6 +83,7 @@ impl<'a> Round<'a> {
             lines: Vec::new(),
             later: Vec::new(),
             failed: Vec::new(),
+            ends: Vec::new(),
         }
     }
 
@@ -268,10 +271,12 @@ impl<'a> Round<'a> {
         let end = Instant::now() + minutes(DOWN);
         let began = Instant::now();
         // It is stopped even when this program was asked to end.
-        let end = process::run(self.root, command, Some(end), &Stop::never());
+        let tail = Tail::default();
+        let end = process::run(self.root, command, Some(end), &Stop::never(), &tail);
         if !end.as_ref().is_ok_and(|end| end.is_success()) {
             let line = format!("{} could not be stopped: {command}", system.name);
             self.note(began.elapsed(), &line);
+            self.keep_end(&format!("stop of {}", system.name), &tail);
             self.failed.push(line);
         }
     }
@@ -339,7 +344,7 @@ impl<'a> Round<'a> {
     }
 
     fn command(
-        &self,
+        &mut self,
         title: &str,
         command: &str,
         end: Option<Instant>,
@@ -347,8 +352,17 @@ impl<'a> Round<'a> {
         let now = Timestamp::now().strftime("%H:%M:%S");
         print(&format!("\n==== {title} ({now})\n"))?;
         let began = Instant::now();
-        let end = process::run(self.root, command, end, self.stop)?;
+        let tail = Tail::default();
+        let end = process::run(self.root, command, end, self.stop, &tail)?;
+        if !end.is_success() {
+            self.keep_end(title, &tail);
+        }
         Ok((end, began.elapsed()))
+    }
+
+    fn keep_end(&mut self, title: &str, tail: &Tail) {
+        let lines = tail.lines();
+        self.ends.push(format!("---- the end of {title}\n{lines}"));
     }
 
     fn note(&mut self, took: Duration, what: &str) {
@@ -401,7 +415,7 @@ impl<'a> Round<'a> {
         )
     }
 
-    /// The time of each step, what did not run and why, and what nothing runs.
+    /// The time of each step, what did not run and why, what nothing runs, and the last lines of what failed.
     pub(super) fn summary(&self) -> String {
         let mut lines = vec!["\n==== real systems".to_owned()];
         lines.extend(self.lines.iter().cloned());
@@ -412,6 +426,8 @@ impl<'a> Round<'a> {
         lines.extend(self.later.iter().cloned());
         let elsewhere = self.table.elsewhere.iter();
         lines.extend(elsewhere.map(|what| format!("never run here: {what}")));
+        // Last, where they are seen by those who have the end of a long output only.
+        lines.extend(self.ends.iter().cloned());
         lines.push(format!("the record is in {RECORD}\n"));
         lines.join("\n")
     }
