@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::CloudControllerManager;
 use crate::connect;
 use crate::environment::Environment;
+use crate::footprint;
 use crate::manager::{self, Won};
 
 /// The interval in which cloud.conf, and the files that it refers to, are read.
@@ -78,6 +79,7 @@ pub(crate) async fn run(
         .apiserver_version()
         .await
         .context("cannot reach the cluster of the kubeconfig")?;
+    footprint::without_start();
     readiness.ready();
 
     let election = args.leader_elect.then_some(election);

@@ -29,6 +29,7 @@ use tokio_util::task::TaskTracker;
 use self::clouds::Loaded;
 use crate::cli::CinderCsiPlugin;
 use crate::environment::Environment;
+use crate::footprint;
 
 /// Where the kernel shows the disks of the machine, and their nodes.
 const SYS: &str = "/sys";
@@ -73,6 +74,7 @@ pub(crate) async fn run(
         tasks.spawn(learning);
     }
     register(args, &tasks, &stop).await?;
+    footprint::without_start();
     say(&format!("CSI at {}", listening.endpoint()));
     let services = Arc::new(services);
     let serving = listening.serve(services, Limits::default(), stop.clone());

@@ -34,6 +34,7 @@ use self::service_user::ServiceUser;
 use crate::cli::{GroupsFrom, KeystoneWebhook};
 use crate::dumps;
 use crate::environment::Environment;
+use crate::footprint;
 use crate::manager::serve;
 
 const POLICY: &str = "the policy";
@@ -91,6 +92,7 @@ pub(crate) async fn run(
     config_maps::follow(args, environment, &webhook, &metrics, &stop);
     sync::follow(args, environment, &webhook, logins, &stop);
     prune::follow(args, environment, &keystone, &stop);
+    footprint::without_start();
     say("ready");
     shutdown.cancelled().await;
     say("stopped");

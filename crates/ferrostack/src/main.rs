@@ -36,6 +36,7 @@ mod describe;
 mod dumps;
 mod env;
 mod environment;
+mod footprint;
 mod generate;
 mod guests;
 mod init;

@@ -32,6 +32,7 @@ use self::subset::Subset;
 use crate::cli::{Election, Manager};
 use crate::connect;
 use crate::environment::Environment;
+use crate::footprint;
 
 /// The Lease of leader election of a manager of all providers.
 const LEASE: &str = "controller-leader-election-ferrostack";
@@ -76,6 +77,7 @@ pub(crate) async fn run(
     let tls = apiserver::server_config(&certificate.certificate, key, None);
     let tls = tls.context("the certificate of webhooks")?;
     serve::tls("webhooks", args.webhook_addr, tls, webhooks, &stop, &say).await?;
+    footprint::without_start();
     readiness.ready();
 
     let election = args.election.leader_elect.then_some(election);

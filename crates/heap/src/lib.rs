@@ -1,5 +1,9 @@
-//! The allocator of the program that links this crate: jemalloc, which returns unused memory to the operating system by
-//! itself (docs/adr/0060). It is the one crate with unsafe code: the name under which jemalloc reads its settings.
+//! Memory of the program that links this crate: the allocator, jemalloc, which returns unused memory to the operating system by
+//! itself (docs/adr/0060), and pages of the program's own file, which [`code::release`] unmaps (docs/adr/0075). It is the one
+//! crate with unsafe code: the name under which jemalloc reads its settings, and that call.
+
+#[cfg(target_os = "linux")]
+pub mod code;
 
 #[cfg(target_os = "linux")]
 #[global_allocator]

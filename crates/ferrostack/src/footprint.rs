@@ -1,0 +1,10 @@
+//! Memory of a program that serves.
+
+/// Unmaps the part of the program's file that the start has read. Where that is not possible, it is logged.
+pub(crate) fn without_start() {
+    #[cfg(target_os = "linux")]
+    match heap::code::release() {
+        Ok(bytes) => tracing::debug!("{bytes} bytes of code and constants are unmapped"),
+        Err(error) => tracing::debug!("code and constants of the start stay mapped: {error}"),
+    }
+}
