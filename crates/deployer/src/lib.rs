@@ -42,8 +42,8 @@ pub use self::held::{Held, PART_OF, UID};
 pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};
 pub use self::parameters::{
-    Compute, DashboardParameters, Driver, Exposure, Fake, Hypervisors, Mode, Nodes, Parameters,
-    ParametersError, Resources, ServiceParameters, Storage, Tls,
+    Api, Compute, DashboardParameters, Driver, Exposure, Fake, Hypervisors, Mode, Nodes,
+    Parameters, ParametersError, Resources, ServiceParameters, Storage, Tls,
 };
 pub use self::plan::{
     Action, Cause, Change, FIELD_MANAGER, Plan, PlannedStep, Progress, Reason, Reported, Restart,

@@ -164,6 +164,8 @@ pub struct ServiceParameters {
     pub config: BTreeMap<String, BTreeMap<String, Json>>,
     /// What each of its programs requests, and gets at most.
     pub resources: Resources,
+    /// How many requests its API answers at a time.
+    pub api: Api,
 }
 
 /// Settings of the dashboard.
@@ -174,13 +176,18 @@ pub struct DashboardParameters {
     pub config: BTreeMap<String, Json>,
     /// What it requests, and gets at most.
     pub resources: Resources,
+    /// How many requests it answers at a time.
+    pub api: Api,
 }
 
 mod exposure;
 mod place;
+mod workers;
 
 pub use self::exposure::{Exposure, Mode, Tls};
 pub use self::place::{Nodes, Resources, Storage};
+pub use self::workers::Api;
+pub(crate) use self::workers::Workers;
 
 /// Fields of the design that are not built. They are rejected by name, and not as a typing error.
 const NOT_BUILT: [&str; 12] = [
@@ -347,20 +354,37 @@ impl Parameters {
         let wrong = wrong.or_else(|| self.exposure.as_ref()?.wrong());
         let wrong = wrong.or_else(|| self.nodes.wrong());
         let wrong = wrong.or_else(|| self.storage.wrong());
-        let services = Service::ALL.map(|it| (it.name(), &self.service(it).resources));
-        let mut services = services
-            .into_iter()
-            .chain([("horizon", &self.services.horizon.resources)]);
-        wrong.or_else(|| services.find_map(|(name, it)| it.wrong(name)))
+        let parts = Service::ALL.map(Service::name);
+        let mut parts = parts.into_iter().chain(["horizon"]);
+        wrong.or_else(|| {
+            parts.find_map(|part| {
+                let (resources, api) = self.part(part)?;
+                let wrong = resources.wrong(part);
+                wrong.or_else(|| api.wrong(self.release, part))
+            })
+        })
     }
 
     /// What each program of a part requests, and gets at most.
     pub(crate) fn resources(&self, part: &str) -> Option<&Resources> {
-        let found = match part {
-            "horizon" => &self.services.horizon.resources,
-            part => &self.service(Service::named(part)?).resources,
-        };
+        let (found, _) = self.part(part)?;
         (!found.is_empty()).then_some(found)
+    }
+
+    /// Processes and threads of the API of a service or of the dashboard.
+    pub(crate) fn workers(&self, part: &str) -> Workers {
+        let none = (&Resources::default(), Api::default());
+        let (resources, api) = self.part(part).unwrap_or(none);
+        api.workers(self.release, part, resources)
+    }
+
+    fn part(&self, part: &str) -> Option<(&Resources, Api)> {
+        if part == "horizon" {
+            let horizon = &self.services.horizon;
+            return Some((&horizon.resources, horizon.api));
+        }
+        let service = self.service(Service::named(part)?);
+        Some((&service.resources, service.api))
     }
 
     /// The settings of a service.

@@ -2,6 +2,7 @@
 //!
 //! Addresses are names of Kubernetes Services in the namespace of the cloud.
 
+mod connections;
 pub(crate) mod definition;
 pub(crate) mod edge;
 pub(crate) mod fake;
@@ -135,7 +136,7 @@ pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> (Vec<Definition>, Vec<S
         .flat_map(|it| it.databases.iter().map(|database| (it.name, *database)))
         .collect();
     let mut all = vec![
-        mariadb::definition(held, &databases),
+        mariadb::definition(&cloud.parameters, held, &databases),
         rabbitmq::definition(held),
         memcached::definition(),
     ];

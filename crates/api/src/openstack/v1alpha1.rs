@@ -299,11 +299,35 @@ pub struct Service {
     /// What each of its programs and tasks requests, and gets at most.
     #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources: Resources,
+    /// How many requests its API answers at a time: processes by threads.
+    #[serde(default, skip_serializing_if = "Api::is_empty")]
+    pub api: Api,
 }
 
 impl Service {
     fn is_empty(&self) -> bool {
-        self.config.is_empty() && self.resources.is_empty()
+        self.config.is_empty() && self.resources.is_empty() && self.api.is_empty()
+    }
+}
+
+/// Processes of an API, and threads of each. A request that waits, for a hypervisor that hangs or for a slow upload, takes one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Api {
+    /// Processes, from 1 to 64. Without a number there is one for each processor that the limits of the Pod name, as far as each
+    /// has 250 MiB of its memory, and there are two without limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub processes: Option<u32>,
+    /// Threads of each process, from 1 to 64; 4 without a number. Before 2026.1, and for Neutron, there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub threads: Option<u32>,
+}
+
+impl Api {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -319,11 +343,14 @@ pub struct Dashboard {
     /// What it requests, and gets at most.
     #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources: Resources,
+    /// How many requests it answers at a time: processes by threads.
+    #[serde(default, skip_serializing_if = "Api::is_empty")]
+    pub api: Api,
 }
 
 impl Dashboard {
     fn is_empty(&self) -> bool {
-        self.config.is_empty() && self.resources.is_empty()
+        self.config.is_empty() && self.resources.is_empty() && self.api.is_empty()
     }
 }
 

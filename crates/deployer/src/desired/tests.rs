@@ -1,3 +1,5 @@
+mod apis;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

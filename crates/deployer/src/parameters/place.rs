@@ -91,7 +91,7 @@ impl Resources {
 }
 
 /// What a quantity stands for, in thousandths.
-fn thousandths(text: &str) -> Option<u128> {
+pub(super) fn thousandths(text: &str) -> Option<u128> {
     let digits = text.trim_end_matches(|it: char| it.is_ascii_alphabetic());
     let factor: u128 = match text.get(digits.len()..)? {
         "m" => 1,

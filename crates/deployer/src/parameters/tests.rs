@@ -125,6 +125,18 @@ fn what_is_wrong_is_named_with_its_field() {
             "services.nova.resources.requests.memory: it is not a quantity in the shortest form: 100m, 2, 512Mi, 1Gi",
         ),
         (
+            json!({"release": "2026.1", "services": {"horizon": {"api": {"processes": 0}}}}),
+            "services.horizon.api.processes: it is not from 1 to 64",
+        ),
+        (
+            json!({"release": "2026.1", "services": {"neutron": {"api": {"threads": 2}}}}),
+            "services.neutron.api.threads: Neutron is served by processes alone, says its documentation: ask for processes",
+        ),
+        (
+            json!({"release": "2025.1", "services": {"nova": {"api": {"threads": 2}}}}),
+            "services.nova.api.threads: programs of this release replace threads by eventlet's, which uWSGI has not: ask for processes",
+        ),
+        (
             json!({"release": "zed", "services": {"horizon": {"resources": {"limits": {"cpu": "a lot"}}}}}),
             "services.horizon.resources.limits.cpu: it is not a quantity in the shortest form: 100m, 2, 512Mi, 1Gi",
         ),

@@ -1,7 +1,7 @@
 //! What a service consists of, as data. `desired` makes Kubernetes objects of it.
 
 use crate::object::Password;
-use crate::release::Release;
+use crate::parameters::Parameters;
 
 /// Where an image has the services from PyPI: its programs are in the path, uWSGI is Debian's.
 const ENVIRONMENT: &str = "/opt/openstack";
@@ -228,37 +228,30 @@ pub(super) fn command(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// How many requests a process of an API serves at a time. One that waits for a hypervisor that hangs, or for a slow upload, takes
-/// one of these.
-fn threads(release: Release, workload: &str) -> &'static str {
-    match (release, workload) {
-        // Their services replace threads by eventlet's, which uWSGI has not.
-        (Release::Zed | Release::Epoxy, _) => "1",
-        // Neutron is served by processes alone, says its documentation.
-        (Release::Gazpacho, "neutron-api") => "1",
-        (Release::Gazpacho, _) => "4",
-    }
-}
+/// Seconds after which a process that answers one request for so long is ended, below the patience of the edge.
+const LONGEST: &str = "540";
 
 /// The API of a workload in uWSGI on this port. A request that is under way when the Pod ends is answered.
-pub(super) fn uwsgi(release: Release, workload: &str, port: u16) -> Vec<String> {
+pub(super) fn uwsgi(parameters: &Parameters, workload: &str, port: u16) -> Vec<String> {
     let mut words = command(&["uwsgi", "--plugin", "python3", "--http-socket"]);
     words.push(format!("0.0.0.0:{port}"));
-    let entry = release.wsgi(workload);
+    let entry = parameters.release.wsgi(workload);
     if entry.starts_with('/') {
         words.extend(command(&["--wsgi-file", entry]));
     } else {
         words.extend(command(&["--virtualenv", ENVIRONMENT, "--module"]));
         words.push(format!("{entry}:application"));
     }
-    let threads = threads(release, workload);
-    words.extend(command(&[
-        "--master",
-        "--processes",
-        "2",
-        "--threads",
-        threads,
-    ]));
+    let part = workload.split('-').next().unwrap_or_default();
+    let workers = parameters.workers(part);
+    words.extend(command(&["--master", "--processes"]));
+    words.push(workers.processes.to_string());
+    words.push("--threads".to_owned());
+    words.push(workers.threads.to_string());
+    if part != "glance" {
+        // An image is sent and received for as long as it takes.
+        words.extend(command(&["--harakiri", LONGEST]));
+    }
     words.extend(command(&["--enable-threads", "--lazy-apps", "--need-app"]));
     words.extend(command(&["--buffer-size", "65535", "--listen", "100"]));
     // It closes connections, and would not announce it.

@@ -19,7 +19,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config.behind_edge();
     config.locks("glance");
     if parameters.release != Release::Gazpacho {
-        config.processes("DEFAULT", "workers");
+        config.processes("DEFAULT", "workers", parameters.workers("glance").processes);
     }
     let store = "images are files on the volume of Glance";
     config.require("DEFAULT", "enabled_backends", "file:file", store);
@@ -76,7 +76,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         volumes: vec![(VOLUME, "/var/lib/glance")],
         ..run(match release {
             Release::Zed | Release::Epoxy => with_files(&["glance-api"]),
-            Release::Gazpacho => uwsgi(release, "glance-api", 9292),
+            Release::Gazpacho => uwsgi(&cloud.parameters, "glance-api", 9292),
         })
     };
     Definition {

@@ -18,7 +18,7 @@ const SERVED: &[(&str, u16)] = &[("http", 80)];
 
 /// What Horizon consists of.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
-    let mut words = uwsgi(cloud.parameters.release, NAME, 8080);
+    let mut words = uwsgi(&cloud.parameters, NAME, 8080);
     // The files that were compressed when the image was built.
     words.extend(["--static-map".to_owned(), format!("/static={STATIC}")]);
     let key = held.password(KEY);

@@ -113,7 +113,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         workloads: vec![Workload {
             name: "keystone-api",
             stateful: None,
-            run: run(uwsgi(cloud.parameters.release, "keystone-api", 5000)),
+            run: run(uwsgi(&cloud.parameters, "keystone-api", 5000)),
             ports: PORTS,
             ready: Probe::Http("http", "/healthcheck"),
             alive: Some(Probe::Tcp("http")),

@@ -1,10 +1,12 @@
 //! MariaDB: the databases of all services. One replica on one volume.
 
+use super::connections;
 use super::definition::{
     Address, Callers, Definition, File, Probe, Run, Stateful, Task, Volume, Workload, command,
 };
 use super::mark::Marked;
 use crate::held::Held;
+use crate::parameters::Parameters;
 
 const USER: &str = "mysql";
 const PORTS: &[(&str, u16)] = &[("mysql", PORT)];
@@ -26,7 +28,6 @@ bind-address = 0.0.0.0
 port = 3306
 skip-name-resolve
 character-set-server = utf8mb3
-max-connections = 1000
 loose-innodb-snapshot-isolation = OFF
 max-allowed-packet = 64M
 innodb-buffer-pool-size = 256M
@@ -37,7 +38,11 @@ const INSTALL: &str = "mariadb-install-db --no-defaults --datadir=/var/lib/mysql
 --auth-root-authentication-method=socket --auth-root-socket-user=mysql --skip-test-db";
 
 /// What MariaDB consists of; `databases` are those of all services, with the account that has all rights on each.
-pub(super) fn definition(held: &Held, databases: &[(&'static str, &'static str)]) -> Definition {
+pub(super) fn definition(
+    parameters: &Parameters,
+    held: &Held,
+    databases: &[(&'static str, &'static str)],
+) -> Definition {
     Definition {
         name: "mariadb",
         addresses: vec![Address {
@@ -52,7 +57,7 @@ pub(super) fn definition(held: &Held, databases: &[(&'static str, &'static str)]
             size: "10Gi",
         }],
         tasks: vec![install(held), accounts(held, databases)],
-        workloads: vec![server(held)],
+        workloads: vec![server(parameters, held)],
         ..Definition::default()
     }
 }
@@ -79,10 +84,14 @@ fn install(held: &Held) -> Task {
     }
 }
 
-fn server(held: &Held) -> Workload {
+fn server(parameters: &Parameters, held: &Held) -> Workload {
     // Run at each start, before the first connection: the account has this password, whatever the volume holds.
     let admin = account("ferrostack", held.password("database-admin").expose())
         + "GRANT ALL ON *.* TO 'ferrostack'@'%' WITH GRANT OPTION;\n";
+    let options = format!(
+        "{OPTIONS}max-connections = {}\n",
+        connections::most(parameters)
+    );
     Workload {
         name: "mariadb",
         stateful: Some(Stateful::one("mariadb")),
@@ -90,7 +99,7 @@ fn server(held: &Held) -> Workload {
             command: command(&["mariadbd", "--defaults-file=/etc/mysql/ferrostack.cnf"]),
             user: USER,
             files: vec![
-                File::public("mariadb", "/etc/mysql/ferrostack.cnf", OPTIONS.to_owned()),
+                File::public("mariadb", "/etc/mysql/ferrostack.cnf", options),
                 File::secret("mariadb-init", "/etc/mysql/init.sql", admin),
             ],
             scratch: vec!["/tmp", "/run/mysqld"],

@@ -37,14 +37,15 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
         let why = "services call each other inside the cluster";
         config.require(section, "endpoint_type", "internal", why);
     }
+    let processes = parameters.workers("neutron").processes;
     if parameters.release == Release::Zed {
-        config.processes("DEFAULT", "api_workers");
+        config.processes("DEFAULT", "api_workers", processes);
     }
-    config.processes("DEFAULT", "rpc_workers");
+    config.processes("DEFAULT", "rpc_workers", 2);
     if parameters.release == Release::Gazpacho {
         // Unset, `neutron-status upgrade check` warns.
         let why = "uWSGI starts the processes";
-        config.require("DEFAULT", "api_workers", "2", why);
+        config.require("DEFAULT", "api_workers", &processes.to_string(), why);
     }
     plugin(&mut config, parameters.release);
     place(&mut config, cloud::NAMESPACE);
@@ -149,7 +150,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     let (api, workers) = match cloud.parameters.release {
         // One program with all its processes.
         Release::Zed => (with_files("neutron-server"), &[][..]),
-        release => (uwsgi(release, "neutron-api", 9696), WORKERS),
+        _ => (uwsgi(&cloud.parameters, "neutron-api", 9696), WORKERS),
     };
     let mut api = run(api);
     if cloud.parameters.release == Release::Zed {

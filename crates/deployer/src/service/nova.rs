@@ -41,7 +41,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     }
     config.derive("glance", "region_name", &parameters.region, "region");
     for section in ["conductor", "scheduler"] {
-        config.processes(section, "workers");
+        config.processes(section, "workers", 2);
     }
     if parameters.release == Release::Gazpacho {
         endings(&mut config);
@@ -173,7 +173,7 @@ fn api(cloud: &Cloud, held: &Held) -> Workload {
             cloud,
             held,
             "nova-api",
-            uwsgi(cloud.parameters.release, "nova-api", 8774),
+            uwsgi(&cloud.parameters, "nova-api", 8774),
         ),
         ports: PORTS,
         // The versions, which need no token.
@@ -185,7 +185,7 @@ fn api(cloud: &Cloud, held: &Held) -> Workload {
 
 /// What servers learn about themselves, from the proxies of their networks.
 fn metadata(cloud: &Cloud, held: &Held) -> Workload {
-    let command = uwsgi(cloud.parameters.release, "nova-metadata", 8775);
+    let command = uwsgi(&cloud.parameters, "nova-metadata", 8775);
     Workload {
         name: "nova-metadata",
         stateful: None,

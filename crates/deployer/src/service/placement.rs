@@ -58,7 +58,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         workloads: vec![Workload {
             name: "placement-api",
             stateful: None,
-            run: run(uwsgi(cloud.parameters.release, "placement-api", 8778)),
+            run: run(uwsgi(&cloud.parameters, "placement-api", 8778)),
             ports: PORTS,
             // The versions, which need no token.
             ready: Probe::Http("http", "/"),

@@ -144,9 +144,9 @@ impl Config {
 
     /// How many processes a program has. Without the option there are as many as the node has processors, each with a hundred
     /// megabytes and connections to the database of its own.
-    pub(super) fn processes(&mut self, section: &str, name: &str) {
+    pub(super) fn processes(&mut self, section: &str, name: &str, number: u32) {
         let why = "the same on every node, whatever its processors";
-        self.preset(section, name, "2", why);
+        self.preset(section, name, &number.to_string(), why);
     }
 
     /// Where processes of one Pod lock out each other.

@@ -1,0 +1,94 @@
+//! How many connections the programs of the cloud can have at the database.
+
+use super::Service;
+use crate::parameters::Parameters;
+
+/// Connections that a pool keeps, and those beyond them while there is work, by default.
+const POOL: (u64, u64) = (5, 50);
+/// Tasks, and the controller.
+const OTHERS: u64 = 50;
+/// The largest number that the server takes.
+const LARGEST: u64 = 100_000;
+/// Databases of Nova: that of its API and those of two cells.
+const DATABASES_OF_NOVA: u64 = 3;
+/// Programs of Neutron beside its API and those for RPC: periodic work, and upkeep of OVN.
+const WORKERS_OF_NEUTRON: u64 = 2;
+
+/// What all pools together can open: each process has one for each of its databases. It goes up in powers of two, so that another
+/// number of processes rarely restarts the server.
+pub(super) fn most(parameters: &Parameters) -> u64 {
+    let of_services: u64 = Service::ALL
+        .into_iter()
+        .map(|it| pools(parameters, it).saturating_mul(pool(parameters, it)))
+        .fold(OTHERS, u64::saturating_add);
+    of_services
+        .checked_next_power_of_two()
+        .map_or(LARGEST, |it| it.min(LARGEST))
+}
+
+/// Pools of all processes of a service.
+fn pools(parameters: &Parameters, service: Service) -> u64 {
+    let api = u64::from(parameters.workers(service.name()).processes);
+    match service {
+        Service::Keystone | Service::Glance | Service::Placement => api,
+        Service::Neutron => {
+            let rpc = number(parameters, service, "DEFAULT", "rpc_workers").unwrap_or(2);
+            api.saturating_add(rpc).saturating_add(WORKERS_OF_NEUTRON)
+        }
+        Service::Nova => {
+            let workers = |section| number(parameters, service, section, "workers").unwrap_or(2);
+            // Its API, the metadata API, and the proxy of consoles.
+            (2 * api + 1)
+                .saturating_add(workers("conductor"))
+                .saturating_add(workers("scheduler"))
+                .saturating_mul(DATABASES_OF_NOVA)
+        }
+    }
+}
+
+/// Connections of one pool.
+fn pool(parameters: &Parameters, service: Service) -> u64 {
+    let sections: &[&str] = match service {
+        Service::Nova => &["database", "api_database"],
+        Service::Placement => &["placement_database"],
+        _ => &["database"],
+    };
+    let of = |section: &&str| {
+        let size = number(parameters, service, section, "max_pool_size").unwrap_or(POOL.0);
+        let more = number(parameters, service, section, "max_overflow").unwrap_or(POOL.1);
+        size.saturating_add(more)
+    };
+    sections.iter().map(of).max().unwrap_or(POOL.0 + POOL.1)
+}
+
+/// An option that the parameters set to a whole number.
+fn number(parameters: &Parameters, service: Service, section: &str, name: &str) -> Option<u64> {
+    let value = parameters.service(service).config.get(section)?.get(name)?;
+    value
+        .as_u64()
+        .or_else(|| value.as_str().and_then(|it| it.parse().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of(services: serde_json::Value) -> u64 {
+        let document = json!({"release": "2026.1", "services": services});
+        most(&Parameters::read(&document).unwrap().0)
+    }
+
+    #[test]
+    fn the_server_takes_what_all_pools_can_open() {
+        // 6 processes of three APIs with one database, 6 of Neutron, 9 of Nova with three: 39 pools of 55.
+        assert_eq!(of(json!({})), 4096);
+        let many = json!({"api": {"processes": 30}});
+        assert_eq!(of(json!({"nova": many})), 16384);
+        let pools = json!({"config": {"database": {"max_pool_size": 2, "max_overflow": 0}, "api_database": {"max_overflow": "0"}}});
+        assert_eq!(of(json!({"nova": pools})), 1024);
+        let workers = json!({"config": {"conductor": {"workers": 40}}});
+        assert_eq!(of(json!({"nova": workers})), 16384);
+    }
+}
