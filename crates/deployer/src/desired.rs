@@ -87,6 +87,7 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
     }
     steps.push(broker(held, &definitions));
     steps.push(identities(cloud, held, &definitions));
+    steps.extend(credentials::certificate(&names));
     match credentials::step(&names) {
         Ok(step) => steps.push(step),
         Err(problem) => problems.push(problem),
@@ -96,6 +97,12 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
         problems,
         steps: ordered(steps),
     }
+}
+
+/// What keeps everybody from a cloud at this time, in seconds since 1970, whatever its steps are: a certificate that is given and whose
+/// time is over, or has not begun.
+pub fn ended(cloud: &Cloud, held: &Held, now: i64) -> Option<String> {
+    held.ended(edge::of(&cloud.parameters)?, now)
 }
 
 /// Sorts steps so that each comes after those that it needs, and otherwise as they are.

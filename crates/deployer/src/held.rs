@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
+use crate::certificate::given::Pair;
 use crate::object::{Password, decoded};
 use crate::parameters::Exposure;
 
@@ -75,9 +76,11 @@ pub struct Held {
 }
 
 /// What is known of a Secret that is not of this cloud.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Given {
     keys: Vec<String>,
+    /// Its certificate and key, if it has both.
+    pair: Option<Pair>,
     /// The certificates of its authority.
     authority: Option<String>,
 }
@@ -145,8 +148,28 @@ impl Held {
             ));
         };
         let mut keys = ["tls.crt", "tls.key"].into_iter();
-        let missing = keys.find(|key| !given.keys.iter().any(|it| it == key))?;
-        Some(format!("{field}: Secret {name} has no key {missing}"))
+        if let Some(missing) = keys.find(|key| !given.keys.iter().any(|it| it == key)) {
+            return Some(format!("{field}: Secret {name} has no key {missing}"));
+        }
+        let Some(pair) = &given.pair else {
+            return Some(format!(
+                "{field}: tls.crt and tls.key of Secret {name} are no text"
+            ));
+        };
+        let wrong = pair.wrong(&exposure.host, given.authority.as_deref())?;
+        Some(format!("{field}: Secret {name}: {wrong}"))
+    }
+
+    /// Why nobody can connect at this time, in seconds since 1970, with the certificate that is given.
+    pub(crate) fn ended(&self, exposure: &Exposure, now: i64) -> Option<String> {
+        let name = exposure.given()?;
+        let ended = self.pair(exposure)?.ended(now)?;
+        Some(format!("exposure.tls.secretName: Secret {name}: {ended}"))
+    }
+
+    /// The certificate that is given, with its key.
+    pub(crate) fn pair(&self, exposure: &Exposure) -> Option<&Pair> {
+        self.given.get(exposure.given()?)?.pair.as_ref()
     }
 
     /// The authority of a certificate that is given, if its Secret has one.
@@ -230,7 +253,12 @@ fn given(object: &Json) -> Option<(String, Given)> {
         return None;
     }
     let data = object.get("data").and_then(Json::as_object);
+    let pair = decoded(object, "tls.crt").zip(decoded(object, "tls.key"));
     let given = Given {
+        pair: pair.map(|(certificate, key)| Pair {
+            certificate: certificate.expose().to_owned(),
+            key,
+        }),
         keys: data.into_iter().flat_map(|it| it.keys().cloned()).collect(),
         authority: decoded(object, "ca.crt").map(|it| it.expose().to_owned()),
     };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use api::openstack::FINALIZER;
 use api::openstack::v1alpha1::OpenStack;
 use deployer::{Cloud, Held, Parameters, Severity, Written};
+use k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 use kube::{Client, ResourceExt as _};
 use operator::client::Api;
@@ -100,6 +101,10 @@ async fn rolled_out(
     let plan = deployer::plan(&graph, &seen.objects);
     if !plan.conflicts.is_empty() {
         return (Outcome::Conflict(plan.conflicts.join("; ")), rest);
+    }
+    if let Some(ended) = deployer::ended(cloud, &held, Timestamp::now().as_second()) {
+        // A certificate whose time has not begun is good by itself, later.
+        return (Outcome::Conflict(ended), context.accounts.next(cloud));
     }
     let look = Look {
         client: &context.client,

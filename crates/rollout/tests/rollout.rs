@@ -6,6 +6,8 @@
 mod accounts;
 #[path = "rollout/causes.rs"]
 mod causes;
+#[path = "rollout/certificate.rs"]
+mod certificate;
 #[path = "rollout/compared.rs"]
 mod compared;
 #[path = "rollout/faults.rs"]

@@ -1,10 +1,11 @@
-//! The Secret with the administrator's clouds.yaml. Mounted at `/etc/openstack`, clients find it there.
+//! The Secret with the administrator's clouds.yaml, which clients find where it is mounted at `/etc/openstack`, and that with the
+//! certificate that is given.
 
 use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::{CLOUD, IDENTITIES, Names, Step};
+use super::{CLOUD, HELD, IDENTITIES, Names, Step};
 use crate::certificate;
 use crate::object::{Object, ObjectKind, Password};
 use crate::service::edge;
@@ -41,6 +42,30 @@ pub(super) fn step(names: &Names<'_>) -> Result<Step, String> {
         name: STEP.to_owned(),
         part: CLOUD,
         needs,
+        objects: vec![object.with_secret(content)],
+        ..Step::default()
+    })
+}
+
+/// The certificate that is given, in a Secret of the cloud. The edge reads this one: it follows the user's as long as that is good,
+/// and the last good one stays in use.
+pub(super) fn certificate(names: &Names<'_>) -> Option<Step> {
+    let exposure = edge::of(&names.cloud.parameters)?;
+    let pair = names.held.pair(exposure)?;
+    let content = BTreeMap::from([
+        (
+            "tls.crt".to_owned(),
+            Password::new(pair.certificate.as_str()),
+        ),
+        ("tls.key".to_owned(), pair.key.clone()),
+    ]);
+    let metadata = names.metadata(edge::CERTIFICATE);
+    let fields = json!({"type": "kubernetes.io/tls"});
+    let object = Object::new(ObjectKind::Secret, edge::GIVEN, metadata, fields);
+    Some(Step {
+        name: edge::CERTIFICATE.to_owned(),
+        part: CLOUD,
+        needs: vec![HELD.to_owned()],
         objects: vec![object.with_secret(content)],
         ..Step::default()
     })

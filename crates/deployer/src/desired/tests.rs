@@ -1,4 +1,5 @@
 mod apis;
+mod given;
 
 use std::collections::BTreeMap;
 
@@ -742,44 +743,4 @@ fn the_administrator_gets_a_file_that_trusts_the_authority_of_the_edge() {
         "{file}"
     );
     assert!(!file.contains("cacert") && authority.is_none(), "{file}");
-}
-
-#[test]
-fn a_certificate_that_is_given_is_mounted_and_what_its_secret_lacks_is_named() {
-    let spec = json!({"release": "2025.1", "exposure":
-        {"mode": "Edge", "host": "192.0.2.7", "tls": {"secretName": "mine"}}});
-    let graph = |secrets: &[Json]| desired(&cloud(&spec), &Held::complete("cloud", secrets, || 7));
-    let secret = |data: Json| json!({"kind": "Secret", "metadata": {"name": "mine"}, "data": data});
-    let problems = [
-        (
-            vec![],
-            "exposure.tls.secretName: there is no Secret mine in the namespace",
-        ),
-        (
-            vec![secret(json!({"tls.crt": "eA=="}))],
-            "exposure.tls.secretName: Secret mine has no key tls.key",
-        ),
-    ];
-    for (secrets, problem) in problems {
-        assert_eq!(graph(&secrets).problems, [problem]);
-    }
-    let graph = graph(&[secret(
-        json!({"tls.crt": "eA==", "tls.key": "eA==", "ca.crt": "eQ=="}),
-    )]);
-    assert_eq!(graph.problems, Vec::<String>::new());
-    let all = pods(&graph);
-    let (_, pod) = all.iter().find(|(name, _)| name == "edge").unwrap();
-    let volumes: Vec<&Json> = items(pod, "/spec/volumes").collect();
-    assert!(
-        volumes
-            .iter()
-            .any(|it| it["secret"]["secretName"] == "mine"),
-        "{volumes:?}"
-    );
-    let mut objects = graph.objects().map(|(_, it)| it);
-    let admin = objects
-        .find(|it| it.reference().name == "cloud-admin")
-        .unwrap();
-    let authority = crate::object::decoded(&admin.exposed(), "ca.crt").unwrap();
-    assert_eq!(authority.expose(), "y");
 }

@@ -41,6 +41,10 @@ const BEHIND: [&str; 7] = [
 /// The directory of the certificate and its key.
 const TLS: &str = "/etc/edge/tls";
 const CONFIGURATION: &str = "/etc/edge/nginx.conf";
+/// The Secret with the certificate that is given, as it was when it was last found good.
+pub(crate) const GIVEN: &str = "edge-certificate";
+/// The step that writes it.
+pub(crate) const CERTIFICATE: &str = "certificate";
 /// nginx answers what it has begun when it is told to quit; on SIGTERM it would cut it off.
 const RUN: &str = "nginx -e stderr -c /etc/edge/nginx.conf & child=$!
 trap 'kill -QUIT $child' TERM
@@ -138,7 +142,7 @@ pub(super) fn definition(
         ..Run::default()
     };
     match exposure.given() {
-        Some(secret) => run.keys.push((secret.to_owned(), TLS)),
+        Some(_) => run.keys.push((GIVEN.to_owned(), TLS)),
         None => {
             let issued = certificate::issued(cloud, held, exposure)?;
             let path = |name: &str| format!("{TLS}/{name}");
@@ -147,6 +151,18 @@ pub(super) fn definition(
                 File::secret("edge-key", path("tls.key"), issued.key.expose().to_owned()),
             ]);
         }
+    }
+    let mut needs = vec![
+        "keystone-api",
+        "glance-api",
+        "placement-api",
+        "neutron-api",
+        "nova-api",
+        "nova-novncproxy",
+        "horizon",
+    ];
+    if exposure.given().is_some() {
+        needs.push(CERTIFICATE);
     }
     Ok(Definition {
         name: "edge",
@@ -165,15 +181,7 @@ pub(super) fn definition(
             ports: PORTS,
             ready: Probe::Tcp("identity"),
             alive: Some(Probe::Tcp("identity")),
-            needs: vec![
-                "keystone-api",
-                "glance-api",
-                "placement-api",
-                "neutron-api",
-                "nova-api",
-                "nova-novncproxy",
-                "horizon",
-            ],
+            needs,
         }],
         ..Definition::default()
     })

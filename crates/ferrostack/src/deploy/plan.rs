@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use deployer::{Cloud, Held, Plan, Reference};
+use jiff::Timestamp;
 use kube::Client;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -165,6 +166,8 @@ async fn outcome(cloud: &Cloud, client: Option<&Client>) -> anyhow::Result<Outco
     let held = held(cloud, &objects);
     let graph = deployer::desired(cloud, &held);
     let mut plan = deployer::plan(&graph, &objects);
+    let now = Timestamp::now().as_second();
+    plan.conflicts.extend(deployer::ended(cloud, &held, now));
     let mut refusals = vec![];
     if let Some(client) = client {
         refusals = cluster::refusals(client, &cloud.namespace, &graph, &plan).await?;

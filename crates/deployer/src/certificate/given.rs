@@ -1,0 +1,242 @@
+//! A certificate that the user gives: what is wrong with it is said before a program serves it.
+
+use std::net::IpAddr;
+
+use rcgen::{KeyPair, PublicKeyData as _};
+use rustls_pki_types::PrivateKeyDer;
+use rustls_pki_types::pem::PemObject as _;
+use x509_parser::asn1_rs::{Any, BitString, Class, FromDer as _, Sequence, Tag, ToDer as _};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+use x509_parser::pem::Pem;
+use x509_parser::time::ASN1Time;
+
+use crate::object::Password;
+
+/// Certificates that a file may have.
+const LONGEST: usize = 16;
+
+/// A certificate with those that have issued it, and its key, as PEM.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Pair {
+    /// The certificate first.
+    pub(crate) certificate: String,
+    /// The key.
+    pub(crate) key: Password,
+}
+
+impl Pair {
+    /// Why clients of this host could not connect at any time: the key of the Secret, and what is wrong with it. `authority` are the
+    /// certificates that clients get, if there are any.
+    pub(crate) fn wrong(&self, host: &str, authority: Option<&str>) -> Option<String> {
+        self.judged(host, authority).err()
+    }
+
+    fn judged(&self, host: &str, authority: Option<&str>) -> Result<(), String> {
+        let of_certificate = |why: String| format!("tls.crt {why}");
+        let files = certificates(&self.certificate).map_err(of_certificate)?;
+        let chain = parsed(&files).map_err(of_certificate)?;
+        let [leaf, ..] = chain.as_slice() else {
+            return Err("tls.crt has no certificate in PEM form".to_owned());
+        };
+        self.fits(leaf)?;
+        names(leaf, host).map_err(of_certificate)?;
+        issued(&chain).map_err(of_certificate)?;
+        let Some(authority) = authority else {
+            return Ok(());
+        };
+        let of_authority = |why: String| format!("ca.crt {why}");
+        let files = certificates(authority).map_err(of_authority)?;
+        let authorities = parsed(&files).map_err(of_authority)?;
+        let last = chain.last().unwrap_or(leaf);
+        let is_trusted = authorities
+            .iter()
+            .any(|it| it.as_raw() == last.as_raw() || is_issuer(it, last));
+        match is_trusted {
+            true => Ok(()),
+            false => Err(format!(
+                "ca.crt has not the authority that has issued tls.crt: {}",
+                last.issuer()
+            )),
+        }
+    }
+
+    /// Whether the key is that of the certificate. Of kinds that only the server knows, it is the server that says so.
+    fn fits(&self, leaf: &X509Certificate<'_>) -> Result<(), String> {
+        let key = PrivateKeyDer::from_pem_slice(self.key.expose().as_bytes()).map_err(|_| {
+            "tls.key has no private key in PEM form (PKCS#8, PKCS#1 or SEC 1, not encrypted)"
+                .to_owned()
+        })?;
+        match public(&key).is_none_or(|it| it == *leaf.public_key().subject_public_key.data) {
+            true => Ok(()),
+            false => Err("tls.key is not the key of the certificate in tls.crt".to_owned()),
+        }
+    }
+
+    /// Why clients cannot connect at this time, in seconds since 1970.
+    pub(crate) fn ended(&self, now: i64) -> Option<String> {
+        let now = ASN1Time::from_timestamp(now).ok()?;
+        let files = certificates(&self.certificate).ok()?;
+        for certificate in parsed(&files).ok()? {
+            let validity = certificate.validity();
+            let subject = certificate.subject();
+            if now > validity.not_after {
+                let end = validity.not_after;
+                return Some(format!(
+                    "tls.crt: the certificate {subject} expired on {end}"
+                ));
+            }
+            if now < validity.not_before {
+                let begin = validity.not_before;
+                return Some(format!(
+                    "tls.crt: the certificate {subject} is not valid before {begin}"
+                ));
+            }
+        }
+        None
+    }
+}
+
+/// The bits of the public key that belongs to a private one; none for a kind that is not known here.
+fn public(key: &PrivateKeyDer<'_>) -> Option<Vec<u8>> {
+    match key {
+        PrivateKeyDer::Pkcs8(der) => {
+            let key = KeyPair::try_from(der).ok()?;
+            Some(key.der_bytes().to_vec())
+        }
+        // RSAPrivateKey: version, modulus, public exponent. RSAPublicKey: modulus, public exponent.
+        PrivateKeyDer::Pkcs1(der) => {
+            let (_, all) = Sequence::from_der(der.secret_pkcs1_der()).ok()?;
+            let (rest, _) = Any::from_der(&all.content).ok()?;
+            let (end, _) = Any::from_der(rest).ok()?;
+            let (end, _) = Any::from_der(end).ok()?;
+            let numbers = rest.strip_suffix(end)?;
+            Sequence::new(numbers.into()).to_der_vec().ok()
+        }
+        // ECPrivateKey: version, key, curve [0], public key [1].
+        PrivateKeyDer::Sec1(der) => {
+            let (_, all) = Sequence::from_der(der.secret_sec1_der()).ok()?;
+            let mut rest = &*all.content;
+            while !rest.is_empty() {
+                let (after, part) = Any::from_der(rest).ok()?;
+                if part.class() == Class::ContextSpecific && part.tag() == Tag(1) {
+                    let (_, bits) = BitString::from_der(part.data).ok()?;
+                    return Some(bits.data.to_vec());
+                }
+                rest = after;
+            }
+            None
+        }
+        _ => None,
+    }
+}
+
+/// The certificates of a file.
+fn certificates(text: &str) -> Result<Vec<Pem>, String> {
+    let mut found = Vec::new();
+    for block in Pem::iter_from_buffer(text.as_bytes()) {
+        let block = block.map_err(|_| "is not in PEM form".to_owned())?;
+        if block.label != "CERTIFICATE" {
+            return Err(format!(
+                "has something else than certificates: {}",
+                block.label.escape_default().take(40).collect::<String>()
+            ));
+        }
+        found.push(block);
+        if found.len() > LONGEST {
+            return Err(format!("has more than {LONGEST} certificates"));
+        }
+    }
+    match found.is_empty() {
+        true => Err("has no certificate in PEM form".to_owned()),
+        false => Ok(found),
+    }
+}
+
+fn parsed(files: &[Pem]) -> Result<Vec<X509Certificate<'_>>, String> {
+    let certificates = files.iter().enumerate().map(|(index, file)| {
+        let number = index + 1;
+        file.parse_x509()
+            .map_err(|_| format!("cannot be read: certificate {number} is damaged"))
+    });
+    certificates.collect()
+}
+
+/// Whether the certificate is for this host, as clients compare: names of the common name do not count.
+fn names(leaf: &X509Certificate<'_>, host: &str) -> Result<(), String> {
+    let extension = leaf.subject_alternative_name();
+    let extension =
+        extension.map_err(|_| "has names (subjectAltName) that cannot be read".to_owned())?;
+    let names = extension.map_or(&[][..], |it| &it.value.general_names);
+    let address: Option<IpAddr> = host.parse().ok();
+    let is_host = |name: &GeneralName<'_>| match (name, address) {
+        (GeneralName::IPAddress(bytes), Some(IpAddr::V4(it))) => *bytes == it.octets(),
+        (GeneralName::IPAddress(bytes), Some(IpAddr::V6(it))) => *bytes == it.octets(),
+        (GeneralName::DNSName(name), None) => is_name(name, host),
+        _ => false,
+    };
+    if names.iter().any(is_host) {
+        return Ok(());
+    }
+    let known: Vec<String> = names.iter().filter_map(text).take(10).collect();
+    let known = match known.is_empty() {
+        true => "it has no subjectAltName".to_owned(),
+        false => format!("it is for {}", known.join(", ")),
+    };
+    Err(format!(
+        "is not for exposure.host, which is {host}: {known}"
+    ))
+}
+
+/// A wildcard stands for one label.
+fn is_name(pattern: &str, host: &str) -> bool {
+    let pattern = pattern.to_ascii_lowercase();
+    match pattern.strip_prefix("*.") {
+        Some(rest) => host.split_once('.').is_some_and(|(_, it)| it == rest),
+        None => pattern == host,
+    }
+}
+
+fn text(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) => Some(name.escape_default().collect()),
+        GeneralName::IPAddress(bytes) => {
+            let v4 = <[u8; 4]>::try_from(*bytes).map(IpAddr::from);
+            let v6 = || <[u8; 16]>::try_from(*bytes).map(IpAddr::from);
+            v4.or_else(|_| v6()).ok().map(|it| it.to_string())
+        }
+        _ => None,
+    }
+}
+
+/// Whether each certificate is issued by the one after it.
+fn issued(chain: &[X509Certificate<'_>]) -> Result<(), String> {
+    for (index, pair) in chain.windows(2).enumerate() {
+        let [certificate, issuer] = pair else {
+            continue;
+        };
+        if !is_issuer(issuer, certificate) {
+            let (number, next) = (index + 1, index + 2);
+            return Err(format!(
+                "is no chain: certificate {next} ({}) has not issued certificate {number}, whose issuer is {}",
+                issuer.subject(),
+                certificate.issuer()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Signatures of kinds that are not known here are left to clients.
+fn is_issuer(issuer: &X509Certificate<'_>, certificate: &X509Certificate<'_>) -> bool {
+    use x509_parser::error::X509Error;
+
+    issuer.subject().as_raw() == certificate.issuer().as_raw()
+        && matches!(
+            certificate.verify_signature(Some(issuer.public_key())),
+            Ok(()) | Err(X509Error::SignatureUnsupportedAlgorithm)
+        )
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
