@@ -159,7 +159,12 @@ fn probe(probe: &Probe) -> Json {
         Probe::Http(port, path) => json!({"httpGet": {"port": port, "path": path}}),
         Probe::Page(port, path, host) => json!({"httpGet": {"port": port, "path": path,
             "httpHeaders": [{"name": "Host", "value": host}]}}),
+        Probe::Https(port, path) => {
+            json!({"httpGet": {"port": port, "path": path, "scheme": "HTTPS"}})
+        }
         Probe::Tcp(port) => json!({"tcpSocket": {"port": port}}),
+        Probe::Answers(port, question, answer) => json!({"exec": {"command":
+            ["python3", "-c", ASKED, port.to_string(), question, answer]}}),
         Probe::Command(words) => json!({"exec": {"command": words}}),
         Probe::Connected(ports) => script(&connected(ports)),
         Probe::Announced(file, ports) => {
@@ -171,6 +176,13 @@ fn probe(probe: &Probe) -> Json {
 fn script(script: &str) -> Json {
     json!({"exec": {"command": ["/bin/sh", "-c", script]}})
 }
+
+/// A program that hangs still accepts connections.
+const ASKED: &str = "import socket, sys
+port, question, answer = sys.argv[1:]
+with socket.create_connection(('127.0.0.1', int(port)), 5) as it:
+    it.sendall(bytes.fromhex(question))
+    sys.exit(not it.recv(64).startswith(bytes.fromhex(answer)))";
 
 /// A script that ends with 1 while there is no connection to one of the ports.
 fn connected(ports: &[u16]) -> String {

@@ -1,5 +1,6 @@
 mod apis;
 mod given;
+mod probes;
 
 use std::collections::BTreeMap;
 

@@ -188,8 +188,12 @@ pub(crate) enum Probe {
     Http(&'static str, &'static str),
     /// The same, asked for as this host.
     Page(&'static str, &'static str, &'static str),
+    /// The same by TLS, without a look at the certificate.
+    Https(&'static str, &'static str),
     /// The port of this name accepts connections.
     Tcp(&'static str),
+    /// Who connects to this port and says these bytes is answered with bytes that begin with those; both in hexadecimal.
+    Answers(u16, &'static str, &'static str),
     /// The command succeeds.
     Command(&'static [&'static str]),
     /// The program has an established connection to each of these ports of others.

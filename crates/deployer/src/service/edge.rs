@@ -96,6 +96,12 @@ http {
     proxy_set_header X-Forwarded-Prefix '';
     proxy_set_header Forwarded '';
 ";
+/// What the kubelet asks on the port of the dashboard. Nothing behind the edge is needed for the answer.
+const ANSWERS: Probe = Probe::Https("dashboard", "/.edge");
+const ANSWER: &str = "        location = /.edge {
+            return 204;
+        }
+";
 /// Images pass through, and are not kept here until they are complete.
 const STREAMED: &str = "        proxy_buffering off;
         proxy_request_buffering off;
@@ -179,8 +185,8 @@ pub(super) fn definition(
             stateful: None,
             run,
             ports: PORTS,
-            ready: Probe::Tcp("identity"),
-            alive: Some(Probe::Tcp("identity")),
+            ready: ANSWERS,
+            alive: Some(ANSWERS),
             needs,
         }],
         ..Definition::default()
@@ -193,6 +199,7 @@ fn configuration() -> String {
         let more = match *name {
             "image" => STREAMED,
             "consoles" => LONG,
+            "dashboard" => ANSWER,
             _ => "",
         };
         text += &format!(

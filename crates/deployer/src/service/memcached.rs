@@ -2,7 +2,10 @@
 
 use super::definition::{Address, Callers, Definition, Probe, Run, Stateful, Workload, command};
 
-const PORTS: &[(&str, u16)] = &[("memcached", 11211)];
+const PORTS: &[(&str, u16)] = &[("memcached", PORT)];
+const PORT: u16 = 11211;
+/// `version`, which is answered with `VERSION` and a number.
+const VERSION: Probe = Probe::Answers(PORT, "76657273696f6e0d0a", "56455253494f4e20");
 
 /// What memcached consists of.
 pub(super) fn definition() -> Definition {
@@ -36,8 +39,8 @@ pub(super) fn definition() -> Definition {
                 ..Run::default()
             },
             ports: PORTS,
-            ready: Probe::Tcp("memcached"),
-            alive: Some(Probe::Tcp("memcached")),
+            ready: VERSION,
+            alive: Some(VERSION),
             needs: vec![],
         }],
         ..Definition::default()

@@ -152,7 +152,8 @@ fn northd(namespace: &str) -> Workload {
         ports: &[],
         // Active or standby: while a new one starts, the old one has the lock of the southbound database.
         ready: Probe::Command(&["/bin/sh", "-c", BOTH]),
-        alive: None,
+        // After an outage of DNS it does not find the databases again.
+        alive: Some(Probe::Command(&["/bin/sh", "-c", BOTH])),
         needs: vec!["ovn-nb", "ovn-sb"],
     }
 }

@@ -8,6 +8,8 @@ use crate::held::Held;
 const USER: &str = "rabbitmq";
 const PORTS: &[(&str, u16)] = &[("amqp", PORT), ("management", 15672)];
 const VOLUME: &str = "rabbitmq-data";
+/// An answer of the virtual machine in which the broker is; to the start of its own protocol it would log a warning each time.
+const PAGE: Probe = Probe::Http("management", "/");
 /// The port of the broker.
 pub(super) const PORT: u16 = 5672;
 
@@ -110,8 +112,8 @@ fn broker(held: &Held) -> Workload {
             ],
         },
         ports: PORTS,
-        ready: Probe::Tcp("amqp"),
-        alive: Some(Probe::Tcp("amqp")),
+        ready: PAGE,
+        alive: Some(PAGE),
         needs: vec![],
     }
 }
