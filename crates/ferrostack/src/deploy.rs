@@ -41,7 +41,6 @@ pub(crate) struct Printed {
 /// A file of parameters, with its name and lines for messages.
 struct File {
     name: String,
-    document: Value,
     lines: Lines,
     /// Path of the spec in the file: `spec`, or empty.
     prefix: &'static str,
@@ -99,7 +98,6 @@ fn read(path: &Path) -> anyhow::Result<(Parameters, File)> {
         Ok((parameters, prefix)) => {
             let file = File {
                 name: document.file,
-                document: document.value,
                 lines: document.lines,
                 prefix,
             };

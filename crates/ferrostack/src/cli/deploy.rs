@@ -161,6 +161,9 @@ pub(crate) struct PlanServer {
     /// Data directory of the simulated cluster of `openstack up`.
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+    /// Where the cloud runs, as with `openstack up`, which also decides about what its file does not name.
+    #[arg(long, value_enum, value_name = "PLACE", conflicts_with_all = ["kubeconfig", "context", "data_dir"])]
+    pub(crate) on: Option<On>,
 }
 
 #[derive(Debug, Args)]

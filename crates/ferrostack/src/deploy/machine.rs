@@ -35,6 +35,14 @@ pub(super) fn defaults() -> Value {
     })
 }
 
+/// The kubeconfig of the node of this machine.
+///
+/// # Errors
+/// Without a checkout.
+pub(super) fn kubeconfig(environment: &Environment) -> anyhow::Result<PathBuf> {
+    Ok(Machine::of(environment)?.kubeconfig)
+}
+
 /// This machine with the scripts of a checkout.
 struct Machine {
     checkout: PathBuf,

@@ -6,16 +6,18 @@ mod text;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
+use clap::ValueEnum as _;
 use deployer::{Cloud, Held, Plan, Reference};
 use jiff::Timestamp;
 use kube::Client;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::up::parameters::Asked;
 use super::up::{self, parameters};
-use super::{place, read, warnings};
-use crate::cli::{DataDirArg, OpenStackApply, OpenStackPlan, Output, PlanServer, ServerArgs};
+use super::{machine, place};
+use crate::cli::{DataDirArg, On, OpenStackApply, OpenStackPlan, Output, PlanServer, ServerArgs};
 use crate::connect::{self, quoted, quoted_text};
 use crate::environment::Environment;
 use crate::output;
@@ -53,14 +55,14 @@ pub(crate) async fn plan(
     print: impl Fn(&str) -> anyhow::Result<()>,
     warn: impl Fn(&str),
 ) -> anyhow::Result<ExitCode> {
-    let cloud = cloud(&args.file, &warn)?;
+    let asked = asked(&args.file, &args.server, &warn)?;
+    let cloud = asked.cloud()?;
     let client = match args.empty {
         true => None,
         false => Some(client(&args.server, environment).await?),
     };
     let outcome = outcome(&cloud, client.as_ref()).await?;
     if let Some(client) = &client {
-        let asked = parameters::read(Some(&args.file), &[], &Value::Null)?;
         up::judged(client, &asked).await?;
     }
     match args.output.output {
@@ -90,6 +92,8 @@ fn to_apply(args: &OpenStackPlan, environment: &Environment, digest: &str) -> St
     }
     let context = server.context.iter();
     flags.extend(context.map(|name| format!(" --context {}", quoted_text(name))));
+    let place = server.on.and_then(|it| it.to_possible_value());
+    flags.extend(place.map(|it| format!(" --on {}", it.get_name())));
     format!(
         "{} openstack apply -f {}{flags} --plan {digest}",
         environment.program,
@@ -97,15 +101,15 @@ fn to_apply(args: &OpenStackPlan, environment: &Environment, digest: &str) -> St
     )
 }
 
-/// The cloud of a file.
-fn cloud(path: &Path, warn: &impl Fn(&str)) -> anyhow::Result<Cloud> {
-    let (parameters, file) = read(path)?;
-    let found = deployer::check(&parameters);
-    for warning in warnings(&found, Some(&file))? {
-        warn(&warning);
-    }
-    let cloud = Cloud::of(&file.document, parameters);
-    cloud.with_context(|| file.name.clone())
+/// What a file asks for. What it does not name is as `openstack up` has it in the place of the cloud.
+fn asked(path: &Path, server: &PlanServer, warn: &impl Fn(&str)) -> anyhow::Result<Asked> {
+    let defaults = match server.on {
+        Some(On::ThisMachine) => machine::defaults(),
+        Some(On::Simulated) | None => Value::Null,
+    };
+    let asked = parameters::read(Some(path), &[], &defaults)?;
+    asked.warnings.iter().for_each(|it| warn(it));
+    Ok(asked)
 }
 
 /// Creates or changes the object of a cloud, if its plan is still the one of this digest. The controller does the rest.
@@ -115,7 +119,8 @@ pub(crate) async fn apply(
     say: impl Fn(&str),
     warn: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let cloud = cloud(&args.file, &warn)?;
+    let asked = asked(&args.file, &args.server, &warn)?;
+    let cloud = asked.cloud()?;
     let client = client(&args.server, environment).await?;
     let outcome = outcome(&cloud, Some(&client)).await?;
     rejected(&cloud, &outcome)?;
@@ -128,7 +133,6 @@ pub(crate) async fn apply(
             quoted(&args.file)
         );
     }
-    let asked = parameters::read(Some(&args.file), &[], &Value::Null)?;
     say(up::apply(&client, &asked).await?);
     let program = &environment.program;
     say(&format!(
@@ -142,9 +146,16 @@ async fn client(args: &PlanServer, environment: &Environment) -> anyhow::Result<
 }
 
 fn connection(args: &PlanServer, environment: &Environment) -> anyhow::Result<ServerArgs> {
+    if args.on == Some(On::ThisMachine) {
+        return Ok(ServerArgs {
+            kubeconfig: Some(machine::kubeconfig(environment)?),
+            ..ServerArgs::default()
+        });
+    }
     // KUBECONFIG comes before the default directory, not before a named one.
     let has_variable = environment.non_empty("KUBECONFIG").is_some();
-    let simulated = args.kubeconfig.is_none() && !has_variable || args.data_dir.is_some();
+    let is_simulated = args.data_dir.is_some() || args.on == Some(On::Simulated);
+    let simulated = args.kubeconfig.is_none() && !has_variable || is_simulated;
     Ok(ServerArgs {
         kubeconfig: args.kubeconfig.clone(),
         context: args.context.clone(),

@@ -292,7 +292,7 @@ async fn a_real_api_server_accepts_every_object() {
 }
 
 /// What a file asks for.
-fn asked(file: &str) -> parameters::Asked {
+fn asked(file: &str) -> Asked {
     let written = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(written.path(), file).unwrap();
     parameters::read(Some(written.path()), &[], &Value::Null).unwrap()
@@ -448,11 +448,36 @@ async fn without_a_cluster_all_is_created_in_order() {
 }
 
 #[tokio::test]
+async fn the_plan_of_a_cloud_on_this_machine_has_what_up_adds_there() {
+    let on = ["--empty", "--on", "this-machine", "-o", "json"];
+    let short = "release: \"2026.1\"\n";
+    let (added, _) = command(&on, short).await.unwrap();
+    let added: Value = serde_json::from_str(&added).unwrap();
+    let steps = added["steps"].as_array().unwrap().iter();
+    let names: Vec<&str> = steps.map(|it| it["name"].as_str().unwrap()).collect();
+    for step in ["edge", "nova-compute", "ovn-chassis"] {
+        assert!(names.contains(&step), "{names:?}");
+    }
+    // The file that names all of it has the same plan, and what a file names is as it says.
+    let mut spec = machine::defaults();
+    spec["release"] = "2026.1".into();
+    let (whole, _) = command(&["--empty", "-o", "json"], &spec.to_string())
+        .await
+        .unwrap();
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(whole["steps"], added["steps"]);
+    let (closed, _) = command(&on, "release: \"2026.1\"\nexposure: {mode: None}\n")
+        .await
+        .unwrap();
+    assert!(!closed.contains("\"edge\""), "{closed}");
+}
+
+#[tokio::test]
 async fn a_file_that_is_rejected_is_not_planned() {
     let file = "apiVersion: ferrostack.dev/v1alpha1\nkind: OpenStack\nmetadata: {name: Cloud}\nspec: {release: zed}\n";
     assert_eq!(
         command(&["--empty"], file).await.unwrap_err(),
-        "cloud.yaml: metadata.name: it has to be at most 40 lower case letters, digits and `-`, and begin with a letter"
+        "cloud.yaml:3: metadata.name: it has to be at most 40 lower case letters, digits and `-`, and begin with a letter"
     );
     let file = "release: zed\nservices: {nova: {config: {scheduler: {wokers: 1}}}}\n";
     let error = command(&["--empty"], file).await.unwrap_err();

@@ -24,7 +24,15 @@ pub(in crate::deploy) struct Asked {
     pub(super) has_file: bool,
     /// The fields that come from the defaults of the place, as `FIELD=VALUE`.
     pub(super) filled: Vec<String>,
-    pub(super) warnings: Vec<String>,
+    pub(in crate::deploy) warnings: Vec<String>,
+}
+
+impl Asked {
+    /// The cloud that the object describes.
+    pub(in crate::deploy) fn cloud(&self) -> anyhow::Result<Cloud> {
+        let (parameters, _) = Parameters::read(&self.object)?;
+        Ok(Cloud::of(&self.object, parameters)?)
+    }
 }
 
 /// Reads the file and the fields above it. What they say nothing about is as in `defaults`, which are those of the place.
@@ -72,7 +80,6 @@ pub(in crate::deploy) fn read(
     let findings = deployer::check(&cloud.parameters);
     let file = place.map(|(name, lines): (String, Lines)| File {
         name,
-        document: document.clone(),
         lines,
         prefix,
     });
