@@ -52,12 +52,24 @@ check_server() {
 	url=$(client console url show --novnc probe -f value -c url)
 	[[ $url == "https://$public:6080/vnc_lite.html?path="* ]] || die "the console is at $url"
 	restart_hypervisor "$host"
+	# Both are answered before they are done.
 	client server stop probe
+	await_server SHUTOFF
 	client server start probe
+	await_server ACTIVE
 	client server delete --wait probe
 	inside curl -sSf http://nova-metadata:8775/ >"$work/metadata"
 	grep -qx latest "$work/metadata" || die "the metadata API answers $(<"$work/metadata")"
 	say "a server was ACTIVE in its zone, with a port and a console, also after its hypervisor had restarted"
+}
+
+# await_server STATUS: the server has this status.
+await_server() {
+	local patience=$((SECONDS + 60)) status
+	until status=$(client server show probe -f value -c status) && [[ $status == "$1" ]]; do
+		((SECONDS < patience)) || die "the server is ${status:-not there}, and not $1"
+		sleep 1
+	done
 }
 
 # The stand-in for ovn-controller plugs a port a second after its server has started.
