@@ -43,3 +43,10 @@ fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{model}, {cores} cores")
 }
+
+/// The load of the last minute; 0 where the system does not say.
+fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let first = text.split_whitespace().next();
+    first.and_then(|load| load.parse().ok()).unwrap_or_default()
+}

@@ -3,10 +3,12 @@
 //! ```text
 //!   names  ids of a cloud as names of the script
 //!   page   the accepted ones in docs/
+//!   plays  several plays of a script at a time
 //! ```
 
 pub(crate) mod names;
 pub(crate) mod page;
+pub(crate) mod plays;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -176,6 +178,23 @@ impl Accepted {
             ensure!(!rule.seen.is_empty(), "`{}` is seen nowhere", rule.about);
         }
         Ok(read)
+    }
+
+    /// Prints those that are not accepted, and, where all was played, the rules of which nothing was seen. Returns the number of
+    /// the former, and whether there is neither.
+    pub(crate) fn report(&self, found: &[Difference], is_whole: bool) -> (usize, bool) {
+        let (left, mut unseen) = self.judge(found);
+        if !is_whole {
+            unseen.clear();
+        }
+        for it in &left {
+            let both = format!("`{}`, `{}`", it.one, it.other);
+            crate::report(&format!("{}: {}: {both} ({})", it.place, it.at, it.words));
+        }
+        for it in &unseen {
+            crate::report(&format!("accepted, and not seen: {it}"));
+        }
+        (left.len(), left.is_empty() && unseen.is_empty())
     }
 
     /// Those that are not accepted, and then the rules of which nothing was seen.

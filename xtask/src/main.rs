@@ -39,6 +39,7 @@ mod keystone;
 mod linked;
 mod lints;
 mod man;
+mod memory;
 mod notices;
 mod protos;
 mod real_systems;

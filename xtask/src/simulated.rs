@@ -11,6 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::memory;
+
 /// The password of the users of the cloud.
 pub(crate) const PASSWORD: &str = "secret";
 
@@ -92,13 +94,7 @@ impl Simulator {
 
     /// Resident memory now.
     pub(crate) fn rss_megabytes(&self) -> anyhow::Result<f64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kibibytes: f64 = line
-            .and_then(|line| line.split_whitespace().next())
-            .context("VmRSS in /proc/PID/status")?
-            .parse()?;
-        Ok(kibibytes * 1024.0 / 1e6)
+        Ok(memory::resident(self.child.id())?.0)
     }
 
     /// Asks the process to end, and waits for it.

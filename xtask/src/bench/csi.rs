@@ -15,7 +15,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 pub(super) use self::table::number;
-use super::{build, machine};
+use super::{build, load, machine};
 use crate::csi::driver::Program;
 use crate::csi::{alone, disks};
 
@@ -80,7 +80,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         return alone::run_inside(if is_given { &[] } else { &built });
     }
     disks::serve_metadata(NODE)?;
-    let (begun, before) = (Instant::now(), load()?);
+    let (begun, before) = (Instant::now(), load());
     let runtime = tokio::runtime::Runtime::new()?;
     let measure = |program: Program| runtime.block_on(measure(&binary, &program, arguments));
     let go = match arguments.go.exists() {
@@ -90,7 +90,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let here = measure(Program::Here(binary.clone()))?;
     let report = Report {
         machine: machine(),
-        load: (before, load()?),
+        load: (before, load()),
         idle_seconds: arguments.idle,
         staged: arguments.staged,
         go,
@@ -113,12 +113,6 @@ async fn measure(
         node: node::measure(binary, program, arguments.staged).await?,
         controller: controller::measure(binary, program, arguments.idle).await?,
     })
-}
-
-/// The load of the last minute.
-fn load() -> anyhow::Result<f64> {
-    let text = std::fs::read_to_string("/proc/loadavg")?;
-    Ok(text.split_whitespace().next().unwrap_or_default().parse()?)
 }
 
 /// The value below which a share of the values lies.

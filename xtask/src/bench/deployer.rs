@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use super::nodes::{Figure, Report, Script, load, step, table};
+use super::load;
+use super::nodes::{Figure, Report, Script, step, table};
 use super::process::{self, Up};
 
 /// The parameters of the measured cloud, and the same with another option of the scheduler.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{build, machine};
+use super::{build, load, machine};
 use crate::keystone::webhook::Program;
 use crate::keystone::world::World;
 
@@ -68,7 +68,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         Some(binary) => std::path::absolute(binary)?,
         None => build(root)?,
     };
-    let (begun, before) = (Instant::now(), load_of_machine()?);
+    let (begun, before) = (Instant::now(), load());
     let mut world = World::open(&binary)?;
     crate::report("tokens");
     let tokens = reviews::tokens(&mut world, arguments.tokens)?;
@@ -90,7 +90,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let here = measure(Program::here(&binary)?)?;
     let report = Report {
         machine: machine(),
-        load: (before, load_of_machine()?),
+        load: (before, load()),
         tokens: arguments.tokens,
         go,
         here,
@@ -101,10 +101,4 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         false => table::render(&report),
     };
     crate::print(&text)
-}
-
-/// The load of the last minute.
-fn load_of_machine() -> anyhow::Result<f64> {
-    let text = std::fs::read_to_string("/proc/loadavg")?;
-    Ok(text.split_whitespace().next().unwrap_or_default().parse()?)
 }

@@ -10,6 +10,8 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
+use super::load;
+
 /// The step up to which a cluster is being created.
 const LAST_STEP: &str = "Cluster Available, Machines Running";
 
@@ -164,12 +166,6 @@ pub(super) fn table(report: &Report) -> String {
         );
     }
     text
-}
-
-pub(super) fn load() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let first = text.split_whitespace().next();
-    first.and_then(|load| load.parse().ok()).unwrap_or_default()
 }
 
 /// A script of this repository.

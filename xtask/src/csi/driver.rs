@@ -10,6 +10,7 @@ use grpc::Client;
 use tokio::net::UnixStream;
 
 use super::world::World;
+use crate::memory;
 
 /// The longest time of a call.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
@@ -116,18 +117,7 @@ impl Driver {
 
     /// Resident memory of the process, and what of it is not backed by a file, in megabytes.
     pub(crate) fn memory(&self) -> anyhow::Result<(f64, f64)> {
-        let path = format!("/proc/{}/status", self.child.id());
-        let status = std::fs::read_to_string(&path)?;
-        let megabytes = |field: &str| -> anyhow::Result<f64> {
-            let mut lines = status.lines();
-            let rest = lines.find_map(|line| line.strip_prefix(field));
-            let number = rest.and_then(|rest| rest.split_whitespace().next());
-            let kibibytes: f64 = number
-                .with_context(|| format!("{field} in {path}"))?
-                .parse()?;
-            Ok(kibibytes * 1024.0 / 1e6)
-        };
-        Ok((megabytes("VmRSS:")?, megabytes("RssAnon:")?))
+        memory::resident(self.child.id())
     }
 }
 

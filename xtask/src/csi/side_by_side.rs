@@ -4,9 +4,7 @@
 //! Groups in which a volume is handed over are also played with a first driver of one kind and a second of the other. What the
 //! second one answers is compared with what it answers about a volume of its own.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -16,7 +14,7 @@ use super::play::play;
 use super::script::{Group, Script};
 use super::{alone, disks};
 use crate::differences::page::{self, Page};
-use crate::differences::{Accepted, Difference, Played, differences};
+use crate::differences::{Accepted, Difference, differences, plays};
 
 const SCRIPT: &str = "tests/csi/side-by-side.yaml";
 /// The differences that are accepted.
@@ -25,8 +23,6 @@ const PAGE: Page = Page {
     file: "docs/cinder-csi.md",
     command: "cargo xtask csi-side-by-side --page",
 };
-/// Plays at once: most of the time they wait for processes.
-const AT_ONCE: usize = 4;
 /// What the metadata service of all plays says: nodes are not looked up.
 const NODE: &str = "11111111-1111-4111-8111-111111111111";
 
@@ -75,26 +71,16 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     };
     let groups: Vec<&Group> = script.groups.iter().filter(is_wanted).collect();
     let found = programs.compare(&groups)?;
-    let (left, mut unseen) = accepted.judge(&found);
-    if arguments.only.is_some() {
-        unseen.clear();
-    }
-    for it in &left {
-        let both = format!("`{}`, `{}`", it.one, it.other);
-        crate::report(&format!("{}: {}: {both} ({})", it.place, it.at, it.words));
-    }
-    for it in &unseen {
-        crate::report(&format!("accepted, and not seen: {it}"));
-    }
+    let (left, is_accepted) = accepted.report(&found, arguments.only.is_none());
     crate::print(&format!(
         "{} groups with {} requests to each driver, {} values that differ, {} not accepted, {:.0} s\n",
         groups.len(),
         script.requests(),
         found.len(),
-        left.len(),
+        left,
         begun.elapsed().as_secs_f64()
     ))?;
-    if !left.is_empty() || !unseen.is_empty() {
+    if !is_accepted {
         bail!("the drivers differ otherwise than {ACCEPTED} says");
     }
     Ok(())
@@ -127,21 +113,25 @@ impl Programs {
     }
 
     fn compare(&self, groups: &[&Group]) -> anyhow::Result<Vec<Difference>> {
-        let mut wanted = VecDeque::new();
+        let mut wanted = Vec::new();
         for (index, group) in groups.iter().enumerate() {
             wanted.extend([(index, Cast::Go), (index, Cast::Here)]);
             if group.handed_over {
                 wanted.extend([(index, Cast::GoThenHere), (index, Cast::HereThenGo)]);
             }
         }
-        let mut plays = self.play_all(groups, wanted)?;
-        plays.sort_by_key(|(index, cast, _)| (*index, *cast as u8));
+        let plays = plays::all(wanted.len(), async |number| {
+            let (index, cast) = wanted[number];
+            let group = groups[index];
+            let seed = u32::try_from(number + 1)?;
+            let played = play(group, &self.cloud, self.of(cast), seed).await;
+            played.with_context(|| format!("{} ({cast:?})", group.name))
+        })?;
         let mut found = Vec::new();
         for (index, group) in groups.iter().enumerate() {
             let of = |cast: Cast| {
-                let mut plays = plays.iter();
-                let play = plays.find(|(at, by, _)| *at == index && *by == cast);
-                play.map(|(_, _, played)| played).context("a play")
+                let at = wanted.iter().position(|it| *it == (index, cast));
+                at.map(|at| &plays[at]).context("a play")
             };
             found.extend(differences(&group.name, of(Cast::Go)?, of(Cast::Here)?));
             if group.handed_over {
@@ -152,43 +142,6 @@ impl Programs {
             }
         }
         Ok(found)
-    }
-
-    fn play_all(
-        &self,
-        groups: &[&Group],
-        wanted: VecDeque<(usize, Cast)>,
-    ) -> anyhow::Result<Vec<(usize, Cast, Played)>> {
-        let (wanted, done) = (Mutex::new((1, wanted)), Mutex::new(Vec::new()));
-        let next = || {
-            let mut wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
-            wanted.0 += 1;
-            let next = wanted.1.pop_front()?;
-            Some((wanted.0, next.0, next.1))
-        };
-        let work = || -> anyhow::Result<()> {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
-            while let Some((seed, index, cast)) = next() {
-                let group = groups[index];
-                let played = play(group, &self.cloud, self.of(cast), seed);
-                let played = runtime.block_on(played);
-                let played = played.with_context(|| format!("{} ({cast:?})", group.name))?;
-                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                done.push((index, cast, played));
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
-            let mut ended = threads.into_iter().map(|it| match it.join() {
-                Ok(outcome) => outcome,
-                Err(_) => bail!("a play panicked"),
-            });
-            ended.try_for_each(|outcome| outcome)
-        })?;
-        Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

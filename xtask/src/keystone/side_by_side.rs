@@ -1,10 +1,8 @@
 //! `keystone-side-by-side`: one script, and generated policies, played to the Go webhook and to ours on one simulated cloud, and
 //! environments to both exec plugins; what they answer is compared.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
@@ -17,7 +15,7 @@ use super::world::World;
 use super::{generated, plugin};
 use crate::differences::names::Names;
 use crate::differences::page::{self, Page};
-use crate::differences::{Accepted, Difference, differences};
+use crate::differences::{Accepted, Difference, differences, plays};
 use crate::simulated::PASSWORD;
 
 const SCRIPT: &str = "tests/keystone/side-by-side.yaml";
@@ -27,8 +25,6 @@ const PAGE: Page = Page {
     file: "docs/keystone-authentication.md",
     command: "cargo xtask keystone-side-by-side --page",
 };
-/// Plays at once: much of the time they wait for processes.
-const AT_ONCE: usize = 4;
 
 /// Arguments.
 #[derive(Clone, Debug, clap::Args)]
@@ -94,17 +90,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     for group in last {
         found.extend(compared.compare(&[group])?);
     }
-    let (left, mut unseen) = accepted.judge(&found);
-    if !only.is_empty() {
-        unseen.clear();
-    }
-    for it in &left {
-        let both = format!("`{}`, `{}`", it.one, it.other);
-        crate::report(&format!("{}: {}: {both} ({})", it.place, it.at, it.words));
-    }
-    for it in &unseen {
-        crate::report(&format!("accepted, and not seen: {it}"));
-    }
+    let (left, is_accepted) = accepted.report(&found, only.is_empty());
     let asked: usize = policies.iter().map(|it| it.steps.len()).sum();
     crate::print(&format!(
         "{} requests of the script and {asked} about {} generated policies to each program, {} of them allowed by Go, {} values that differ, {} not accepted, {:.0} s\n",
@@ -112,10 +98,10 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         policies.len(),
         compared.allowed.load(Ordering::Relaxed),
         found.len(),
-        left.len(),
+        left,
         begun.elapsed().as_secs_f64()
     ))?;
-    if !left.is_empty() || !unseen.is_empty() {
+    if !is_accepted {
         bail!("the programs differ otherwise than {ACCEPTED} says");
     }
     Ok(())
@@ -155,36 +141,12 @@ struct Compared {
 
 impl Compared {
     fn compare(&self, groups: &[&Group]) -> anyhow::Result<Vec<Difference>> {
-        let wanted: VecDeque<usize> = (0..groups.len()).collect();
-        let (wanted, done) = (Mutex::new(wanted), Mutex::new(Vec::new()));
-        let next = || {
-            let mut wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
-            wanted.pop_front()
-        };
-        let work = || -> anyhow::Result<()> {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()?;
-            while let Some(index) = next() {
-                let group = groups[index];
-                let both = runtime.block_on(self.both(group));
-                let both = both.with_context(|| group.name.clone())?;
-                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                done.push((index, both));
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
-            let mut ended = threads.into_iter().map(|it| match it.join() {
-                Ok(outcome) => outcome,
-                Err(_) => bail!("a play panicked"),
-            });
-            ended.try_for_each(|outcome| outcome)
+        let both = plays::all(groups.len(), async |index| {
+            let group = groups[index];
+            let both = self.both(group).await;
+            both.with_context(|| group.name.clone())
         })?;
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_by_key(|(index, _)| *index);
-        Ok(done.into_iter().flat_map(|(_, both)| both).collect())
+        Ok(both.into_iter().flatten().collect())
     }
 
     async fn both(&self, group: &Group) -> anyhow::Result<Vec<Difference>> {

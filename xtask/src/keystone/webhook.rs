@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::world::World;
 use crate::https::{Access, Client, free};
+use crate::memory;
 
 /// The longest time of a start, and of an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -147,19 +148,9 @@ impl Webhook {
         &self.access
     }
 
-    /// Resident memory in megabytes, and what of it is not backed by a file.
+    /// Resident memory of the process, and what of it is not backed by a file, in megabytes.
     pub(crate) fn memory(&self) -> anyhow::Result<(f64, f64)> {
-        let path = format!("/proc/{}/status", self.child.id());
-        let status = std::fs::read_to_string(&path)?;
-        let megabytes = |field: &str| -> anyhow::Result<f64> {
-            let rest = status.lines().find_map(|line| line.strip_prefix(field));
-            let number = rest.and_then(|rest| rest.split_whitespace().next());
-            let kibibytes: f64 = number
-                .with_context(|| format!("{field} in {path}"))?
-                .parse()?;
-            Ok(kibibytes * 1024.0 / 1e6)
-        };
-        Ok((megabytes("VmRSS:")?, megabytes("RssAnon:")?))
+        memory::resident(self.child.id())
     }
 }
 

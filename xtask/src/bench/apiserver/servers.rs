@@ -13,6 +13,7 @@ use hyper::Method;
 use serde::Serialize;
 
 use crate::https::{Access, certificates, free};
+use crate::memory;
 
 /// The timeout of a server's start.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -135,13 +136,7 @@ impl Drop for Server {
 
 /// Resident memory of a process now, in megabytes.
 pub(in crate::bench) fn rss(pid: u32) -> anyhow::Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kibibytes: f64 = line
-        .and_then(|line| line.split_whitespace().next())
-        .context("VmRSS in /proc/PID/status")?
-        .parse()?;
-    Ok(kibibytes * 1024.0 / 1e6)
+    Ok(memory::resident(pid)?.0)
 }
 
 /// Processor time of a process: the 14th and 15th field of its `stat`, in ticks.
