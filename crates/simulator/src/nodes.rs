@@ -25,6 +25,7 @@ mod job;
 mod kubelet;
 mod object;
 mod programs;
+mod room;
 mod scheduler;
 mod stateful;
 mod world;

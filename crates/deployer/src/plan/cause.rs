@@ -264,8 +264,10 @@ fn of_pod(
 
 /// Why a Pod is on no node, and what to do.
 fn unplaced(situation: &Situation<'_>, pod: &Json, words: &str) -> (String, Option<String>) {
-    if let Some(why) = pods::without_class(pod, words, &Observed::of(situation.objects)) {
-        return (why, Some(pods::DEFAULT_CLASS.to_owned()));
+    let observed = Observed::of(situation.objects);
+    let classes = situation.classes;
+    if let Some((why, advice)) = pods::without_class(pod, words, &observed, classes) {
+        return (why, Some(advice));
     }
     let nodes = situation.nodes;
     let holds = |it: &&Json| pods::condition(it, "Ready").is_some_and(|it| it["status"] == "True");

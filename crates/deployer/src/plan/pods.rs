@@ -27,12 +27,17 @@ pub(super) fn reason(
 }
 
 /// What makes a storage class the default one.
-pub(super) const DEFAULT_CLASS: &str =
+const DEFAULT_CLASS: &str =
     "kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true";
 
-/// That no storage class makes a volume of a Pod, which the scheduler says is on no node for its claims: these get the
-/// default class of the cluster.
-pub(super) fn without_class(pod: &Json, words: &str, observed: &Observed<'_>) -> Option<String> {
+/// Why no volume is made for a Pod that the scheduler has put on no node for its claims, and what to do. `classes` are the names of
+/// the storage classes, if they are known.
+pub(super) fn without_class(
+    pod: &Json,
+    words: &str,
+    observed: &Observed<'_>,
+    classes: Option<&[String]>,
+) -> Option<(String, String)> {
     if !words.contains("PersistentVolumeClaim") {
         return None;
     }
@@ -43,10 +48,26 @@ pub(super) fn without_class(pod: &Json, words: &str, observed: &Observed<'_>) ->
             kind: ObjectKind::PersistentVolumeClaim,
             name: name.to_owned(),
         })?;
-        let class = claim["spec"]["storageClassName"].as_str();
-        let lacks = class.is_none_or(str::is_empty) && claim["status"]["phase"] != "Bound";
-        lacks.then(|| {
-            format!("claim {name} has no storage class, and the cluster has no default one")
+        if claim["status"]["phase"] == "Bound" {
+            return None;
+        }
+        let class = claim["spec"]["storageClassName"].as_str().unwrap_or_default();
+        Some(match (class, classes) {
+            ("", _) => (
+                format!("claim {name} has no storage class, and the cluster has no default one"),
+                DEFAULT_CLASS.to_owned(),
+            ),
+            (class, Some(there)) if !there.iter().any(|it| it == class) => (
+                format!(
+                    "there is no storage class {class}, which claim {name} is to have; there are: {}",
+                    there.join(", ")
+                ),
+                "name another one in storage.class, or make it".to_owned(),
+            ),
+            (class, _) => (
+                format!("claim {name} waits for a volume of storage class {class}"),
+                format!("kubectl get storageclass {class}, and look at its provisioner"),
+            ),
         })
     })
 }
@@ -94,8 +115,8 @@ fn problem(pod: &Json, observed: &Observed<'_>) -> Option<String> {
     let Trouble { reason, detail, .. } = &trouble;
     Some(match reason.as_str() {
         ENDED => format!("ended with {detail}"),
-        "Unschedulable" => match without_class(pod, detail, observed) {
-            Some(why) => format!("is on no node: {why}: {DEFAULT_CLASS}"),
+        "Unschedulable" => match without_class(pod, detail, observed, None) {
+            Some((why, advice)) => format!("is on no node: {why}: {advice}"),
             None => format!("is on no node: {detail}"),
         },
         "ErrImagePull" | "ImagePullBackOff" | "ErrImageNeverPull" => {

@@ -34,6 +34,8 @@ pub struct Situation<'a> {
     pub pods: &'a [Json],
     /// The nodes of the cluster.
     pub nodes: &'a [Json],
+    /// The names of the storage classes of the cluster; `None` if they must not be read.
+    pub classes: Option<&'a [String]>,
     /// What the controller has reported.
     pub reported: &'a Reported,
 }

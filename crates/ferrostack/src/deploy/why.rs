@@ -8,8 +8,9 @@ use api::{conditions, printable};
 use deployer::{Cause, Cloud, Held, Parameters, Reported, Situation, Why, Written};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
-use kube::Client;
+use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::ListParams;
+use kube::{Client, ResourceExt};
 use operator::client::Api;
 use serde_json::Value;
 
@@ -65,6 +66,10 @@ async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow:
         .iter()
         .filter_map(|it| serde_json::to_value(it).ok())
         .collect();
+    let classes: Api<StorageClass> = Api::all(client.clone());
+    let classes = classes.list(&ListParams::default()).await.ok();
+    let classes: Option<Vec<String>> =
+        classes.map(|it| it.items.iter().map(ResourceExt::name_any).collect());
     let held = Held::complete(&cloud.name, &objects, || 0);
     let graph = deployer::desired(&cloud, &held);
     let plan = deployer::plan(&graph, &objects);
@@ -75,6 +80,7 @@ async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow:
         objects: &objects,
         pods: &pods,
         nodes: &nodes,
+        classes: classes.as_deref(),
         reported: &reported(object, &status, &graph),
     };
     let mut why = deployer::why(&situation, asked).map_err(anyhow::Error::msg)?;

@@ -44,6 +44,7 @@ impl World {
             objects: &objects,
             pods: &pods,
             nodes: &nodes,
+            classes: None,
             reported: &reported,
         };
         deployer::why(&situation, object).unwrap()

@@ -7,11 +7,18 @@ use serde_json::{Value, json};
 use super::object::{
     CLAIM, POD, Write, condition, has_ended, has_labels, holds, is_ending, items, text,
 };
+use super::room;
 use super::world::{Now, World};
 
 /// The annotation of a claim with the node of its volume.
 const NODE: &str = "volume.kubernetes.io/selected-node";
 const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The storage class of the simulated cluster, its default one.
+const CLASS: &str = "simulated";
+/// The annotation of the default class.
+const DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
+/// What a node has.
+const CAPACITY: [(&str, &str); 3] = [("cpu", "16"), ("memory", "64Gi"), ("pods", "250")];
 
 /// Registers the nodes, and writes whether they answer.
 pub(super) fn register(world: &World, now: &Now<'_>) -> Vec<Write> {
@@ -56,7 +63,23 @@ pub(super) fn register(world: &World, now: &Now<'_>) -> Vec<Write> {
             body: json!({"status": {"conditions": [ready]}}),
         })
     });
-    writes.collect()
+    let mut writes: Vec<Write> = writes.collect();
+    if world
+        .classes
+        .iter()
+        .all(|it| it["metadata"]["name"] != CLASS)
+    {
+        writes.push(Write::Create {
+            collection: "/apis/storage.k8s.io/v1/storageclasses".to_owned(),
+            body: json!({
+                "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+                "metadata": {"name": CLASS, "annotations": {DEFAULT: "true"}},
+                "provisioner": "ferrostack.dev/simulated", "reclaimPolicy": "Delete",
+                "volumeBindingMode": "WaitForFirstConsumer",
+            }),
+        });
+    }
+    writes
 }
 
 fn node_object(name: &str, labels: &[(String, String)]) -> Value {
@@ -66,7 +89,7 @@ fn node_object(name: &str, labels: &[(String, String)]) -> Value {
     for (label, value) in labels {
         all[label] = value.as_str().into();
     }
-    let resources = json!({"cpu": "16", "memory": "64Gi", "pods": "250"});
+    let resources: BTreeMap<&str, &str> = CAPACITY.into();
     json!({
         "apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": all},
         "status": {
@@ -106,8 +129,8 @@ pub(super) fn schedule(world: &World) -> Vec<Write> {
                 let binds = !volumes.is_empty();
                 writes.extend(volumes);
                 writes.push(binding(pod, node));
-                // The next Pod may have to go where this volume is.
-                if binds {
+                // The next Pod may have to go where this volume is, or has less room.
+                if binds || room::is_reserved(pod) {
                     break;
                 }
                 if let Some(count) = load.get_mut(node) {
@@ -192,21 +215,50 @@ fn place<'a>(
     let mut on = None;
     for claim in claims(pod, world) {
         let claim = claim.map_err(|name| format!("persistentvolumeclaim \"{name}\" not found"))?;
+        if claim["spec"]["volumeName"].is_null() && !has_class(claim, world) {
+            let all = world.nodes.iter().count();
+            return Err(format!(
+                "0/{all} nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/{all} nodes are available: {all} Preemption is not helpful for scheduling."
+            ));
+        }
         on = on.or_else(|| claim["metadata"]["annotations"][NODE].as_str());
     }
     let selector = &pod["spec"]["nodeSelector"];
-    let fits = |name: &str| {
-        let node = world.nodes.iter().find(|it| it["metadata"]["name"] == name);
-        node.is_some_and(|node| has_labels(&node["metadata"]["labels"], selector))
+    let all = world.nodes.iter().count();
+    let mut lacking: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut fits = |name: &str| {
+        let mut nodes = world.nodes.iter();
+        let Some(node) = nodes.find(|it| it["metadata"]["name"] == name) else {
+            return false;
+        };
+        let matches = has_labels(&node["metadata"]["labels"], selector)
             && on.is_none_or(|on| on == name)
-            && is_near(pod, name, world)
+            && is_near(pod, name, world);
+        match room::lacks(pod, node, world).filter(|_| matches) {
+            Some(resource) => *lacking.entry(resource).or_default() += 1,
+            None => return matches,
+        }
+        false
     };
     let best = load.iter().filter(|(name, _)| fits(name));
     let best = best.min_by_key(|(_, count)| **count);
     best.map(|(name, _)| *name).ok_or_else(|| {
-        let all = world.nodes.iter().count();
-        format!("0/{all} nodes are available: no ready node matches the Pod's node selector, affinity and volumes")
+        if lacking.is_empty() {
+            return format!("0/{all} nodes are available: no ready node matches the Pod's node selector, affinity and volumes");
+        }
+        let lacking = lacking.iter().map(|(resource, count)| format!("{count} Insufficient {resource}"));
+        let lacking: Vec<String> = lacking.collect();
+        format!("0/{all} nodes are available: {}.", lacking.join(", "))
     })
+}
+
+/// Whether there is the storage class of a claim; without a name, a default one.
+fn has_class(claim: &Value, world: &World) -> bool {
+    let is_wanted = |class: &Value| match claim["spec"]["storageClassName"].as_str() {
+        Some(name) => class["metadata"]["name"] == name,
+        None => class["metadata"]["annotations"][DEFAULT] == "true",
+    };
+    world.classes.iter().any(is_wanted)
 }
 
 /// Whether a node has a Pod that this one has to be beside; true if there is none anywhere and it is one of them itself.

@@ -304,7 +304,7 @@ async fn a_missing_image_and_a_lost_node_are_in_the_status() {
 #[tokio::test]
 async fn a_daemon_set_has_a_pod_on_each_selected_node_and_a_claim_is_bound_by_its_first_pod() {
     let cluster = Cluster::start(&["a", "b"]).await;
-    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+    let mut claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
     let mut spec = pod();
     spec["volumes"] = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
@@ -320,9 +320,23 @@ async fn a_daemon_set_has_a_pod_on_each_selected_node_and_a_claim_is_bound_by_it
             named.then_some(()).ok_or(format!("{pods:?}"))
         })
         .await;
+    let claims = format!("/api/v1{NAMESPACE}/persistentvolumeclaims");
+    claim["spec"]["storageClassName"] = "later".into();
+    cluster.create(&claims, claim).await;
     cluster
-        .create(&format!("/api/v1{NAMESPACE}/persistentvolumeclaims"), claim)
+        .until("no volume of a class that is not there", async || {
+            let pods = cluster.pods().await;
+            let waits = "pod has unbound immediate PersistentVolumeClaims";
+            let all = pods
+                .iter()
+                .all(|it| it["status"].to_string().contains(waits));
+            all.then_some(()).ok_or(format!("{pods:?}"))
+        })
         .await;
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "later"},
+        "provisioner": "example.org/none"});
+    let classes = "/apis/storage.k8s.io/v1/storageclasses";
+    cluster.create(classes, class).await;
     cluster
         .status(DEPLOYMENTS, json!({"availableReplicas": 2}))
         .await;
@@ -342,5 +356,32 @@ async fn a_daemon_set_has_a_pod_on_each_selected_node_and_a_claim_is_bound_by_it
     cluster.create(sets, set).await;
     cluster
         .status(sets, json!({"numberReady": 2, "desiredNumberScheduled": 2}))
+        .await;
+}
+
+#[tokio::test]
+async fn a_pod_that_requests_more_than_a_node_has_left_is_on_none() {
+    let cluster = Cluster::start(&["a", "b"]).await;
+    let mut spec = pod();
+    spec["containers"][0]["resources"] = json!({"requests": {"memory": "40Gi"}});
+    cluster
+        .create(DEPLOYMENTS, workload("apps/v1", "Deployment", 3, spec))
+        .await;
+    // One is on each node; for the third there is no room.
+    cluster
+        .until("the reason of the third", async || {
+            let pods = cluster.pods().await;
+            let why = "0/2 nodes are available: 2 Insufficient memory.";
+            let waiting = pods
+                .iter()
+                .filter(|it| it["status"].to_string().contains(why));
+            let placed = pods
+                .iter()
+                .filter(|it| !text(&it["spec"]["nodeName"]).is_empty());
+            let counts = (waiting.count(), placed.count());
+            (counts == (1, 2))
+                .then_some(())
+                .ok_or(format!("{counts:?}"))
+        })
         .await;
 }

@@ -13,12 +13,13 @@ use super::object::{Write, is_controlled_by, text, uid};
 use super::{Faults, Options};
 
 /// The kinds whose changes matter.
-pub(super) const WATCHED: [(&str, &str); 10] = [
+pub(super) const WATCHED: [(&str, &str); 11] = [
     ("", "Pod"),
     ("", "Node"),
     ("", "Secret"),
     ("", "ConfigMap"),
     ("", "PersistentVolumeClaim"),
+    ("storage.k8s.io", "StorageClass"),
     ("apps", "Deployment"),
     ("apps", "ReplicaSet"),
     ("apps", "StatefulSet"),
@@ -110,6 +111,7 @@ pub(super) struct World {
     pub(super) nodes: Objects,
     pub(super) pods: Objects,
     pub(super) claims: Objects,
+    pub(super) classes: Objects,
     pub(super) deployments: Objects,
     pub(super) replica_sets: Objects,
     pub(super) stateful_sets: Objects,
@@ -125,6 +127,7 @@ impl World {
             "Node" => &mut self.nodes,
             "Pod" => &mut self.pods,
             "PersistentVolumeClaim" => &mut self.claims,
+            "StorageClass" => &mut self.classes,
             "Deployment" => &mut self.deployments,
             "ReplicaSet" => &mut self.replica_sets,
             "StatefulSet" => &mut self.stateful_sets,

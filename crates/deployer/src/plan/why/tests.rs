@@ -12,6 +12,7 @@ struct World {
     objects: Vec<Json>,
     pods: Vec<Json>,
     nodes: Vec<Json>,
+    classes: Option<Vec<String>>,
     reported: Reported,
 }
 
@@ -60,6 +61,7 @@ impl World {
             objects,
             pods: vec![],
             nodes: vec![node("node-0", "True", json!({}))],
+            classes: None,
             reported: Reported {
                 accounts,
                 ..Reported::default()
@@ -84,6 +86,13 @@ impl World {
         self
     }
 
+    /// With this spec of the claim of MariaDB.
+    fn claim(&mut self) -> &mut Json {
+        let mut objects = self.objects.iter_mut();
+        let claim = objects.find(|it| it["metadata"]["name"] == "mariadb-data");
+        &mut claim.unwrap()["spec"]
+    }
+
     /// With this status of the claim of MariaDB.
     fn set_claim(&mut self, status: Json) {
         let mut objects = self.objects.iter_mut();
@@ -99,6 +108,7 @@ impl World {
             objects: &self.objects,
             pods: &self.pods,
             nodes: &self.nodes,
+            classes: self.classes.as_deref(),
             reported: &self.reported,
         };
         why(&situation, object)
@@ -245,6 +255,23 @@ fn a_cluster_without_a_default_storage_class_is_told_with_what_to_do() {
     let mut states = progress.steps.iter();
     let (_, state) = states.find(|(name, _)| name == "mariadb-install").unwrap();
     assert!(state.message().contains(why), "{state:?}");
+    // A class that is not there, and one that makes no volume.
+    world.claim()["storageClassName"] = "absent".into();
+    world.classes = Some(vec!["fast".to_owned(), "slow".to_owned()]);
+    let cause = world.cause("mariadb");
+    assert_eq!(
+        cause.detail.as_deref(),
+        Some(
+            "there is no storage class absent, which claim mariadb-data is to have; there are: fast, slow"
+        )
+    );
+    assert!(cause.advice.unwrap().contains("storage.class"));
+    world.claim()["storageClassName"] = "slow".into();
+    let cause = world.cause("mariadb");
+    assert_eq!(
+        cause.detail.as_deref(),
+        Some("claim mariadb-data waits for a volume of storage class slow")
+    );
     // With a volume it is the scheduler who knows.
     world.set_claim(json!({"phase": "Bound"}));
     let cause = world.cause("mariadb");
