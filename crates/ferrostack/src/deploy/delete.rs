@@ -36,7 +36,8 @@ pub(crate) async fn delete(
     let named = place.kubeconfig.is_some() || place.context.is_some();
     if !named && data_dir::holder(&directory)?.is_some() {
         let client = place::client(place, environment).await?;
-        ended(args, &client, &shutdown, &say).await?;
+        let forget = || login::forget(&directory, false);
+        ended(args, &client, &shutdown, forget, &say).await?;
         return login::forget(&directory, args.purge_data);
     }
     if !named && !directory.join("management.db").exists() {
@@ -57,21 +58,28 @@ pub(crate) async fn delete(
         false => None,
     };
     place.control(options, &stop);
-    let outcome = ended(args, &place.client, &shutdown, &say).await;
+    let forget = || match (named, &login) {
+        (true, Some(login)) => login.forget(&directory),
+        (true, None) => Ok(()),
+        (false, _) => login::forget(&directory, false),
+    };
+    let outcome = ended(args, &place.client, &shutdown, forget, &say).await;
     stop.cancel();
     place.stopped().await;
     outcome?;
-    match (named, login) {
-        (true, Some(login)) => login.forget(&directory),
-        (true, None) => Ok(()),
-        (false, _) => login::forget(&directory, args.purge_data),
+    match named {
+        true => Ok(()),
+        false => login::forget(&directory, args.purge_data),
     }
 }
 
+/// Deletes the object, and waits until it is gone. `forget` removes the login as soon as the cloud is being deleted: who is
+/// interrupted afterwards has none that leads nowhere.
 async fn ended(
     args: &OpenStackDelete,
     client: &Client,
     shutdown: &CancellationToken,
+    forget: impl Fn() -> anyhow::Result<()>,
     say: &impl Fn(&str),
 ) -> anyhow::Result<()> {
     let (name, namespace) = (&args.cloud.name, &args.cloud.namespace);
@@ -91,6 +99,7 @@ async fn ended(
             name,
         };
         let left = deleted.purge(args.timeout, shutdown).await?;
+        forget()?;
         if left.is_empty() {
             bail!("there is no cloud {name} in namespace {namespace}, and no data of one");
         }
@@ -108,6 +117,7 @@ async fn ended(
     }
     let deleted = api.delete(name, &DeleteParams::default()).await;
     deleted.with_context(|| format!("cannot delete {title}"))?;
+    forget()?;
     let deadline = tokio::time::Instant::now() + args.timeout;
     let mut last = String::new();
     while let Some(cloud) = api
@@ -139,4 +149,52 @@ async fn ended(
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use apiserver::ApiServer;
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command, OpenStack as OpenStackCommand};
+    use crate::deploy::up::{self, parameters};
+
+    #[tokio::test]
+    async fn who_is_interrupted_while_a_cloud_is_deleted_has_no_login_to_it() {
+        let server = ApiServer::open(apiserver::Options::default())
+            .await
+            .unwrap();
+        let client = Client::new(server.in_process(), "default");
+        let asked = parameters::read(None, &[], &serde_json::Value::Null).unwrap();
+        up::apply(&client, &asked).await.unwrap();
+        let api: Api<OpenStack> = Api::namespaced(client.clone(), "openstack");
+        // Of a controller that is not there.
+        let held = json!({"metadata": {"finalizers": [api::openstack::FINALIZER]}});
+        let (params, patch) = (PatchParams::default(), Patch::Merge(held));
+        api.patch("cloud", &params, &patch).await.unwrap();
+
+        let line = ["ferrostack", "openstack", "delete"];
+        let Command::OpenStack(OpenStackCommand::Delete(args)) = Cli::parse_from(line).command
+        else {
+            panic!("another command");
+        };
+        let (stop, forgotten) = (CancellationToken::new(), Cell::new(false));
+        stop.cancel();
+        let forget = || {
+            forgotten.set(true);
+            Ok(())
+        };
+        let interrupted = ended(&args, &client, &stop, forget, &|_: &str| ()).await;
+        let why = interrupted.unwrap_err().to_string();
+        assert!(
+            why.starts_with("interrupted: the cloud is being deleted"),
+            "{why}"
+        );
+        assert!(forgotten.get());
+        let cloud = api.get("cloud").await.unwrap();
+        assert!(cloud.metadata.deletion_timestamp.is_some());
+    }
 }
