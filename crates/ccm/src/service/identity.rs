@@ -75,13 +75,19 @@ impl Identity {
         )
     }
 
-    /// Starts with the description of the Go manager, which deletes floating IPs that have this prefix.
+    /// Starts with the description of the Go manager, which deletes floating IPs that have this prefix, and ends with the
+    /// mark.
     pub(crate) fn floating_ip_description(&self) -> String {
-        format!(
-            "Floating IP for {} ({})",
-            self.description(),
-            self.service_tag()
-        )
+        self.marked(format!("Floating IP for {}", self.description()))
+    }
+
+    /// A description with both uids at its end: neither a floating IP nor a group has tags from its beginning. That of the
+    /// cluster is left out where both do not fit.
+    fn marked(&self, text: String) -> String {
+        let service = format!(" ({})", self.service_tag());
+        let both = format!(" ({}){service}", self.cluster_tag());
+        let fits = text.len() + both.len() <= LONGEST;
+        text + if fits { &both } else { &service }
     }
 
     /// Whether a floating IP was created for this Service, according to its uid.
@@ -116,11 +122,10 @@ impl Identity {
     /// Begins with the description of the Go manager, and ends with the mark.
     pub(crate) fn group_description(&self) -> String {
         let mark = format!(" ({})", self.service_tag());
-        let go = cut_to(
+        self.marked(cut_to(
             self.go_group_description(),
             LONGEST.saturating_sub(mark.len()),
-        );
-        format!("{go}{mark}")
+        ))
     }
 
     fn go_group_description(&self) -> String {

@@ -75,6 +75,29 @@ fn a_second_load_balancer_is_owned_apart_from_the_first_and_its_name_is_that_of_
 }
 
 #[test]
+fn descriptions_end_with_the_uids_of_cluster_and_service_as_long_as_both_fit() {
+    let short = identity("a", "web");
+    let both = format!("({}) ({})", short.cluster_tag(), short.service_tag());
+    let long = identity("a", &"x".repeat(200));
+    for (identity, end, without) in [
+        (&short, both.as_str(), "\0"),
+        (&long, &format!(" ({})", long.service_tag()), "cluster="),
+    ] {
+        for description in [
+            identity.floating_ip_description(),
+            identity.group_description(),
+        ] {
+            assert!(description.ends_with(end), "{description}");
+            assert!(!description.contains(without), "{description}");
+            assert!(description.len() <= 320, "{description}");
+        }
+        assert!(identity.owns_floating_ip(&identity.floating_ip_description()));
+        assert!(identity.owns_group("any", &identity.group_description()));
+    }
+    assert!(long.group_description().len() <= 255);
+}
+
+#[test]
 fn names_are_those_of_the_go_manager_cut_to_255_bytes() {
     assert_eq!(
         identity("a", "web").part("pool", 3),
