@@ -47,6 +47,12 @@ pub const SKIP_REMEDIATION_ANNOTATION: &str = "cluster.x-k8s.io/skip-remediation
 /// Annotation of a control plane machine, set by users, and of its KubeadmConfig: when the certificate of its API server
 /// expires, as RFC 3339.
 pub const CERTIFICATES_EXPIRY_ANNOTATION: &str = "machine.cluster.x-k8s.io/certificates-expiry";
+/// Annotation of a Cluster: the uid of the namespace kube-system in it, by which the programs in it mark what they create in
+/// the cloud.
+pub const WORKLOAD_UID_ANNOTATION: &str = "ferrostack.dev/workload-cluster-uid";
+/// Annotation of a Cluster, set by users: what of the programs in it is deleted with it, `services` or `volumes` or both with a
+/// comma.
+pub const DELETE_WITH_CLUSTER_ANNOTATION: &str = "ferrostack.dev/delete-with-cluster";
 /// Annotation: the identity of an OpenStackCluster, a UUID that marks all of its resources in the cloud.
 pub const CLUSTER_IDENTITY_ANNOTATION: &str =
     "infrastructure.cluster.x-k8s.io/ferrostack-cluster-id";
@@ -60,3 +66,13 @@ pub const CLONED_FROM_GROUP_KIND_ANNOTATION: &str = "cluster.x-k8s.io/cloned-fro
 
 /// The type of all Secrets of Cluster API.
 pub const SECRET_TYPE: &str = "cluster.x-k8s.io/secret";
+
+/// Whether `text` is a UUID as Kubernetes writes them: lower case, with hyphens.
+#[must_use]
+pub fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.char_indices().all(|(at, letter)| match at {
+            8 | 13 | 18 | 23 => letter == '-',
+            _ => matches!(letter, '0'..='9' | 'a'..='f'),
+        })
+}

@@ -110,6 +110,9 @@ pub struct Health {
     pub since: Option<Timestamp>,
     /// The error of the last attempt or probe; `None` after a success.
     pub problem: Option<String>,
+    /// The uid of the namespace kube-system, by which the cluster is known to the programs in it. It was read when the
+    /// cluster was connected; `None` if it cannot be read.
+    pub uid: Option<String>,
 }
 
 impl Health {

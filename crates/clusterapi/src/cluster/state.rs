@@ -11,6 +11,7 @@ use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::kube::api::DynamicObject;
+use api::names::WORKLOAD_UID_ANNOTATION;
 use serde::Deserialize;
 
 use super::descendants::{self, Descendants};
@@ -33,6 +34,7 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
     let mut status = after.status.take().unwrap_or_default();
     infrastructure(&mut after, &mut status, &facts.infrastructure);
     control_plane(&mut after, &mut status, facts);
+    record_uid(&mut after, facts.health.uid.as_deref());
     status.control_plane = control_plane_counts(facts);
     status.workers = Some(worker_counts(facts));
     after.status = Some(status);
@@ -48,6 +50,16 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
     verdicts.extend(descendants::verdicts(&after, &Descendants::of(facts), now));
     conclude(&mut after, verdicts, now);
     after
+}
+
+/// Records by which uid the programs in the cluster mark what they create in the cloud: when the cluster is deleted, its API
+/// server may not answer any more. The first one stays.
+fn record_uid(cluster: &mut Cluster, uid: Option<&str>) {
+    let known = cluster.annotations().contains_key(WORKLOAD_UID_ANNOTATION);
+    if let Some(uid) = uid.filter(|_| !known) {
+        let annotations = cluster.annotations_mut();
+        annotations.insert(WORKLOAD_UID_ANNOTATION.to_owned(), uid.to_owned());
+    }
 }
 
 /// Reports the duties of the reconcile; the generation is observed when none failed.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::k8s_openapi::api::core::v1::{Node, Secret};
+use api::k8s_openapi::api::core::v1::{Namespace, Node, Secret};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::runtime::reflector::{Store, store::Writer};
 use api::kube::runtime::{WatchStreamExt, watcher};
@@ -140,6 +140,9 @@ impl Task {
         let connector = &self.remote.inner.connector;
         let client = connector.connect(&self.cluster, &kubeconfig.text).await?;
         probe(&client).await?;
+        if let Some(uid) = uid(&client).await {
+            self.shared.state.lock().health.uid = Some(uid);
+        }
         Ok((client, kubeconfig))
     }
 
@@ -319,6 +322,16 @@ async fn probe(client: &Client) -> Result<(), String> {
         Ok(Err(source)) => Err(operator::words::chain(&source)),
         Err(_) => Err(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
     }
+}
+
+/// The uid of the namespace kube-system; `None` if there is no answer with one. It is the cluster's word: what is no UUID is
+/// none.
+async fn uid(client: &Client) -> Option<String> {
+    let namespaces = Api::<Namespace>::all(client.clone());
+    let asking = namespaces.get_metadata_opt("kube-system");
+    let answer = tokio::time::timeout(PROBE_TIMEOUT, asking).await;
+    let uid = answer.ok()?.ok()??.uid()?;
+    api::names::is_uuid(&uid).then_some(uid)
 }
 
 /// The number of characters of a text of a Node that is kept, messages apart. Versions of kernels and images of systems

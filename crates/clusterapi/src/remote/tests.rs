@@ -108,6 +108,7 @@ async fn a_cluster_is_connected_when_it_answers_and_its_nodes_are_told_of() {
     assert_eq!(first, Some(Change::Disconnected(key.clone())));
     assert_eq!(changes.next().await, Some(Change::Connected(key.clone())));
     assert!(remote.health(&key).connected);
+    assert!(remote.health(&key).uid.is_some());
     let client = remote.client(&key).unwrap();
     let nodes: Api<Node> = Api::all(client);
     let node = json!({ "metadata": { "name": "n" }, "spec": { "providerID": "fake:///1" } });

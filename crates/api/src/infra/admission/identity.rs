@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::admission::{FieldError, Review};
-use crate::names::{CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION};
+use crate::names::{CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION, is_uuid};
 
 /// An error for each identity annotation that an update would change or remove. Allowed are setting an absent one,
 /// replacing a value that is not an identity, and removing the finalizer, even without the annotation.
@@ -19,7 +19,7 @@ pub(super) fn check(review: Review<'_>) -> Vec<FieldError> {
     [CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION]
         .into_iter()
         .filter_map(|name| {
-            let known = annotation(old, name).filter(|text| is_identity(text))?;
+            let known = annotation(old, name).filter(|text| is_uuid(text))?;
             if annotation(review.object, name).as_deref() == Some(known.as_str()) {
                 return None;
             }
@@ -33,15 +33,6 @@ pub(super) fn check(review: Review<'_>) -> Vec<FieldError> {
             ))
         })
         .collect()
-}
-
-/// Whether `text` is a UUID in the stored form: lower case, with hyphens.
-fn is_identity(text: &str) -> bool {
-    text.len() == 36
-        && text.char_indices().all(|(at, letter)| match at {
-            8 | 13 | 18 | 23 => letter == '-',
-            _ => matches!(letter, '0'..='9' | 'a'..='f'),
-        })
 }
 
 #[cfg(test)]

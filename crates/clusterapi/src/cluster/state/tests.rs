@@ -144,6 +144,21 @@ fn a_connection_that_is_being_established_changes_no_condition() {
 }
 
 #[test]
+fn the_uid_of_the_workload_cluster_is_recorded_once_and_stays() {
+    let mut seen = facts(built(), running("True"));
+    let recorded = |cluster: &Cluster| cluster.annotations().get(WORKLOAD_UID_ANNOTATION).cloned();
+    let none = desired(&cluster(), &seen, at(1));
+    assert_eq!(recorded(&none), None);
+    seen.health.uid = Some("first".to_owned());
+    let first = desired(&none, &seen, at(2));
+    assert_eq!(recorded(&first).as_deref(), Some("first"));
+    for uid in [Some("second".to_owned()), None] {
+        seen.health.uid = uid;
+        assert_eq!(recorded(&desired(&first, &seen, at(3))), recorded(&first));
+    }
+}
+
+#[test]
 fn each_part_speaks_in_the_summary() {
     let mut seen = facts(built(), running("False"));
     seen.health = Health {
