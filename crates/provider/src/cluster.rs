@@ -6,6 +6,7 @@ pub mod bastion;
 mod control_plane;
 pub mod desired;
 pub mod facts;
+pub mod leftovers;
 pub mod observed;
 pub mod plan;
 pub(crate) mod prepare;

@@ -24,6 +24,9 @@ mod invalid;
 #[path = "provider/killing.rs"]
 mod killing;
 
+#[path = "provider/leftovers.rs"]
+mod leftovers;
+
 #[path = "provider/looks.rs"]
 mod looks;
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 use api::conditions::Status;
 use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::names::WORKLOAD_UID_ANNOTATION;
 use kube::ResourceExt;
+use kube::core::PartialObjectMeta;
 use kube::runtime::controller::Action;
 use openstack::Kind;
 use operator::client::Api;
@@ -13,6 +15,7 @@ use operator::retry::When;
 use operator::{finalizer, patch};
 
 use super::apply::{Outcome, Work, kinds};
+use super::leftovers::{self, Leftovers, Wanted};
 use super::observed::Observed;
 use super::prepare::prepare;
 use super::{FINALIZER, age, announce, api, bastion, labelled, plan, request, status};
@@ -65,7 +68,7 @@ async fn left(
 ) -> Result<Option<String>, Error> {
     match machines_left(ctx, object, cluster).await? {
         Some(machines) => Ok(Some(machines)),
-        None => take_down(ctx, object).await,
+        None => take_down(ctx, object, cluster).await,
     }
 }
 
@@ -139,10 +142,15 @@ fn undeletable(problem: &Problem) -> String {
 }
 
 /// Deletes the resources with the mark of the cluster, and returns what to wait for; `None` when none is left.
-async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<String>, Error> {
+async fn take_down(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    cluster: Option<&Cluster>,
+) -> Result<Option<String>, Error> {
     let Some(id) = Identity::of(object, CLUSTER_ID) else {
         return Ok(None);
     };
+    let inner = inner(ctx, object, cluster).await?;
     let identity_ref = &object.spec.identity_ref;
     let cloud =
         credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;
@@ -159,6 +167,11 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
         return Ok(Some(wait));
     }
     read_of_others(&work).await?;
+    if let Some((uid, wanted)) = &inner
+        && let Some(wait) = remove_leftovers(&work, uid, *wanted).await?
+    {
+        return Ok(Some(wait));
+    }
     let existing = existing_router(object);
     let plan = |observed: &Observed| plan::plan_deletion(observed, existing);
     let outcome = work.apply(plan, request::deletion).await?;
@@ -166,9 +179,79 @@ async fn take_down(ctx: &Context, object: &OpenStackCluster) -> Result<Option<St
         return Ok(Some(wait));
     }
     // The view can be out of date: before the finalizer is removed, the cloud is read again.
-    let is_empty = work.observe(work.kinds, Duration::ZERO).await?.is_empty();
+    let now = work.observe(work.kinds, Duration::ZERO).await?;
+    let is_gone = |(uid, wanted): &(String, Wanted)| Leftovers::of(&now.view, uid).is_gone(*wanted);
+    let is_empty = now.is_empty() && inner.as_ref().is_none_or(is_gone);
     let again = "something that carries the cluster's mark appeared again";
     Ok((!is_empty).then(|| again.to_owned()))
+}
+
+/// The uid by which the programs in a cluster mark what they create, and what of it is deleted with the cluster; `None` if
+/// nothing is.
+///
+/// # Errors
+/// Another Cluster has the same uid recorded: one of the two is wrong.
+async fn inner(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    cluster: Option<&Cluster>,
+) -> Result<Option<(String, Wanted)>, Error> {
+    let Some(cluster) = cluster.filter(|it| context::is_deleting(*it)) else {
+        return Ok(None);
+    };
+    let wanted = Wanted::of(cluster)?;
+    if wanted.is_nothing() {
+        return Ok(None);
+    }
+    let Some(uid) = leftovers::uid(cluster) else {
+        let text = "The API server of the cluster never answered, so that its uid is not known: what its Services and claims \
+                    may have created stays";
+        let recorder = &ctx.recorder;
+        recorder
+            .warning(object, "WorkloadClusterUnknown", "Delete", text)
+            .await;
+        return Ok(None);
+    };
+    let clusters: Api<Cluster> = match &ctx.options.namespace {
+        Some(namespace) => Api::namespaced(ctx.client.clone(), namespace),
+        None => Api::all(ctx.client.clone()),
+    };
+    let all = clusters.list_metadata(&Default::default()).await;
+    let all = all.map_err(Error::kubernetes("listing Clusters"))?.items;
+    let same = |other: &&PartialObjectMeta<Cluster>| {
+        let recorded = other.annotations().get(WORKLOAD_UID_ANNOTATION);
+        other.uid() != cluster.uid() && recorded.is_some_and(|it| it == uid)
+    };
+    if let Some(other) = all.iter().find(same) {
+        let message = format!(
+            "annotation {WORKLOAD_UID_ANNOTATION}: Cluster {} in namespace {} has the same, so that what Services and claims \
+             created may be that one's: remove the annotation from the Cluster that is not {uid}",
+            other.name_any(),
+            namespace(other)
+        );
+        return Err(Problem::new(Type::Deleting, Reason::IdentityShared, message).into());
+    }
+    Ok(Some((uid.to_owned(), wanted)))
+}
+
+/// Deletes what is left of Services and claims. The machines are gone, and with them the programs that would create it again.
+async fn remove_leftovers(
+    work: &Work<'_>,
+    uid: &str,
+    wanted: Wanted,
+) -> Result<Option<String>, Problem> {
+    let plan_of = |observed: &Observed| leftovers::plan(observed, uid, wanted);
+    let known = work.observe(work.kinds, work.age).await?;
+    if plan_of(&known)
+        .steps
+        .iter()
+        .any(|step| matches!(step, plan::Step::DeleteBalancer(_)))
+    {
+        // With a load balancer goes the evidence whose its floating IP and its group are.
+        let kinds = [Kind::FloatingIps, Kind::SecurityGroups, Kind::Ports];
+        work.observe(&kinds, Duration::ZERO).await?;
+    }
+    wait(work.apply(plan_of, request::deletion).await?)
 }
 
 /// Reads the load balancers: one of a Service, made or deleted just before, decides whether the router may go. With it
