@@ -106,6 +106,13 @@ pages! {
         ports: false,
         prints: &["--os-cloud=mycloud", "client.authentication.k8s.io/exec"],
     };
+    commands_of_the_page_on_what_clusters_leave_behind: Page {
+        name: "docs/leftovers.md",
+        prepare: with_cluster!(""),
+        ports: false,
+        prints: &["would delete 1 Cluster, 1 OpenStackCluster", "k8s-clusterapi-cluster-default-demo", "cluster demo is gone",
+            "Nothing is found.", "\"findings\""],
+    };
     commands_of_the_page_on_the_manager: Page {
         name: "docs/manager.md",
         prepare: with_cluster!("ferrostack get kubeconfig demo >FILE

@@ -236,6 +236,10 @@ csi check --cloud-config /nowhere --kubeconfig {refusing}
 csi check --cloud-config {file} --kubeconfig /nowhere
 csi orphans --cloud-config {file} --cluster a --kubeconfig {refusing}
 csi orphans --cloud-config {file} --cluster a --yes
+audit --cloud nowhere --kubeconfig {refusing}
+audit --cloud nowhere --kubeconfig /nowhere
+audit --cloud nowhere --yes
+delete cluster demo --with everything --kubeconfig {refusing}
 client-keystone-auth
 client-keystone-auth --os-cloud nowhere
 client-keystone-auth --keystone-url http://127.0.0.1:1 --user-name a --password b

@@ -1,6 +1,7 @@
 //! Commands and flags. Names are those of clusterctl and kubectl where these have one.
 
 mod admin;
+mod audit;
 mod ccm;
 mod client_keystone_auth;
 mod cluster;
@@ -33,13 +34,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::admin::{Admin, Backup, Restore};
+pub(crate) use self::audit::Audit;
 #[cfg(test)]
 pub(crate) use self::ccm::CloudConfSource;
 pub(crate) use self::ccm::{CloudConf, CloudControllerManager, GenerateCcm, GenerateCloudConf};
 pub(crate) use self::client_keystone_auth::{ClientKeystoneAuth, ExecVersion, GenerateKubeconfig};
 pub(crate) use self::cluster::{
-    Color, Delete, DeleteCommand, Describe, DescribeCluster, Get, GetClusters, GetKubeconfig,
-    Listing, Why,
+    Color, Delete, DeleteCluster, DeleteCommand, Describe, DescribeCluster, Get, GetClusters,
+    GetKubeconfig, Listing, Why,
 };
 pub(crate) use self::convert::Convert;
 pub(crate) use self::csi::{CinderCsiPlugin, Csi, CsiCheck, CsiOrphans, GenerateCsi};
@@ -162,6 +164,10 @@ pub(crate) enum Command {
     /// `init` installed for these providers is deleted; their CRDs and the namespace are kept unless --include-crd
     /// and --include-namespace are given.
     Delete(Box<Delete>),
+    /// Find what clusters have left behind in a cloud, what has their names and no mark, and what is missing.
+    ///
+    /// The exit status is 2 if something is found, and 0 if nothing is, or if all of it was deleted.
+    Audit(Audit),
     /// Upgrade the providers that `init` installed to the version of this program.
     #[command(subcommand)]
     Upgrade(Upgrade),
@@ -228,7 +234,7 @@ impl Command {
             Self::Get(Get::Kubeconfig(args)) => &mut args.connect,
             Self::Get(Get::Clusters(args)) => &mut args.connect,
             Self::Delete(args) => match &mut args.command {
-                Some(DeleteCommand::Cluster { connect, .. }) => connect,
+                Some(DeleteCommand::Cluster(args)) => &mut args.connect,
                 None => return None,
             },
             Self::Rollout(

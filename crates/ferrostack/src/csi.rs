@@ -4,7 +4,7 @@ pub(crate) mod check;
 mod claims;
 mod clouds;
 mod identity;
-mod listed;
+pub(crate) mod listed;
 pub(crate) mod manifests;
 pub(crate) mod orphans;
 mod reload;

@@ -1,13 +1,17 @@
 //! `delete cluster`.
 
+mod preview;
+
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use api::names::DELETE_WITH_CLUSTER_ANNOTATION;
 use kube::ResourceExt;
-use kube::api::{DeleteParams, DynamicObject};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use operator::client::Api;
+use serde_json::json;
 
-use crate::cli::ConnectArgs;
+use crate::cli::DeleteCluster;
 use crate::connect;
 use crate::describe;
 use crate::environment::Environment;
@@ -20,21 +24,41 @@ const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 /// The interval in which `--wait` polls. The management API is local and serves lists from memory.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Deletes the cluster `name`; with `wait`, returns after it and all its machines are deleted. `say` is called whenever
-/// the set of remaining objects changes.
+/// Deletes a cluster; with `--wait`, returns after it and all its machines are deleted. `say` is called whenever the set of
+/// remaining objects changes. With `--dry-run`, only prints what would be deleted.
 pub(crate) async fn cluster(
-    name: &str,
-    args: &ConnectArgs,
-    wait: Option<Duration>,
+    wishes: &DeleteCluster,
     environment: &Environment,
+    print: impl Fn(&str) -> anyhow::Result<()>,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
+    let (name, args) = (wishes.name.as_str(), &wishes.connect);
+    let wait = wishes.wait.then_some(wishes.timeout);
     let management = connect::management(&args.server, environment).await?;
     let client = management.client.clone();
     // Read before the objects with the references are deleted.
-    let credentials = credentials(&Snapshot::read(&client, Some(&args.namespace)).await?, name);
+    let snapshot = Snapshot::read(&client, Some(&args.namespace)).await?;
+    let credentials = credentials(&snapshot, name);
     let api: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), &args.namespace, &Kind::Cluster.resource());
+    if wishes.dry_run || wishes.with.is_some() {
+        anyhow::ensure!(
+            api.get_opt(name).await?.is_some(),
+            "{}",
+            describe::missing(&client, name, &args.namespace).await?
+        );
+    }
+    if wishes.dry_run {
+        let namespace = &args.namespace;
+        let text = preview::text(&client, &snapshot, name, namespace, wishes.with).await?;
+        return print(&text);
+    }
+    if let Some(with) = wishes.with {
+        let annotations = json!({DELETE_WITH_CLUSTER_ANNOTATION: with.to_string()});
+        let patch = json!({"metadata": {"annotations": annotations}});
+        let patch = Patch::Merge(&patch);
+        api.patch(name, &PatchParams::default(), &patch).await?;
+    }
     match api.delete(name, &DeleteParams::default()).await {
         Ok(_) => say(&format!("cluster {name} is being deleted")),
         Err(kube::Error::Api(status)) if status.code == 404 => {
@@ -185,8 +209,6 @@ fn reason(item: &Item) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::snapshot::tests::item;
 

@@ -16,6 +16,7 @@
 //!   convert    manifests between versions
 //!   moving     clusters to another management cluster
 //!   deploy     OpenStack on Kubernetes
+//!   audit      what clusters have left behind in a cloud
 //!   man, completion                              manual pages, and scripts for shells
 //!   simulate   the simulated OpenStack alone, or guests alone on another cloud
 //! ```
@@ -23,6 +24,7 @@
 mod admin;
 mod apply;
 mod apply_files;
+mod audit;
 mod ccm;
 mod cli;
 mod cloud_conf;
@@ -117,6 +119,9 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
     let result = match cli.command {
         Command::OpenStack(OpenStack::Plan(args)) => {
             return deploy::plan(&args, &environment, print, warn).await;
+        }
+        Command::Audit(args) => {
+            return audit::run(&args, &environment, print, output::answer_to).await;
         }
         Command::Up(args) => up::run(&args, &environment, stop_on_signal()?).await,
         Command::Manager(args) => manager::run(&args, &environment, stop_on_signal()?, say).await,
@@ -243,14 +248,8 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::Version(args) => print(&version::text(&args, &environment).await?),
         Command::Delete(args) => match args.command {
             None => uninstall::run(&args.providers, &environment, say).await,
-            Some(DeleteCommand::Cluster {
-                name,
-                wait,
-                timeout,
-                connect,
-            }) => {
-                let limit = wait.then_some(timeout);
-                delete::cluster(&name, &connect, limit, &environment, say).await
+            Some(DeleteCommand::Cluster(args)) => {
+                delete::cluster(&args, &environment, print, say).await
             }
         },
         Command::Upgrade(Upgrade::Plan(args)) => print(&upgrade::plan(&args, &environment).await?),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use provider::cluster::leftovers::Wanted;
 
 use super::values::duration;
 use super::{ConnectArgs, DeleteProviders, OutputArg};
@@ -146,16 +147,34 @@ pub(crate) struct Delete {
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeleteCommand {
     /// Delete a cluster and everything that belongs to it.
-    Cluster {
-        /// Name of the cluster.
-        name: String,
-        /// Wait until everything is deleted.
-        #[arg(long)]
-        wait: bool,
-        /// Timeout of --wait.
-        #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration, requires = "wait")]
-        timeout: std::time::Duration,
-        #[command(flatten)]
-        connect: ConnectArgs,
-    },
+    Cluster(DeleteCluster),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeleteCluster {
+    /// Name of the cluster.
+    pub(crate) name: String,
+    /// Also delete what its Services and claims created in the cloud: `services`, `volumes`, or both with a comma.
+    #[arg(long, value_name = "WHAT", value_parser = with)]
+    pub(crate) with: Option<Wanted>,
+    /// Show what would be deleted, and what would stay, without changing anything.
+    #[arg(long, conflicts_with = "wait")]
+    pub(crate) dry_run: bool,
+    /// Wait until everything is deleted.
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Timeout of --wait.
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration, requires = "wait")]
+    pub(crate) timeout: std::time::Duration,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+fn with(text: &str) -> Result<Wanted, String> {
+    let wanted = Wanted::parse(text)
+        .map_err(|word| format!("`{word}` is neither `services` nor `volumes`"))?;
+    match wanted.is_nothing() {
+        true => Err("it is `services`, `volumes`, or both with a comma".to_owned()),
+        false => Ok(wanted),
+    }
 }

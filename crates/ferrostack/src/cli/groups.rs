@@ -15,7 +15,17 @@ const GROUPS: [(&str, &[&str]); 19] = [
         ],
     ),
     ("Manifests", &["files", "file", "release", "values"]),
-    ("Deletion", &["delete", "yes", "without_uid", "older_than"]),
+    (
+        "Deletion",
+        &[
+            "delete",
+            "yes",
+            "without_uid",
+            "alone",
+            "older_than",
+            "with",
+        ],
+    ),
     (
         "Providers",
         &[

@@ -11,7 +11,7 @@ use operator::client::Api;
 use serde::de::DeserializeOwned;
 
 /// All objects of a kind.
-pub(super) async fn all<K>(client: &Client) -> anyhow::Result<Vec<K>>
+pub(crate) async fn all<K>(client: &Client) -> anyhow::Result<Vec<K>>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
@@ -22,7 +22,7 @@ where
 }
 
 /// All objects of a kind of a CRD, in the first of these versions that is served; none where no version is.
-pub(super) async fn of_crd(
+pub(crate) async fn of_crd(
     client: &Client,
     group: &str,
     versions: &[&str],

@@ -20,10 +20,11 @@ use kube::Client;
 use openstack::session::Session;
 use serde_json::json;
 
-use self::claimed::Claimed;
+pub(crate) use self::claimed::Claimed;
 use self::delete::Outcome;
-use self::judge::{Rules, Verdict, judge};
+pub(crate) use self::judge::{Rules, Verdict, judge};
 use self::report::Orphan;
+pub(crate) use self::thing::{Form, Thing};
 use super::clouds::{self, Files};
 use crate::ccm::files;
 use crate::cli::{CsiOrphans, Output};

@@ -23,7 +23,7 @@ const fn entry(
 }
 
 /// The entries of all commands.
-pub(super) const ENTRIES: [Entry; 70] = [
+pub(super) const ENTRIES: [Entry; 71] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -597,11 +597,31 @@ pub(super) const ENTRIES: [Entry; 70] = [
     ),
     entry(
         "delete cluster",
-        "simulated-cluster.md",
-        &[(
-            "Wait until everything is deleted",
-            "ferrostack delete cluster demo --wait",
-        )],
+        "leftovers.md",
+        &[
+            (
+                "Wait until everything is deleted",
+                "ferrostack delete cluster demo --wait",
+            ),
+            (
+                "Show what would be deleted, with what Services and claims created",
+                "ferrostack delete cluster demo --with services,volumes --dry-run",
+            ),
+        ],
+    ),
+    entry(
+        "audit",
+        "leftovers.md#audit",
+        &[
+            (
+                "Find what is in a cloud and has no owner any more, for a script",
+                "ferrostack audit --cloud mycloud -o json",
+            ),
+            (
+                "Delete it, where no other management cluster uses the project",
+                "ferrostack audit --cloud mycloud --alone --delete --yes",
+            ),
+        ],
     ),
     entry(
         "env",

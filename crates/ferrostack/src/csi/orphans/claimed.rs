@@ -19,20 +19,20 @@ const CONTENT_NAME: &str = "csi.storage.k8s.io/volumesnapshotcontent/name";
 
 /// The names and ids in the objects of a cluster, each with the object.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Claimed {
+pub(crate) struct Claimed {
     /// The uid of the namespace kube-system.
-    pub(super) cluster_uid: String,
+    pub(crate) cluster_uid: String,
     /// Ids of volumes, snapshots and backups.
-    pub(super) handles: BTreeMap<String, String>,
+    pub(crate) handles: BTreeMap<String, String>,
     /// Names of PersistentVolumes and of VolumeSnapshotContents.
-    pub(super) names: BTreeSet<(Form, String)>,
+    pub(crate) names: BTreeSet<(Form, String)>,
     /// Uids of claims and of VolumeSnapshots, of which the sidecars make the names of what is being created.
-    pub(super) uids: BTreeMap<String, String>,
+    pub(crate) uids: BTreeMap<String, String>,
 }
 
 impl Claimed {
     /// What the cluster names now. An error if any list fails: its objects would be missing.
-    pub(super) async fn read(client: &Client) -> anyhow::Result<Self> {
+    pub(crate) async fn read(client: &Client) -> anyhow::Result<Self> {
         let mut claimed = Self {
             cluster_uid: identity::uid(client).await?,
             ..Self::default()
@@ -76,7 +76,7 @@ impl Claimed {
     }
 
     /// The object that names it, or that it is being created for.
-    pub(super) fn holder(&self, thing: &Thing) -> Option<String> {
+    pub(crate) fn holder(&self, thing: &Thing) -> Option<String> {
         if let Some(object) = self.handles.get(&thing.id) {
             return Some(object.clone());
         }

@@ -12,18 +12,18 @@ use super::thing::{Form, Thing};
 
 /// What may be deleted.
 #[derive(Clone, Debug)]
-pub(super) struct Rules {
+pub(crate) struct Rules {
     /// The name of the cluster.
-    pub(super) cluster: String,
+    pub(crate) cluster: String,
     /// The least age.
-    pub(super) older_than: Duration,
+    pub(crate) older_than: Duration,
     /// Whether the name of the cluster is enough where there is no uid.
-    pub(super) without_uid: bool,
+    pub(crate) without_uid: bool,
 }
 
 /// What something is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// Not of this cluster.
     Foreign,
     /// An object names it.
@@ -34,7 +34,7 @@ pub(super) enum Verdict {
     Orphan,
 }
 
-pub(super) fn judge(thing: &Thing, claimed: &Claimed, rules: &Rules, now: Timestamp) -> Verdict {
+pub(crate) fn judge(thing: &Thing, claimed: &Claimed, rules: &Rules, now: Timestamp) -> Verdict {
     let owner = owner(&rules.cluster, &claimed.cluster_uid, &thing.metadata);
     if owner == Owner::Other || claimed.cluster_uid.is_empty() {
         return Verdict::Foreign;
@@ -79,13 +79,13 @@ fn reason(thing: &Thing, rules: &Rules, now: Timestamp) -> Option<String> {
 }
 
 /// The time since Cinder's `created_at`; `None` if that is no time, or not past.
-pub(super) fn age(created_at: &str, now: Timestamp) -> Option<Duration> {
+pub(crate) fn age(created_at: &str, now: Timestamp) -> Option<Duration> {
     let created = created(created_at)?;
     Duration::try_from(now.duration_since(created)).ok()
 }
 
 /// Cinder writes times of UTC, without a zone.
-pub(super) fn created(text: &str) -> Option<Timestamp> {
+pub(crate) fn created(text: &str) -> Option<Timestamp> {
     let text = text.trim_end_matches('Z').trim_end_matches("+00:00");
     let time: DateTime = text.parse().ok()?;
     Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp())

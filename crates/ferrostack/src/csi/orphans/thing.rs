@@ -11,14 +11,14 @@ use serde::Serialize;
 /// What it is. In this order they are deleted: a volume with snapshots cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Form {
+pub(crate) enum Form {
     Backup,
     Snapshot,
     Volume,
 }
 
 impl Form {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Backup => "backup",
             Self::Snapshot => "snapshot",
@@ -29,24 +29,24 @@ impl Form {
 
 /// A volume, a snapshot or a backup.
 #[derive(Clone, Debug)]
-pub(super) struct Thing {
+pub(crate) struct Thing {
     /// The cloud; empty for that of `[Global]`.
-    pub(super) cloud: String,
-    pub(super) form: Form,
-    pub(super) id: String,
-    pub(super) name: String,
+    pub(crate) cloud: String,
+    pub(crate) form: Form,
+    pub(crate) id: String,
+    pub(crate) name: String,
     /// In GiB.
-    pub(super) size: i64,
-    pub(super) status: String,
+    pub(crate) size: i64,
+    pub(crate) status: String,
     /// Of UTC, as Cinder writes it.
-    pub(super) created_at: String,
-    pub(super) metadata: BTreeMap<String, String>,
+    pub(crate) created_at: String,
+    pub(crate) metadata: BTreeMap<String, String>,
     /// What stands in the way of its deletion, in words.
-    pub(super) used_by: Vec<String>,
+    pub(crate) used_by: Vec<String>,
 }
 
 impl Thing {
-    fn of_volume(cloud: &str, volume: Volume) -> Self {
+    pub(crate) fn of_volume(cloud: &str, volume: Volume) -> Self {
         let servers = volume.attachments.iter().map(|it| &it.server_id);
         Self {
             cloud: cloud.to_owned(),
@@ -61,7 +61,7 @@ impl Thing {
         }
     }
 
-    fn of_snapshot(cloud: &str, snapshot: Snapshot) -> Self {
+    pub(crate) fn of_snapshot(cloud: &str, snapshot: Snapshot) -> Self {
         Self {
             cloud: cloud.to_owned(),
             form: Form::Snapshot,
@@ -75,7 +75,7 @@ impl Thing {
         }
     }
 
-    fn of_backup(cloud: &str, backup: Backup) -> Self {
+    pub(crate) fn of_backup(cloud: &str, backup: Backup) -> Self {
         let dependent = backup.has_dependent_backups;
         let dependent = dependent.then(|| "another backup continues it".to_owned());
         Self {
@@ -92,7 +92,7 @@ impl Thing {
     }
 
     /// As it is now; `None` if it is gone.
-    pub(super) async fn again(&self, session: &Session) -> Result<Option<Self>, Error> {
+    pub(crate) async fn again(&self, session: &Session) -> Result<Option<Self>, Error> {
         let (volumes, cloud, id) = (session.volume(), &self.cloud, &self.id);
         let read = match self.form {
             Form::Volume => volumes.get(id).await.map(|it| Self::of_volume(cloud, it)),
@@ -113,7 +113,7 @@ impl Thing {
     }
 
     /// Asks Cinder to delete it. One that is gone is deleted.
-    pub(super) async fn delete(&self, session: &Session) -> Result<(), Error> {
+    pub(crate) async fn delete(&self, session: &Session) -> Result<(), Error> {
         let (volumes, id) = (session.volume(), &self.id);
         let deleted = match self.form {
             Form::Volume => volumes.delete(id).await,
@@ -128,7 +128,7 @@ impl Thing {
 }
 
 /// All that the project has in a cloud. Backups are none where the cloud has no such service.
-pub(super) async fn all(cloud: &str, session: &Session) -> Result<Vec<Thing>, Error> {
+pub(crate) async fn all(cloud: &str, session: &Session) -> Result<Vec<Thing>, Error> {
     let volumes = session.volume();
     let backups = async {
         match volumes.backups().await {
