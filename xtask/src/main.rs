@@ -12,6 +12,7 @@
 //!   notices [--check]        licences and notices of what is in the program and not of the project
 //!   test                     every test, with a test program for each processor at a time
 //!   tidy                     rules that lints do not cover, with the invariants of ARCHITECTURE.md
+//!   words                    pronouns and links in doc comments, per crate, which `tidy` holds to a list
 //!   bench apiserver [--json] the embedded API server and kube-apiserver with etcd
 //!   bench ccm [--json]       requests, time and memory of the cloud controller manager
 //!   bench clusters [-o json] what each further cluster of one `ferrostack up` costs
@@ -108,6 +109,15 @@ enum Task {
     Test(test::Arguments),
     /// Check rules that lints do not cover: file lengths, module names, the invariants of ARCHITECTURE.md.
     Tidy,
+    /// Count pronouns and links in the doc comments of each crate, or list the lines of one that begin with a relative clause.
+    Words {
+        /// The crate whose lines are listed.
+        #[arg(value_name = "CRATE")]
+        krate: Option<String>,
+        /// Write counts that have become better to xtask/words.txt.
+        #[arg(long, conflicts_with = "krate")]
+        lower: bool,
+    },
     /// Hold the size of the release binary to the last entry of docs/benchmarks.md.
     Size {
         /// Judge this program instead of the built release one.
@@ -191,6 +201,10 @@ fn main() -> ExitCode {
         Task::Size { binary } => size::run(&root(), binary),
         Task::Test(arguments) => test::run(&root(), &arguments),
         Task::Tidy => tidy::run(&root()),
+        Task::Words { lower: true, .. } => tidy::words::lower(&root()),
+        Task::Words { krate, .. } => {
+            tidy::words::report(&root(), krate.as_deref()).and_then(|text| print(&text))
+        }
         Task::Bench(Bench::Apiserver(arguments)) => bench::apiserver::run(&root(), &arguments),
         Task::Bench(Bench::Ccm(arguments)) => bench::ccm::run(&root(), arguments),
         Task::Bench(Bench::Clusters(arguments)) => bench::clusters::run(&root(), &arguments),

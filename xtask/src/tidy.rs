@@ -11,6 +11,8 @@ use crate::syntax::Source;
 pub(crate) mod changelog;
 mod names;
 mod not_built;
+mod style;
+pub(crate) mod words;
 
 /// The maximum number of lines of a Rust file that is not generated.
 const LONGEST: usize = 800;
@@ -52,26 +54,14 @@ const DEBUG_FORMS: [(&str, &str); 7] = [
 
 /// Checks every file that git tracks.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
-    let listed = Command::new("git")
-        .args(["ls-files", "-z"])
-        .current_dir(root)
-        .output();
-    let listed = listed.context("git ls-files")?.stdout;
-    let files: Vec<&str> = listed
-        .split(|byte| *byte == 0)
-        .filter_map(|name| std::str::from_utf8(name).ok())
-        .collect();
-    let rust = files.iter().filter(|name| name.ends_with(".rs"));
-    let sources = rust.filter_map(|name| {
-        let text = std::fs::read_to_string(root.join(name)).ok()?;
-        Some(Source::new(name, text))
-    });
-    let sources: Vec<Source> = sources.collect();
+    let sources = sources(root)?;
     let mut problems = invariants::broken(root, &sources)?;
     for source in &sources {
         problems.extend(problems_of(source));
         problems.extend(not_built::without_entry(source));
     }
+    problems.extend(words::broken(root, &sources)?);
+    problems.extend(style::broken(root)?);
     let list = std::fs::read_to_string(root.join(not_built::LIST)).context(not_built::LIST)?;
     problems.extend(not_built::not_listed(&list));
     let written = std::fs::read_to_string(root.join("CHANGELOG.md")).context("CHANGELOG.md")?;
@@ -85,6 +75,24 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     } else {
         bail!("\n{}", problems.join("\n"))
     }
+}
+
+/// The Rust files that git tracks.
+fn sources(root: &Path) -> anyhow::Result<Vec<Source>> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(root)
+        .output();
+    let listed = listed.context("git ls-files")?.stdout;
+    let names = listed
+        .split(|byte| *byte == 0)
+        .filter_map(|name| std::str::from_utf8(name).ok());
+    let rust = names.filter(|name| name.ends_with(".rs"));
+    let sources = rust.filter_map(|name| {
+        let text = std::fs::read_to_string(root.join(name)).ok()?;
+        Some(Source::new(name, text))
+    });
+    Ok(sources.collect())
 }
 
 fn problems_of(source: &Source) -> Vec<String> {

@@ -68,7 +68,7 @@ impl<'a> Review<'a> {
         self.old.is_some() && deleted.is_some_and(|time| !time.is_null())
     }
 
-    /// Whether the rules about the spec apply.
+    /// True if the rules of the spec apply: on a creation, and on an update that changes the spec.
     pub fn judges_spec(&self) -> bool {
         !self.is_deleting() && !self.keeps_spec()
     }

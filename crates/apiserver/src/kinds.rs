@@ -55,7 +55,7 @@ pub(crate) enum Origin {
 pub(crate) struct Traits {
     /// Whether `metadata.generation` is incremented when the spec changes.
     pub(crate) generation: bool,
-    /// Whether objects are answered at once and never stored, as reviews are.
+    /// True for reviews, such as TokenReview: the API server answers and stores no object.
     pub(crate) virtual_: bool,
 }
 

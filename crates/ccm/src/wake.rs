@@ -45,7 +45,7 @@ fn references<'a>(nodes: impl Iterator<Item = &'a Arc<Node>>) -> Vec<ObjectRef<N
 #[derive(Debug, Default)]
 struct Servers<'a> {
     ids: BTreeSet<&'a str>,
-    /// What nodes with their names begin with.
+    /// Prefixes of the names of nodes.
     names: BTreeSet<String>,
 }
 

@@ -44,7 +44,7 @@ pub struct OptionEntry {
     pub default: Option<Json>,
     /// Earlier names, as section (empty: the same one) and name.
     pub earlier: Vec<(String, String)>,
-    /// Whether the project will remove it.
+    /// Deprecated: a later release of the service removes the option.
     pub deprecated: bool,
     /// Whether its value is a secret.
     pub secret: bool,

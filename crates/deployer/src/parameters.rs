@@ -93,7 +93,7 @@ pub struct Physical {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Compute {
-    /// What they are.
+    /// Driver of the hypervisors.
     pub driver: Driver,
     /// How many there are with the driver `Fake`, and where.
     #[serde(default)]

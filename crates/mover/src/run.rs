@@ -103,7 +103,7 @@ pub async fn preview(
     })
 }
 
-/// What moves, and what stands in the way.
+/// Objects of the move, and problems that prevent it.
 async fn check(
     source: &Known,
     target: Option<&Known>,

@@ -319,7 +319,7 @@ impl Target<'_> {
     }
 }
 
-/// The object of the source of which `copy` is a copy.
+/// Original of `copy` in the source cluster.
 fn original(copy: &Object, mark: &Mark, kinds: &[Arc<Kind>]) -> Option<Object> {
     let kind = kinds.iter().find(|kind| kind.same(&copy.kind))?;
     let (namespace, name) = copy.key();

@@ -111,7 +111,7 @@ pub struct CredentialOfToken {
     pub access_rules: Option<Vec<AccessRule>>,
 }
 
-/// What a token is.
+/// Content of a token: owner, scope, roles and expiry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenDescription {

@@ -78,7 +78,7 @@ impl Known {
         known: &mut BTreeMap<String, Written>,
     ) -> bool {
         let mut looked = false;
-        // What cannot be asked now is asked when it can be.
+        // A store that does not answer now is asked again later.
         self.known.lock().retain(|(namespace, step), _| {
             *namespace != look.cloud.namespace || progress.answering.contains(step)
         });

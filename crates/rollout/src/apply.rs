@@ -1,7 +1,7 @@
 //! Writes to the objects of a cloud.
 //!
-//! What is new is created by a request that fails when there is an object of the name. What changes is applied with the
-//! uid that was seen, and what is deleted has this uid as a precondition: an object that took the place of ours is left.
+//! A new object is created by a request that fails if the name is taken. Changes are applied with the uid of the
+//! observed object, and deletions have the uid as a precondition: an object that took the place of ours is left.
 
 use deployer::{
     Action, Cloud, FIELD_MANAGER, Graph, Object, ObjectKind, Progress, Reference, Verb,

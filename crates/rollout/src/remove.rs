@@ -47,7 +47,7 @@ pub(crate) async fn remove(
     Ok(Action::await_change())
 }
 
-/// What is to be deleted, the last steps first.
+/// Objects to delete, in the reverse order of the steps.
 fn left(object: &OpenStack, seen: &Seen) -> Result<Vec<Vec<Reference>>, Problem> {
     let name = object.name_any();
     // Parameters that are rejected have made nothing; the order of the steps is that of any cloud.

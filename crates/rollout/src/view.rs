@@ -30,7 +30,7 @@ pub(crate) struct View {
 
 /// The objects of one namespace.
 pub(crate) struct Seen {
-    /// Those of the kinds that a cloud has.
+    /// Objects of the [`ObjectKind`]s, without Pods.
     pub(crate) objects: Vec<Value>,
     /// Pods.
     pub(crate) pods: Vec<Value>,

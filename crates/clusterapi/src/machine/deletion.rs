@@ -42,7 +42,7 @@ const NODE_DELETION_TIMEOUT: i32 = 10;
 
 /// The progress of a deletion.
 #[derive(Debug, PartialEq, Eq)]
-enum Rung {
+enum Progress {
     /// Incomplete, with reason and message; requeued after the duration, if set, or on a change.
     Wait(&'static str, String, Option<Duration>),
     /// Complete.
@@ -61,25 +61,25 @@ pub(super) async fn run(
     let now = ctx.now();
     let mut after = machine.clone();
     let mut given_up = None;
-    let rung = descend(ctx, &mut after, cluster, now, &mut given_up).await;
-    if matches!(&rung, Err(Error::NotConnected(reason)) if reason.connecting) {
+    let progress = descend(ctx, &mut after, cluster, now, &mut given_up).await;
+    if matches!(&progress, Err(Error::NotConnected(reason)) if reason.connecting) {
         // After a restart: the reported conditions stay until the first attempt to connect ends, which triggers a
         // reconcile.
         return Ok(Action::requeue(RESYNC));
     }
-    if rung.as_ref().is_err_and(|it| is_conflict(it)) {
+    if progress.as_ref().is_err_and(|it| is_conflict(it)) {
         // The step is repeated at once, and not reported.
-        return rung.map(|_| Action::await_change());
+        return progress.map(|_| Action::await_change());
     }
-    let (reason, message, pause_for) = match &rung {
-        Ok(Rung::Wait(reason, message, pause_for)) => (*reason, message.clone(), *pause_for),
-        Ok(Rung::Done) => ("DeletionCompleted", String::new(), None),
+    let (reason, message, pause_for) = match &progress {
+        Ok(Progress::Wait(reason, message, pause_for)) => (*reason, message.clone(), *pause_for),
+        Ok(Progress::Done) => ("DeletionCompleted", String::new(), None),
         Err(error) => ("Deleting", chain(error), None),
     };
     let deleting = Verdict::new("Deleting", true, reason).because(message);
     state::conclude(&mut after, vec![deleting, pause::verdict(None)], now);
     store(ctx, machine, &after, given_up.as_deref()).await?;
-    if rung? == Rung::Done {
+    if progress? == Progress::Done {
         let api = ctx.api::<Machine>(&machine.namespace().unwrap_or_default());
         // The status patch has changed the resourceVersion.
         let stored = api
@@ -102,7 +102,7 @@ async fn descend(
     cluster: Option<&Cluster>,
     now: Timestamp,
     given_up: &mut Option<String>,
-) -> Result<Rung, Error> {
+) -> Result<Progress, Error> {
     let namespace = machine.namespace().unwrap_or_default();
     let infrastructure = machine.spec.infrastructure_ref.clone();
     let object = ctx.external.get_live(&infrastructure, &namespace).await?;
@@ -112,10 +112,10 @@ async fn descend(
     let node = node_to_handle(ctx, machine, cluster).await?;
     // The earlier steps are skipped once the infrastructure is being deleted.
     if !under_way
-        && let Some(rung) =
+        && let Some(progress) =
             before_infrastructure(ctx, machine, node.as_deref(), now, given_up).await?
     {
-        return Ok(rung);
+        return Ok(progress);
     }
     if !ctx.external.delete(&infrastructure, &namespace).await? {
         let kind = &infrastructure.kind;
@@ -129,7 +129,7 @@ async fn descend(
             Some(detail) => format!("{kind} is being deleted: {}", without_types(&detail)),
             None => format!("{kind} is being deleted"),
         };
-        return Ok(Rung::Wait(
+        return Ok(Progress::Wait(
             "WaitingForInfrastructureDeletion",
             message,
             None,
@@ -139,11 +139,11 @@ async fn descend(
         && !ctx.external.delete(&config, &namespace).await?
     {
         let message = format!("{} is being deleted", config.kind);
-        return Ok(Rung::Wait("WaitingForBootstrapDeletion", message, None));
+        return Ok(Progress::Wait("WaitingForBootstrapDeletion", message, None));
     }
     match node {
         Some(node) => remove_node(ctx, machine, &node, now).await,
-        None => Ok(Rung::Done),
+        None => Ok(Progress::Done),
     }
 }
 
@@ -154,17 +154,17 @@ async fn before_infrastructure(
     node: Option<&str>,
     now: Timestamp,
     given_up: &mut Option<String>,
-) -> Result<Option<Rung>, Error> {
+) -> Result<Option<Progress>, Error> {
     if let Some(hooks) = hooks(machine, PRE_DRAIN) {
         began(&mut times(machine).wait_for_pre_drain_hook_start_time, now);
-        return Ok(Some(Rung::Wait("WaitingForPreDrainHook", hooks, None)));
+        return Ok(Some(Progress::Wait("WaitingForPreDrainHook", hooks, None)));
     }
     if let Some(node) = node.filter(|_| !was_emptied(machine)) {
-        if let Some(rung) = empty(ctx, machine, node, now, given_up).await? {
-            return Ok(Some(rung));
+        if let Some(progress) = empty(ctx, machine, node, now, given_up).await? {
+            return Ok(Some(progress));
         }
-        if let Some(rung) = detach(ctx, machine, node, now).await? {
-            return Ok(Some(rung));
+        if let Some(progress) = detach(ctx, machine, node, now).await? {
+            return Ok(Some(progress));
         }
     }
     if let Some(hooks) = hooks(machine, PRE_TERMINATE) {
@@ -172,7 +172,11 @@ async fn before_infrastructure(
             &mut times(machine).wait_for_pre_terminate_hook_start_time,
             now,
         );
-        return Ok(Some(Rung::Wait("WaitingForPreTerminateHook", hooks, None)));
+        return Ok(Some(Progress::Wait(
+            "WaitingForPreTerminateHook",
+            hooks,
+            None,
+        )));
     }
     Ok(None)
 }
@@ -183,7 +187,7 @@ async fn empty(
     node: &str,
     now: Timestamp,
     given_up: &mut Option<String>,
-) -> Result<Option<Rung>, Error> {
+) -> Result<Option<Progress>, Error> {
     if machine.annotations().contains_key(NO_DRAIN) {
         return Ok(None);
     }
@@ -209,7 +213,7 @@ async fn empty(
     }
     let awaited = awaited(&left, silence.filter(|_| limit.is_none()), start, field);
     let message = format!("Drain not completed yet (started at {start}):\n{awaited}");
-    Ok(Some(Rung::Wait(
+    Ok(Some(Progress::Wait(
         "DrainingNode",
         message,
         Some(poll(start, now)),
@@ -221,7 +225,7 @@ async fn detach(
     machine: &mut Machine,
     node: &str,
     now: Timestamp,
-) -> Result<Option<Rung>, Error> {
+) -> Result<Option<Progress>, Error> {
     if machine.annotations().contains_key(NO_VOLUMES) {
         return Ok(None);
     }
@@ -251,7 +255,7 @@ async fn detach(
     let field = "nodeVolumeDetachTimeoutSeconds";
     let awaited = awaited(&left, silence.filter(|_| limit.is_none()), begun, field);
     let message = format!("Waiting for volumes to be detached (started at {start}):\n{awaited}");
-    Ok(Some(Rung::Wait(
+    Ok(Some(Progress::Wait(
         "WaitingForVolumeDetach",
         message,
         Some(poll(start, now)),
@@ -277,10 +281,10 @@ async fn remove_node(
     machine: &Machine,
     node: &str,
     now: Timestamp,
-) -> Result<Rung, Error> {
+) -> Result<Progress, Error> {
     let problem = match workload(ctx, machine)? {
         Ok(client) => match drain::delete_node(&client, node).await {
-            Ok(()) => return Ok(Rung::Done),
+            Ok(()) => return Ok(Progress::Done),
             Err(error) => chain(&error),
         },
         Err(unreachable) => unreachable.to_string(),
@@ -303,10 +307,10 @@ async fn remove_node(
         ctx.events
             .warning(machine, "FailedDeleteNode", "Delete", note)
             .await;
-        return Ok(Rung::Done);
+        return Ok(Progress::Done);
     }
     let message = format!("Node {node} cannot be deleted yet: {problem}");
-    Ok(Rung::Wait("DeletingNode", message, Some(POLL_FIRST)))
+    Ok(Progress::Wait("DeletingNode", message, Some(POLL_FIRST)))
 }
 
 /// The Node of the machine, if it is to be drained and deleted.

@@ -25,7 +25,7 @@ pub(super) fn is_there(objects: &[Json], name: &str) -> bool {
     objects.any(|it| it["kind"] == "Secret" && it["metadata"]["name"] == name)
 }
 
-/// That a Secret is gone.
+/// Message for a Secret that was deleted although the cloud needs its content.
 pub(super) fn whole(name: &str) -> String {
     format!(
         "Secret {name}, which was made for this cloud, is gone: restore it from a backup, or delete the cloud with its data"

@@ -107,14 +107,14 @@ pub(crate) struct Workload {
     pub(crate) needs: Vec<&'static str>,
 }
 
-/// What a StatefulSet has beside a Deployment.
+/// Fields of a StatefulSet that a Deployment lacks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stateful {
     /// The address that names its replicas.
     pub(crate) address: &'static str,
     /// Their number.
     pub(crate) replicas: u32,
-    /// Whether they start at once, and not each when the one before it is ready.
+    /// Pod management policy: `Parallel` if true, else `OrderedReady`.
     pub(crate) parallel: bool,
 }
 

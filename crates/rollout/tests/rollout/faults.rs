@@ -65,7 +65,7 @@ fn failing(client: &Client, fault: Fault) -> Client {
     Client::new(service, NAMESPACE)
 }
 
-/// What fails the first of each request to a program.
+/// Gate that fails the first attempt of every request to a program.
 fn failing_programs(fault: Fault, failed: Arc<AtomicUsize>) -> Gate {
     let seen = Arc::new(std::sync::Mutex::new(BTreeSet::new()));
     Arc::new(move |request, answering| {

@@ -87,7 +87,7 @@ pub(super) fn deployment(review: Review<'_>) -> Vec<FieldError> {
         .pointer("/spec/rollout/strategy/rollingUpdate");
     for field in ["maxSurge", "maxUnavailable"] {
         if let Some(value) = rolling.and_then(|rolling| rolling.get(field))
-            && !is_count_or_share(value)
+            && !is_int_or_percent(value)
         {
             errors.push(FieldError::new(
                 format!("spec.rollout.strategy.rollingUpdate.{field}"),
@@ -96,7 +96,7 @@ pub(super) fn deployment(review: Review<'_>) -> Vec<FieldError> {
         }
     }
     if let Some(value) = review.object.pointer("/spec/remediation/maxInFlight")
-        && !is_count_or_share(value)
+        && !is_int_or_percent(value)
     {
         let message = format!("{value} is neither a number of machines nor a percentage");
         errors.push(FieldError::new("spec.remediation.maxInFlight", message));
@@ -209,7 +209,7 @@ pub(super) fn version(object: &Value, at: &str, path: &str, errors: &mut Vec<Fie
     }
 }
 
-pub(super) fn is_count_or_share(value: &Value) -> bool {
+pub(super) fn is_int_or_percent(value: &Value) -> bool {
     match value {
         Value::Number(number) => number.as_i64().is_some_and(|number| number >= 0),
         Value::String(text) => {

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::check::{is_count_or_share, text, unchanged};
+use super::check::{is_int_or_percent, text, unchanged};
 use super::{entry, fields, label_with_cluster};
 use crate::admission::{FieldError, Review};
 use crate::selector;
@@ -78,7 +78,7 @@ fn trigger(object: &Value) -> Vec<FieldError> {
     let at = "/spec/remediation/triggerIf";
     let mut errors = Vec::new();
     let most = object.pointer(&format!("{at}/unhealthyLessThanOrEqualTo"));
-    if let Some(value) = most.filter(|value| !is_count_or_share(value)) {
+    if let Some(value) = most.filter(|value| !is_int_or_percent(value)) {
         errors.push(FieldError::new(
             "spec.remediation.triggerIf.unhealthyLessThanOrEqualTo",
             format!("{value} is neither a number of machines nor a percentage such as 40%"),

@@ -8,7 +8,7 @@ use openstack::session::Session;
 use openstack::volume::{Backup, Snapshot, Volume};
 use serde::Serialize;
 
-/// What it is. In this order they are deleted: a volume with snapshots cannot be.
+/// Type of a resource, in the order of deletion: a volume with snapshots cannot be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Form {

@@ -151,8 +151,8 @@ fn reasons_in(directory: &std::path::Path, found: &mut std::collections::BTreeSe
             "unknown: \"",
             "cause(\"",
             "lasting(\n",
-            "Rung::Wait(\n",
-            "Rung::Wait(\"",
+            "Progress::Wait(\n",
+            "Progress::Wait(\"",
         ] {
             for rest in code.split(marker).skip(1) {
                 let after = match marker.ends_with('"') {

@@ -8,7 +8,7 @@ use crate::cloud::kind::Kind;
 /// The first byte of a PKCS12 bundle, which is a sequence in DER.
 const SEQUENCE: u8 = 0x30;
 
-/// What a reference leads to.
+/// Certificate of a TLS listener, as Octavia reads the secret of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Certificate {
     Readable,
