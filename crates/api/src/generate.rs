@@ -22,7 +22,80 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+        JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    };
+
     use super::*;
+
+    /// Words with which a description without a noun begins.
+    const CLAUSES: [&str; 14] = [
+        "What", "Whether", "Those", "That", "How", "Where", "When", "Which", "Who", "Whose", "It",
+        "Its", "They", "Their",
+    ];
+
+    /// The fields of a schema with their paths and descriptions.
+    fn fields(schema: &JSONSchemaProps, at: &str, found: &mut Vec<(String, Option<String>)>) {
+        if let Some(JSONSchemaPropsOrArray::Schema(item)) = &schema.items {
+            fields(item, &format!("{at}[]"), found);
+        }
+        if let Some(JSONSchemaPropsOrBool::Schema(value)) = &schema.additional_properties {
+            fields(value, &format!("{at}{{}}"), found);
+        }
+        for (name, property) in schema.properties.iter().flatten() {
+            let path = format!("{at}.{name}");
+            found.push((path.clone(), property.description.clone()));
+            // The schema of a variable is that of OpenAPI.
+            if name != "openAPIV3Schema" {
+                fields(property, &path, found);
+            }
+        }
+    }
+
+    /// The fields of all kinds but those of the infrastructure provider.
+    fn described() -> Vec<(String, Option<String>)> {
+        let mut found = Vec::new();
+        for crd in definitions() {
+            if crd.spec.group == infra::GROUP {
+                continue;
+            }
+            for version in &crd.spec.versions {
+                let schema = version.schema.as_ref().unwrap();
+                let root = schema.open_api_v3_schema.as_ref().unwrap();
+                let at = format!("{} {}", crd.spec.names.kind, version.name);
+                fields(root, &at, &mut found);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_field_has_a_description() {
+        let found = described();
+        assert!(found.len() > 1_000, "{}", found.len());
+        let is_known = |path: &str| path.ends_with(".metadata");
+        let bare: Vec<&str> = found
+            .iter()
+            .filter(|(path, description)| description.is_none() && !is_known(path))
+            .map(|(path, _)| path.as_str())
+            .collect();
+        assert!(bare.is_empty(), "{bare:#?}");
+    }
+
+    #[test]
+    fn no_description_begins_without_a_noun() {
+        let found = described();
+        let clauses: Vec<String> = found
+            .iter()
+            .filter_map(|(path, description)| Some((path, description.as_deref()?)))
+            .filter(|(_, description)| {
+                let first = description.split_whitespace().next().unwrap_or_default();
+                CLAUSES.contains(&first.trim_end_matches('.'))
+            })
+            .map(|(path, description)| format!("{path}: {description}"))
+            .collect();
+        assert!(clauses.is_empty(), "{clauses:#?}");
+    }
 
     #[test]
     fn programs_read_what_the_types_say() {

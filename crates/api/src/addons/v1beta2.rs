@@ -10,7 +10,7 @@ use crate::core::v1beta2::Deprecated;
 /// The `apiVersion` of the objects in this module.
 pub const API_VERSION: &str = "addons.cluster.x-k8s.io/v1beta2";
 
-/// Which manifests are applied to which workload clusters.
+/// Manifests, and the workload clusters to which they are applied.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[kube(
@@ -44,7 +44,7 @@ pub const API_VERSION: &str = "addons.cluster.x-k8s.io/v1beta2";
     )
 )]
 pub struct ClusterResourceSetSpec {
-    /// Which Clusters of the namespace get the resources. Must not be empty, and cannot be changed.
+    /// Selector of the Clusters of the namespace that get the resources. Must not be empty, and cannot be changed.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     #[schemars(with = "crate::shape::LabelSelector")]
     pub cluster_selector: LabelSelector,
@@ -52,15 +52,15 @@ pub struct ClusterResourceSetSpec {
     #[schemars(length(min = 1, max = 100))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub resources: Vec<ResourceRef>,
-    /// Whether a changed ConfigMap or Secret is applied again. `ApplyOnce` when unset; cannot be changed.
+    /// Strategy for a changed ConfigMap or Secret: `ApplyOnce` or `Reconcile`. `ApplyOnce` when unset; cannot be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
 }
 
-/// Whether a changed ConfigMap or Secret is applied again.
+/// Strategy for a changed ConfigMap or Secret: `ApplyOnce` or `Reconcile`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Strategy {
-    /// What does not exist is created once; nothing is changed afterwards.
+    /// Missing objects are created once; nothing is changed afterwards.
     #[default]
     ApplyOnce,
     /// A changed ConfigMap or Secret is applied again.
@@ -140,7 +140,7 @@ pub struct ClusterResourceSetStatus {
 }
 
 impl ClusterResourceSet {
-    /// Whether the set is being deleted.
+    /// True if the set is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
@@ -151,14 +151,14 @@ impl ClusterResourceSet {
     }
 }
 
-/// What was applied to one workload cluster.
+/// Record of the resources that were applied to one workload cluster.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[kube(
     group = "addons.cluster.x-k8s.io",
     version = "v1beta2",
     kind = "ClusterResourceSetBinding",
-    doc = "Which resources of which ClusterResourceSets were applied to the Cluster of this name.",
+    doc = "Record of the resources that ClusterResourceSets have applied to the Cluster of this name.",
     namespaced,
     derive = "PartialEq",
     derive = "Default",
@@ -191,14 +191,14 @@ pub struct ResourceSetBinding {
     /// The name of the set.
     #[schemars(length(min = 1, max = 253))]
     pub cluster_resource_set_name: String,
-    /// Its resources.
+    /// Resources of the set, with the result of each.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub resources: Option<Vec<ResourceBinding>>,
 }
 
-/// Whether a resource was applied.
+/// Result of the application of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceBinding {
@@ -211,16 +211,16 @@ pub struct ResourceBinding {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub hash: Option<String>,
-    /// When it was applied.
+    /// Time of the last application, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub last_applied_time: Option<Time>,
-    /// Whether all of its manifests were applied.
+    /// True if all manifests of the resource were applied.
     pub applied: bool,
 }
 
 impl ClusterResourceSetBinding {
-    /// Whether the binding is being deleted.
+    /// True if the binding is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }

@@ -16,7 +16,7 @@ use crate::core::v1beta2::{Deprecated, TemplateMeta};
 pub use kubeadm::*;
 pub use node::*;
 
-/// What a machine runs on its first boot to become a Node of a kubeadm cluster.
+/// First boot of a machine that becomes a Node of a kubeadm cluster.
 #[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "bootstrap.cluster.x-k8s.io",
@@ -27,7 +27,7 @@ pub use node::*;
     status = "KubeadmConfigStatus",
     category = "cluster-api",
     derive = "PartialEq",
-    doc = "What a machine runs on its first boot to become a Node of a kubeadm cluster.",
+    doc = "First boot of a machine that becomes a Node of a kubeadm cluster.",
     label("cluster.x-k8s.io/v1beta1", "v1beta1"),
     label("cluster.x-k8s.io/v1beta2", "v1beta2"),
     printcolumn(
@@ -39,14 +39,14 @@ pub use node::*;
     printcolumn(
         name = "Paused",
         type_ = "string",
-        description = "Whether reconciliation is paused",
+        description = "True if reconciliation is paused",
         json_path = r#".status.conditions[?(@.type=="Paused")].status"#,
         priority = 10
     ),
     printcolumn(
         name = "Data secret created",
         type_ = "string",
-        description = "Whether the bootstrap data exists",
+        description = "True once the bootstrap data exists",
         json_path = ".status.initialization.dataSecretCreated"
     ),
     printcolumn(
@@ -60,10 +60,10 @@ pub struct KubeadmConfigSpec {
     /// The part of kubeadm's configuration that concerns the whole cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_configuration: Option<ClusterConfiguration>,
-    /// What `kubeadm init` is given on the first control plane machine.
+    /// Configuration for `kubeadm init` on the first control plane machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init_configuration: Option<InitConfiguration>,
-    /// What `kubeadm join` is given on every other machine.
+    /// Configuration for `kubeadm join` on every other machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub join_configuration: Option<JoinConfiguration>,
     /// Files written before any command runs.
@@ -128,7 +128,7 @@ pub struct KubeadmConfigSpec {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct KubeadmConfigStatus {
-    /// What is the case: `Ready`, `DataSecretAvailable`, `CertificatesAvailable`, `Paused`.
+    /// Observations, one per type: `Ready`, `DataSecretAvailable`, `CertificatesAvailable`, `Paused`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 32),
@@ -136,7 +136,7 @@ pub struct KubeadmConfigStatus {
     )]
     #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
-    /// What the Machine controller waits for.
+    /// Progress of the initialization, which the Machine controller awaits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initialization: Option<KubeadmConfigInitialization>,
     /// The Secret that contains the bootstrap data (keys `value` and `format`).
@@ -147,7 +147,7 @@ pub struct KubeadmConfigStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub observed_generation: Option<i64>,
-    /// What only the previous contract version has.
+    /// Fields of the previous contract version alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<Deprecated>,
 }
@@ -195,7 +195,7 @@ pub struct KubeadmConfigInitialization {
 )]
 #[serde(rename_all = "camelCase")]
 pub struct KubeadmConfigTemplateSpec {
-    /// What each clone gets.
+    /// Template of each clone.
     pub template: KubeadmConfigTemplateResource,
 }
 

@@ -75,7 +75,7 @@ fn spec(schema: &mut Value, whole: bool) {
             ("minHealthyPeriod", "minHealthyPeriodSeconds"),
         ] {
             remove(&mut remediation, new);
-            set(&mut remediation, old, duration("How long."));
+            set(&mut remediation, old, duration("Duration."));
         }
         set(schema, "remediationStrategy", remediation);
     }
@@ -100,11 +100,8 @@ fn machine_template(schema: &mut Value, whole: bool) {
         }
     }
     for (name, what) in [
-        ("nodeDrainTimeout", "How long draining a Node may take."),
-        (
-            "nodeVolumeDetachTimeout",
-            "How long detaching volumes may take.",
-        ),
+        ("nodeDrainTimeout", "Timeout for draining a Node."),
+        ("nodeVolumeDetachTimeout", "Timeout for detaching volumes."),
         (
             "nodeDeletionTimeout",
             "For how long deleting the Node object is tried.",
@@ -143,7 +140,7 @@ fn status() -> Value {
         "description": "The observed state of a KubeadmControlPlane.",
         "properties": {
             "selector": text(1, 4096, "The label selector of the machines."),
-            "replicas": count("How many machines there are."),
+            "replicas": count("Number of machines that exist."),
             "version": text(1, 256, "The lowest Kubernetes version of the machines."),
             "versions": {
                 "type": "array",
@@ -157,13 +154,13 @@ fn status() -> Value {
                     "required": ["version"],
                     "properties": {
                         "version": text(1, 256, "The version."),
-                        "replicas": {"type": "integer", "format": "int32", "minimum": 1, "description": "How many machines."},
+                        "replicas": {"type": "integer", "format": "int32", "minimum": 1, "description": "Number of machines."},
                     },
                 },
             },
-            "updatedReplicas": count("How many machines are as the spec says."),
-            "readyReplicas": count("How many machines run a ready API server."),
-            "unavailableReplicas": count("How many machines do not."),
+            "updatedReplicas": count("Number of machines that match the spec."),
+            "readyReplicas": count("Number of machines with a ready API server."),
+            "unavailableReplicas": count("Number of unavailable machines."),
             "initialized": {"type": "boolean", "description": "The first machine runs an API server."},
             "ready": {"type": "boolean", "description": "An API server is ready."},
             "failureReason": {"type": "string", "description": "A word for a terminal failure."},
@@ -176,8 +173,8 @@ fn status() -> Value {
                 "required": ["machine", "retryCount", "timestamp"],
                 "properties": {
                     "machine": text(1, 253, "The machine that was deleted."),
-                    "timestamp": {"type": "string", "format": "date-time", "description": "When."},
-                    "retryCount": count("How often this was tried before, in a row."),
+                    "timestamp": {"type": "string", "format": "date-time", "description": "Time, RFC 3339."},
+                    "retryCount": count("Number of earlier attempts in a row."),
                 },
             },
             "v1beta2": {
@@ -185,9 +182,9 @@ fn status() -> Value {
                 "description": "Status in the words of v1beta2.",
                 "properties": {
                     "conditions": conditions(),
-                    "readyReplicas": count("How many machines are ready."),
-                    "availableReplicas": count("How many machines are available."),
-                    "upToDateReplicas": count("How many machines are as the spec says."),
+                    "readyReplicas": count("Number of ready machines."),
+                    "availableReplicas": count("Number of available machines."),
+                    "upToDateReplicas": count("Number of machines that match the spec."),
                 },
             },
         },

@@ -48,50 +48,50 @@ pub use template::*;
     printcolumn(
         name = "Available",
         type_ = "string",
-        description = "Whether the control plane can be used",
+        description = "Availability of the control plane",
         json_path = r#".status.conditions[?(@.type=="Available")].status"#
     ),
     printcolumn(
         name = "Desired",
         type_ = "integer",
-        description = "How many machines there should be",
+        description = "Desired number of machines",
         json_path = ".spec.replicas"
     ),
     printcolumn(
         name = "Current",
         type_ = "integer",
-        description = "How many machines there are",
+        description = "Number of machines that exist",
         json_path = ".status.replicas"
     ),
     printcolumn(
         name = "Ready",
         type_ = "integer",
-        description = "How many machines are ready",
+        description = "Number of ready machines",
         json_path = ".status.readyReplicas"
     ),
     printcolumn(
         name = "Available",
         type_ = "integer",
-        description = "How many machines are available",
+        description = "Number of available machines",
         json_path = ".status.availableReplicas"
     ),
     printcolumn(
         name = "Up-to-date",
         type_ = "integer",
-        description = "How many machines match the spec",
+        description = "Number of machines that match the spec",
         json_path = ".status.upToDateReplicas"
     ),
     printcolumn(
         name = "Paused",
         type_ = "string",
-        description = "Whether reconciliation is paused",
+        description = "True if reconciliation is paused",
         json_path = r#".status.conditions[?(@.type=="Paused")].status"#,
         priority = 10
     ),
     printcolumn(
         name = "Initialized",
         type_ = "boolean",
-        description = "Whether the first machine runs an API server",
+        description = "True once the first machine runs an API server",
         json_path = ".status.initialization.controlPlaneInitialized"
     ),
     printcolumn(
@@ -108,30 +108,30 @@ pub use template::*;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct KubeadmControlPlaneSpec {
-    /// How many machines; 1 when unset, an odd number unless etcd is external.
+    /// Number of machines: an odd number, unless etcd is external. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
     /// The Kubernetes version, as `v1.34.2`.
     #[schemars(length(min = 1, max = 256))]
     pub version: String,
-    /// What the machines are like.
+    /// Template of the machines.
     pub machine_template: ControlPlaneMachineTemplate,
-    /// What the machines run on their first boot.
+    /// Bootstrap configuration of the machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub kubeadm_config_spec: Option<KubeadmConfigSpec>,
-    /// How machines are replaced when the spec changes.
+    /// Strategy for the replacement of machines when the spec changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
-    /// How broken machines are replaced.
+    /// Rules for the replacement of broken machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<Remediation>,
-    /// How machines are named.
+    /// Template for the names of machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_naming: Option<MachineNaming>,
 }
 
-/// What the machines of a control plane are like.
+/// Template of the machines of a control plane.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlaneMachineTemplate {
@@ -155,7 +155,7 @@ pub struct ControlPlaneMachineSpec {
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"])
     )]
     pub readiness_gates: Vec<ConditionGate>,
-    /// How long a deletion waits for what.
+    /// Timeouts of the deletion, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeletion>,
     /// Taints that Cluster API keeps on the Nodes.
@@ -167,7 +167,7 @@ pub struct ControlPlaneMachineSpec {
     pub taints: Vec<MachineTaint>,
 }
 
-/// How machines are replaced when the spec changes.
+/// Strategy for the replacement of machines when the spec changes.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -189,7 +189,7 @@ pub struct Rollout {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct RolloutBefore {
-    /// Its API server certificate expires within so many days.
+    /// Days before the expiry of the API server certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 7))]
     pub certificates_expiry_days: Option<i32>,
@@ -221,18 +221,18 @@ pub enum RolloutType {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct RollingUpdate {
-    /// How many machines more than `replicas` there may be: 0 or 1.
+    /// Maximum number of machines beyond `replicas`: 0 or 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub max_surge: Option<IntOrString>,
 }
 
-/// How broken machines are replaced.
+/// Rules for the replacement of broken machines.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct Remediation {
-    /// How often in a row; unset: as often as it takes.
+    /// Maximum number of attempts in a row. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_retry: Option<i32>,
     /// The pause between tries, in seconds.
@@ -245,7 +245,7 @@ pub struct Remediation {
     pub min_healthy_period_seconds: Option<i32>,
 }
 
-/// How machines are named.
+/// Template for the names of machines.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(extend("minProperties" = 1))]
 pub struct MachineNaming {

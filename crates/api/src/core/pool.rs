@@ -96,7 +96,7 @@ fn edit_status(fields: &mut Map<String, Value>) {
     fields.insert(
         "initialization".to_owned(),
         json!({
-            "type": "object", "description": "What has happened once.", "minProperties": 1,
+            "type": "object", "description": "Milestones of the initialization, which are never taken back.", "minProperties": 1,
             "properties": {
                 "infrastructureProvisioned": { "type": "boolean" },
                 "bootstrapDataSecretCreated": { "type": "boolean" },

@@ -61,5 +61,5 @@ fn older_pool(spec: &mut Value) {
 
 fn older_reference(description: &str) -> Value {
     json!({ "type": "object", "description": description, "x-kubernetes-map-type": "atomic",
-        "properties": { "name": { "type": "string", "default": "" } } })
+        "properties": { "name": { "type": "string", "default": "", "description": "Name of the object." } } })
 }

@@ -10,6 +10,7 @@ use kube::CustomResourceExt;
 use serde_json::json;
 
 use super::v1alpha1::OpenStack;
+use crate::bootstrap::crd::older::conditions;
 use crate::core::crd::without_nullable;
 
 const NOT_BUILT: &str = "is not built yet";
@@ -63,6 +64,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         if let Some(root) = schema.open_api_v3_schema.as_mut() {
             root.title = None;
             reject(root);
+            describe_conditions(root);
         }
     }
     vec![crd]
@@ -82,6 +84,17 @@ fn reject(root: &mut JSONSchemaProps) {
                 NOT_BUILT,
             );
         }
+    }
+}
+
+/// Replaces the schema of a condition by the one of Cluster API's kinds, whose fields have descriptions.
+fn describe_conditions(root: &mut JSONSchemaProps) {
+    let found = ["status", "conditions"]
+        .into_iter()
+        .try_fold(root, |at, step| at.properties.as_mut()?.get_mut(step));
+    let described: Option<JSONSchemaProps> = serde_json::from_value(conditions()).ok();
+    if let (Some(field), Some(described)) = (found, described) {
+        field.items = described.items;
     }
 }
 

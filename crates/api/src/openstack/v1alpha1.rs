@@ -48,38 +48,39 @@ pub const API_VERSION: &str = "ferrostack.dev/v1alpha1";
     "message": "compute cannot be removed: servers may be on the hypervisors",
 }]))]
 pub struct OpenStackSpec {
-    /// The release: `2026.1` (from PyPI, on Debian 13), `2025.1` (from Debian 13) or `zed` (from Debian 12). Cannot be changed: upgrades are not built.
+    /// Release of OpenStack: `2026.1` (from PyPI, on Debian 13), `2025.1` (from Debian 13) or `zed` (from Debian 12). Required.
+    /// Cannot be changed: upgrades are not built.
     #[schemars(extend("enum" = ["zed", "2025.1", "2026.1"], "x-kubernetes-validations" = [{
         "rule": "self == oldSelf",
         "message": "cannot be changed: upgrades from one release to another are not built",
     }]))]
     pub release: String,
-    /// Name of the region in the catalogue. Cannot be changed.
+    /// Name of the region in the catalogue, such as `RegionOne`, which is the default. Cannot be changed.
     #[serde(default = "region")]
     #[schemars(extend("pattern" = "^[A-Za-z0-9._-]{1,64}$", "x-kubernetes-validations" = [{
         "rule": "self == oldSelf",
         "message": "cannot be changed: the services have registered their endpoints in it",
     }]))]
     pub region: String,
-    /// The nodes that run the cloud. Without labels all of them do.
+    /// Nodes that run the cloud, by labels. Default: every node.
     #[serde(default, skip_serializing_if = "Nodes::is_empty")]
     pub nodes: Nodes,
-    /// The volumes.
+    /// Volumes of the database, the message broker and the images.
     #[serde(default, skip_serializing_if = "Storage::is_empty")]
     pub storage: Storage,
-    /// The network service.
+    /// Networks: MTU and physical networks.
     #[serde(default)]
     pub network: Network,
-    /// The hypervisors. Without it there are none. Cannot be removed.
+    /// Hypervisors. Default: none, so that no server can be created. Cannot be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute: Option<Compute>,
-    /// How users outside of the cluster reach the cloud. Without it they do not.
+    /// Access of users outside of the cluster: public URLs and their certificate. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exposure: Option<Exposure>,
-    /// Settings of each service.
+    /// Settings of each service: configuration options, requests and limits. Default: those of the release.
     #[serde(default)]
     pub services: Services,
-    /// Whether the controller leaves the cloud as it is. What runs goes on running.
+    /// Pauses the controller: the cloud stays as it is, and its services go on running. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 }
@@ -88,10 +89,10 @@ pub struct OpenStackSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Nodes {
-    /// Labels of the nodes that run everything but hypervisors.
+    /// Labels of the nodes that run everything but hypervisors, such as `{openstack-control-plane: enabled}`. Default: every node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub control: BTreeMap<String, String>,
-    /// Labels of the nodes that run hypervisors.
+    /// Labels of the nodes that run hypervisors, such as `{openstack-compute-node: enabled}`. Default: every node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub compute: BTreeMap<String, String>,
 }
@@ -106,7 +107,8 @@ impl Nodes {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
-    /// The storage class of all volumes. Without it they get the default one of the cluster. Volumes that exist keep theirs.
+    /// Name of the storage class of all volumes, such as `standard`. Default: the default class of the cluster. Existing
+    /// volumes keep their class.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 253))]
     pub class: String,
@@ -118,14 +120,14 @@ impl Storage {
     }
 }
 
-/// What each program of a service requests and gets at most.
+/// Requests and limits of each program of a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resources {
-    /// What is reserved for it, such as `{cpu: 100m, memory: 256Mi}`.
+    /// Reservation for each program, as quantities by resource, such as `{cpu: 100m, memory: 256Mi}`. Default: none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, String>,
-    /// What it gets at most.
+    /// Maximum for each program, as quantities by resource, such as `{cpu: "1", memory: 1Gi}`. Default: no limit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, String>,
 }
@@ -140,11 +142,12 @@ impl Resources {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Network {
-    /// MTU of the network between the nodes, in bytes. Geneve takes 58 of them from the networks of projects.
+    /// MTU of the network between the nodes, in bytes, such as `9000`. Default: 1500. Geneve takes 58 bytes from the networks of
+    /// projects.
     #[serde(default = "mtu")]
     #[schemars(range(min = 1280, max = 65535))]
     pub mtu: i32,
-    /// Physical networks, to which provider networks can refer.
+    /// Physical networks, to which provider networks can refer, such as `[{name: public}]`. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
@@ -164,10 +167,10 @@ impl Default for Network {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Physical {
-    /// Its name in Neutron.
+    /// Name of the network in Neutron, such as `public`. Required.
     #[schemars(extend("pattern" = "^[A-Za-z0-9._-]{1,64}$"))]
     pub name: String,
-    /// VLAN ids that networks of projects may get, such as `100:199`. Without it, only untagged networks are possible.
+    /// Range of VLAN ids for networks of projects, such as `100:199`. Default: none, which allows untagged networks alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = "^[0-9]{1,4}:[0-9]{1,4}$"))]
     pub vlans: Option<String>,
@@ -177,14 +180,15 @@ pub struct Physical {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Compute {
-    /// The kind of hypervisor. `Fake`: imaginary ones, for trials and tests, on which servers become ACTIVE and nothing runs.
-    /// `Libvirt` is rejected: it is not built yet.
+    /// Driver of the hypervisors, required. `Fake`: imaginary hypervisors, for trials and tests, on which servers become ACTIVE
+    /// and nothing runs.
+    /// `Libvirt` is rejected: the driver is not built yet.
     #[schemars(extend("enum" = ["Fake", "Libvirt"], "x-kubernetes-validations" = [{
         "rule": "self != 'Libvirt'",
         "message": "Libvirt is not built yet; Fake makes imaginary hypervisors",
     }]))]
     pub driver: String,
-    /// The imaginary hypervisors.
+    /// Number and zones of the imaginary hypervisors.
     #[serde(default)]
     pub fake: Fake,
 }
@@ -193,7 +197,7 @@ pub struct Compute {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Fake {
-    /// Their number. Cannot be lowered.
+    /// Number of imaginary hypervisors, such as `3`. Default: 2. Cannot be lowered.
     #[serde(default = "hypervisors")]
     #[schemars(range(min = 1, max = 100))]
     #[schemars(extend("x-kubernetes-validations" = [{
@@ -201,7 +205,7 @@ pub struct Fake {
         "message": "cannot be lowered: servers may be on the hypervisors",
     }]))]
     pub hypervisors: i32,
-    /// Availability zones, which the hypervisors get in turns. Without any they are in Nova's own. Cannot be changed.
+    /// Availability zones, which the hypervisors get in turns, such as `[az1, az2]`. Default: Nova's own zone. Cannot be changed.
     #[serde(default)]
     #[schemars(length(max = 16))]
     #[schemars(inner(length(max = 64), regex(pattern = "^[A-Za-z0-9._-]{1,64}$")))]
@@ -221,27 +225,29 @@ impl Default for Fake {
     }
 }
 
-/// How users outside of the cluster reach the cloud.
+/// Access of users outside of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Exposure {
-    /// `Edge`: a proxy that ends TLS, with the standard port of every API on addresses of nodes. `None`: nothing.
-    /// `Gateway` and `LoadBalancer` are rejected: they are not built yet.
+    /// Mode of access, required. `Edge`: a proxy that ends TLS, with the standard port of every API on addresses of nodes.
+    /// `None`: no access.
+    /// `Gateway` and `LoadBalancer` are rejected: both are not built yet.
     #[schemars(extend("enum" = ["None", "Edge", "Gateway", "LoadBalancer"], "x-kubernetes-validations" = [{
         "rule": "self in ['None', 'Edge']",
         "message": "Gateway and LoadBalancer are not built yet",
     }]))]
     pub mode: String,
-    /// The name or IPv4 address of the cloud, as in its public URLs and its certificate.
+    /// Host in the public URLs and the certificate of the cloud: a name or an IPv4 address, such as `cloud.example.org`.
+    /// Required with `Edge`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 253))]
     pub host: String,
-    /// IPv4 addresses of nodes on which the cloud answers. The host, if it is one, by default.
+    /// IPv4 addresses of nodes on which the cloud answers, such as `[192.0.2.10]`. Default: `host`, if that is an address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 15)))]
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub addresses: Vec<String>,
-    /// The certificate.
+    /// Certificate of the edge.
     #[serde(default, skip_serializing_if = "Tls::is_empty")]
     pub tls: Tls,
 }
@@ -250,8 +256,8 @@ pub struct Exposure {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tls {
-    /// A Secret in the namespace with `tls.crt`, `tls.key` and, for clients, `ca.crt`. Without it, the cloud has an
-    /// authority of its own.
+    /// Name of a Secret in the namespace with `tls.crt`, `tls.key` and, for clients, `ca.crt`. Default: a certificate of an
+    /// authority that is made for the cloud.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 253))]
     pub secret_name: String,
@@ -267,22 +273,22 @@ impl Tls {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Services {
-    /// Identity.
+    /// Settings of Keystone, the identity service.
     #[serde(default, skip_serializing_if = "Service::is_empty")]
     pub keystone: Service,
-    /// Images.
+    /// Settings of Glance, the image service.
     #[serde(default, skip_serializing_if = "Service::is_empty")]
     pub glance: Service,
-    /// Inventory of resources.
+    /// Settings of Placement, the inventory of resources.
     #[serde(default, skip_serializing_if = "Service::is_empty")]
     pub placement: Service,
-    /// Servers.
+    /// Settings of Nova, the compute service.
     #[serde(default, skip_serializing_if = "Service::is_empty")]
     pub nova: Service,
-    /// Networks.
+    /// Settings of Neutron, the network service.
     #[serde(default, skip_serializing_if = "Service::is_empty")]
     pub neutron: Service,
-    /// The dashboard.
+    /// Settings of Horizon, the dashboard.
     #[serde(default, skip_serializing_if = "Dashboard::is_empty")]
     pub horizon: Dashboard,
 }
@@ -291,12 +297,13 @@ pub struct Services {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Service {
-    /// Options of its configuration file, by section and name. Each has to be in the option table of the release;
+    /// Options of the configuration file, by section and name, such as `{DEFAULT: {debug: true}}`. Default: none. Each option has
+    /// to be in the option table of the release;
     /// options that the structure of the cloud demands cannot be set.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(schema_with = "free")]
     pub config: Map<String, Value>,
-    /// What each of its programs and tasks requests, and gets at most.
+    /// Requests and limits of each program and task of the service. Default: none.
     #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources: Resources,
     /// How many requests its API answers at a time: processes by threads.
@@ -335,12 +342,12 @@ impl Api {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Dashboard {
-    /// Settings of Horizon by name, such as `SITE_BRANDING`. Each has to be in the table of the release; what the structure
-    /// of the cloud or the static files in the image demand cannot be set.
+    /// Settings of Horizon by name, such as `{SITE_BRANDING: Example}`. Default: none. Each setting has to be in the table of the
+    /// release; settings that the structure of the cloud or the static files in the image demand cannot be set.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schemars(schema_with = "free")]
     pub config: Map<String, Value>,
-    /// What it requests, and gets at most.
+    /// Requests and limits of the dashboard. Default: none.
     #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources: Resources,
     /// How many requests it answers at a time: processes by threads.
@@ -361,10 +368,10 @@ pub struct OpenStackStatus {
     /// Generation of the spec that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The uid of the cloud: the value of the label `ferrostack.dev/cloud-uid` of everything that belongs to it.
+    /// Uid of the cloud: the value of the label `ferrostack.dev/cloud-uid` of every object of the cloud.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// The steps of the cloud, each after those that it needs.
+    /// Steps of the cloud, each after the steps that it needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub steps: Vec<StepStatus>,
@@ -378,33 +385,33 @@ pub struct OpenStackStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StepStatus {
-    /// Its name, such as `keystone-schema`.
+    /// Name of the step, such as `keystone-schema`.
     pub name: String,
-    /// How far it is.
+    /// Phase: `Waiting`, `Progressing`, `Failed` or `Ready`.
     pub phase: Phase,
-    /// What it waits for, or what is wrong with it. Empty when it is ready.
+    /// Reason why the step is not ready, such as `waits for mariadb`. Empty when the step is ready.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// When what it needs became ready and it started. After a change it starts again.
+    /// Start of the step, after the steps that it needs became ready; RFC 3339. A change starts the step again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub started: Option<Time>,
-    /// Seconds from the start until it was ready.
+    /// Seconds from the start of the step until it was ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
 }
 
-/// How far a step is.
+/// Progress of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Phase {
     /// A step that it needs is not ready.
     #[default]
     Waiting,
-    /// It has started and is not ready.
+    /// Started, and not ready.
     Progressing,
-    /// It has failed, and does not go on without a change.
+    /// Failed: the step does not go on without a change.
     Failed,
-    /// It is ready.
+    /// Ready.
     Ready,
 }
 

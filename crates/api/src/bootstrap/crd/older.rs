@@ -36,7 +36,7 @@ pub(crate) fn bootstrap(spec: &mut Value) {
     set(
         property(cluster, "apiServer"),
         "timeoutForControlPlane",
-        duration("How long kubeadm waits for the API server."),
+        duration("Timeout of kubeadm for the API server."),
     );
     for name in ["initConfiguration", "joinConfiguration"] {
         let part = property(spec, name);
@@ -57,7 +57,7 @@ pub(crate) fn bootstrap(spec: &mut Value) {
     set(
         property(property(spec, "joinConfiguration"), "discovery"),
         "timeout",
-        duration("How long kubeadm waits for the cluster to be found."),
+        duration("Timeout of kubeadm for the discovery of the cluster."),
     );
     let init = property(property(spec, "initConfiguration"), "localAPIEndpoint");
     forget(property(init, "bindPort"), "minimum");
@@ -112,10 +112,10 @@ pub(crate) fn old_conditions() -> Value {
             "properties": {
                 "type": text(1, 256, "The condition's type."),
                 "status": {"type": "string", "description": "True, False or Unknown."},
-                "severity": {"type": "string", "maxLength": 32, "description": "How bad a false condition is."},
+                "severity": {"type": "string", "maxLength": 32, "description": "Severity of a false condition: `Error`, `Warning` or `Info`."},
                 "reason": text(1, 256, "A word for machines."),
                 "message": text(1, 10240, "A sentence for people."),
-                "lastTransitionTime": {"type": "string", "format": "date-time", "description": "When the status changed last."},
+                "lastTransitionTime": {"type": "string", "format": "date-time", "description": "Time of the last change of the status, RFC 3339."},
             },
         },
     })
@@ -126,7 +126,7 @@ pub(crate) fn conditions() -> Value {
     json!({
         "type": "array",
         "maxItems": 32,
-        "description": "What is the case.",
+        "description": "Observations, one per type.",
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["type"],
         "items": {
@@ -134,10 +134,10 @@ pub(crate) fn conditions() -> Value {
             "required": ["lastTransitionTime", "message", "reason", "status", "type"],
             "properties": {
                 "type": {"type": "string", "maxLength": 316, "description": "The condition's type."},
-                "status": {"type": "string", "enum": ["True", "False", "Unknown"], "description": "Whether it holds."},
+                "status": {"type": "string", "enum": ["True", "False", "Unknown"], "description": "Status of the condition: `True`, `False` or `Unknown`."},
                 "reason": text(1, 1024, "A word for machines."),
                 "message": {"type": "string", "maxLength": 32768, "description": "A sentence for people."},
-                "lastTransitionTime": {"type": "string", "format": "date-time", "description": "When the status changed last."},
+                "lastTransitionTime": {"type": "string", "format": "date-time", "description": "Time of the last change of the status, RFC 3339."},
                 "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0, "description": "The generation that it is about."},
             },
         },

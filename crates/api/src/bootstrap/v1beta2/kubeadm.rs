@@ -31,7 +31,7 @@ pub struct ClusterConfiguration {
     /// The cluster's DNS add-on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dns: Option<Dns>,
-    /// Where certificates lie on the machines; `/etc/kubernetes/pki` when unset.
+    /// Directory of the certificates on the machines. Default: `/etc/kubernetes/pki`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub certificates_dir: Option<String>,
@@ -93,10 +93,10 @@ pub struct Arg {
 pub struct EnvVar {
     /// The variable's name.
     pub name: String,
-    /// Its value.
+    /// Value of the variable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Where its value comes from: an EnvVarSource of core/v1, handed to kubeadm as it is.
+    /// Source of the value: an EnvVarSource of core/v1, handed to kubeadm as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::EnvVarSource>")]
     pub value_from: Option<EnvVarSource>,
@@ -115,10 +115,10 @@ pub struct HostPathMount {
     /// The path in the container.
     #[schemars(length(min = 1, max = 512))]
     pub mount_path: String,
-    /// Whether the container must not write to it.
+    /// Mounts the volume read-only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// What lies at the path, as in a Pod's `hostPath.type`.
+    /// Type of the path, as in a Pod's `hostPath.type`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_type: Option<String>,
 }
@@ -282,7 +282,7 @@ pub struct LocalEtcd {
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExternalEtcd {
-    /// Its members' URLs.
+    /// URLs of the members, such as `https://192.0.2.1:2379`.
     #[schemars(
         length(min = 1, max = 50),
         inner(length(min = 1, max = 512)),
@@ -300,7 +300,7 @@ pub struct ExternalEtcd {
     pub key_file: String,
 }
 
-/// What `kubeadm init` is given.
+/// Configuration for `kubeadm init`.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -309,10 +309,10 @@ pub struct InitConfiguration {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 100), extend("x-kubernetes-list-type" = "atomic"))]
     pub bootstrap_tokens: Vec<BootstrapToken>,
-    /// How the Node registers.
+    /// Registration of the Node: name, taints, and flags of the kubelet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_registration: Option<NodeRegistration>,
-    /// Where this machine's API server listens.
+    /// Address and port on which this machine's API server listens.
     #[serde(
         default,
         rename = "localAPIEndpoint",
@@ -330,24 +330,24 @@ pub struct InitConfiguration {
     /// Patches of what kubeadm writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patches: Option<Patches>,
-    /// How long kubeadm waits for what.
+    /// Timeouts of kubeadm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<Timeouts>,
 }
 
-/// What `kubeadm join` is given.
+/// Configuration for `kubeadm join`.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct JoinConfiguration {
-    /// How the Node registers.
+    /// Registration of the Node: name, taints, and flags of the kubelet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_registration: Option<NodeRegistration>,
     /// The CA's certificate on the machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub ca_cert_path: Option<String>,
-    /// How the machine finds the cluster and knows that it is the right one; filled in when unset.
+    /// Discovery of the cluster: its endpoint, and the proof of its identity. Filled in when unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery: Option<Discovery>,
     /// Set on control plane machines.
@@ -364,12 +364,12 @@ pub struct JoinConfiguration {
     /// Patches of what kubeadm writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patches: Option<Patches>,
-    /// How long kubeadm waits for what.
+    /// Timeouts of kubeadm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<Timeouts>,
 }
 
-/// How long kubeadm waits for what, in seconds (Kubernetes 1.31 and later).
+/// Timeouts of kubeadm, in seconds (Kubernetes 1.31 and later).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -423,7 +423,7 @@ pub struct Patches {
     pub directory: Option<String>,
 }
 
-/// How a Node registers.
+/// Registration of a Node.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -463,15 +463,15 @@ pub struct NodeRegistration {
         extend("x-kubernetes-list-type" = "atomic")
     )]
     pub ignore_preflight_errors: Vec<String>,
-    /// When kubeadm pulls images.
+    /// Policy of kubeadm for pulling images, such as `IfNotPresent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_pull_policy: Option<ImagePullPolicy>,
-    /// Whether kubeadm pulls one image at a time (Kubernetes 1.31 and later).
+    /// Lets kubeadm pull one image at a time (Kubernetes 1.31 and later).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_pull_serial: Option<bool>,
 }
 
-/// When kubeadm pulls images.
+/// Policy of kubeadm for pulling images, such as `IfNotPresent`.
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ImagePullPolicy {
     /// Every time.
@@ -489,7 +489,7 @@ pub struct BootstrapToken {
     /// `<6 characters>.<16 characters>`; a secret.
     #[schemars(length(min = 1, max = 23))]
     pub token: String,
-    /// What it is for.
+    /// Purpose, for readers, such as `token of the CI`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub description: Option<String>,
@@ -501,7 +501,7 @@ pub struct BootstrapToken {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub expires: Option<Time>,
-    /// What it may be used for.
+    /// Permitted uses, such as `signing` and `authentication`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 100),
@@ -527,7 +527,7 @@ impl std::fmt::Debug for BootstrapToken {
     }
 }
 
-/// Where one machine's API server listens.
+/// Address and port on which one machine's API server listens.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -536,7 +536,7 @@ pub struct LocalApiEndpoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 39))]
     pub advertise_address: Option<String>,
-    /// Its port.
+    /// Port of the API server, such as 6443.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub bind_port: Option<i32>,
@@ -546,7 +546,7 @@ pub struct LocalApiEndpoint {
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinControlPlane {
-    /// Where this machine's API server listens.
+    /// Address and port on which this machine's API server listens.
     #[serde(
         default,
         rename = "localAPIEndpoint",
@@ -555,7 +555,7 @@ pub struct JoinControlPlane {
     pub local_api_endpoint: Option<LocalApiEndpoint>,
 }
 
-/// How a joining machine finds the cluster and knows that it is the right one.
+/// Discovery of the cluster by a joining machine, with the proof of its identity.
 #[derive(JsonSchema, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -706,10 +706,10 @@ pub struct KubeConfigUser {
 #[derive(JsonSchema, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KubeConfigAuthProvider {
-    /// Its name.
+    /// Name.
     #[schemars(length(min = 1, max = 256))]
     pub name: String,
-    /// Its settings; may hold secrets.
+    /// Settings of the provider; may hold secrets.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, String>,
 }
@@ -729,7 +729,7 @@ pub struct KubeConfigExec {
     /// The command.
     #[schemars(length(min = 1, max = 1024))]
     pub command: String,
-    /// Its arguments.
+    /// Arguments of the command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 100),
@@ -737,7 +737,7 @@ pub struct KubeConfigExec {
         extend("x-kubernetes-list-type" = "atomic")
     )]
     pub args: Vec<String>,
-    /// Its environment.
+    /// Environment of the command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 100), extend("x-kubernetes-list-type" = "atomic"))]
     pub env: Vec<KubeConfigExecEnv>,
@@ -745,7 +745,7 @@ pub struct KubeConfigExec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub api_version: Option<String>,
-    /// Whether cluster information is passed to the command.
+    /// Passes cluster information to the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provide_cluster_info: Option<bool>,
 }
@@ -756,7 +756,7 @@ pub struct KubeConfigExecEnv {
     /// The variable's name.
     #[schemars(length(min = 1, max = 512))]
     pub name: String,
-    /// Its value; may be a secret.
+    /// Value of the variable; may be a secret.
     #[schemars(length(min = 1, max = 512))]
     pub value: String,
 }

@@ -40,20 +40,20 @@ pub struct File {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 16))]
     pub permissions: Option<String>,
-    /// How the content is encoded; plain when unset.
+    /// Encoding of the content, such as `base64`. Default: plain text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encoding: Option<Encoding>,
-    /// Whether the content is added to what is there.
+    /// Appends the content to an existing file instead of replacing the file. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append: Option<bool>,
     /// The content; `contentFrom` is the alternative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10240))]
     pub content: Option<String>,
-    /// Where the content comes from.
+    /// Source of the content, such as a key of a Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_from: Option<SecretSource>,
-    /// Whether the content is a template to be filled in; plain when unset.
+    /// Format of the content: a template to be filled in, or plain text. Default: plain text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_format: Option<ContentFormat>,
 }
@@ -67,7 +67,7 @@ impl std::fmt::Debug for File {
     }
 }
 
-/// How a file's content is encoded.
+/// Encoding of a file's content, such as `base64`.
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
     /// Base64.
@@ -92,7 +92,7 @@ impl Encoding {
     }
 }
 
-/// Whether a file's content is a template.
+/// Format of a file's content: a template, or plain text.
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContentFormat {
     /// It is taken as it is.
@@ -139,7 +139,7 @@ pub struct User {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub home_dir: Option<String>,
-    /// Whether the user cannot log in.
+    /// Locks the user: logins are rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inactive: Option<bool>,
     /// The login shell.
@@ -150,14 +150,14 @@ pub struct User {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub passwd: Option<String>,
-    /// Where the hashed password comes from.
+    /// Source of the hashed password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passwd_from: Option<SecretSource>,
     /// The first group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub primary_group: Option<String>,
-    /// Whether password login is off.
+    /// Disables logins by password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock_password: Option<bool>,
     /// A line of sudoers.
@@ -194,7 +194,7 @@ pub struct Ntp {
         extend("x-kubernetes-list-type" = "atomic")
     )]
     pub servers: Vec<String>,
-    /// Whether the time is kept at all.
+    /// Enables the time service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
 }
@@ -231,7 +231,7 @@ pub struct Partition {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1, max = 100), extend("x-kubernetes-list-type" = "atomic"))]
     pub disk_layout: Vec<PartitionSpec>,
-    /// Whether what is there is overwritten.
+    /// Overwrites an existing file system or partition table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overwrite: Option<bool>,
     /// The kind of table; `mbr` when unset.
@@ -243,10 +243,10 @@ pub struct Partition {
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartitionSpec {
-    /// Its share of the device.
+    /// Share of the device, in percent.
     #[schemars(range(min = 1, max = 100))]
     pub percentage: i32,
-    /// Its type; `Linux` when unset.
+    /// Type of the partition. Default: `Linux`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 36), extend("x-kubernetes-validations" = [{
         "rule": "self.matches('^(Linux|LinuxSwap|LinuxRAID|LVM|Fat32|NTFS|LinuxExtended|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$')",
@@ -279,11 +279,11 @@ pub struct Filesystem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub label: Option<String>,
-    /// Which partition: `auto`, `any`, `none` or a number.
+    /// Partition: `auto`, `any`, `none` or a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 128))]
     pub partition: Option<String>,
-    /// Whether what is there is overwritten.
+    /// Overwrites an existing file system or partition table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overwrite: Option<bool>,
     /// A filesystem type that may be replaced.
@@ -319,7 +319,7 @@ pub struct ContainerLinuxConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 32768))]
     pub additional_config: Option<String>,
-    /// Whether warnings are errors.
+    /// Turns warnings into errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
 }

@@ -19,23 +19,23 @@ pub struct KubeadmControlPlaneStatus {
     )]
     #[schemars(with = "Vec<crate::shape::Condition>")]
     pub conditions: Vec<Condition>,
-    /// What the Cluster controller waits for.
+    /// Progress of the initialization, which the Cluster controller awaits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initialization: Option<ControlPlaneInitialization>,
     /// The label selector of the machines, for the scale subresource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub selector: Option<String>,
-    /// How many machines there are.
+    /// Number of machines that exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// How many of them are ready.
+    /// Number of ready machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_replicas: Option<i32>,
-    /// How many of them are available.
+    /// Number of available machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available_replicas: Option<i32>,
-    /// How many of them match the spec.
+    /// Number of machines that match the spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_to_date_replicas: Option<i32>,
     /// The lowest Kubernetes version of the machines.
@@ -56,7 +56,7 @@ pub struct KubeadmControlPlaneStatus {
     /// The last time a broken machine was replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_remediation: Option<LastRemediation>,
-    /// What only the previous contract version has.
+    /// Fields of the previous contract version alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<Deprecated>,
 }
@@ -78,10 +78,10 @@ pub struct LastRemediation {
     /// The machine that was deleted.
     #[schemars(length(min = 1, max = 253))]
     pub machine: String,
-    /// When.
+    /// Time, RFC 3339.
     #[schemars(with = "crate::shape::Time")]
     pub time: Time,
-    /// How often this was tried before, in a row.
+    /// Number of earlier attempts in a row.
     #[schemars(range(min = 0))]
     pub retry_count: i32,
 }

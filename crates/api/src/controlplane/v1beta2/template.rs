@@ -35,7 +35,7 @@ use crate::core::v1beta2::{MachineDeletion, MachineTaint, TemplateMeta};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct KubeadmControlPlaneTemplateSpec {
-    /// What each control plane gets.
+    /// Template of each control plane.
     pub template: KubeadmControlPlaneTemplateResource,
 }
 
@@ -57,25 +57,25 @@ pub struct KubeadmControlPlaneTemplateResource {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct KubeadmControlPlaneTemplateResourceSpec {
-    /// What the machines are like.
+    /// Template of the machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_template: Option<TemplateMachineTemplate>,
-    /// What the machines run on their first boot.
+    /// Bootstrap configuration of the machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub kubeadm_config_spec: Option<KubeadmConfigSpec>,
-    /// How machines are replaced when the spec changes.
+    /// Strategy for the replacement of machines when the spec changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
-    /// How broken machines are replaced.
+    /// Rules for the replacement of broken machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remediation: Option<Remediation>,
-    /// How machines are named.
+    /// Template for the names of machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_naming: Option<MachineNaming>,
 }
 
-/// What the machines of a templated control plane are like.
+/// Template of the machines of a templated control plane.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -93,7 +93,7 @@ pub struct TemplateMachineTemplate {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
 pub struct TemplateMachineSpec {
-    /// How long a deletion waits for what.
+    /// Timeouts of the deletion, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeletion>,
     /// Taints that Cluster API keeps on the Nodes.

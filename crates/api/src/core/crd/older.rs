@@ -24,12 +24,12 @@ pub(super) fn cluster(root: &mut Value) {
     set(
         endpoint,
         "host",
-        json!({ "type": "string", "maxLength": 512 }),
+        json!({ "type": "string", "maxLength": 512, "description": "Host of the API server: a name or an address." }),
     );
     set(
         endpoint,
         "port",
-        json!({ "type": "integer", "format": "int32" }),
+        json!({ "type": "integer", "format": "int32", "description": "Port of the API server, such as 6443." }),
     );
     let port = property(property(spec, "clusterNetwork"), "apiServerPort");
     forget(port, &["minimum", "maximum"]);
@@ -50,7 +50,7 @@ pub(super) fn cluster(root: &mut Value) {
         status,
         "failureDomains",
         json!({ "type": "object", "additionalProperties": domain,
-        "description": "Where machines can be placed, by name." }),
+        "description": "Failure domains for machines, by name." }),
     );
     former(status, new);
     set(root, "status", status.clone());
@@ -186,7 +186,7 @@ fn machine_spec(spec: &mut Value) {
     set(
         property(spec, "bootstrap"),
         "configRef",
-        reference("Whose controller makes the data."),
+        reference("Bootstrap configuration whose controller makes the data."),
     );
     remove(spec, "minReadySeconds");
     tainted(spec);
@@ -208,15 +208,11 @@ fn forget(schema: &mut Value, keywords: &[&str]) {
 
 fn timeouts(spec: &mut Value) {
     remove(spec, "deletion");
-    set(
-        spec,
-        "nodeDrainTimeout",
-        duration("How long draining may take."),
-    );
+    set(spec, "nodeDrainTimeout", duration("Timeout for draining."));
     set(
         spec,
         "nodeVolumeDetachTimeout",
-        duration("How long detaching volumes may take."),
+        duration("Timeout for detaching volumes."),
     );
     set(
         spec,
@@ -230,8 +226,9 @@ fn strategy(spec: &mut Value) {
     let order =
         remove(spec, "deletion").map(|mut deletion| property(&mut deletion, "order").take());
     let remediation = remove(spec, "remediation").unwrap_or_else(|| {
-        json!({ "type": "object", "description": "How unhealthy machines are replaced.",
-            "properties": { "maxInFlight": { "x-kubernetes-int-or-string": true } } })
+        json!({ "type": "object", "description": "Rules for the replacement of unhealthy machines.",
+            "properties": { "maxInFlight": { "x-kubernetes-int-or-string": true,
+                "description": "Maximum of machines that are replaced at a time: a number, or a percentage of the replicas." } } })
     });
     let mut rollout = remove(spec, "rollout").unwrap_or_default();
     let mut strategy = property(&mut rollout, "strategy").take();
@@ -274,7 +271,7 @@ fn topology(topology: &mut Value) {
         deployment,
         "rollout",
         json!({ "type": "object", "properties": { "after": after },
-        "description": "When machines are replaced although nothing changed." }),
+        "description": "Conditions under which machines are replaced without a change of the spec." }),
     );
     let pool = &mut property(workers, "machinePools")["items"];
     forget(property(pool, "name"), &["pattern"]);
@@ -295,7 +292,7 @@ fn health(part: &mut Value) {
         set(
             condition,
             "timeout",
-            duration("How long it must have lasted."),
+            duration("Minimum duration of the condition."),
         );
         condition["required"] = json!(["status", "timeout", "type"]);
         list
@@ -315,10 +312,10 @@ fn health(part: &mut Value) {
         json!({ "type": "object",
         "description": "Health checks of the machines.",
         "properties": {
-            "enable": { "type": "boolean", "description": "Whether there is a check." },
+            "enable": { "type": "boolean", "description": "Enables the health check." },
             "maxUnhealthy": share,
-            "nodeStartupTimeout": duration("How long a Node may take to appear."),
-            "remediationTemplate": reference("Whose copies replace machines."),
+            "nodeStartupTimeout": duration("Timeout for the Node to appear."),
+            "remediationTemplate": reference("Template whose copies remediate machines."),
             "unhealthyConditions": of_node,
             "unhealthyMachineConditions": of_machine,
             "unhealthyRange": range,
@@ -345,7 +342,7 @@ fn steps(status: &mut Value, names: &[&str]) {
         set(
             status,
             name,
-            json!({ "type": "boolean", "description": "Whether this step is done." }),
+            json!({ "type": "boolean", "description": "True once the step is done." }),
         );
     }
 }
@@ -401,11 +398,16 @@ fn relax(schema: &mut Value) {
 }
 
 fn reference(description: &str) -> Value {
-    let field = || json!({ "type": "string" });
+    let field = |description: &str| json!({ "type": "string", "description": description });
     json!({ "type": "object", "description": description, "x-kubernetes-map-type": "atomic",
         "properties": {
-            "apiVersion": field(), "fieldPath": field(), "kind": field(), "name": field(),
-            "namespace": field(), "resourceVersion": field(), "uid": field(),
+            "apiVersion": field("API group and version of the object."),
+            "kind": field("Kind of the object."),
+            "name": field("Name of the object."),
+            "namespace": field("Namespace of the object: always that of the referring one."),
+            "fieldPath": field("Ignored."),
+            "resourceVersion": field("Ignored."),
+            "uid": field("Uid of the object, which the controllers ignore."),
         } })
 }
 

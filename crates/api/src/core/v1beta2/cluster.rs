@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ApiEndpoint, ConditionGate, ContractReference, Deprecated, Topology, VersionCount};
 
-/// What a workload cluster should be.
+/// Desired state of a workload cluster.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[kube(
@@ -107,13 +107,13 @@ use super::{ApiEndpoint, ConditionGate, ContractReference, Deprecated, Topology,
     )
 )]
 pub struct ClusterSpec {
-    /// Whether the controllers leave the cluster and everything that belongs to it alone.
+    /// Pauses the controllers for the cluster and everything that belongs to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
     /// Addresses inside the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_network: Option<ClusterNetwork>,
-    /// Where the cluster's API server listens; set by the infrastructure provider unless given.
+    /// Address and port of the cluster's API server; set by the infrastructure provider unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane_endpoint: Option<ApiEndpoint>,
     /// The control plane, such as a KubeadmControlPlane.
@@ -162,7 +162,7 @@ pub struct NetworkRanges {
     pub cidr_blocks: Vec<String>,
 }
 
-/// What a workload cluster is.
+/// Observed state of a workload cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterStatus {
@@ -181,12 +181,12 @@ pub struct ClusterStatus {
     /// Worker machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers: Option<WorkersStatus>,
-    /// Where machines can be placed, as reported by the infrastructure provider.
+    /// Failure domains for machines, as reported by the infrastructure provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub failure_domains: Option<Vec<FailureDomain>>,
-    /// How far the cluster is, in one word.
+    /// Phase in the life of the cluster, in one word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<ClusterPhase>,
     /// Generation of the spec that this status is about.
@@ -201,10 +201,10 @@ pub struct ClusterStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterInitialization {
-    /// Whether the infrastructure provider has finished.
+    /// True once the infrastructure provider has finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infrastructure_provisioned: Option<bool>,
-    /// Whether the control plane answers requests.
+    /// True once the control plane has answered requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane_initialized: Option<bool>,
 }
@@ -283,7 +283,7 @@ pub struct FailureDomain {
     /// Name of the place.
     #[schemars(length(min = 1, max = 256))]
     pub name: String,
-    /// Whether control plane machines may be put here.
+    /// Allows control plane machines in the failure domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<bool>,
     /// Further attributes of the failure domain, as reported by the provider.
@@ -291,7 +291,7 @@ pub struct FailureDomain {
     pub attributes: Option<BTreeMap<String, String>>,
 }
 
-/// How far a cluster is.
+/// Phase in the life of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ClusterPhase {
     /// Nothing is referenced yet.
@@ -309,17 +309,17 @@ pub enum ClusterPhase {
 }
 
 impl Cluster {
-    /// Whether reconciliation of the whole cluster is paused.
+    /// True if reconciliation of the whole cluster is paused.
     pub fn is_paused(&self) -> bool {
         self.spec.paused == Some(true)
     }
 
-    /// Whether the infrastructure has been provisioned once.
+    /// True once the infrastructure has been provisioned.
     pub fn infrastructure_provisioned(&self) -> bool {
         self.initialization(|steps| steps.infrastructure_provisioned)
     }
 
-    /// Whether the control plane has served requests once.
+    /// True once the control plane has served requests.
     pub fn control_plane_initialized(&self) -> bool {
         self.initialization(|steps| steps.control_plane_initialized)
     }

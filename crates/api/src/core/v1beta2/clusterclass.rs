@@ -74,7 +74,7 @@ pub struct ClusterClassSpec {
     #[schemars(length(min = 1, max = 1000))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub patches: Option<Vec<ClassPatch>>,
-    /// How Clusters are upgraded.
+    /// Rules for the upgrade of Clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub upgrade: Option<ClassUpgrade>,
@@ -85,7 +85,7 @@ pub struct ClusterClassSpec {
     pub kubernetes_versions: Option<Vec<String>>,
 }
 
-/// How Clusters of a class are upgraded.
+/// Rules for the upgrade of Clusters of a class.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassUpgrade {
@@ -113,7 +113,7 @@ pub struct ClassTemplate {
     pub template_ref: VersionedReference,
 }
 
-/// How objects are named.
+/// Template for the names of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassNaming {
@@ -129,7 +129,7 @@ pub struct ClassNaming {
 pub struct InfrastructureClass {
     /// The template, in the namespace of the class.
     pub template_ref: VersionedReference,
-    /// How the objects are named.
+    /// Templates for the names of the objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub naming: Option<ClassNaming>,
@@ -152,11 +152,11 @@ pub struct ControlPlaneClass {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub health_check: Option<ControlPlaneHealthCheckClass>,
-    /// How the objects are named.
+    /// Templates for the names of the objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub naming: Option<ClassNaming>,
-    /// How machines are taken down.
+    /// Rules for the deletion of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub deletion: Option<MachineDeletion>,
@@ -180,7 +180,7 @@ pub struct ControlPlaneHealthCheckClass {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub checks: Option<HealthChecks>,
-    /// What is done about it.
+    /// Remediation of unhealthy machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub remediation: Option<ControlPlaneHealthRemediation>,
@@ -194,7 +194,7 @@ pub struct HealthCheckClass {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub checks: Option<HealthChecks>,
-    /// What is done about it.
+    /// Remediation of unhealthy machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub remediation: Option<HealthRemediation>,
@@ -235,15 +235,15 @@ pub struct MachineDeploymentClass {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub health_check: Option<HealthCheckClass>,
-    /// Where the machines should be placed.
+    /// Failure domain for the machines, such as an availability zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub failure_domain: Option<String>,
-    /// How the objects are named.
+    /// Templates for the names of the objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub naming: Option<ClassNaming>,
-    /// How machines are taken down.
+    /// Rules for the deletion of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub deletion: Option<MachineDeploymentDeletionTopology>,
@@ -261,17 +261,17 @@ pub struct MachineDeploymentClass {
     #[schemars(length(min = 1, max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"]))]
     pub readiness_gates: Option<Vec<ConditionGate>>,
-    /// How changes reach the machines.
+    /// Rollout of changes to the machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub rollout: Option<ClassRollout>,
 }
 
-/// How changes reach the machines.
+/// Rollout of changes to the machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassRollout {
-    /// How machines are replaced.
+    /// Strategy for the replacement of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub strategy: Option<RolloutStrategy>,
@@ -292,16 +292,16 @@ pub struct MachinePoolClass {
     pub bootstrap: ClassTemplate,
     /// The template of the pool's machines.
     pub infrastructure: ClassTemplate,
-    /// Where the machines may be placed.
+    /// Failure domains that are allowed for the machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 100), inner(length(min = 1, max = 256)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub failure_domains: Option<Vec<String>>,
-    /// How the objects are named.
+    /// Templates for the names of the objects.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub naming: Option<ClassNaming>,
-    /// How machines are taken down.
+    /// Rules for the deletion of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub deletion: Option<MachineDeletion>,
@@ -316,7 +316,7 @@ pub struct MachinePoolClass {
     pub min_ready_seconds: Option<i32>,
 }
 
-/// What is known about a class.
+/// Observed state of a class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterClassStatus {

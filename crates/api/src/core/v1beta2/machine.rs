@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConditionGate, ContractReference, Deprecated, TemplateMeta};
 
-/// What a machine should be.
+/// Desired state of a machine.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[kube(
@@ -90,7 +90,7 @@ pub struct MachineSpec {
     /// The Cluster that the machine belongs to.
     #[schemars(length(min = 1, max = 63))]
     pub cluster_name: String,
-    /// Where the machine's first-boot data comes from.
+    /// Source of the machine's first-boot data: a bootstrap configuration, or a Secret.
     pub bootstrap: Bootstrap,
     /// The infrastructure of the machine, such as an OpenStackMachine.
     pub infrastructure_ref: ContractReference,
@@ -102,7 +102,7 @@ pub struct MachineSpec {
     #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub provider_id: Option<String>,
-    /// Where the machine should be placed.
+    /// Failure domain for the machine, such as an availability zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub failure_domain: Option<String>,
@@ -115,7 +115,7 @@ pub struct MachineSpec {
     #[schemars(length(min = 1, max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"]))]
     pub readiness_gates: Option<Vec<ConditionGate>>,
-    /// How the machine is taken down.
+    /// Rules for the deletion of the machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeletion>,
     /// Taints of the machine's Node.
@@ -125,7 +125,7 @@ pub struct MachineSpec {
     pub taints: Option<Vec<MachineTaint>>,
 }
 
-/// Where a machine's first-boot data comes from.
+/// Source of a machine's first-boot data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Bootstrap {
@@ -138,7 +138,7 @@ pub struct Bootstrap {
     pub data_secret_name: Option<String>,
 }
 
-/// How a machine is taken down.
+/// Rules for the deletion of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDeletion {
@@ -171,24 +171,24 @@ pub struct MachineTaint {
     #[schemars(length(min = 1, max = 63))]
     #[schemars(regex(pattern = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"))]
     pub value: Option<String>,
-    /// What happens to pods that do not tolerate the taint.
+    /// Effect on Pods that do not tolerate the taint, such as `NoSchedule`.
     pub effect: TaintEffect,
-    /// Whether the taint is kept on the Node or only set once.
+    /// Propagation of the taint: `Always` keeps it on the Node, `OnInitialization` sets it once.
     pub propagation: TaintPropagation,
 }
 
-/// What happens to pods that do not tolerate a taint.
+/// Effect of a taint on Pods that do not tolerate the taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TaintEffect {
-    /// They are not scheduled.
+    /// Pods are not scheduled.
     NoSchedule,
-    /// They are scheduled only if there is no better place.
+    /// Pods are scheduled only if there is no better place.
     PreferNoSchedule,
-    /// They are evicted.
+    /// Pods are evicted.
     NoExecute,
 }
 
-/// How long a machine's taint is kept on its Node.
+/// Propagation of a machine's taint to its Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TaintPropagation {
     /// As long as the machine has it.
@@ -208,7 +208,7 @@ pub struct MachineTemplate {
     pub spec: MachineSpec,
 }
 
-/// What a machine is.
+/// Observed state of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineStatus {
@@ -227,11 +227,11 @@ pub struct MachineStatus {
     /// System information of the Node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_info: Option<NodeInfo>,
-    /// When the status changed last.
+    /// Time of the last change of the status, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub last_updated: Option<Time>,
-    /// Where the machine was placed.
+    /// Failure domain in which the machine was placed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub failure_domain: Option<String>,
@@ -240,17 +240,17 @@ pub struct MachineStatus {
     #[schemars(length(max = 256))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub addresses: Option<Vec<MachineAddress>>,
-    /// How far the machine is, in one word.
+    /// Phase in the life of the machine, in one word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<MachinePhase>,
-    /// When the first of the machine's certificates expires.
+    /// Time at which the first of the machine's certificates expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub certificates_expiry_date: Option<Time>,
     /// Generation of the spec that this status is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// How far the deletion is.
+    /// Progress of the deletion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeletionStatus>,
     /// Fields of former versions.
@@ -262,10 +262,10 @@ pub struct MachineStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineInitialization {
-    /// Whether the infrastructure provider has finished.
+    /// True once the infrastructure provider has finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub infrastructure_provisioned: Option<bool>,
-    /// Whether the Secret with the first-boot data exists.
+    /// True once the Secret with the first-boot data exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bootstrap_data_secret_created: Option<bool>,
 }
@@ -324,7 +324,7 @@ pub struct NodeSwap {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineAddress {
-    /// What the address is.
+    /// Type of the address, such as `InternalIP`.
     #[serde(rename = "type")]
     pub type_: MachineAddressType,
     /// The address itself.
@@ -332,7 +332,7 @@ pub struct MachineAddress {
     pub address: String,
 }
 
-/// What an address of a machine is.
+/// Type of an address of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MachineAddressType {
     /// The host name.
@@ -347,29 +347,29 @@ pub enum MachineAddressType {
     InternalDNS,
 }
 
-/// How far a machine's deletion is.
+/// Progress of a machine's deletion.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDeletionStatus {
-    /// When draining began.
+    /// Time at which draining began.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub node_drain_start_time: Option<Time>,
-    /// When waiting for volumes to be detached began.
+    /// Time at which waiting for volumes to be detached began.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub wait_for_node_volume_detach_start_time: Option<Time>,
-    /// When waiting for the hooks before the drain began.
+    /// Time at which waiting for the hooks before the drain began.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub wait_for_pre_drain_hook_start_time: Option<Time>,
-    /// When waiting for the hooks before the infrastructure's deletion began.
+    /// Time at which waiting for the hooks before the infrastructure's deletion began.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub wait_for_pre_terminate_hook_start_time: Option<Time>,
 }
 
-/// How far a machine is.
+/// Phase in the life of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MachinePhase {
     /// First-boot data is missing.
@@ -393,23 +393,23 @@ pub enum MachinePhase {
 }
 
 impl Machine {
-    /// Whether this is a control plane machine.
+    /// True for a control plane machine.
     pub fn is_control_plane(&self) -> bool {
         let labels = self.metadata.labels.as_ref();
         labels.is_some_and(|labels| labels.contains_key(crate::names::CONTROL_PLANE_LABEL))
     }
 
-    /// Whether the machine is being deleted.
+    /// True if the machine is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// Whether the infrastructure has been provisioned once.
+    /// True once the infrastructure has been provisioned.
     pub fn infrastructure_provisioned(&self) -> bool {
         self.initialization(|steps| steps.infrastructure_provisioned)
     }
 
-    /// Whether the Secret with the bootstrap data has existed once.
+    /// True once the Secret with the bootstrap data has existed.
     pub fn bootstrap_ready(&self) -> bool {
         self.initialization(|steps| steps.bootstrap_data_secret_created)
     }

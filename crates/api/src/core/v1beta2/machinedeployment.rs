@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Deprecated, MachineNaming, MachineSetDeletion, MachineTemplate, VersionCount};
 
-/// How many machines of one template there should be, and how a change of it is rolled out.
+/// Desired number of machines of one template, and the rollout of changes of the template.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[kube(
@@ -72,30 +72,30 @@ pub struct MachineDeploymentSpec {
     /// Number of machines; 1 when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// When and how a change of the template reaches the machines.
+    /// Time and strategy of the rollout of a changed template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
-    /// Which machines are ours; the template's labels must match.
+    /// Selector of the machines of this object; the template's labels must match.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     #[schemars(with = "crate::shape::LabelSelector")]
     pub selector: LabelSelector,
     /// The template of the machines.
     pub template: MachineTemplate,
-    /// How the machines are named.
+    /// Template for the names of the machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_naming: Option<MachineNaming>,
-    /// How unhealthy machines are replaced.
+    /// Rules for the replacement of unhealthy machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remediation: Option<Remediation>,
-    /// Which machines go first when there are too many.
+    /// Order in which machines are deleted when there are too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineSetDeletion>,
-    /// Whether changes of the template wait.
+    /// Pauses the rollout of changes of the template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
 }
 
-/// When and how a change of the template reaches the machines.
+/// Time and strategy of the rollout of a changed template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Rollout {
@@ -103,16 +103,16 @@ pub struct Rollout {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub after: Option<Time>,
-    /// How machines are replaced.
+    /// Strategy for the replacement of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<RolloutStrategy>,
 }
 
-/// How machines are replaced.
+/// Strategy for the replacement of machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategy {
-    /// Who starts the replacement.
+    /// Initiator of the replacement.
     #[serde(rename = "type")]
     pub type_: RolloutType,
     /// Bounds of a rolling update.
@@ -120,7 +120,7 @@ pub struct RolloutStrategy {
     pub rolling_update: Option<RollingUpdate>,
 }
 
-/// Who starts the replacement of machines.
+/// Initiator of the replacement of machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RolloutType {
     /// The controller, step by step.
@@ -134,27 +134,27 @@ pub enum RolloutType {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RollingUpdate {
-    /// How many machines may be missing; percentages round down; 0 when unset.
+    /// Maximum of missing machines: a number, or a percentage that rounds down. Default: 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub max_unavailable: Option<IntOrString>,
-    /// How many machines may be there beyond the replicas; percentages round up; 1 when unset.
+    /// Maximum of machines beyond the replicas: a number, or a percentage that rounds up. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub max_surge: Option<IntOrString>,
 }
 
-/// How unhealthy machines are replaced.
+/// Rules for the replacement of unhealthy machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Remediation {
-    /// How many may be replaced at a time: a number, or a percentage of the replicas.
+    /// Maximum of machines that are replaced at a time: a number, or a percentage of the replicas.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub max_in_flight: Option<IntOrString>,
 }
 
-/// What a deployment of machines is.
+/// Observed state of a deployment of machines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDeploymentStatus {
@@ -188,7 +188,7 @@ pub struct MachineDeploymentStatus {
     #[schemars(length(min = 1, max = 100))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["version"]))]
     pub versions: Option<Vec<VersionCount>>,
-    /// How far the deployment is, in one word.
+    /// Phase in the life of the deployment, in one word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<MachineDeploymentPhase>,
     /// Fields of former versions.
@@ -196,7 +196,7 @@ pub struct MachineDeploymentStatus {
     pub deprecated: Option<Deprecated>,
 }
 
-/// How far a deployment of machines is.
+/// Phase in the life of a deployment of machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MachineDeploymentPhase {
     /// Machines are missing.
@@ -217,7 +217,7 @@ impl MachineDeployment {
         self.spec.replicas.unwrap_or(1)
     }
 
-    /// Whether the deployment is being deleted.
+    /// True if the deployment is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }

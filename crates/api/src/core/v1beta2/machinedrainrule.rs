@@ -3,14 +3,14 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How Pods are treated when the Node of a machine is drained.
+/// Treatment of Pods when the Node of a machine is drained.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[kube(
     group = "cluster.x-k8s.io",
     version = "v1beta2",
     kind = "MachineDrainRule",
-    doc = "Which Pods are evicted, skipped or waited for when the Node of a machine is drained.",
+    doc = "Rule about Pods that are evicted, skipped or waited for when the Node of a machine is drained.",
     namespaced,
     derive = "PartialEq",
     derive = "Default",
@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
     )
 )]
 pub struct MachineDrainRuleSpec {
-    /// How the Pods are treated.
+    /// Treatment of the Pods that the rule selects.
     pub drain: DrainRule,
     /// The machines of the namespace that the rule applies to: those that match one of the selectors; all when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,18 +45,18 @@ pub struct MachineDrainRuleSpec {
     pub pods: Option<Vec<DrainedPods>>,
 }
 
-/// How Pods are treated.
+/// Treatment of Pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DrainRule {
-    /// Whether the Pods are evicted, skipped, or waited for until they have completed.
+    /// Treatment of the Pods: `Drain` evicts them, `Skip` leaves them, `WaitCompleted` waits until they have completed.
     pub behavior: DrainBehavior,
     /// Pods of a higher order are evicted after those of a lower one are gone; 0 when unset. Only with `Drain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<i32>,
 }
 
-/// What happens to a Pod.
+/// Treatment of a Pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DrainBehavior {
     /// It is evicted.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ControlPlaneHealthRemediation, Deprecated, HealthChecks};
 
-/// Which machines of a cluster are unhealthy, and what is done about them.
+/// Health check of machines of a cluster, and their remediation.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[kube(
@@ -50,7 +50,7 @@ pub struct MachineHealthCheckSpec {
     /// The Cluster that the machines belong to.
     #[schemars(length(min = 1, max = 63))]
     pub cluster_name: String,
-    /// Which machines of the Cluster are checked.
+    /// Selector of the machines of the Cluster that are checked.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     #[schemars(with = "crate::shape::LabelSelector")]
     pub selector: LabelSelector,
@@ -58,7 +58,7 @@ pub struct MachineHealthCheckSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub checks: Option<HealthChecks>,
-    /// What is done about unhealthy machines.
+    /// Remediation of unhealthy machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minProperties" = 1))]
     pub remediation: Option<ControlPlaneHealthRemediation>,
@@ -82,7 +82,7 @@ pub struct MachineHealthCheckStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub current_healthy: Option<i32>,
-    /// How many more machines may become unhealthy before none is replaced.
+    /// Number of machines that may still become unhealthy before remediation stops.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub remediations_allowed: Option<i32>,
@@ -101,7 +101,7 @@ pub struct MachineHealthCheckStatus {
 }
 
 impl MachineHealthCheck {
-    /// Whether the check is being deleted.
+    /// True if the check is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Deprecated, MachineTemplate, VersionCount};
 
-/// How many machines of one template there should be.
+/// Desired number of machines of one template.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[kube(
@@ -65,21 +65,21 @@ pub struct MachineSetSpec {
     /// Number of machines; 1 when unset.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// Which machines are ours; the template's labels must match.
+    /// Selector of the machines of this object; the template's labels must match.
     #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
     #[schemars(with = "crate::shape::LabelSelector")]
     pub selector: LabelSelector,
     /// The template of the machines.
     pub template: MachineTemplate,
-    /// How the machines are named.
+    /// Template for the names of the machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_naming: Option<MachineNaming>,
-    /// Which machines go first when there are too many.
+    /// Order in which machines are deleted when there are too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineSetDeletion>,
 }
 
-/// How machines are named.
+/// Template for the names of machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineNaming {
@@ -89,7 +89,7 @@ pub struct MachineNaming {
     pub template: Option<String>,
 }
 
-/// Which machines go first when there are too many.
+/// Order in which machines are deleted when there are too many.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSetDeletion {
@@ -110,7 +110,7 @@ pub enum DeletionOrder {
     Oldest,
 }
 
-/// What a set of machines is.
+/// Observed state of a set of machines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSetStatus {
@@ -155,7 +155,7 @@ impl MachineSet {
         self.spec.replicas.unwrap_or(1)
     }
 
-    /// Whether the set is being deleted.
+    /// True if the set is being deleted.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }

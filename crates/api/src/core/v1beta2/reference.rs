@@ -60,7 +60,7 @@ pub struct TemplateMeta {
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
-/// Where the API server of a workload cluster listens.
+/// Address and port of the API server of a workload cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiEndpoint {
@@ -75,14 +75,14 @@ pub struct ApiEndpoint {
 }
 
 impl ApiEndpoint {
-    /// Whether both host and port are set.
+    /// True if both host and port are set.
     pub fn is_complete(&self) -> bool {
         self.host.as_deref().is_some_and(|host| !host.is_empty())
             && self.port.is_some_and(|port| port > 0)
     }
 }
 
-/// How to read a condition that counts towards another one.
+/// Polarity of a condition that counts towards another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Polarity {
     /// `True` is good.
@@ -101,12 +101,12 @@ pub struct ConditionGate {
         pattern = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
     ))]
     pub condition_type: String,
-    /// Which status is good; `Positive` when unset.
+    /// Polarity: the status that is good. Default: `Positive`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub polarity: Option<Polarity>,
 }
 
-/// When machines are replaced although their template did not change.
+/// Conditions under which machines are replaced although their template did not change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutAfter {
@@ -116,7 +116,7 @@ pub struct RolloutAfter {
     pub after: Option<Time>,
 }
 
-/// How many machines of one kind run a version of Kubernetes.
+/// Number of machines of one kind that run a version of Kubernetes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionCount {
@@ -143,7 +143,7 @@ pub struct LegacyCondition {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     pub severity: Option<String>,
-    /// When the status changed last.
+    /// Time of the last change of the status, RFC 3339.
     #[schemars(with = "crate::shape::Time")]
     pub last_transition_time: Time,
     /// A word for machines.
@@ -160,7 +160,7 @@ pub struct LegacyCondition {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deprecated {
-    /// Those of v1beta1.
+    /// Fields of v1beta1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub v1beta1: Option<DeprecatedV1Beta1>,
 }

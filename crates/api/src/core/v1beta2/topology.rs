@@ -59,13 +59,13 @@ pub struct ControlPlaneTopology {
     /// Number of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
-    /// When machines are replaced although nothing changed.
+    /// Conditions under which machines are replaced without a change of the spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollout: Option<RolloutAfter>,
     /// Health checks of the machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health_check: Option<ControlPlaneHealthCheckTopology>,
-    /// How machines are taken down.
+    /// Rules for the deletion of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeletion>,
     /// Further conditions that the machines' `Ready` takes into account.
@@ -115,7 +115,7 @@ pub struct MachineDeploymentTopology {
         regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
     )]
     pub name: String,
-    /// Where the machines should be placed.
+    /// Failure domain for the machines, such as an availability zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 256))]
     pub failure_domain: Option<String>,
@@ -125,7 +125,7 @@ pub struct MachineDeploymentTopology {
     /// Health checks of the machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheckTopology>,
-    /// How machines are taken down.
+    /// Rules for the deletion of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeploymentDeletionTopology>,
     /// Seconds for which a machine must be ready before it counts as available.
@@ -137,7 +137,7 @@ pub struct MachineDeploymentTopology {
     #[schemars(length(min = 1, max = 32))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["conditionType"]))]
     pub readiness_gates: Option<Vec<ConditionGate>>,
-    /// When and how changes reach the machines.
+    /// Time and strategy of the rollout of changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
     /// Taints of the machines' Nodes.
@@ -150,11 +150,11 @@ pub struct MachineDeploymentTopology {
     pub variables: Option<VariableOverrides>,
 }
 
-/// How the machines of a deployment are taken down.
+/// Rules for the deletion of the machines of a deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDeploymentDeletionTopology {
-    /// Which machines go first when there are too many.
+    /// Order in which machines are deleted when there are too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<DeletionOrder>,
     /// Seconds that draining may take.
@@ -187,12 +187,12 @@ pub struct MachinePoolTopology {
         regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
     )]
     pub name: String,
-    /// Where the machines may be placed.
+    /// Failure domains that are allowed for the machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 100), inner(length(min = 1, max = 256)))]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub failure_domains: Option<Vec<String>>,
-    /// How machines are taken down.
+    /// Rules for the deletion of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion: Option<MachineDeletion>,
     /// Seconds for which a machine must be ready before it counts as available.
@@ -216,18 +216,18 @@ pub struct MachinePoolTopology {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlaneHealthCheckTopology {
-    /// Whether there is a check; decided by the class when unset.
+    /// Enables the health check. Default: as the class has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// The criteria of an unhealthy machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<HealthChecks>,
-    /// What is done about it.
+    /// Remediation of unhealthy machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remediation: Option<ControlPlaneHealthRemediation>,
 }
 
-/// What is done about unhealthy control plane machines: always one after the other.
+/// Remediation of unhealthy control plane machines: always one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlaneHealthRemediation {
@@ -243,13 +243,13 @@ pub struct ControlPlaneHealthRemediation {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthCheckTopology {
-    /// Whether there is a check; decided by the class when unset.
+    /// Enables the health check. Default: as the class has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
     /// The criteria of an unhealthy machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<HealthChecks>,
-    /// What is done about it.
+    /// Remediation of unhealthy machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remediation: Option<HealthRemediation>,
 }
@@ -334,11 +334,11 @@ pub struct UnhealthyCondition {
     pub timeout_seconds: i32,
 }
 
-/// What is done about unhealthy machines.
+/// Remediation of unhealthy machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthRemediation {
-    /// How many may be replaced at a time.
+    /// Maximum number of machines that are replaced at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::IntOrString>")]
     pub max_in_flight: Option<IntOrString>,
@@ -404,7 +404,7 @@ pub struct Variable {
     /// Name of the variable.
     #[schemars(length(min = 1, max = 256))]
     pub name: String,
-    /// Its value, of the type that the class declares.
+    /// Value of the variable, of the type that the class declares.
     #[schemars(schema_with = "anything")]
     pub value: Value,
 }

@@ -30,12 +30,41 @@ fn the_definition_is_small_and_every_field_is_documented() {
     let mut found = Vec::new();
     fields(&root(), "", &mut found);
     assert!(found.len() > 50, "{}", found.len());
-    // Conditions are those of apimachinery, whose fields are documented there.
-    let bare = found.iter().filter(|(path, schema)| {
-        schema.description.is_none() && !path.starts_with(".status.conditions.")
-    });
+    let bare = found
+        .iter()
+        .filter(|(_, schema)| schema.description.is_none());
     let bare: Vec<_> = bare.map(|(path, _)| path).collect();
     assert!(bare.iter().all(|path| *path == ".metadata"), "{bare:?}");
+}
+
+#[test]
+fn each_setting_says_its_default_and_has_an_example() {
+    let mut found = Vec::new();
+    fields(&root(), "", &mut found);
+    let is_built = |schema: &JSONSchemaProps| {
+        let description = schema.description.as_deref().unwrap_or_default();
+        !description.ends_with("every value is rejected.")
+    };
+    let settings = found.iter().filter(|(path, schema)| {
+        path.starts_with(".spec.") && schema.properties.is_none() && is_built(schema)
+    });
+    let mut count = 0;
+    for (path, schema) in settings {
+        count += 1;
+        let description = schema.description.as_deref().unwrap();
+        let lower = description.to_lowercase();
+        let has_default = ["default", "required"].iter().any(|it| lower.contains(it));
+        let is_switch = schema.type_.as_deref() == Some("boolean");
+        let has_example = is_switch || description.contains('`');
+        assert!(has_default && has_example, "{path}: {description}");
+        if schema.type_.as_deref() == Some("integer") {
+            let has_unit = ["bytes", "seconds", "number"]
+                .iter()
+                .any(|unit| lower.contains(unit));
+            assert!(has_unit, "{path}: {description}");
+        }
+    }
+    assert!(count > 20, "{count}");
 }
 
 #[test]

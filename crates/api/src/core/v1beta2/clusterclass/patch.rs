@@ -13,7 +13,7 @@ pub struct ClassPatch {
     /// The name of the patch.
     #[schemars(length(min = 1, max = 256))]
     pub name: String,
-    /// What the patch is for.
+    /// Purpose of the patch, for readers.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub description: Option<String>,
@@ -35,7 +35,7 @@ pub struct ClassPatch {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchDefinition {
-    /// Which templates are changed.
+    /// Selector of the templates that are changed.
     pub selector: PatchSelector,
     /// The changes.
     #[schemars(length(min = 1, max = 100))]
@@ -43,7 +43,7 @@ pub struct PatchDefinition {
     pub json_patches: Vec<JsonPatch>,
 }
 
-/// Which templates are changed.
+/// Selector of the templates that are changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchSelector {
@@ -95,9 +95,9 @@ pub struct MatchClasses {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JsonPatch {
-    /// What is done.
+    /// Operation of the JSON patch: `add`, `replace` or `remove`.
     pub op: PatchOperation,
-    /// Where, as a JSON pointer into the template: below `/spec/`.
+    /// JSON pointer into the template, below `/spec/`.
     #[schemars(length(min = 1, max = 512))]
     pub path: String,
     /// The value that is added, or replaces another one.
@@ -108,7 +108,7 @@ pub struct JsonPatch {
     )]
     #[schemars(schema_with = "anything")]
     pub value: Option<Value>,
-    /// Where the value comes from.
+    /// Source of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_from: Option<PatchValue>,
 }
@@ -137,7 +137,7 @@ impl PatchOperation {
     }
 }
 
-/// Where the value of a change comes from: one of the two.
+/// Source of the value of a change: one of the two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchValue {

@@ -11,7 +11,7 @@ pub struct ClassVariable {
     /// The name.
     #[schemars(length(min = 1, max = 256))]
     pub name: String,
-    /// Whether each Cluster must have a value.
+    /// Requires a value in each Cluster.
     pub required: bool,
     /// Labels and annotations of v1beta1, without effect.
     #[serde(
@@ -20,11 +20,11 @@ pub struct ClassVariable {
     )]
     #[schemars(extend("minProperties" = 1))]
     pub deprecated_v1beta1_metadata: Option<TemplateMeta>,
-    /// Which values are valid, and defaults.
+    /// Schema of the value: valid values, and defaults.
     pub schema: VariableSchema,
 }
 
-/// Which values of a variable are valid, and defaults.
+/// Schema of a variable: valid values, and defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariableSchema {
     /// A structural schema, as those of CustomResourceDefinitions.
@@ -40,7 +40,7 @@ pub struct ClassStatusVariable {
     /// The name of the variable.
     #[schemars(length(min = 1, max = 256))]
     pub name: String,
-    /// Whether the definitions differ.
+    /// True if the definitions differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub definitions_conflict: Option<bool>,
     /// The definitions.
@@ -53,10 +53,10 @@ pub struct ClassStatusVariable {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassStatusDefinition {
-    /// Where the definition comes from: `inline` for the class itself.
+    /// Source of the definition: `inline` for the class itself, else the name of a patch.
     #[schemars(length(min = 1, max = 256))]
     pub from: String,
-    /// Whether each Cluster must have a value.
+    /// Requires a value in each Cluster.
     pub required: bool,
     /// Labels and annotations of v1beta1, without effect.
     #[serde(
@@ -65,7 +65,7 @@ pub struct ClassStatusDefinition {
     )]
     #[schemars(extend("minProperties" = 1))]
     pub deprecated_v1beta1_metadata: Option<TemplateMeta>,
-    /// Which values are valid, and defaults.
+    /// Schema of the value: valid values, and defaults.
     pub schema: VariableSchema,
 }
 
