@@ -16,7 +16,7 @@ const VALUE: usize = 32;
 /// Parses the body of an answer.
 ///
 /// # Errors
-/// What is wrong, as the end of a sentence that begins with "the answer". No part of the body is in it: the address may
+/// The mistake, as the end of a sentence that begins with "the answer". No part of the body is quoted: the address may
 /// be that of a server of somebody else.
 pub(crate) fn json(body: &[u8]) -> Result<Value, String> {
     if tree_size(body) > TREE {
@@ -31,7 +31,7 @@ pub(crate) fn json(body: &[u8]) -> Result<Value, String> {
 /// A typed value of an answer, leniently.
 ///
 /// # Errors
-/// What is not as expected, without the content.
+/// The part that is not as expected, without the content.
 pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     lenient::from_value(value).map_err(|error| outline(&error))
 }

@@ -55,7 +55,7 @@ impl Compute {
     /// The project's servers in full.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn servers(&self, query: &ServerQuery) -> Result<Vec<Server>> {
         let mut call = Call::list(Service::Compute, "/servers/detail", &[]).microversion(SERVERS);
         if let Some(name) = &query.name {
@@ -72,7 +72,7 @@ impl Compute {
     /// shows them to administrators alone.
     ///
     /// # Errors
-    /// Those of the request, and of the one for the versions.
+    /// The [`Error`](crate::Error) of the request, or of the one for the versions.
     pub async fn host_names(&self) -> Result<BTreeMap<String, String>> {
         let versions = self.session.versions(Service::Compute).await?;
         if !versions.has(2, 90) {
@@ -89,7 +89,7 @@ impl Compute {
     /// One server.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn server(&self, id: &str) -> Result<Server> {
         let call = Call::get(Service::Compute, "/servers/{id}", &[id]).microversion(SERVERS);
         self.session.one(call, "server").await
@@ -99,7 +99,7 @@ impl Compute {
     /// status `BUILD`.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_server(&self, server: &ServerCreate) -> Result<Server> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -126,7 +126,7 @@ impl Compute {
     /// Deletes a server. Nova lists it until its ports and volumes are detached.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_server(&self, id: &str) -> Result<()> {
         let call = Call::delete(Service::Compute, "/servers/{id}", &[id]).microversion(SERVERS);
         self.session.done(call).await
@@ -135,7 +135,7 @@ impl Compute {
     /// Attaches a volume to a server. Nova reserves it before this returns, and attaches it afterwards.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn attach_volume(&self, server: &str, volume: &str) -> Result<()> {
         let route = "/servers/{id}/os-volume_attachments";
         let call = Call::post(Service::Compute, route, &[server])
@@ -147,7 +147,7 @@ impl Compute {
     /// Detaches a volume from a server, which Nova does after this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn detach_volume(&self, server: &str, volume: &str) -> Result<()> {
         let route = "/servers/{id}/os-volume_attachments/{volume}";
         let call = Call::delete(Service::Compute, route, &[server, volume]).microversion(SERVERS);
@@ -157,7 +157,7 @@ impl Compute {
     /// The last lines of a server's console.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn console_output(&self, id: &str, lines: Option<u32>) -> Result<String> {
         let call = Call::post(Service::Compute, "/servers/{id}/action", &[id])
             .microversion(SERVERS)
@@ -171,7 +171,7 @@ impl Compute {
     /// All flavors the project can use.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn flavors(&self) -> Result<Vec<Flavor>> {
         let call = Call::list(Service::Compute, "/flavors/detail", &[]).microversion(SERVERS);
         self.session.list(call, "flavors").await
@@ -180,7 +180,7 @@ impl Compute {
     /// One flavor.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn flavor(&self, id: &str) -> Result<Flavor> {
         let call = Call::get(Service::Compute, "/flavors/{id}", &[id]).microversion(SERVERS);
         self.session.one(call, "flavor").await
@@ -189,7 +189,7 @@ impl Compute {
     /// A key pair of the user.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn keypair(&self, name: &str) -> Result<Keypair> {
         let call =
             Call::get(Service::Compute, "/os-keypairs/{name}", &[name]).microversion(SERVERS);
@@ -199,7 +199,7 @@ impl Compute {
     /// The key pairs of the user.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn keypairs(&self) -> Result<Vec<Keypair>> {
         #[derive(Deserialize)]
         struct Entry {
@@ -213,7 +213,7 @@ impl Compute {
     /// The availability zones.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn availability_zones(&self) -> Result<Vec<AvailabilityZone>> {
         let call = Call::get(Service::Compute, "/os-availability-zone", &[]).microversion(SERVERS);
         self.session.one(call, "availabilityZoneInfo").await
@@ -222,7 +222,7 @@ impl Compute {
     /// The project's server groups.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn server_groups(&self) -> Result<Vec<ServerGroup>> {
         let call =
             Call::list(Service::Compute, "/os-server-groups", &[]).microversion(SERVER_GROUPS);
@@ -232,7 +232,7 @@ impl Compute {
     /// The limits of the project and their use.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn limits(&self) -> Result<ComputeLimits> {
         #[derive(Default, Deserialize)]
         #[serde(default)]

@@ -37,7 +37,7 @@ pub struct CloudConfig {
     pub region: Option<String>,
     /// Which URL of a catalog entry is used.
     pub interface: Interface,
-    /// Whether the server's certificate is checked.
+    /// True if the server's certificate is verified.
     pub verify: bool,
     /// Path of the CA bundle as written in the file. Only the caller can read it: see
     /// [`CloudConfig::with_ca`].
@@ -60,7 +60,7 @@ pub enum Credential {
         user: UserRef,
         /// Its password.
         password: SecretString,
-        /// What the token is for.
+        /// Scope of the token.
         scope: Scope,
     },
     /// `v3applicationcredential`: carries its own project.
@@ -74,7 +74,7 @@ pub enum Credential {
     Token {
         /// The token.
         token: SecretString,
-        /// What the new token is for.
+        /// Scope of the new token.
         scope: Scope,
     },
     /// `v3multifactor` and `v3totp`: one or both of a password and a one-time password.
@@ -85,7 +85,7 @@ pub enum Credential {
         password: Option<SecretString>,
         /// The digits of the moment.
         passcode: Option<SecretString>,
-        /// What the token is for.
+        /// Scope of the token.
         scope: Scope,
     },
     /// `v3oidcpassword`, `v3oidcclientcredentials`, `v3oidcdeviceauthz` and `v3oidcaccesstoken`: a user whom an OpenID
@@ -93,7 +93,7 @@ pub enum Credential {
     OpenId {
         /// The provider, and how to log in there.
         login: Box<OpenId>,
-        /// What the token is for.
+        /// Scope of the token.
         scope: Scope,
     },
     /// No login: for requests that are sent with the tokens of others.
@@ -164,12 +164,12 @@ impl TokenField {
 }
 
 impl Credential {
-    /// Whether the token is for the default project of the user, which may have none.
+    /// True if the token is for the default project of the user, which may have none.
     pub const fn has_default_scope(&self) -> bool {
         matches!(self.scope(), Some(Scope::Default))
     }
 
-    /// What the token is for; `None` for an application credential, which is bound to its project, and for nobody.
+    /// Scope of the token; `None` for an application credential, which is bound to a project, and for nobody.
     pub const fn scope(&self) -> Option<&Scope> {
         match self {
             Self::Password { scope, .. }

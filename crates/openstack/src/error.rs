@@ -175,17 +175,17 @@ impl Error {
         self.0.request_id.as_deref()
     }
 
-    /// Whether it is the login that failed, whatever was to be done with it.
+    /// True if the login failed, whatever the request was.
     pub fn is_login(&self) -> bool {
         self.0.is_login
     }
 
-    /// Whether the object does not exist.
+    /// True if the object does not exist.
     pub fn is_absent(&self) -> bool {
         self.0.kind == ErrorKind::Absent
     }
 
-    /// Whether the same request can succeed later without anyone changing anything.
+    /// True if the same request can succeed later without a change by anyone.
     pub fn is_temporary(&self) -> bool {
         matches!(
             self.0.kind,

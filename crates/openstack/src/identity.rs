@@ -22,7 +22,7 @@ pub struct Project {
     pub name: String,
     /// Domain it belongs to.
     pub domain_id: String,
-    /// Whether it can be used.
+    /// False if disabled.
     pub enabled: bool,
 }
 
@@ -74,12 +74,12 @@ pub struct InDomain {
     pub name: String,
     /// The domain.
     pub domain: Named,
-    /// What an identity provider says of a user.
+    /// Groups of a user, as an identity provider names them.
     #[serde(rename = "OS-FEDERATION")]
     pub federation: Option<Federation>,
 }
 
-/// What an identity provider says of a user.
+/// Groups of a user, as an identity provider names them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Federation {
@@ -87,7 +87,7 @@ pub struct Federation {
     pub groups: Vec<Named>,
 }
 
-/// What an application credential may do at most.
+/// Request that an application credential allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AccessRule {
@@ -119,11 +119,11 @@ pub struct TokenDescription {
     pub user: InDomain,
     /// The project that it is for.
     pub project: Option<InDomain>,
-    /// Whether that project is a domain that acts as one.
+    /// True if the project is a domain that acts as one.
     pub is_domain: bool,
     /// The domain that it is for.
     pub domain: Option<Named>,
-    /// Whether it is for the whole cloud.
+    /// Set if the scope is the whole cloud.
     pub system: Option<System>,
     /// The roles in what it is for.
     pub roles: Vec<Named>,
@@ -154,7 +154,7 @@ pub struct System {
 pub struct TrustOfToken {
     /// Id.
     pub id: String,
-    /// Whether the token is as if it were the trustor's.
+    /// True if the token acts as the trustor.
     pub impersonation: bool,
 }
 
@@ -184,7 +184,7 @@ impl Identity {
     /// The projects that the user has a role in.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn projects(&self) -> Result<Vec<Project>> {
         let call = Call::list(Service::Identity, "/auth/projects", &[]);
         self.session.list(call, "projects").await
@@ -214,7 +214,7 @@ impl Identity {
             .await
     }
 
-    /// What a token of somebody else is, asked with the session's token, which needs a role for it: `service`, an
+    /// Content of a token of somebody else, read with the session's token, which needs a role: `service`, an
     /// administrator's, or a reader's in the whole cloud.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl Identity {
         self.describe_as(Asker::Session, token).await
     }
 
-    /// What a token of somebody else is, asked with that token; the session does not log in.
+    /// Content of a token of somebody else, read with that token; the session does not log in.
     ///
     /// # Errors
     /// [`ErrorKind::Unauthenticated`] if the token is not good.
@@ -245,7 +245,7 @@ impl Identity {
     /// The groups of a user, asked with the session's token.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn groups_of(&self, user_id: &str) -> Result<Vec<Group>> {
         self.groups_as(Asker::Session, user_id).await
     }
@@ -253,7 +253,7 @@ impl Identity {
     /// The groups of a user, asked with the user's token; the session does not log in.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn groups_by_itself(
         &self,
         user_id: &str,

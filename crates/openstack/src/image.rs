@@ -73,7 +73,7 @@ impl Images {
     /// The images that the project can use.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn list(&self, query: &ImageQuery) -> Result<Vec<Image>> {
         let mut call = Call::list(Service::Image, "/images", &[])
             .query_if("name", query.name.as_deref())
@@ -87,7 +87,7 @@ impl Images {
     /// One image.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn get(&self, id: &str) -> Result<Image> {
         self.session
             .one(Call::get(Service::Image, "/images/{id}", &[id]), "")

@@ -59,7 +59,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 pub struct InventoryOptions {
     /// The intervals of background lists.
     pub intervals: Intervals,
-    /// Whether kinds are listed in the background.
+    /// True if kinds are listed in the background.
     pub background: bool,
     /// The channel for changes; a new one if absent.
     pub changes: Option<broadcast::Sender<Change>>,
@@ -173,7 +173,7 @@ impl Inventory {
     /// some minutes older ([`Intervals::slow`]) unless `max_age` is zero.
     ///
     /// # Errors
-    /// Those of the list requests.
+    /// The [`Error`](crate::Error) of a list request.
     pub fn view<'a>(
         &'a self,
         needs: &'a [Kind],

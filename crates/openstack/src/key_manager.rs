@@ -42,10 +42,10 @@ impl KeyManager {
         Self { session }
     }
 
-    /// Whether the secret or container exists, and the user may read its metadata.
+    /// True if the secret or container exists, and the user may read the metadata.
     ///
     /// # Errors
-    /// Those of the request, but for the absence of the object.
+    /// The [`Error`](crate::Error) of the request, but for the absence of the object.
     pub async fn has(&self, reference: &SecretReference) -> Result<bool> {
         let route = match reference.is_container {
             true => "/containers/{id}",

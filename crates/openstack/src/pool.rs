@@ -29,7 +29,7 @@ pub struct PoolOptions {
     pub session: SessionOptions,
     /// The intervals of all inventories.
     pub intervals: Intervals,
-    /// Whether inventories list in the background.
+    /// True if inventories list in the background.
     pub background: bool,
     /// A cloud that is not requested during this time, and has no users, is dropped.
     pub idle: Duration,
@@ -104,7 +104,7 @@ impl CloudPool {
     /// The cloud of a configuration with a valid token. Concurrent requests cause one login.
     ///
     /// # Errors
-    /// Those of [`Session::connect`].
+    /// The errors of [`Session::connect`].
     pub fn get<'a>(&'a self, config: &'a CloudConfig) -> BoxFuture<'a, Result<Cloud>> {
         self.connected(config).boxed()
     }
@@ -157,7 +157,7 @@ impl CloudPool {
         self.shared.entries.lock().len()
     }
 
-    /// Whether it is empty.
+    /// True without any cloud.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -182,7 +182,7 @@ impl CloudPool {
 }
 
 impl Entry {
-    /// Whether the cloud has no users and was not requested recently.
+    /// True if the cloud has no users and was not requested recently.
     fn is_idle(self: &Arc<Self>, now: Instant, idle: Duration) -> bool {
         let state = self.state.lock();
         let held = state

@@ -69,7 +69,7 @@ pub struct SessionOptions {
 #[derive(Clone)]
 pub struct Session {
     shared: Arc<Shared>,
-    /// Whether requests of this clone are counted as polling.
+    /// True if requests of this clone are counted as polling.
     poll: bool,
 }
 
@@ -197,7 +197,7 @@ impl Session {
         catalog::endpoint(&self.shared.config, &token, service)
     }
 
-    /// Whether the cloud has this service.
+    /// True if the cloud has this service.
     ///
     /// # Errors
     /// As [`Session::token`].

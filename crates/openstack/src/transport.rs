@@ -38,11 +38,11 @@ pub type SharedTransport = Arc<dyn Transport>;
 pub struct TransportError {
     /// The error down to its root cause ("connection refused", "unknown issuer").
     pub message: String,
-    /// Whether the request certainly did not reach the server, so that repeating it is safe.
+    /// True if the request certainly did not reach the server, so that a repetition is safe.
     pub never_sent: bool,
-    /// Whether the timeout has passed.
+    /// True if the timeout has passed.
     pub timed_out: bool,
-    /// Whether there is an answer that was not taken, since it is larger than its limit.
+    /// True if the answer was dropped, since the size is above the limit.
     pub too_large: bool,
 }
 

@@ -52,7 +52,7 @@ pub struct Volume {
     pub metadata: BTreeMap<String, String>,
     /// Its attachments.
     pub attachments: Vec<VolumeAttachment>,
-    /// Whether several servers may attach it; booting such a volume needs microversion 2.60.
+    /// True if several servers may attach the volume; booting such a volume needs microversion 2.60.
     pub multiattach: bool,
     /// `true` or `false` as text, as Cinder sends it.
     pub bootable: String,
@@ -65,7 +65,7 @@ pub struct Volume {
     pub snapshot_id: String,
     /// The volume it was created from.
     pub source_volid: String,
-    /// Whether the hypervisor encrypts it.
+    /// True if the hypervisor encrypts the volume.
     pub encrypted: bool,
 }
 
@@ -125,7 +125,7 @@ pub struct VolumeType {
     pub id: String,
     /// Name.
     pub name: String,
-    /// What its back end can do, for example `multiattach: <is> True`. Cinder shows everyone a part of them.
+    /// Extra specs: capabilities of the back end, for example `multiattach: <is> True`. Cinder shows everyone a part of them.
     pub extra_specs: BTreeMap<String, String>,
 }
 
@@ -135,7 +135,7 @@ pub struct VolumeType {
 pub struct VolumeZone(pub AvailabilityZone);
 
 impl VolumeType {
-    /// Whether several servers may attach a volume of this type.
+    /// True if several servers may attach a volume of this type.
     #[must_use]
     pub fn is_multiattach(&self) -> bool {
         let spec = self.extra_specs.get("multiattach");
@@ -157,7 +157,7 @@ impl Volumes {
     /// The project's volumes.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn list(&self) -> Result<Vec<Volume>> {
         let call = Call::list(Service::Volume, "/volumes/detail", &[]);
         self.session.list(call, "volumes").await
@@ -166,7 +166,7 @@ impl Volumes {
     /// The volumes of all projects, for administrators. For everyone else those of the project: Cinder ignores the filter.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn list_of_all_projects(&self) -> Result<Vec<Volume>> {
         let call = Call::list(Service::Volume, "/volumes/detail", &[]).query("all_tenants", "1");
         self.session.list(call, "volumes").await
@@ -175,7 +175,7 @@ impl Volumes {
     /// The project's volumes of this name.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn list_named(&self, name: &str) -> Result<Vec<Volume>> {
         let call = Call::list(Service::Volume, "/volumes/detail", &[]).query("name", name);
         self.session.list(call, "volumes").await
@@ -184,7 +184,7 @@ impl Volumes {
     /// One volume.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn get(&self, id: &str) -> Result<Volume> {
         self.session
             .one(Call::get(Service::Volume, "/volumes/{id}", &[id]), "volume")
@@ -194,7 +194,7 @@ impl Volumes {
     /// Creates a volume; it is `creating` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create(&self, volume: &VolumeCreate) -> Result<Volume> {
         let mut body = Map::new();
         body.insert("volume".to_owned(), json!(volume));
@@ -212,7 +212,7 @@ impl Volumes {
     /// Extends a volume to a size in GiB; it is `extending` when this returns. `attached` says that a server has it.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn extend(&self, id: &str, size: i64, attached: bool) -> Result<()> {
         let mut call = Call::post(Service::Volume, "/volumes/{id}/action", &[id])
             .body("os-extend", &json!({"new_size": size}));
@@ -226,7 +226,7 @@ impl Volumes {
     /// end.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn retype(&self, id: &str, to: &str, moves: bool) -> Result<()> {
         let policy = if moves { "on-demand" } else { "never" };
         let call = Call::post(Service::Volume, "/volumes/{id}/action", &[id]).body(
@@ -239,7 +239,7 @@ impl Volumes {
     /// Sets metadata of a volume, and leaves other keys as they are.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_metadata(&self, id: &str, metadata: &BTreeMap<String, String>) -> Result<()> {
         let call =
             Call::post(Service::Volume, "/volumes/{id}/metadata", &[id]).body("metadata", metadata);
@@ -249,7 +249,7 @@ impl Volumes {
     /// Deletes an attachment whose server is gone. Cinder refuses it while Nova knows server and volume.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_attachment(&self, id: &str) -> Result<()> {
         let call =
             Call::delete(Service::Volume, "/attachments/{id}", &[id]).microversion(ATTACHMENTS);
@@ -259,7 +259,7 @@ impl Volumes {
     /// The attachments of a volume, with those that are not complete.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn attachments_of(&self, volume: &str) -> Result<Vec<Attachment>> {
         let call = Call::list(Service::Volume, "/attachments", &[])
             .microversion(ATTACHMENTS)
@@ -267,10 +267,10 @@ impl Volumes {
         self.session.list(call, "attachments").await
     }
 
-    /// What Cinder tells the user of an object, for example why a volume is in `error`; the newest first.
+    /// Messages of Cinder to the user about an object, for example why a volume is in `error`; the newest first.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn messages(&self, id: &str) -> Result<Vec<VolumeMessage>> {
         let call = Call::list(Service::Volume, "/messages", &[])
             .microversion(MESSAGES)
@@ -282,7 +282,7 @@ impl Volumes {
     /// Deletes a volume; it is `deleting` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(Service::Volume, "/volumes/{id}", &[id]))
@@ -292,7 +292,7 @@ impl Volumes {
     /// The types of volumes.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn types(&self) -> Result<Vec<VolumeType>> {
         self.session
             .list(Call::list(Service::Volume, "/types", &[]), "volume_types")
@@ -302,7 +302,7 @@ impl Volumes {
     /// The type of a new volume for which none is named.
     ///
     /// # Errors
-    /// Those of the request; [`ErrorKind::Absent`](crate::ErrorKind::Absent) if there is no such type.
+    /// The [`Error`](crate::Error) of the request; [`ErrorKind::Absent`](crate::ErrorKind::Absent) if there is no such type.
     pub async fn default_type(&self) -> Result<VolumeType> {
         let call = Call::get(Service::Volume, "/types/{id}", &["default"]);
         self.session.one(call, "volume_type").await
@@ -311,7 +311,7 @@ impl Volumes {
     /// The availability zones of Cinder, which need not be those of Nova.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn availability_zones(&self) -> Result<Vec<VolumeZone>> {
         let call = Call::get(Service::Volume, "/os-availability-zone", &[]);
         self.session.one(call, "availabilityZoneInfo").await
@@ -320,7 +320,7 @@ impl Volumes {
     /// The limits of the project and their use: (resource, limit, used); negative for no limit.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn limits(&self) -> Result<VolumeLimits> {
         #[derive(Default, Deserialize)]
         #[serde(default)]

@@ -1,4 +1,4 @@
-//! What a cloud offers to servers: flavors, zones, groups, limits.
+//! Offers of a cloud for servers: flavors, zones, groups, limits.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ pub struct AvailabilityZone {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ZoneState {
-    /// Whether servers can be put there.
+    /// True if servers can be scheduled there.
     pub available: bool,
 }
 

@@ -32,7 +32,7 @@ pub struct HostedServer {
 }
 
 impl HostedServer {
-    /// Whether the server has a config drive.
+    /// True if the server has a config drive.
     pub fn has_config_drive(&self) -> bool {
         self.config_drive.eq_ignore_ascii_case("true")
     }
@@ -52,7 +52,7 @@ impl Compute {
     /// The servers of all projects with their user data, for administrators.
     ///
     /// # Errors
-    /// Those of the request; [`crate::ErrorKind::Denied`] for everyone else.
+    /// The [`Error`](crate::Error) of the request; [`crate::ErrorKind::Denied`] for everyone else.
     pub async fn servers_of_all_projects(&self) -> Result<Vec<HostedServer>> {
         let call = Call::list(Service::Compute, "/servers/detail", &[])
             .microversion(SERVERS)
@@ -63,7 +63,7 @@ impl Compute {
     /// The latest actions on a server, up to a thousand, the newest first.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn actions_of_server(&self, id: &str) -> Result<Vec<InstanceAction>> {
         let route = "/servers/{id}/os-instance-actions";
         let call = Call::list(Service::Compute, route, &[id]).microversion(SERVERS);
@@ -73,7 +73,7 @@ impl Compute {
     /// Stops a server.
     ///
     /// # Errors
-    /// Those of the request; [`crate::ErrorKind::Conflict`] if it is not running, or another action is not finished.
+    /// The [`Error`](crate::Error) of the request; [`crate::ErrorKind::Conflict`] if it is not running, or another action is not finished.
     pub async fn stop_server(&self, id: &str) -> Result<()> {
         self.act(id, "os-stop", &Value::Null).await
     }
@@ -81,7 +81,7 @@ impl Compute {
     /// Sets a server to ERROR, for administrators. Its fault stays empty: no request can set it.
     ///
     /// # Errors
-    /// Those of the request; [`crate::ErrorKind::Denied`] for everyone else.
+    /// The [`Error`](crate::Error) of the request; [`crate::ErrorKind::Denied`] for everyone else.
     pub async fn set_server_to_error(&self, id: &str) -> Result<()> {
         self.act(id, "os-resetState", &json!({"state": "error"}))
             .await
@@ -97,7 +97,7 @@ impl Compute {
     /// A key pair of any user, for administrators.
     ///
     /// # Errors
-    /// Those of the request; [`crate::ErrorKind::Denied`] for everyone else.
+    /// The [`Error`](crate::Error) of the request; [`crate::ErrorKind::Denied`] for everyone else.
     pub async fn keypair_of_user(&self, user: &str, name: &str) -> Result<Keypair> {
         let call = Call::get(Service::Compute, "/os-keypairs/{name}", &[name])
             .microversion(SERVERS)

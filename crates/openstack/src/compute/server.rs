@@ -25,7 +25,7 @@ pub struct Server {
     pub hostname: String,
     /// `BUILD`, `ACTIVE`, `ERROR`, `SHUTOFF`, `DELETED`, ...
     pub status: String,
-    /// What Nova is doing with it at the moment, for example `deleting`.
+    /// Task of Nova on the server at the moment, for example `deleting`.
     #[serde(rename = "OS-EXT-STS:task_state")]
     pub task_state: Option<String>,
     /// Project that owns it.
@@ -68,12 +68,12 @@ impl Server {
         self.image.get("id")?.as_str()
     }
 
-    /// Whether it is deleted: Nova lists deleted servers for a moment, and with soft deletion for days.
+    /// True if the server is deleted: Nova lists deleted servers for a moment, and with soft deletion for days.
     pub fn is_gone(&self) -> bool {
         matches!(self.status.as_str(), "DELETED" | "SOFT_DELETED")
     }
 
-    /// Whether Nova is deleting it.
+    /// True if Nova is deleting the server.
     pub fn is_deleting(&self) -> bool {
         self.task_state.as_deref() == Some("deleting") || self.is_gone()
     }
@@ -129,7 +129,7 @@ pub struct ServerFlavor {
 pub struct AttachedVolume {
     /// Id of the volume.
     pub id: String,
-    /// Whether it is deleted with the server.
+    /// True if the volume is deleted with the server.
     pub delete_on_termination: bool,
 }
 
@@ -159,7 +159,7 @@ pub struct ServerCreate {
     /// Free key-value pairs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
-    /// Whether user data and metadata are also on a config drive.
+    /// True if user data and metadata are also on a config drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive: Option<bool>,
     /// Key pair by name.
@@ -256,7 +256,7 @@ pub struct BlockDevice {
     /// 0 for the root disk, -1 for a disk that is never booted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_index: Option<i32>,
-    /// Whether it is deleted with the server.
+    /// True if the volume is deleted with the server.
     pub delete_on_termination: bool,
     /// Size in GiB.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -292,7 +292,7 @@ impl UserData {
         self.0.len()
     }
 
-    /// Whether it is empty.
+    /// True for a length of 0.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -141,7 +141,7 @@ impl Draft {
         self.entry.field(key)
     }
 
-    /// Whether there is a value of this key, wherever.
+    /// True if there is a value of this key, wherever.
     pub fn has(&self, key: &str) -> bool {
         self.auth(key).is_some() || self.field(key).is_some()
     }

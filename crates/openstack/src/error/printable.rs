@@ -28,7 +28,7 @@ fn cut(mut text: String, limit: usize) -> String {
     text
 }
 
-/// Whether a terminal interprets `letter`, or displays nothing for it. The list is that of the vocabulary of Kubernetes
+/// True if a terminal interprets `letter`, or displays nothing for the letter. The list is that of the vocabulary of Kubernetes
 /// objects (`api::printable`), which this crate does not know; a test of the provider compares them.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()

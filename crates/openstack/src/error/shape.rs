@@ -208,7 +208,7 @@ fn text(fields: &Map<String, Value>, key: &str) -> Option<String> {
     fields.get(key)?.as_str().map(str::to_owned)
 }
 
-/// Whether an object has no member but these: an error of another program has others.
+/// True if an object has no member but these: an error of another program has others.
 fn has_only(fields: &Map<String, Value>, keys: &[&str]) -> Option<()> {
     fields
         .keys()

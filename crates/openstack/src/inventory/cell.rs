@@ -175,7 +175,7 @@ impl<T: Resource> Cell<T> {
         is_pending
     }
 
-    /// Whether any object is pending.
+    /// True if any object is pending.
     pub(super) fn has_pending(&self) -> bool {
         self.state.lock().rows.keys().any(|row| row.0.is_pending())
     }

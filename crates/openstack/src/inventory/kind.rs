@@ -27,7 +27,7 @@ pub(super) enum Tempo {
     Lively,
     /// Objects change when a user changes them.
     Calm,
-    /// What the cloud offers. Listed on request, never in the background.
+    /// Offers of the cloud. Listed on request, never in the background.
     Slow,
 }
 
@@ -173,7 +173,7 @@ kinds! {
 }
 
 impl Kind {
-    /// Whether objects of this kind are offered by the cloud and change rarely.
+    /// True if objects of this kind are offered by the cloud and change rarely.
     pub const fn is_slow(self) -> bool {
         matches!(self.tempo(), Tempo::Slow)
     }
@@ -185,7 +185,7 @@ impl View {
         self.networks.iter().filter(|network| network.external)
     }
 
-    /// Whether Neutron has an extension.
+    /// True if Neutron has an extension.
     pub fn has_extension(&self, alias: &str) -> bool {
         self.extensions.get(alias).is_some()
     }

@@ -106,7 +106,7 @@ impl Pace {
         self.0.lock().asked.replace(now).is_none()
     }
 
-    /// Whether a list that began at `since` or later succeeded.
+    /// True if a list that began at `since` or later succeeded.
     pub(super) fn is_read_since(&self, since: Option<Instant>) -> bool {
         let state = self.0.lock();
         // `None` is less than any bound.
@@ -130,7 +130,7 @@ impl Pace {
         self.0.lock().read
     }
 
-    /// Whether any list has succeeded.
+    /// True if any list has succeeded.
     pub(super) fn was_read(&self) -> bool {
         self.0.lock().was_read
     }

@@ -36,7 +36,7 @@ pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
     fn parent(&self) -> Option<&str> {
         None
     }
-    /// Whether the cloud is working on it.
+    /// True while the cloud is working on the object.
     fn is_pending(&self) -> bool {
         false
     }
@@ -317,7 +317,7 @@ impl Resource for Quota {
     }
 }
 
-/// Whether Cinder is working on a volume, snapshot, backup or group.
+/// True while Cinder is working on a volume, snapshot, backup or group.
 fn is_volume_pending(status: &str) -> bool {
     matches!(
         status,

@@ -36,7 +36,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Whether the kind was ever listed. If not, the table has our own writes only, and the absence of an object means
+    /// True once the kind was listed. Before, the table has our own writes only, and the absence of an object means
     /// nothing.
     pub fn is_read(&self) -> bool {
         self.is_read
@@ -47,7 +47,7 @@ impl<T> Table<T> {
         self.items.len()
     }
 
-    /// Whether it is empty.
+    /// True without any object.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

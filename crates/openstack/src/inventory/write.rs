@@ -51,7 +51,7 @@ impl Inventory {
     /// Creates a server; it is `BUILD` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_server(&self, server: &ServerCreate) -> Result<Arc<Server>> {
         let server = self.session().compute().create_server(server).await?;
         Ok(self.fold(server))
@@ -60,7 +60,7 @@ impl Inventory {
     /// Deletes a server; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_server(&self, id: &str) -> Result<()> {
         self.deleting::<Server>(
             id,
@@ -77,7 +77,7 @@ impl Inventory {
     /// Creates a network.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_network(&self, network: &NetworkCreate) -> Result<Arc<Network>> {
         Ok(self.fold(self.session().network().create_network(network).await?))
     }
@@ -85,7 +85,7 @@ impl Inventory {
     /// Deletes a network and its subnets.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_network(&self, id: &str) -> Result<()> {
         self.deleted::<Network>(id, self.session().network().delete_network(id).await)?;
         for subnet in self.known().subnets.of_parent(id) {
@@ -97,7 +97,7 @@ impl Inventory {
     /// Creates a subnet.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_subnet(&self, subnet: &SubnetCreate) -> Result<Arc<Subnet>> {
         let subnet = self.session().network().create_subnet(subnet).await?;
         let id = subnet.id.clone();
@@ -111,7 +111,7 @@ impl Inventory {
     /// Changes a subnet.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_subnet(&self, id: &str, change: &SubnetUpdate) -> Result<Arc<Subnet>> {
         Ok(self.fold(self.session().network().update_subnet(id, change).await?))
     }
@@ -119,7 +119,7 @@ impl Inventory {
     /// Deletes a subnet.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_subnet(&self, id: &str) -> Result<()> {
         let known = self.known().subnets.get(id).cloned();
         self.deleted::<Subnet>(id, self.session().network().delete_subnet(id).await)?;
@@ -134,7 +134,7 @@ impl Inventory {
     /// Creates ports in one atomic request.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_ports(&self, ports: &[PortCreate]) -> Result<Vec<Arc<Port>>> {
         let ports = self.session().network().create_ports(ports).await?;
         Ok(ports.into_iter().map(|port| self.fold(port)).collect())
@@ -143,7 +143,7 @@ impl Inventory {
     /// Creates a port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_port(&self, port: &PortCreate) -> Result<Arc<Port>> {
         Ok(self.fold(self.session().network().create_port(port).await?))
     }
@@ -151,7 +151,7 @@ impl Inventory {
     /// Changes a port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_port(&self, id: &str, change: &PortUpdate) -> Result<Arc<Port>> {
         Ok(self.fold(self.session().network().update_port(id, change).await?))
     }
@@ -159,7 +159,7 @@ impl Inventory {
     /// Adds a security group to a port, or takes it off.
     ///
     /// # Errors
-    /// Those of the requests.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_port_group(&self, id: &str, group: &str, has: bool) -> Result<Arc<Port>> {
         let network = self.session().network();
         Ok(self.fold(network.set_port_group(id, group, has).await?))
@@ -168,7 +168,7 @@ impl Inventory {
     /// Adds ranges to the allowed address pairs of a port, and removes ranges.
     ///
     /// # Errors
-    /// Those of the requests.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_port_pairs(
         &self,
         id: &str,
@@ -182,7 +182,7 @@ impl Inventory {
     /// The same with pairs, of which those without a hardware address have that of the port.
     ///
     /// # Errors
-    /// Those of the requests.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn change_port_pairs(
         &self,
         id: &str,
@@ -196,7 +196,7 @@ impl Inventory {
     /// Deletes a port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_port(&self, id: &str) -> Result<()> {
         self.deleted::<Port>(id, self.session().network().delete_port(id).await)
     }
@@ -204,7 +204,7 @@ impl Inventory {
     /// Creates a router.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_router(&self, router: &RouterCreate) -> Result<Arc<Router>> {
         Ok(self.fold(self.session().network().create_router(router).await?))
     }
@@ -212,7 +212,7 @@ impl Inventory {
     /// Changes a router.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_router(&self, id: &str, change: &RouterUpdate) -> Result<Arc<Router>> {
         Ok(self.fold(self.session().network().update_router(id, change).await?))
     }
@@ -221,7 +221,7 @@ impl Inventory {
     /// the two, otherwise in one change of the router at the revision that is read.
     ///
     /// # Errors
-    /// Those of the requests.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_routes(
         &self,
         router: &str,
@@ -247,7 +247,7 @@ impl Inventory {
     /// Deletes a router.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_router(&self, id: &str) -> Result<()> {
         self.deleted::<Router>(id, self.session().network().delete_router(id).await)
     }
@@ -255,7 +255,7 @@ impl Inventory {
     /// Connects a router to a subnet; returns the id of the interface's port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn add_router_interface(&self, router: &str, subnet: &str) -> Result<String> {
         let port = self
             .session()
@@ -269,7 +269,7 @@ impl Inventory {
     /// Disconnects a router from a subnet. Succeeds if they are not connected.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn remove_router_interface(&self, router: &str, subnet: &str) -> Result<()> {
         let result = self
             .session()
@@ -287,7 +287,7 @@ impl Inventory {
     /// Creates a security group. Neutron adds two rules: all egress over IPv4 and IPv6.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_security_group(
         &self,
         security_group: &SecurityGroupCreate,
@@ -303,7 +303,7 @@ impl Inventory {
     /// Changes a security group.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_security_group(
         &self,
         id: &str,
@@ -320,7 +320,7 @@ impl Inventory {
     /// Deletes a security group.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_security_group(&self, id: &str) -> Result<()> {
         self.deleted::<SecurityGroup>(id, self.session().network().delete_security_group(id).await)
     }
@@ -328,7 +328,7 @@ impl Inventory {
     /// Creates rules, of any groups, in one atomic request.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_rules(&self, rules: &[RuleCreate]) -> Result<()> {
         for rule in self.session().network().create_rules(rules).await? {
             let group = rule.security_group_id.clone();
@@ -343,7 +343,7 @@ impl Inventory {
     /// Deletes a rule of a group.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_rule(&self, group: &str, rule: &str) -> Result<()> {
         absent_is_fine(self.session().network().delete_rule(rule).await)?;
         self.fold_with::<SecurityGroup>(group, |group| group.rules.retain(|old| old.id != rule));
@@ -353,7 +353,7 @@ impl Inventory {
     /// Creates a floating IP, and associates it with a port if the request names one.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_floating_ip(
         &self,
         floating_ip: &FloatingIpCreate,
@@ -369,7 +369,7 @@ impl Inventory {
     /// Changes the port of a floating IP.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_floating_ip(
         &self,
         id: &str,
@@ -386,7 +386,7 @@ impl Inventory {
     /// Deletes a floating IP.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_floating_ip(&self, id: &str) -> Result<()> {
         self.deleted::<FloatingIp>(id, self.session().network().delete_floating_ip(id).await)
     }
@@ -394,7 +394,7 @@ impl Inventory {
     /// Creates a trunk.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_trunk(&self, trunk: &TrunkCreate) -> Result<Arc<Trunk>> {
         Ok(self.fold(self.session().network().create_trunk(trunk).await?))
     }
@@ -402,7 +402,7 @@ impl Inventory {
     /// Removes ports from a trunk.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn remove_subports(&self, trunk: &str, ports: &[&str]) -> Result<Arc<Trunk>> {
         let network = self.session().network();
         Ok(self.fold(network.remove_subports(trunk, ports).await?))
@@ -411,7 +411,7 @@ impl Inventory {
     /// Deletes a trunk.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_trunk(&self, id: &str) -> Result<()> {
         self.deleted::<Trunk>(id, self.session().network().delete_trunk(id).await)
     }
@@ -420,7 +420,7 @@ impl Inventory {
     /// `inventory.set_tags::<Port>(id, &tags)`.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_tags<T: Taggable>(&self, id: &str, tags: &[String]) -> Result<()> {
         let tags = self
             .session()
@@ -437,7 +437,7 @@ impl Inventory {
     /// Creates a load balancer with its listeners, pools, members and monitors.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_load_balancer(
         &self,
         tree: &LoadBalancerCreate,
@@ -462,7 +462,7 @@ impl Inventory {
     /// Changes a load balancer.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_load_balancer(
         &self,
         id: &str,
@@ -479,7 +479,7 @@ impl Inventory {
     /// Replaces the amphorae of a load balancer.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn failover(&self, balancer: &str) -> Result<()> {
         self.session().load_balancer().failover(balancer).await?;
         self.updating(balancer);
@@ -489,7 +489,7 @@ impl Inventory {
     /// Deletes a load balancer in a cascade; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_load_balancer(&self, id: &str) -> Result<()> {
         let result = self
             .session()
@@ -504,7 +504,7 @@ impl Inventory {
     /// Creates a listener.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_listener(
         &self,
         balancer: &str,
@@ -522,7 +522,7 @@ impl Inventory {
     /// Changes a listener.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_listener(
         &self,
         balancer: &str,
@@ -541,7 +541,7 @@ impl Inventory {
     /// Deletes a listener.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_listener(&self, balancer: &str, id: &str) -> Result<()> {
         let result = self.session().load_balancer().delete_listener(id).await;
         self.updating(balancer);
@@ -553,7 +553,7 @@ impl Inventory {
     /// Creates a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_pool(&self, balancer: &str, pool: &PoolCreate) -> Result<Arc<Pool>> {
         let pool = self.session().load_balancer().create_pool(pool).await?;
         self.updating(balancer);
@@ -563,7 +563,7 @@ impl Inventory {
     /// Changes a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_pool(
         &self,
         balancer: &str,
@@ -582,7 +582,7 @@ impl Inventory {
     /// Deletes a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_pool(&self, balancer: &str, id: &str) -> Result<()> {
         let result = self.session().load_balancer().delete_pool(id).await;
         self.updating(balancer);
@@ -594,7 +594,7 @@ impl Inventory {
     /// Creates a health monitor.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_monitor(
         &self,
         balancer: &str,
@@ -612,7 +612,7 @@ impl Inventory {
     /// Changes a health monitor.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_monitor(
         &self,
         balancer: &str,
@@ -631,7 +631,7 @@ impl Inventory {
     /// Deletes a health monitor.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_monitor(&self, balancer: &str, id: &str) -> Result<()> {
         let result = self.session().load_balancer().delete_monitor(id).await;
         self.updating(balancer);
@@ -643,7 +643,7 @@ impl Inventory {
     /// Adds a member to a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_member(&self, pool: &str, member: &MemberCreate) -> Result<Arc<Member>> {
         let member = self
             .session()
@@ -657,7 +657,7 @@ impl Inventory {
     /// Replaces the members of a pool in one request.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_members(&self, pool: &str, members: &[MemberCreate]) -> Result<()> {
         self.session()
             .load_balancer()
@@ -672,7 +672,7 @@ impl Inventory {
     /// Changes a member of a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_member(
         &self,
         pool: &str,
@@ -691,7 +691,7 @@ impl Inventory {
     /// Removes a member from a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_member(&self, pool: &str, member: &str) -> Result<()> {
         let result = self
             .session()

@@ -10,7 +10,7 @@ impl Inventory {
     /// Creates a group of volumes; it is `creating` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_volume_group(&self, group: &VolumeGroupCreate) -> Result<Arc<VolumeGroup>> {
         Ok(self.fold(self.session().volume().create_group(group).await?))
     }
@@ -18,7 +18,7 @@ impl Inventory {
     /// Puts volumes into a group, and takes others out of it; it is `updating` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn change_volume_group(
         &self,
         id: &str,
@@ -34,7 +34,7 @@ impl Inventory {
     /// Deletes a group without volumes; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_volume_group(&self, id: &str) -> Result<()> {
         let deleted = self.session().volume().delete_group(id).await;
         self.deleting::<VolumeGroup>(id, deleted, |group| {
@@ -46,7 +46,7 @@ impl Inventory {
     /// known from the next list on.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_group_snapshot(
         &self,
         snapshot: &GroupSnapshotCreate,
@@ -60,7 +60,7 @@ impl Inventory {
     /// Deletes a snapshot of a group with its snapshots; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_group_snapshot(&self, id: &str) -> Result<()> {
         let deleted = self.session().volume().delete_group_snapshot(id).await;
         self.stale(Kind::Snapshots);

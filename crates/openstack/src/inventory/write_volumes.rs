@@ -11,7 +11,7 @@ impl Inventory {
     /// Creates a volume; it is `creating` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_volume(&self, volume: &VolumeCreate) -> Result<Arc<Volume>> {
         Ok(self.fold(self.session().volume().create(volume).await?))
     }
@@ -19,7 +19,7 @@ impl Inventory {
     /// Deletes a volume; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_volume(&self, id: &str) -> Result<()> {
         let deleted = self.session().volume().delete(id).await;
         self.deleting::<Volume>(id, deleted, |volume| {
@@ -30,7 +30,7 @@ impl Inventory {
     /// Extends a volume to a size in GiB; it is `extending` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn extend_volume(&self, id: &str, size: i64, attached: bool) -> Result<()> {
         self.session().volume().extend(id, size, attached).await?;
         self.volume_becomes(id, "extending");
@@ -40,7 +40,7 @@ impl Inventory {
     /// Gives a volume another type; it is `retyping` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn retype_volume(&self, id: &str, to: &str, moves: bool) -> Result<()> {
         self.session().volume().retype(id, to, moves).await?;
         self.volume_becomes(id, "retyping");
@@ -50,7 +50,7 @@ impl Inventory {
     /// Sets metadata of a volume, and leaves other keys as they are.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_volume_metadata(
         &self,
         id: &str,
@@ -64,7 +64,7 @@ impl Inventory {
     /// Attaches a volume to a server; it is `reserved` or `attaching` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn attach_volume(&self, server: &str, volume: &str) -> Result<()> {
         let compute = self.session().compute();
         compute.attach_volume(server, volume).await?;
@@ -75,7 +75,7 @@ impl Inventory {
     /// Detaches a volume from a server; it is `detaching` when this returns.
     ///
     /// # Errors
-    /// Those of the request; [`is_absent`](crate::Error::is_absent) if Nova knows no server or no volume of it.
+    /// The [`Error`](crate::Error) of the request; [`is_absent`](crate::Error::is_absent) if Nova knows no server or no volume of it.
     pub async fn detach_volume(&self, server: &str, volume: &str) -> Result<()> {
         let compute = self.session().compute();
         compute.detach_volume(server, volume).await?;
@@ -86,7 +86,7 @@ impl Inventory {
     /// Deletes an attachment whose server is gone.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_attachment(&self, volume: &str, attachment: &str) -> Result<()> {
         let volumes = self.session().volume();
         let deleted = volumes.delete_attachment(attachment).await;
@@ -104,7 +104,7 @@ impl Inventory {
     /// Creates a snapshot; it is `creating` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_snapshot(&self, snapshot: &SnapshotCreate) -> Result<Arc<Snapshot>> {
         Ok(self.fold(self.session().volume().create_snapshot(snapshot).await?))
     }
@@ -112,7 +112,7 @@ impl Inventory {
     /// Deletes a snapshot; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_snapshot(&self, id: &str) -> Result<()> {
         let deleted = self.session().volume().delete_snapshot(id).await;
         self.deleting::<Snapshot>(id, deleted, |snapshot| {
@@ -123,7 +123,7 @@ impl Inventory {
     /// Creates a backup; it is `creating` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_backup(&self, backup: &BackupCreate) -> Result<Arc<Backup>> {
         Ok(self.fold(self.session().volume().create_backup(backup).await?))
     }
@@ -131,7 +131,7 @@ impl Inventory {
     /// Deletes a backup; it is known as being deleted until it is no longer listed.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_backup(&self, id: &str) -> Result<()> {
         let deleted = self.session().volume().delete_backup(id).await;
         self.deleting::<Backup>(id, deleted, |backup| {

@@ -33,7 +33,7 @@ impl LoadBalancing {
     /// Load balancers of a project.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn load_balancers(&self, project: &str) -> Result<Vec<LoadBalancer>> {
         let call = Call::list(Service::LoadBalancer, "/lbaas/loadbalancers", &[])
             .query("project_id", project)
@@ -44,7 +44,7 @@ impl LoadBalancing {
     /// One load balancer.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn load_balancer(&self, id: &str) -> Result<LoadBalancer> {
         let call = Call::get(Service::LoadBalancer, "/lbaas/loadbalancers/{id}", &[id]);
         self.session.one(call, "loadbalancer").await
@@ -53,7 +53,7 @@ impl LoadBalancing {
     /// Status of a load balancer and its parts.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn status(&self, id: &str) -> Result<LoadBalancerStatus> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -75,7 +75,7 @@ impl LoadBalancing {
     /// Creates a load balancer, with its parts if the request has them; it is `PENDING_CREATE` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_load_balancer(&self, tree: &LoadBalancerCreate) -> Result<LoadBalancer> {
         let call = Call::post(Service::LoadBalancer, "/lbaas/loadbalancers", &[])
             .body("loadbalancer", tree);
@@ -85,7 +85,7 @@ impl LoadBalancing {
     /// Changes a load balancer.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_load_balancer(
         &self,
         id: &str,
@@ -99,7 +99,7 @@ impl LoadBalancing {
     /// Deletes a load balancer and its parts.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_load_balancer(&self, id: &str) -> Result<()> {
         let call = Call::delete(Service::LoadBalancer, "/lbaas/loadbalancers/{id}", &[id])
             .query("cascade", "true");
@@ -110,7 +110,7 @@ impl LoadBalancing {
     /// user is an administrator of load balancing.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn failover(&self, id: &str) -> Result<()> {
         let call = Call::put(
             Service::LoadBalancer,
@@ -123,7 +123,7 @@ impl LoadBalancing {
     /// Listeners of a project.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn listeners(&self, project: &str) -> Result<Vec<Listener>> {
         let call = Call::list(Service::LoadBalancer, "/lbaas/listeners", &[])
             .query("project_id", project)
@@ -134,7 +134,7 @@ impl LoadBalancing {
     /// One listener.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn listener(&self, id: &str) -> Result<Listener> {
         self.session
             .one(
@@ -147,7 +147,7 @@ impl LoadBalancing {
     /// Creates a listener.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_listener(&self, listener: &ListenerCreate) -> Result<Listener> {
         let call =
             Call::post(Service::LoadBalancer, "/lbaas/listeners", &[]).body("listener", listener);
@@ -157,7 +157,7 @@ impl LoadBalancing {
     /// Changes a listener.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_listener(&self, id: &str, change: &ListenerUpdate) -> Result<Listener> {
         let call = Call::put(Service::LoadBalancer, "/lbaas/listeners/{id}", &[id])
             .body("listener", change);
@@ -167,7 +167,7 @@ impl LoadBalancing {
     /// Deletes a listener.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_listener(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(
@@ -181,7 +181,7 @@ impl LoadBalancing {
     /// Pools of a project.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn pools(&self, project: &str) -> Result<Vec<Pool>> {
         let call = Call::list(Service::LoadBalancer, "/lbaas/pools", &[])
             .query("project_id", project)
@@ -192,7 +192,7 @@ impl LoadBalancing {
     /// One pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn pool(&self, id: &str) -> Result<Pool> {
         self.session
             .one(
@@ -205,7 +205,7 @@ impl LoadBalancing {
     /// Creates a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_pool(&self, pool: &PoolCreate) -> Result<Pool> {
         let call = Call::post(Service::LoadBalancer, "/lbaas/pools", &[]).body("pool", pool);
         self.session.one(call, "pool").await
@@ -214,7 +214,7 @@ impl LoadBalancing {
     /// Changes a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_pool(&self, id: &str, change: &PoolUpdate) -> Result<Pool> {
         let call =
             Call::put(Service::LoadBalancer, "/lbaas/pools/{id}", &[id]).body("pool", change);
@@ -224,7 +224,7 @@ impl LoadBalancing {
     /// Deletes a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_pool(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(
@@ -238,7 +238,7 @@ impl LoadBalancing {
     /// Health monitors of a project.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn monitors(&self, project: &str) -> Result<Vec<Monitor>> {
         let call = Call::list(Service::LoadBalancer, "/lbaas/healthmonitors", &[])
             .query("project_id", project);
@@ -248,7 +248,7 @@ impl LoadBalancing {
     /// One health monitor.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn monitor(&self, id: &str) -> Result<Monitor> {
         self.session
             .one(
@@ -261,7 +261,7 @@ impl LoadBalancing {
     /// Creates a health monitor.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_monitor(&self, monitor: &MonitorCreate) -> Result<Monitor> {
         let call = Call::post(Service::LoadBalancer, "/lbaas/healthmonitors", &[])
             .body("healthmonitor", monitor);
@@ -271,7 +271,7 @@ impl LoadBalancing {
     /// Changes a health monitor.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_monitor(&self, id: &str, change: &MonitorUpdate) -> Result<Monitor> {
         let call = Call::put(Service::LoadBalancer, "/lbaas/healthmonitors/{id}", &[id])
             .body("healthmonitor", change);
@@ -281,7 +281,7 @@ impl LoadBalancing {
     /// Deletes a health monitor.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_monitor(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(
@@ -295,7 +295,7 @@ impl LoadBalancing {
     /// Members of a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn members(&self, pool: &str) -> Result<Vec<Member>> {
         let call = Call::list(Service::LoadBalancer, "/lbaas/pools/{id}/members", &[pool]);
         let mut members: Vec<Member> = self.session.list(call, "members").await?;
@@ -309,7 +309,7 @@ impl LoadBalancing {
     /// Adds a member to a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_member(&self, pool: &str, member: &MemberCreate) -> Result<Member> {
         let call = Call::post(Service::LoadBalancer, "/lbaas/pools/{id}/members", &[pool])
             .body("member", member);
@@ -321,7 +321,7 @@ impl LoadBalancing {
     /// Replaces the members of a pool in one request. Members are identified by address and port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_members(&self, pool: &str, members: &[MemberCreate]) -> Result<()> {
         let call = Call::put(Service::LoadBalancer, "/lbaas/pools/{id}/members", &[pool])
             .body("members", &members);
@@ -331,7 +331,7 @@ impl LoadBalancing {
     /// Changes a member of a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_member(
         &self,
         pool: &str,
@@ -352,7 +352,7 @@ impl LoadBalancing {
     /// Removes a member from a pool.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_member(&self, pool: &str, member: &str) -> Result<()> {
         let call = Call::delete(
             Service::LoadBalancer,
@@ -365,7 +365,7 @@ impl LoadBalancing {
     /// The enabled drivers.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn providers(&self) -> Result<Vec<Provider>> {
         self.session
             .list(
@@ -378,7 +378,7 @@ impl LoadBalancing {
     /// The flavors.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn flavors(&self) -> Result<Vec<LbFlavor>> {
         self.session
             .list(
@@ -391,7 +391,7 @@ impl LoadBalancing {
     /// Limits of a project.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn quota(&self, project: &str) -> Result<LoadBalancerQuota> {
         let call = Call::get(Service::LoadBalancer, "/lbaas/quotas/{project}", &[project]);
         self.session.one(call, "quota").await

@@ -160,7 +160,7 @@ pub struct PoolCreate {
     /// The load balancer, for a pool without a listener.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loadbalancer_id: Option<String>,
-    /// Whether clients stay with their members.
+    /// Session persistence: clients stay with one member.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_persistence: Option<SessionPersistence>,
     /// Members; only within a tree.
@@ -183,7 +183,7 @@ pub struct PoolUpdate {
     /// `ROUND_ROBIN`, `SOURCE_IP_PORT`, ...
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lb_algorithm: Option<String>,
-    /// Whether clients stay with their members; `Some(None)` ends it.
+    /// Session persistence: clients stay with one member. `Some(None)` ends the persistence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_persistence: Option<Option<SessionPersistence>>,
 }

@@ -75,7 +75,7 @@ impl LoadBalancer {
         "project_id",
     ];
 
-    /// Whether Octavia is working on it, so that it and its parts are immutable.
+    /// True while Octavia is working on the load balancer, so that all parts are immutable.
     pub fn is_pending(&self) -> bool {
         self.provisioning_status.starts_with("PENDING_")
     }
@@ -171,7 +171,7 @@ pub struct Pool {
     pub protocol: String,
     /// `ROUND_ROBIN`, `SOURCE_IP_PORT`, ...
     pub lb_algorithm: String,
-    /// Whether clients stay with their members.
+    /// Session persistence: clients stay with one member.
     pub session_persistence: Option<SessionPersistence>,
     /// Its health monitor.
     pub healthmonitor_id: Option<String>,
@@ -314,7 +314,7 @@ pub struct LbFlavor {
     pub id: String,
     /// Name.
     pub name: String,
-    /// Whether it can be used.
+    /// False if the flavor is disabled.
     pub enabled: bool,
 }
 

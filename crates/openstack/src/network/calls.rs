@@ -41,7 +41,7 @@ impl Networking {
     /// Networks: the project's own, shared and external ones.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn networks(&self, filter: Filter<'_>) -> Result<Vec<Network>> {
         self.list("/networks", "networks", filter, Network::FIELDS)
             .await
@@ -50,7 +50,7 @@ impl Networking {
     /// One network.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn network(&self, id: &str) -> Result<Network> {
         self.session
             .one(
@@ -63,7 +63,7 @@ impl Networking {
     /// Creates a network.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_network(&self, network: &NetworkCreate) -> Result<Network> {
         self.create("/networks", "network", network).await
     }
@@ -71,7 +71,7 @@ impl Networking {
     /// Deletes a network, which must have no ports except those of its DHCP.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_network(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(Service::Network, "/networks/{id}", &[id]))
@@ -81,7 +81,7 @@ impl Networking {
     /// Subnets of all networks that the project sees.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn subnets(&self, filter: Filter<'_>) -> Result<Vec<Subnet>> {
         self.list("/subnets", "subnets", filter, Subnet::FIELDS)
             .await
@@ -90,7 +90,7 @@ impl Networking {
     /// One subnet.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn subnet(&self, id: &str) -> Result<Subnet> {
         self.session
             .one(
@@ -103,7 +103,7 @@ impl Networking {
     /// Creates a subnet.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_subnet(&self, subnet: &SubnetCreate) -> Result<Subnet> {
         self.create("/subnets", "subnet", subnet).await
     }
@@ -111,7 +111,7 @@ impl Networking {
     /// Changes a subnet.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_subnet(&self, id: &str, change: &SubnetUpdate) -> Result<Subnet> {
         self.update("/subnets/{id}", id, "subnet", change).await
     }
@@ -119,7 +119,7 @@ impl Networking {
     /// Deletes a subnet.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_subnet(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(Service::Network, "/subnets/{id}", &[id]))
@@ -129,7 +129,7 @@ impl Networking {
     /// Ports.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn ports(&self, filter: Filter<'_>) -> Result<Vec<Port>> {
         self.list("/ports", "ports", filter, Port::FIELDS).await
     }
@@ -137,7 +137,7 @@ impl Networking {
     /// One port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn port(&self, id: &str) -> Result<Port> {
         self.session
             .one(Call::get(Service::Network, "/ports/{id}", &[id]), "port")
@@ -147,7 +147,7 @@ impl Networking {
     /// Creates a port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_port(&self, port: &PortCreate) -> Result<Port> {
         self.create("/ports", "port", port).await
     }
@@ -155,7 +155,7 @@ impl Networking {
     /// Creates ports in one atomic request.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_ports(&self, ports: &[PortCreate]) -> Result<Vec<Port>> {
         self.create_all("/ports", "ports", ports).await
     }
@@ -163,7 +163,7 @@ impl Networking {
     /// Changes a port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_port(&self, id: &str, change: &PortUpdate) -> Result<Port> {
         self.update("/ports/{id}", id, "port", change).await
     }
@@ -173,7 +173,7 @@ impl Networking {
     /// another hardware address than the port's stay.
     ///
     /// # Errors
-    /// Those of the requests.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_port_pairs(
         &self,
         id: &str,
@@ -194,7 +194,7 @@ impl Networking {
     /// The same with pairs, of which those without a hardware address have that of the port.
     ///
     /// # Errors
-    /// Those of the requests.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn change_port_pairs(
         &self,
         id: &str,
@@ -238,7 +238,7 @@ impl Networking {
     /// alone, so that a change by others in between is an error instead of being undone.
     ///
     /// # Errors
-    /// Those of the requests.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_port_group(&self, id: &str, group: &str, has: bool) -> Result<Port> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
@@ -265,7 +265,7 @@ impl Networking {
     /// Deletes a port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_port(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(Service::Network, "/ports/{id}", &[id]))
@@ -275,7 +275,7 @@ impl Networking {
     /// Routers.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn routers(&self, filter: Filter<'_>) -> Result<Vec<Router>> {
         self.list("/routers", "routers", filter, Router::FIELDS)
             .await
@@ -284,7 +284,7 @@ impl Networking {
     /// One router.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn router(&self, id: &str) -> Result<Router> {
         self.session
             .one(
@@ -297,7 +297,7 @@ impl Networking {
     /// Creates a router.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_router(&self, router: &RouterCreate) -> Result<Router> {
         self.create("/routers", "router", router).await
     }
@@ -305,7 +305,7 @@ impl Networking {
     /// Changes a router.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_router(&self, id: &str, change: &RouterUpdate) -> Result<Router> {
         self.update("/routers/{id}", id, "router", change).await
     }
@@ -313,7 +313,7 @@ impl Networking {
     /// Adds routes to a router in one request (extension `extraroute-atomic`). Those that it has stay.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn add_routes(&self, id: &str, routes: &[ExtraRoute]) -> Result<Router> {
         let call = Call::put(Service::Network, "/routers/{id}/add_extraroutes", &[id]);
         self.session
@@ -324,7 +324,7 @@ impl Networking {
     /// Removes routes from a router in one request (extension `extraroute-atomic`). Succeeds if they are not there.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn remove_routes(&self, id: &str, routes: &[ExtraRoute]) -> Result<Router> {
         let call = Call::put(Service::Network, "/routers/{id}/remove_extraroutes", &[id]);
         self.session
@@ -336,7 +336,7 @@ impl Networking {
     /// changed at that revision alone, so that a change by others in between is an error instead of being undone.
     ///
     /// # Errors
-    /// Those of the requests.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn change_routes(
         &self,
         id: &str,
@@ -367,7 +367,7 @@ impl Networking {
     /// Deletes a router, which must have no interfaces.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_router(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(Service::Network, "/routers/{id}", &[id]))
@@ -377,7 +377,7 @@ impl Networking {
     /// Connects a router to a subnet; returns the id of the interface's port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn add_router_interface(&self, router: &str, subnet: &str) -> Result<String> {
         self.router_interface("/routers/{id}/add_router_interface", router, subnet)
             .await
@@ -386,7 +386,7 @@ impl Networking {
     /// Disconnects a router from a subnet; returns the id of the deleted port.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn remove_router_interface(&self, router: &str, subnet: &str) -> Result<String> {
         self.router_interface("/routers/{id}/remove_router_interface", router, subnet)
             .await
@@ -395,7 +395,7 @@ impl Networking {
     /// Security groups with their rules.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn security_groups(&self, filter: Filter<'_>) -> Result<Vec<SecurityGroup>> {
         self.list(
             "/security-groups",
@@ -409,7 +409,7 @@ impl Networking {
     /// One security group.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn security_group(&self, id: &str) -> Result<SecurityGroup> {
         self.session
             .one(
@@ -422,7 +422,7 @@ impl Networking {
     /// Creates a security group. Neutron adds two rules: all egress over IPv4 and IPv6.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_security_group(
         &self,
         security_group: &SecurityGroupCreate,
@@ -434,7 +434,7 @@ impl Networking {
     /// Changes a security group.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_security_group(
         &self,
         id: &str,
@@ -447,7 +447,7 @@ impl Networking {
     /// Deletes a security group, which must not be in use.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_security_group(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(
@@ -461,7 +461,7 @@ impl Networking {
     /// Creates rules in one atomic request.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_rules(&self, rules: &[RuleCreate]) -> Result<Vec<SecurityGroupRule>> {
         self.create_all("/security-group-rules", "security_group_rules", rules)
             .await
@@ -470,7 +470,7 @@ impl Networking {
     /// Deletes a rule.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_rule(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(
@@ -484,7 +484,7 @@ impl Networking {
     /// Floating IPs.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn floating_ips(&self, filter: Filter<'_>) -> Result<Vec<FloatingIp>> {
         self.list("/floatingips", "floatingips", filter, FloatingIp::FIELDS)
             .await
@@ -493,7 +493,7 @@ impl Networking {
     /// One floating IP.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn floating_ip(&self, id: &str) -> Result<FloatingIp> {
         self.session
             .one(
@@ -506,7 +506,7 @@ impl Networking {
     /// Creates a floating IP, and associates it with a port if the request names one.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_floating_ip(&self, floating_ip: &FloatingIpCreate) -> Result<FloatingIp> {
         self.create("/floatingips", "floatingip", floating_ip).await
     }
@@ -514,7 +514,7 @@ impl Networking {
     /// Associates a floating IP with a port, or disassociates it.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn update_floating_ip(
         &self,
         id: &str,
@@ -527,7 +527,7 @@ impl Networking {
     /// Deletes a floating IP.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_floating_ip(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(Service::Network, "/floatingips/{id}", &[id]))
@@ -537,7 +537,7 @@ impl Networking {
     /// Trunks.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn trunks(&self, filter: Filter<'_>) -> Result<Vec<Trunk>> {
         self.list("/trunks", "trunks", filter, &[]).await
     }
@@ -545,7 +545,7 @@ impl Networking {
     /// Creates a trunk.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_trunk(&self, trunk: &TrunkCreate) -> Result<Trunk> {
         self.create("/trunks", "trunk", trunk).await
     }
@@ -553,7 +553,7 @@ impl Networking {
     /// Removes ports from a trunk.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn remove_subports(&self, trunk: &str, ports: &[&str]) -> Result<Trunk> {
         let ports: Vec<_> = ports.iter().map(|port| json!({"port_id": port})).collect();
         self.subports("/trunks/{id}/remove_subports", trunk, &ports)
@@ -563,7 +563,7 @@ impl Networking {
     /// Adds ports to a trunk.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn add_subports(&self, trunk: &str, ports: &[SubPort]) -> Result<Trunk> {
         self.subports("/trunks/{id}/add_subports", trunk, ports)
             .await
@@ -572,7 +572,7 @@ impl Networking {
     /// Deletes a trunk, with its subports, whose ports stay.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_trunk(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(Service::Network, "/trunks/{id}", &[id]))
@@ -583,7 +583,7 @@ impl Networking {
     /// the plural of the resource's URL: `networks`, `ports`, `security-groups`, `floatingips`, ...
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn set_tags(
         &self,
         collection: &str,
@@ -602,7 +602,7 @@ impl Networking {
     /// The extensions of the cloud's Neutron.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn extensions(&self) -> Result<Vec<Extension>> {
         let call = Call::get(Service::Network, "/extensions", &[]);
         self.session.one(call, "extensions").await
@@ -611,7 +611,7 @@ impl Networking {
     /// Limit, use and reservations of a project by resource.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn quotas(&self, project: &str) -> Result<NetworkQuotas> {
         let call = Call::get(
             Service::Network,

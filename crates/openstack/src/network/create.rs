@@ -83,13 +83,13 @@ pub struct PortCreate {
     /// Other addresses it may send from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_address_pairs: Vec<AddressPair>,
-    /// Whether it is administratively up.
+    /// Administrative state: up if true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_state_up: Option<bool>,
-    /// Whether security groups and anti-spoofing apply.
+    /// Port security: security groups and anti-spoofing apply if true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_security_enabled: Option<bool>,
-    /// Whether the state of the uplink is propagated to the guest.
+    /// Propagation of the state of the uplink to the guest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagate_uplink_status: Option<bool>,
     /// `normal`, `direct`, ...
@@ -104,7 +104,7 @@ pub struct PortCreate {
         skip_serializing_if = "BindingProfile::is_empty"
     )]
     pub profile: BindingProfile,
-    /// Whether a virtual function is trusted (extension `port-trusted-vif`).
+    /// Trust in the virtual function (extension `port-trusted-vif`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted: Option<bool>,
     /// QoS policy by id.
@@ -179,7 +179,7 @@ pub struct SecurityGroupCreate {
     pub name: String,
     /// Free text.
     pub description: String,
-    /// Whether replies are allowed implicitly.
+    /// Stateful: replies are allowed implicitly if true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stateful: Option<bool>,
 }

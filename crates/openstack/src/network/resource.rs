@@ -15,10 +15,10 @@ pub struct Network {
     pub name: String,
     /// `ACTIVE`, `DOWN`, `BUILD` or `ERROR`.
     pub status: String,
-    /// Whether it is external.
+    /// True for an external network.
     #[serde(rename = "router:external")]
     pub external: bool,
-    /// Whether all projects see it.
+    /// True if the network is visible to all projects.
     pub shared: bool,
     /// Largest packet, in bytes.
     pub mtu: i64,
@@ -72,7 +72,7 @@ pub struct Subnet {
     pub allocation_pools: Vec<AllocationPool>,
     /// Routes that DHCP announces.
     pub host_routes: Vec<HostRoute>,
-    /// Whether DHCP is on.
+    /// True if DHCP is on.
     pub enable_dhcp: bool,
     /// Tags.
     pub tags: Vec<String>,
@@ -144,7 +144,7 @@ pub struct Port {
     pub security_groups: Vec<String>,
     /// Other addresses it may send from.
     pub allowed_address_pairs: Vec<AddressPair>,
-    /// Whether security groups and anti-spoofing apply.
+    /// Port security: security groups and anti-spoofing apply if true.
     pub port_security_enabled: Option<bool>,
     /// `normal`, `direct`, ...
     #[serde(rename = "binding:vnic_type")]
@@ -266,7 +266,7 @@ pub struct SecurityGroup {
     /// Its rules. Neutron adds two to a new group: all egress over IPv4 and IPv6.
     #[serde(rename = "security_group_rules")]
     pub rules: Vec<SecurityGroupRule>,
-    /// Whether replies are allowed implicitly.
+    /// Stateful: replies are allowed implicitly if true.
     pub stateful: Option<bool>,
     /// Tags.
     pub tags: Vec<String>,

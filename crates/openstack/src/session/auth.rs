@@ -172,7 +172,7 @@ const RECEIPT: &str = "openstack-auth-receipt";
 struct Receipt(HeaderValue);
 
 impl Receipt {
-    /// That of an answer.
+    /// The token of an answer.
     fn of(response: &http::Response<Bytes>) -> Option<Self> {
         let is_half = response.status() == StatusCode::UNAUTHORIZED;
         let header = response.headers().get(RECEIPT).filter(|_| is_half)?;

@@ -247,7 +247,7 @@ impl Session {
         answer::typed(body).map_err(|why| unexpected(format!("is not as expected: {why}")))
     }
 
-    /// What the provider says of a login that it refuses.
+    /// Error of the provider about a refused login.
     fn refused(&self, answered: &Answered) -> Error {
         let issued: Issued = match self.read(answered) {
             Ok(issued) => issued,

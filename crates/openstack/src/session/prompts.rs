@@ -1,4 +1,4 @@
-//! What a login asks a person.
+//! Questions of a login to a person.
 
 use std::fmt;
 use std::time::Duration;

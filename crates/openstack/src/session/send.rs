@@ -30,7 +30,7 @@ const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_milli
 struct Failure {
     error: Error,
     never_sent: bool,
-    /// Whether the same would happen again: it timed out, or the answer is too large.
+    /// True if the same would happen again: after a timeout, or with an answer that is too large.
     repeats: bool,
 }
 

@@ -52,7 +52,7 @@ impl Token {
         self.lifetime
     }
 
-    /// Whether the token should be used at `now`.
+    /// True if the token should be used at `now`.
     pub(crate) fn is_fresh(&self, now: Instant) -> bool {
         let margin = MARGIN.min(self.lifetime / 10);
         now + margin < self.expires

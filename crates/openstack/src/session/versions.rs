@@ -19,7 +19,7 @@ pub struct VersionRange {
 }
 
 impl VersionRange {
-    /// Whether the service supports `major.minor`.
+    /// True if the service supports `major.minor`.
     pub fn has(&self, major: u32, minor: u32) -> bool {
         self.min <= (major, minor) && (major, minor) <= self.max
     }
@@ -39,7 +39,7 @@ impl Session {
     /// of its list).
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn versions(&self, service: Service) -> Result<VersionRange> {
         if let Some(range) = self.shared.versions.lock().get(&service) {
             return Ok(*range);

@@ -23,7 +23,7 @@ const IDLE_PER_HOST: usize = 16;
 /// The servers that a connection pool trusts. Sessions with equal trust share a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Trust {
-    /// Whether certificates are verified.
+    /// True if certificates are verified.
     pub verify: bool,
     /// PEM of the trusted CAs; those of the system if absent.
     pub ca_pem: Option<Vec<u8>>,
@@ -134,7 +134,7 @@ impl ConnectionPools {
     /// The pool with this trust, which lives as long as it is used.
     ///
     /// # Errors
-    /// Those of [`HttpTransport::new`].
+    /// The errors of [`HttpTransport::new`].
     pub fn get(&self, trust: &Trust) -> Result<Arc<HttpTransport>> {
         let mut pools = self.0.lock();
         if let Some(pool) = pools.get(trust).and_then(Weak::upgrade) {

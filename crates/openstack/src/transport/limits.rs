@@ -72,7 +72,7 @@ pub(super) struct Body {
     bytes: BytesMut,
 }
 
-/// Whether more of a body is wanted.
+/// True if more of a body is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
     Wanted,

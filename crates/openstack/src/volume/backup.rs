@@ -36,7 +36,7 @@ pub struct Backup {
     pub created_at: String,
     /// Why it failed.
     pub fail_reason: String,
-    /// Whether incremental backups depend on it.
+    /// True if incremental backups depend on the backup.
     pub has_dependent_backups: bool,
     /// Free key-value pairs, since microversion 3.43.
     pub metadata: BTreeMap<String, String>,
@@ -54,7 +54,7 @@ pub struct BackupCreate {
     pub snapshot_id: Option<String>,
     /// Free text.
     pub description: String,
-    /// Whether it is taken although a server has the volume.
+    /// Force: the backup is taken although a server has the volume.
     pub force: bool,
     /// Availability zone of the service that stores it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ impl Volumes {
     /// The project's backups.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn backups(&self) -> Result<Vec<Backup>> {
         let call = Call::list(Service::Volume, "/backups/detail", &[]).microversion(METADATA);
         self.session.list(call, "backups").await
@@ -76,7 +76,7 @@ impl Volumes {
     /// One backup.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn backup(&self, id: &str) -> Result<Backup> {
         let call = Call::get(Service::Volume, "/backups/{id}", &[id]).microversion(METADATA);
         self.session.one(call, "backup").await
@@ -85,7 +85,7 @@ impl Volumes {
     /// Creates a backup; it is `creating` when this returns. Cinder answers id and name alone; the size is unknown.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_backup(&self, backup: &BackupCreate) -> Result<Backup> {
         let version = match backup.availability_zone {
             Some(_) => ZONE,
@@ -110,7 +110,7 @@ impl Volumes {
     /// Deletes a backup; it is `deleting` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_backup(&self, id: &str) -> Result<()> {
         let call = Call::delete(Service::Volume, "/backups/{id}", &[id]);
         self.session.done(call).await

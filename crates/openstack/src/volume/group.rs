@@ -96,12 +96,12 @@ pub struct GroupType {
     pub id: String,
     /// Name.
     pub name: String,
-    /// What its groups can do. By default, Cinder shows them to administrators alone.
+    /// Capabilities of the groups. By default, Cinder shows these specs to administrators alone.
     pub group_specs: Option<BTreeMap<String, String>>,
 }
 
 impl GroupType {
-    /// Whether the snapshots of a group are taken at one moment; `None` if the specs are not shown.
+    /// True if the snapshots of a group are taken at one moment; `None` if the specs are not shown.
     #[must_use]
     pub fn is_consistent(&self) -> Option<bool> {
         let specs = self.group_specs.as_ref()?;
@@ -114,7 +114,7 @@ impl Volumes {
     /// The types of groups.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn group_types(&self) -> Result<Vec<GroupType>> {
         let call = Call::list(Service::Volume, "/group_types", &[]).microversion(TYPES);
         self.session.list(call, "group_types").await
@@ -123,7 +123,7 @@ impl Volumes {
     /// The project's groups.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn groups(&self) -> Result<Vec<VolumeGroup>> {
         let call = Call::list(Service::Volume, "/groups/detail", &[])
             .microversion(WITH_VOLUMES)
@@ -134,7 +134,7 @@ impl Volumes {
     /// Creates a group; it is `creating` when this returns. Cinder answers id and name alone.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_group(&self, group: &VolumeGroupCreate) -> Result<VolumeGroup> {
         let call = Call::post(Service::Volume, "/groups", &[])
             .microversion(GROUPS)
@@ -154,7 +154,7 @@ impl Volumes {
     /// Puts volumes into a group, and takes others out of it; it is `updating` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn change_group(&self, id: &str, add: &[String], remove: &[String]) -> Result<()> {
         let mut body = Map::new();
         for (field, ids) in [("add_volumes", add), ("remove_volumes", remove)] {
@@ -171,7 +171,7 @@ impl Volumes {
     /// Deletes a group without volumes; it is `deleting` when this returns. One with volumes is refused.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_group(&self, id: &str) -> Result<()> {
         let call = Call::post(Service::Volume, "/groups/{id}/action", &[id])
             .microversion(GROUPS)
@@ -182,7 +182,7 @@ impl Volumes {
     /// The project's snapshots of groups.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn group_snapshots(&self) -> Result<Vec<GroupSnapshot>> {
         let call = Call::list(Service::Volume, "/group_snapshots/detail", &[]);
         let call = call.microversion(SNAPSHOTS);
@@ -192,7 +192,7 @@ impl Volumes {
     /// Takes a snapshot of each volume of a group; it is `creating` when this returns. Cinder answers id and name alone.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_group_snapshot(
         &self,
         snapshot: &GroupSnapshotCreate,
@@ -214,7 +214,7 @@ impl Volumes {
     /// Deletes a snapshot of a group with its snapshots; it is `deleting` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_group_snapshot(&self, id: &str) -> Result<()> {
         let call = Call::delete(Service::Volume, "/group_snapshots/{id}", &[id]);
         self.session.done(call.microversion(SNAPSHOTS)).await

@@ -15,9 +15,9 @@ use crate::service::Service;
 pub struct VolumeQuota {
     /// The most there may be; -1 is no limit.
     pub limit: i64,
-    /// What there is.
+    /// Use by existing objects.
     pub in_use: i64,
-    /// What is being created.
+    /// Reservation for objects that are being created.
     #[serde(default)]
     pub reserved: i64,
 }
@@ -26,7 +26,7 @@ impl Volumes {
     /// The quotas of a project by resource: `snapshots`, `gigabytes`, ..., and for each type `snapshots_TYPE` and the like.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn quotas(&self, project: &str) -> Result<BTreeMap<String, VolumeQuota>> {
         let call = Call::get(Service::Volume, "/os-quota-sets/{project}", &[project]);
         let call = call.query("usage", "true");

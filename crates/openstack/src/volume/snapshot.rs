@@ -45,7 +45,7 @@ pub struct SnapshotCreate {
     pub volume_id: String,
     /// Free text.
     pub description: String,
-    /// Whether it is taken although a server has the volume.
+    /// Force: the snapshot is taken although a server has the volume.
     pub force: bool,
     /// Free key-value pairs.
     pub metadata: BTreeMap<String, String>,
@@ -55,7 +55,7 @@ impl Volumes {
     /// The project's snapshots.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn snapshots(&self) -> Result<Vec<Snapshot>> {
         let call = Call::list(Service::Volume, "/snapshots/detail", &[]).microversion(OF_GROUP);
         self.session.list(call, "snapshots").await
@@ -64,7 +64,7 @@ impl Volumes {
     /// One snapshot.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn snapshot(&self, id: &str) -> Result<Snapshot> {
         let call = Call::get(Service::Volume, "/snapshots/{id}", &[id]);
         self.session.one(call, "snapshot").await
@@ -73,7 +73,7 @@ impl Volumes {
     /// Creates a snapshot; it is `creating` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn create_snapshot(&self, snapshot: &SnapshotCreate) -> Result<Snapshot> {
         let call = Call::post(Service::Volume, "/snapshots", &[]).body("snapshot", snapshot);
         self.session.one(call, "snapshot").await
@@ -82,7 +82,7 @@ impl Volumes {
     /// Deletes a snapshot; it is `deleting` when this returns.
     ///
     /// # Errors
-    /// Those of the request.
+    /// The [`Error`](crate::Error) of the request.
     pub async fn delete_snapshot(&self, id: &str) -> Result<()> {
         let call = Call::delete(Service::Volume, "/snapshots/{id}", &[id]);
         self.session.done(call).await
