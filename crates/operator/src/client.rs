@@ -38,12 +38,12 @@ impl Requests {
         self.all.load(Ordering::Relaxed)
     }
 
-    /// Those that watch. The server ends a watch after some minutes, and it begins again.
+    /// Requests that watch. The server ends a watch after some minutes, and the client begins another.
     pub fn watches(&self) -> u64 {
         self.watches.load(Ordering::Relaxed)
     }
 
-    /// Those that write objects, dry runs apart.
+    /// Requests that write objects, dry runs apart.
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::Relaxed)
     }

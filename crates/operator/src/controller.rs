@@ -45,7 +45,7 @@ impl Default for Objects {
 }
 
 impl Objects {
-    /// Whether an object with these labels is reconciled.
+    /// True if an object with these labels is reconciled.
     fn include(&self, labels: &BTreeMap<String, String>) -> bool {
         let Some(value) = &self.filter else {
             return true;

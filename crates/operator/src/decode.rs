@@ -84,7 +84,7 @@ where
     events.boxed()
 }
 
-/// What the object of this name is; `None` while there is none.
+/// The object of this name; `None` while there is none.
 pub(crate) fn watched_object<K>(
     api: &Api<K>,
     name: &str,
@@ -192,7 +192,7 @@ pub struct Listed<K> {
 /// Lists objects. Callers that act on the absence of an object must check [`Listed::undecodable`], too.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub async fn list<K>(api: &Api<K>, params: &ListParams) -> kube::Result<Listed<K>>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned,

@@ -37,7 +37,7 @@ pub struct Recorder {
     published: Arc<Mutex<HashMap<Subject, Vec<Published>>>>,
 }
 
-/// What the notes of a series have in common.
+/// Key of a series: the common fields of the events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Subject {
     uid: String,

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::client::Api;
 
-/// Whether `object` has `finalizer`.
+/// True if `object` has `finalizer`.
 pub fn has<K: Resource>(object: &K, finalizer: &str) -> bool {
     object.finalizers().iter().any(|known| known == finalizer)
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::metrics::Metrics;
 
-/// Whether a manager is ready, and otherwise what it waits for.
+/// Readiness of a manager, or the reason why the manager is not ready.
 #[derive(Clone, Debug)]
 pub struct Readiness(Arc<Mutex<Option<&'static str>>>);
 

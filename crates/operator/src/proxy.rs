@@ -18,7 +18,7 @@ pub struct Proxies {
     direct: Vec<Direct>,
 }
 
-/// What is asked directly.
+/// Hosts that are requested directly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Direct {
     Everything,

@@ -35,7 +35,7 @@ impl Retry for kube::Error {
     }
 }
 
-/// Whether `error` is a write conflict: an object has changed since it was read. A retry reads the newer object at once,
+/// True if `error` is a write conflict: an object has changed since the read. A retry reads the newer object at once,
 /// so no condition reports it. A name that is taken, which also answers 409, is no conflict.
 #[must_use]
 pub fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {

@@ -51,7 +51,7 @@ where
     }
 }
 
-/// Whether the watch behind `store` has listed its kind.
+/// True once the watch behind `store` has listed the kind.
 pub fn is_listed<K>(store: &Store<K>) -> bool
 where
     K: Lookup + Clone + 'static,

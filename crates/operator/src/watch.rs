@@ -91,7 +91,7 @@ pub fn metadata<K: 'static>(
     decode::watched_metadata(api, config)
 }
 
-/// What the object of this name is, at first and after each change; `None` while there is none.
+/// The object of this name, at first and after each change; `None` while there is none.
 pub fn object<K>(api: &Api<K>, name: &str) -> BoxStream<'static, watcher::Result<Option<K>>>
 where
     K: DeserializeOwned + Send + 'static,

@@ -35,7 +35,7 @@ pub const MUTATE: &str = "/mutate";
 /// Path of the validating webhook.
 pub const VALIDATE: &str = "/validate";
 
-/// What admits a write: [`admission::validate`] alone, or more than that.
+/// Admission of a write: [`admission::validate`] alone, or more.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge {
     /// Accepts or rejects an object.

@@ -57,12 +57,12 @@ fn without_source(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// What kube names the reason of an answer whose body is no Status; its message is that body.
+/// Reason that kube gives an answer whose body is no Status; the message is the body.
 const NO_STATUS: &str = "Failed to parse error data";
 
 /// The words of a failed request to an API server.
 ///
-/// What is no Status of Kubernetes is not quoted: whoever writes a kubeconfig may name any address, and whoever reads a
+/// A body that is no Status of Kubernetes is not quoted: the writer of a kubeconfig may name any address, and the reader of a
 /// condition, an event or a log is not to read what is there.
 pub fn of_request(error: &kube::Error) -> String {
     if let Some(refused) = limit(error) {

@@ -147,7 +147,7 @@ impl<K: DeserializeOwned> Api<K> {
     /// An object.
     ///
     /// # Errors
-    /// Those of the API server, of the way to it, and of the answer, as of all methods.
+    /// Errors of the API server, of the connection and of the answer, as with all methods.
     pub async fn get(&self, name: &str) -> kube::Result<K> {
         let object = self.objects.get(name).await?;
         self.objects.decoded(&object)
@@ -300,7 +300,7 @@ impl<K> Api<K> {
     /// Deletes an object: it is gone, or waits for its finalizers.
     ///
     /// # Errors
-    /// Those of the API server, and of the way to it.
+    /// Errors of the API server and of the connection.
     pub async fn delete(&self, name: &str, params: &DeleteParams) -> kube::Result<()> {
         self.objects.delete(name, params).await.map(drop)
     }
@@ -328,7 +328,7 @@ impl Api<Pod> {
     /// Connections to ports of a Pod.
     ///
     /// # Errors
-    /// Those of the API server, and of the way to it.
+    /// Errors of the API server and of the connection.
     pub async fn portforward(&self, name: &str, ports: &[u16]) -> kube::Result<Portforwarder> {
         let client = self.objects.client.clone();
         let pods: kube::Api<Pod> = match self.namespace() {
@@ -353,7 +353,7 @@ fn erased<P: Serialize>(patch: &Patch<P>) -> Result<Patch<Value>, request::Error
     json(patch).map(wrap).map_err(request::Error::SerializeBody)
 }
 
-/// What an answer has; `None` for one that says that there is no such object.
+/// Content of an answer; `None` for a 404 about the object.
 async fn present(answer: Answer<'_>) -> kube::Result<Option<Value>> {
     match answer.await {
         Ok(object) => Ok(Some(object)),

@@ -115,7 +115,7 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// What is counted.
+/// Unit of the count.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     /// The bytes until now: of the whole answer, or of the line.
@@ -175,7 +175,7 @@ impl Bound {
     }
 }
 
-/// Whether a request reads or deletes a collection: `/api/v1/nodes`, `/apis/GROUP/VERSION/namespaces/NAMESPACE/KIND`.
+/// True if a request reads or deletes a collection: `/api/v1/nodes`, `/apis/GROUP/VERSION/namespaces/NAMESPACE/KIND`.
 fn is_list(method: &Method, uri: &Uri) -> bool {
     let mut parts = uri.path().trim_matches('/').split('/');
     let prefix = match parts.next() {

@@ -25,14 +25,14 @@ use crate::proxy::Proxies;
 const SILENCE: Duration = Duration::from_secs(30);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
-/// What a client is like, besides the configuration of its API server.
+/// Properties of a client, besides the configuration of the API server.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The name of requests that have no other one (see [`named`](super::named)).
     pub name: String,
     /// The limits on answers.
     pub limits: Limits,
-    /// Whether all requests share one connection, if the API server speaks HTTP/2.
+    /// True if all requests share one connection, where the API server speaks HTTP/2.
     ///
     /// One of HTTP/1.1 needs a connection with TLS of its own for each watch, and each has its buffers at both ends
     /// (docs/adr/0049).
@@ -45,7 +45,7 @@ pub enum Unusable {
     /// The certificates or the credentials of a configuration.
     #[error(transparent)]
     Credentials(#[from] kube::Error),
-    /// What a kubeconfig lacks, or what cannot be read.
+    /// A kubeconfig without a needed part, or with an unreadable one.
     #[error(transparent)]
     Kubeconfig(#[from] KubeconfigError),
     /// The proxy of a kubeconfig or of the environment.

@@ -25,7 +25,7 @@ pub(super) struct Objects {
     pub(super) request: Request,
     pub(super) namespace: Option<String>,
     pub(super) kind: ApiResource,
-    /// Whether the objects are asked for without spec and status.
+    /// True if the objects are requested without spec and status.
     pub(super) metadata_alone: bool,
 }
 
@@ -168,7 +168,7 @@ impl Objects {
         kube::Error::SerdeError(serde_json::Error::custom(text))
     }
 
-    /// What is read from an answer.
+    /// Content of an answer.
     pub(super) fn decoded<T: DeserializeOwned>(&self, object: &Value) -> kube::Result<T> {
         decoded(object).map_err(|problem| self.undecoded(object, &problem))
     }

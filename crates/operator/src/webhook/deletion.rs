@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{admission_review, beside};
 use crate::client::Api;
 
-/// Whether a review is for a deletion.
+/// True for the review of a deletion.
 pub(super) fn is_deletion(review: &Value) -> bool {
     review["request"]["operation"] == "DELETE"
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::admission_review;
 use crate::client::Api;
 
-/// Whether a review is for the `/scale` of an object.
+/// True for a review of the `/scale` of an object.
 pub(super) fn is_scale(review: &Value) -> bool {
     review["request"]["subResource"] == "scale"
 }
