@@ -34,7 +34,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong with a text, at a byte of it.
+/// Mistake of a text, with the position in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) offset: usize,
@@ -158,7 +158,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a comma follows, and not `end`.
+    /// True if a comma follows, and not `end`.
     fn goes_on(&mut self, end: u8) -> Result<bool, Wrong> {
         self.space();
         if self.take(b',') {

@@ -1,4 +1,4 @@
-//! What kubectl says to an exec plugin, in `KUBERNETES_EXEC_INFO`.
+//! Information of kubectl for an exec plugin, in `KUBERNETES_EXEC_INFO`.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -30,7 +30,7 @@ impl ExecVersion {
 pub struct ExecInfo {
     /// The version of the answer.
     pub version: ExecVersion,
-    /// Whether the plugin may ask the user; `None` if kubectl does not say.
+    /// True if the plugin may ask the user; `None` if kubectl does not say.
     pub interactive: Option<bool>,
     /// URL of the API server, with `provideClusterInfo`.
     pub server: Option<String>,
@@ -82,7 +82,7 @@ impl ExecInfo {
     /// Parses the variable; without it, what is meant is the default.
     ///
     /// # Errors
-    /// What is wrong with it, without its content.
+    /// Mistake of the variable, without the content.
     pub fn parse(text: Option<&str>) -> Result<Self, String> {
         let Some(text) = text else {
             return Ok(Self::default());

@@ -1,4 +1,4 @@
-//! What Keystone says of a token.
+//! Judgement of Keystone about a token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ pub enum NotValidated {
     /// Keystone does not say.
     #[error("{reason}")]
     Outage {
-        /// What it answered, or why it cannot be reached.
+        /// Answer of Keystone, or the reason why Keystone cannot be reached.
         reason: String,
         /// For how long it asks to be left alone.
         retry_after: Option<Duration>,
@@ -62,15 +62,15 @@ pub struct Identity {
     pub user: Named,
     /// The domain of the user.
     pub domain: Named,
-    /// What the token is for.
+    /// Scope of the token.
     pub scope: Scope,
-    /// Whether the token is from a trust.
+    /// True if the token is from a trust.
     pub trust: bool,
     /// The names of the roles.
     pub roles: Box<[Box<str>]>,
     /// The groups of the user; `None` if nobody has said.
     pub groups: Option<Groups>,
-    /// What the token's application credential may call; `None` if that is not limited.
+    /// Access rules of the token's application credential; `None` without a limit.
     pub access_rules: Option<Box<[AccessRule]>>,
 }
 
@@ -83,7 +83,7 @@ pub struct Named {
     pub name: Box<str>,
 }
 
-/// What a token is for.
+/// Scope of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// A project.

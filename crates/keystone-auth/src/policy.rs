@@ -33,7 +33,7 @@ pub enum Mode {
     /// As the Go program does.
     #[default]
     Compatible,
-    /// What the Go program ignores is an error; sub-resources and API groups count in version 2.
+    /// Keys that the Go program ignores are errors; sub-resources and API groups count in version 2.
     Strict,
 }
 
@@ -42,7 +42,7 @@ pub enum Mode {
 pub struct Finding {
     /// Where.
     pub place: Place,
-    /// What is wrong, and what to write.
+    /// Mistake, with the correction.
     pub message: String,
 }
 
@@ -82,7 +82,7 @@ pub struct Policy {
 pub struct Compiled {
     /// The policy.
     pub policy: Policy,
-    /// What permits less, or more, than its author may expect; empty in strict mode.
+    /// Warnings about rules that permit less, or more, than their author may expect; empty in strict mode.
     pub doubts: Vec<Finding>,
 }
 
@@ -131,7 +131,7 @@ impl Policy {
 /// The answer of a policy. What it does not permit, another authorizer may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether it permits the request.
+    /// True if the policy permits the request.
     pub allowed: bool,
     /// The rule, or why there is none.
     pub reason: Cow<'static, str>,
@@ -173,7 +173,7 @@ pub fn decide(policy: &Policy, subject: &Subject, attributes: &Attributes) -> De
     }
 }
 
-/// What a rule says of a request.
+/// Verdict of a rule on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
     /// The entry, counted from 1.
@@ -186,7 +186,7 @@ pub struct Explained {
     pub miss: Option<&'static str>,
 }
 
-/// What each rule of a policy says of a request. Whoever has no extra keys is not looked at by [`decide`].
+/// Verdict of each rule of a policy on a request. Users without extra keys are not judged by [`decide`].
 pub fn explain<'a>(
     policy: &'a Policy,
     subject: &'a Subject,

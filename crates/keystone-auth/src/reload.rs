@@ -32,7 +32,7 @@ pub struct Files {
     reports: Option<mpsc::Sender<String>>,
 }
 
-/// What changes with a file, also where a link leads to another one as in volumes of ConfigMaps.
+/// Fingerprint of a file, which changes also with the target of a link, as in volumes of ConfigMaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,

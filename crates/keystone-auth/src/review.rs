@@ -13,7 +13,7 @@ use crate::subject::{Attributes, ResourceAttributes, Subject};
 pub enum Review {
     /// Who a token is.
     Token(TokenReview),
-    /// Whether a user may do something.
+    /// Question of a SubjectAccessReview: may the user do the action?
     Access(Box<AccessReview>),
 }
 
@@ -27,13 +27,13 @@ pub struct TokenReview {
     pub audiences: Vec<String>,
 }
 
-/// Whether a user may do something.
+/// Question of a SubjectAccessReview: may the user do the action?
 #[derive(Debug)]
 pub struct AccessReview {
     version: Version,
     /// The user.
     pub subject: Subject,
-    /// What it wants to do.
+    /// Action of the request.
     pub attributes: Attributes,
 }
 
@@ -121,7 +121,7 @@ struct NonResource {
 /// Decodes a body.
 ///
 /// # Errors
-/// What is wrong, with the field. A token that is in the body is not in the error.
+/// Mistake, with the field. A token in the body is not in the error.
 pub fn decode(body: &[u8]) -> Result<Review, NoReview> {
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let body: Body = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {

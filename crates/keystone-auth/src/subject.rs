@@ -41,7 +41,7 @@ impl Subject {
         ids.chain(self.values(PROJECT_NAME)).map(String::as_str)
     }
 
-    /// Whether Keystone has authenticated the user.
+    /// True if Keystone has authenticated the user.
     pub fn is_of_keystone(&self) -> bool {
         let keys = [ROLES, PROJECT_ID, PROJECT_NAME, USER_DOMAIN_ID];
         let extra = self.extra.iter();
@@ -56,7 +56,7 @@ impl Subject {
     }
 }
 
-/// What is to be done.
+/// Action of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attributes {
     /// With objects of the API.
@@ -70,7 +70,7 @@ pub enum Attributes {
     },
 }
 
-/// What is to be done with objects of the API.
+/// Action on objects of the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceAttributes {
     /// The verb, such as `get`.
@@ -81,7 +81,7 @@ pub struct ResourceAttributes {
     pub version: String,
     /// The resource, such as `pods`.
     pub resource: String,
-    /// What of the resource, such as `exec`; mostly empty.
+    /// Sub-resource, such as `exec`; mostly empty.
     pub subresource: String,
     /// The namespace; empty for all of them, and where there is none.
     pub namespace: String,

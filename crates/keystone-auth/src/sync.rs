@@ -14,7 +14,7 @@ pub const LARGEST: usize = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Config {
-    /// What is written to the cluster.
+    /// Kinds of objects that a login writes to the cluster.
     #[serde(default, deserialize_with = "null_is_default")]
     pub data_types_to_sync: Vec<DataType>,
     /// The name of a project's namespace: `%i` is the id of the project, `%n` its name, `%d` the id of the user's domain.
@@ -26,12 +26,12 @@ pub struct Config {
     /// Names of projects that are left out.
     #[serde(default, deserialize_with = "null_is_default")]
     pub projects_name_blacklist: Vec<String>,
-    /// What roles mean besides.
+    /// Mapping of roles to user names and groups.
     #[serde(default, deserialize_with = "null_is_default")]
     pub role_mappings: Vec<RoleMapping>,
 }
 
-/// What is written to the cluster.
+/// Kinds of objects that a login writes to the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataType {
@@ -41,7 +41,7 @@ pub enum DataType {
     RoleAssignments,
 }
 
-/// What a role means besides.
+/// Mapping of a role to a user name and groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RoleMapping {

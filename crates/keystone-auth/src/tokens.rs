@@ -49,7 +49,7 @@ pub struct Options {
     pub bytes: usize,
     /// How many new tokens Keystone is asked about in a second.
     pub new_per_second: u32,
-    /// Whether Keystone is asked for the groups of users; without it, users have those of their tokens alone.
+    /// True if Keystone is asked for the groups of users; else users have the groups of their tokens alone.
     pub ask_for_groups: bool,
 }
 
@@ -75,7 +75,7 @@ pub enum Denied {
     Unavailable {
         /// Why.
         reason: Arc<str>,
-        /// Whether it is for the number of tokens, and not for Keystone.
+        /// True if the reason is the number of tokens, and not Keystone.
         busy: bool,
     },
 }
@@ -91,7 +91,7 @@ pub struct Tokens {
     identities: Mutex<Cache<Arc<Identity>>>,
     /// The groups by the ids of users, each with the time until which they are kept.
     groups: Mutex<Cache<(Groups, Instant)>>,
-    /// What those have in common.
+    /// Common part of the answers.
     shared: Mutex<(Shared<Identity>, Shared<Group>)>,
     refusals: Mutex<Cache<Arc<str>>>,
     flights: Mutex<HashMap<Key, Arc<OnceCell<Outcome>>>>,
@@ -308,7 +308,7 @@ fn cannot_be(token: &str) -> Option<&'static str> {
         .then_some("this is a token of the cluster or of another issuer, and none of Keystone")
 }
 
-/// Whether a token is a JWT with an issuer, as those of service accounts are; those of Keystone have none.
+/// True for a JWT with an issuer, such as the tokens of service accounts; tokens of Keystone have none.
 fn is_of_an_issuer(token: &str) -> bool {
     let mut parts = token.split('.');
     let (Some(head), Some(claims), Some(_), None) =

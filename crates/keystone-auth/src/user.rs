@@ -17,7 +17,7 @@ const OF_SCOPES: &str = "keystone:";
 /// The service type of access rules that are about this cluster.
 const SERVICE: &str = "kubernetes";
 
-/// What tokens may be for.
+/// Scopes that tokens may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Accepted {
     /// A project.
@@ -54,7 +54,7 @@ impl FromStr for Accepted {
 /// How users are named, and which ones there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What tokens may be for.
+    /// Scopes that tokens may have.
     pub scopes: BTreeSet<Accepted>,
     /// Names of users.
     pub username: Format,
@@ -143,7 +143,7 @@ impl FromStr for Format {
 }
 
 impl Format {
-    /// Whether users of two domains may have one name.
+    /// True if users of two domains may have one name.
     pub fn is_ambiguous(&self) -> bool {
         !self
             .0
@@ -258,7 +258,7 @@ fn accept(identity: &Identity, options: &Options) -> Result<(), String> {
     }
 }
 
-/// Whether rules allow all that an API server does. One that allows less would be given more: the API server knows no rules.
+/// True if rules allow all that an API server does. A token that allows less would be given more: the API server knows no rules.
 fn allow_everything(rules: &[AccessRule]) -> bool {
     let of_service =
         |rule: &&AccessRule| &*rule.service == SERVICE && matches!(&*rule.path, "/**" | "**");

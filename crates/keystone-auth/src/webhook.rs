@@ -173,7 +173,7 @@ impl Webhook {
         Ok(mapped)
     }
 
-    /// Whether the policy permits a request.
+    /// True if the policy permits a request.
     pub fn decide(&self, subject: &Subject, attributes: &Attributes) -> Decision {
         policy::decide(&self.policy.load(), subject, attributes)
     }

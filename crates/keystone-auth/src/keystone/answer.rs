@@ -9,7 +9,7 @@ use super::{AccessRule, Group, Identity, Named, Scope, Validated};
 /// The identity of a token, with the groups of a federated user, which are in the answer.
 ///
 /// # Errors
-/// What is missing, or contradicts itself.
+/// Missing or contradictory part of the answer.
 pub(super) fn validated(token: TokenDescription) -> Result<Validated, &'static str> {
     if token.user.id.is_empty() {
         return Err("the id of the user is empty");

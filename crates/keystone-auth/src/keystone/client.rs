@@ -36,7 +36,7 @@ impl Http {
     /// Keystone at `url`, which [`normal_url`] returned. `timeout` is for each request.
     ///
     /// # Errors
-    /// Those of [`Session::new`].
+    /// Errors of [`Session::new`].
     pub fn new(
         url: String,
         transport: SharedTransport,
@@ -69,7 +69,7 @@ impl Http {
     /// those of this Keystone.
     ///
     /// # Errors
-    /// Those of [`Session::new`].
+    /// Errors of [`Session::new`].
     pub fn set_service_user(&self, cloud: CloudConfig) -> openstack::Result<()> {
         let cloud = CloudConfig {
             auth_url: self.url.clone(),
@@ -196,7 +196,7 @@ impl Transport for Counted {
     }
 }
 
-/// What an error says of the token that asked about itself.
+/// Meaning of an error for a token that asked about itself.
 fn told_the_token(error: &Error) -> NotValidated {
     match error.kind() {
         ErrorKind::Unauthenticated | ErrorKind::Absent => NotValidated::Refused(UNKNOWN.to_owned()),
@@ -207,7 +207,7 @@ fn told_the_token(error: &Error) -> NotValidated {
     }
 }
 
-/// What an error says of the token about which the service user asked: that there is no such token, and else nothing.
+/// Meaning of an error for the token about which the service user asked: no such token, or nothing.
 fn told_the_service_user(error: &Error) -> NotValidated {
     let status = error.status().map(|it| format!(" ({it})"));
     let status = status.unwrap_or_default();
@@ -227,7 +227,7 @@ fn told_the_service_user(error: &Error) -> NotValidated {
     }
 }
 
-/// That Keystone answers something that says nothing of the token, or nothing at all. What it says in words is not repeated: a
+/// Error for an answer of Keystone without a word on the token, or no answer at all. The words of Keystone are not repeated: a
 /// proxy may put headers of the request in there.
 fn unanswered(error: &Error) -> NotValidated {
     let reason = match (error.kind(), error.status()) {
@@ -265,7 +265,7 @@ fn group(it: openstack::identity::Group) -> Group {
 /// A URL of Keystone with the path of its version 3, whatever path there is before it.
 ///
 /// # Errors
-/// What is no http or https URL, or has a user, a query or a fragment.
+/// Anything but an http or https URL without a user, a query and a fragment.
 pub fn normal_url(url: &str) -> Result<String, String> {
     let wrong = |why: &str| {
         format!("the URL of Keystone {why}: write it as https://keystone.example.org/identity/v3")

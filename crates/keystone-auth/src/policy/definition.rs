@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-/// What a half of a key admits.
+/// Names that a half of a key admits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Definition {
     /// The half in small letters, which admits itself whatever it means besides.
@@ -39,7 +39,7 @@ impl Definition {
         Self { raw, kind }
     }
 
-    /// Whether the half admits `name`. An empty name is admitted by all, as in Go.
+    /// True if the half admits `name`. An empty name is admitted by all, as in Go.
     pub(super) fn admits(&self, name: &str) -> bool {
         if name.is_empty() || self.raw == name {
             return true;
@@ -53,7 +53,7 @@ impl Definition {
         }
     }
 
-    /// Whether this is `*`, which alone admits requests without a namespace.
+    /// True for `*`, which alone admits requests without a namespace.
     pub(super) fn is_star(&self) -> bool {
         self.kind == Kind::Any
     }

@@ -11,7 +11,7 @@ type Positions = Vec<u32>;
 /// The rules by one property of requests.
 #[derive(Debug, Default)]
 struct Dimension {
-    /// Those that do not depend on it.
+    /// Rules that do not depend on the resource.
     any: Positions,
     by_key: HashMap<String, Positions>,
 }

@@ -52,7 +52,7 @@ pub(super) enum MatchKind {
     Unknown,
 }
 
-/// What is permitted.
+/// Permission of the rule.
 #[derive(Clone, Debug)]
 pub(super) enum What {
     /// `resource` of version 1.
@@ -97,7 +97,7 @@ impl Verbs {
 pub(super) struct Miss(pub(super) &'static str);
 
 impl Rule {
-    /// Whether the rule permits this.
+    /// True if the rule permits the request.
     pub(super) fn permits(&self, subject: &Subject, attributes: &Attributes) -> Result<(), Miss> {
         self.what.permits(attributes)?;
         self.who.are(subject, self.what.is_first())
@@ -190,7 +190,7 @@ impl What {
 }
 
 impl Who {
-    /// Whether the subject is one of these. `first`: for a permission of version 1.
+    /// True if the subject is in the list. `first`: for a permission of version 1.
     fn are(&self, subject: &Subject, first: bool) -> Result<(), Miss> {
         if let Some(users) = &self.users {
             let has = |role| subject.roles().contains(role);
@@ -250,7 +250,7 @@ fn is_in(definition: &Definition, namespace: &str) -> Result<(), Miss> {
     )
 }
 
-/// Whether the list of version 1 has the resource, or the sub-resource.
+/// True if the list of version 1 has the resource, or the sub-resource.
 fn names(resources: &HashSet<String>, it: &ResourceAttributes) -> bool {
     if resources.contains("*") {
         return true;

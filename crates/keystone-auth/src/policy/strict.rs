@@ -1,4 +1,4 @@
-//! What strict mode reads in keys of `resource_permissions`: `NAMESPACE/[GROUP:]RESOURCE[/SUBRESOURCE]`.
+//! Keys of `resource_permissions` in strict mode: `NAMESPACE/[GROUP:]RESOURCE[/SUBRESOURCE]`.
 //!
 //! Without a group, any group is meant, and without a sub-resource none; `*` for the resource stands for all resources with
 //! all that they have, as in version 1 and in RBAC.
@@ -10,7 +10,7 @@ use crate::subject::ResourceAttributes;
 /// Sub-resources by which a connection is opened. API servers before 1.35 ask for `get` alone when it is opened by WebSocket.
 const CONNECTIONS: [&str; 3] = ["exec", "attach", "portforward"];
 
-/// Whether the request does what `create` of the same sub-resource does.
+/// True if the request does the same as `create` of the same sub-resource.
 pub(super) fn also_creates(it: &ResourceAttributes) -> bool {
     it.verb == "get" && it.resource == "pods" && CONNECTIONS.contains(&it.subresource.as_str())
 }
@@ -46,7 +46,7 @@ impl Target {
     /// Reads what follows the namespace.
     ///
     /// # Errors
-    /// What cannot be read, with what can.
+    /// Mistake of a key, with the valid forms.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let text = lower(text.trim());
         let (negated, text) = match text.strip_prefix('!') {

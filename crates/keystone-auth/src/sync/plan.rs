@@ -1,4 +1,4 @@
-//! What a login asks for in the cluster: the namespace of the project, and a RoleBinding for each role.
+//! Plan of a login for the cluster: the namespace of the project, and a RoleBinding for each role.
 
 use sha2::{Digest as _, Sha256};
 
@@ -9,12 +9,12 @@ use crate::subject::{PROJECT_ID, PROJECT_NAME, Subject, USER_DOMAIN_ID};
 const NAMESPACE: usize = 63;
 const NAME: usize = 253;
 
-/// What there is to be after a login.
+/// Objects that have to exist after a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The namespace of the project.
     pub namespace: String,
-    /// Whether it is made if it is not there.
+    /// True if a missing namespace is created.
     pub create: bool,
     /// The id of the project.
     pub project_id: String,
@@ -51,13 +51,13 @@ pub struct Binding {
 pub struct Changes {
     /// Names of those that go.
     pub delete: Vec<String>,
-    /// Those that come: the name, and the ClusterRole.
+    /// RoleBindings to create: the name, and the ClusterRole.
     pub create: Vec<(String, String)>,
     /// Names that are taken by RoleBindings of others.
     pub taken: Vec<String>,
 }
 
-/// What a login asks for; `None` if nothing.
+/// Plan of a login; `None` if there is nothing to do.
 ///
 /// # Errors
 /// The project has no name that a namespace could have.

@@ -20,7 +20,7 @@ pub(super) struct Cache<T> {
     by_key: HashTable<u64>,
     hasher: RandomState,
     size: usize,
-    /// What [`Slot::until`] is counted from.
+    /// Origin of [`Slot::until`].
     start: Instant,
 }
 
@@ -151,7 +151,7 @@ impl<T: Clone> Cache<T> {
 }
 
 impl<T> Slot<T> {
-    /// Whether it is of no use any more.
+    /// True if the entry is of no use any more.
     fn is_stale(&self, now: u32) -> bool {
         self.value.is_none() || self.until <= now
     }

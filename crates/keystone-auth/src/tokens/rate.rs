@@ -17,7 +17,7 @@ impl Rate {
         Self { per_second, next }
     }
 
-    /// Whether an event is allowed now.
+    /// True if an event is allowed now.
     pub(super) fn take(&mut self, now: Instant) -> bool {
         if self.per_second == 0 {
             return false;
