@@ -36,7 +36,7 @@ pub struct Member {
     /// The URLs for clients; empty before its first start.
     #[prost(string, repeated, tag = "4")]
     pub client_urls: Vec<String>,
-    /// Whether it is a learner, which does not vote.
+    /// True if it is a learner, which does not vote.
     #[prost(bool, tag = "5")]
     pub is_learner: bool,
 }
@@ -44,7 +44,7 @@ pub struct Member {
 /// Lists all members.
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberListRequest {
-    /// Whether the list is confirmed by the quorum, rather than the local one of the member.
+    /// True if the list is confirmed by the quorum, rather than the local one of the member.
     #[prost(bool, tag = "1")]
     pub linearizable: bool,
 }
@@ -66,7 +66,7 @@ pub struct MemberAddRequest {
     /// The URLs for other members.
     #[prost(string, repeated, tag = "1")]
     pub peer_urls: Vec<String>,
-    /// Whether it is added as a learner, which does not vote until it is promoted.
+    /// True if it is added as a learner, which does not vote until it is promoted.
     #[prost(bool, tag = "2")]
     pub is_learner: bool,
 }
@@ -202,7 +202,7 @@ pub struct StatusResponse {
     /// Its errors.
     #[prost(string, repeated, tag = "8")]
     pub errors: Vec<String>,
-    /// Whether it is a learner, which does not vote.
+    /// True if it is a learner, which does not vote.
     #[prost(bool, tag = "10")]
     pub is_learner: bool,
 }
