@@ -17,7 +17,7 @@ use crate::timeout;
 
 type Respond = h2::server::SendResponse<Bytes>;
 
-/// What a client may ask of a server.
+/// Limits of a server on the requests of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The limit of a request's message, in bytes.

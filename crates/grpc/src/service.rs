@@ -19,7 +19,7 @@ pub trait Method: Message + Default {
     type Response: Message + Default;
 }
 
-/// What is known of a call beside its request.
+/// Metadata of a call, beside the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context {
     /// When the caller stops waiting; `None` for one that waits for ever.
