@@ -28,7 +28,7 @@ pub struct Served {
     pub topology: bool,
 }
 
-/// Whether the cloud has answered once. Clones share it.
+/// True if the cloud has answered once. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness(Arc<AtomicBool>);
 
@@ -38,7 +38,7 @@ impl Readiness {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has.
+    /// True if it has.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -46,7 +46,7 @@ impl Readiness {
 }
 
 impl From<Arc<AtomicBool>> for Readiness {
-    /// What somebody else sets.
+    /// Readiness that another part of the program sets.
     fn from(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
     }
