@@ -53,7 +53,7 @@ impl Global {
     /// The cloud, with the clouds.yaml if `use-clouds` is set. Keys of this section override its values.
     ///
     /// # Errors
-    /// What is missing, contradictory, or invalid in the clouds.yaml.
+    /// Missing, contradictory or invalid part of the clouds.yaml.
     pub fn cloud(&self, yaml: Option<&CloudsYaml>) -> Result<CloudConfig, String> {
         let Some(yaml) = yaml.filter(|_| self.use_clouds) else {
             return self.cloud_of_keys();

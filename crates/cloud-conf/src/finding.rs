@@ -30,7 +30,7 @@ pub struct Finding {
     pub section: String,
     /// The key; empty for a section.
     pub key: String,
-    /// What is wrong, and what to do.
+    /// Mistake, with the correction.
     pub message: String,
 }
 
@@ -58,7 +58,7 @@ impl Finding {
         }
     }
 
-    /// Whether the whole file could not be read.
+    /// True if the whole file could not be read.
     pub(super) fn is_syntax(&self) -> bool {
         self.section.is_empty()
     }

@@ -59,7 +59,7 @@ pub(super) struct Document {
 pub struct SyntaxError {
     /// The line, counted from one.
     pub line: usize,
-    /// What is wrong.
+    /// Mistake of the line.
     pub message: String,
 }
 

@@ -169,7 +169,7 @@ const DEFAULT_DOMAIN: &str = "default";
 /// Keys of names that are unique only within a domain.
 const NAMES: [&str; 2] = ["username", "tenant-name"];
 
-/// Whether the file has a name without the domain that it is unique in: Keystone's v2 API had none.
+/// True if the file has a name without the domain that it is unique in: Keystone's v2 API had none.
 fn lacks_domain(document: &gcfg::Document) -> bool {
     let has = |names: &[&str]| {
         let mut global = document.entries.iter().filter(|it| it.section == "global");

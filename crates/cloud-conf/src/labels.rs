@@ -26,7 +26,7 @@ pub fn selector(text: &str) -> Result<Selector, &str> {
         .collect()
 }
 
-/// Whether Kubernetes takes this key of a label, with or without a prefix.
+/// True if Kubernetes takes this key of a label, with or without a prefix.
 fn is_key(text: &str) -> bool {
     let (prefix, name) = match text.split_once('/') {
         None => (None, text),
@@ -40,13 +40,13 @@ fn is_key(text: &str) -> bool {
     !name.is_empty() && is_value(name) && prefix.is_none_or(is_domain)
 }
 
-/// Whether Kubernetes takes this value of a label, which may be empty.
+/// True if Kubernetes takes this value of a label, which may be empty.
 fn is_value(text: &str) -> bool {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     text.is_empty() || text.len() <= LONGEST.0 && is_framed(text) && text.chars().all(is_inner)
 }
 
-/// Whether a text begins and ends with a letter or digit.
+/// True if a text begins and ends with a letter or digit.
 fn is_framed(text: &str) -> bool {
     let ends = [text.chars().next(), text.chars().next_back()];
     ends.iter()

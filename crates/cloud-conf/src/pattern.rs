@@ -38,7 +38,7 @@ impl NamePattern {
         Ok(Self { regex, is_negated })
     }
 
-    /// Whether a name fits.
+    /// True if a name fits.
     pub fn fits(&self, name: &str) -> bool {
         self.regex.is_match(name) != self.is_negated
     }
@@ -83,7 +83,7 @@ impl TagFilter {
         })
     }
 
-    /// Whether the tags of a resource fit.
+    /// True if the tags of a resource fit.
     pub fn fits(&self, tags: &[String]) -> bool {
         let mut wanted = self.tags.iter();
         let fits = match self.needs_all {

@@ -296,7 +296,7 @@ impl CloudConf {
 }
 
 impl Global {
-    /// Whether no key of the section is set.
+    /// True if no key of the section is set.
     fn is_empty(&self) -> bool {
         self.auth.is_empty() && self.secrets.is_empty() && !self.use_clouds
     }
@@ -349,7 +349,7 @@ impl Networking {
 }
 
 impl Placement {
-    /// Whether one of the three settings of the floating IP's subnet is set.
+    /// True if one of the three settings of the floating IP's subnet is set.
     pub fn asks_for_floating_subnet(&self) -> bool {
         let settings = [
             &self.floating_subnet_id,

@@ -54,7 +54,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Whether the value differs from that of an absent key.
+    /// True if the value differs from that of an absent key.
     pub(super) fn asks_for_something(&self) -> bool {
         match self {
             Self::Text(text) => !text.is_empty(),
@@ -131,7 +131,7 @@ impl Form {
 }
 
 impl Form {
-    /// What to warn about although the value is valid.
+    /// Warning about a value that is valid.
     pub(super) fn remark(self, text: &str) -> Option<String> {
         let Self::UpTo(most) = self else {
             return None;
