@@ -60,7 +60,7 @@ pub struct Input<'a> {
     pub deployments: &'a BTreeMap<String, String>,
     /// The versions, and what waits.
     pub decisions: &'a Decisions,
-    /// Whether the control plane follows the contract v1beta1.
+    /// True if the control plane follows the contract v1beta1.
     pub older_plane: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Names, labels and annotations of the objects of a topology.
 //!
-//! What upstream draws at random is computed here: an object has the same name each time it is computed, so that
+//! Names that upstream draws at random are computed here: an object has the same name each time, so that
 //! nothing is created twice after an interruption. A template has the name of its content, so that a changed template
 //! is a new one ([why](../../../docs/adr/0045-names-of-a-topology.md)).
 

@@ -43,7 +43,7 @@ pub struct PatchFailed {
     pub patch: String,
     /// Kind of the template.
     pub kind: String,
-    /// What is wrong, with the field of the patch.
+    /// Mistake, with the field of the patch.
     pub problem: String,
 }
 
@@ -150,7 +150,7 @@ fn value(change: &JsonPatch, values: &Named) -> Result<Value, String> {
     }
 }
 
-/// What a template renders to, read as YAML.
+/// Output of a template, read as YAML.
 fn rendered(template: &str, values: &Named) -> Result<Value, String> {
     let template = Template::parse(template).map_err(|error| error.to_string())?;
     let text = template.render(&variables::data(values));
@@ -166,7 +166,7 @@ fn rendered(template: &str, values: &Named) -> Result<Value, String> {
     })
 }
 
-/// Whether a selector matches a template.
+/// True if a selector matches a template.
 pub fn matches(selector: &PatchSelector, target: &Target) -> bool {
     let is = |field: &str, wanted: &str| target.object[field].as_str() == Some(wanted);
     if !is("apiVersion", &selector.api_version) || !is("kind", &selector.kind) {

@@ -33,7 +33,7 @@ pub struct Template {
 pub struct TemplateError {
     /// The line of the template, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// Mistake of the template.
     pub problem: String,
 }
 

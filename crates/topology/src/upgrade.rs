@@ -18,7 +18,7 @@ pub const UPGRADE_STEP: &str = "topology.internal.cluster.x-k8s.io/upgrade-step"
 /// How many minor releases a kubelet may be older than the API server (Kubernetes' version skew policy).
 const SKEW: u64 = 3;
 
-/// What is known about a control plane.
+/// Facts about a control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plane {
     /// Kind of the object, for messages.
@@ -29,7 +29,7 @@ pub struct Plane {
     pub running: Option<String>,
 }
 
-/// What is known about a MachineDeployment of a topology.
+/// Facts about a MachineDeployment of a topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deployment {
     /// Its name in the topology.
@@ -38,11 +38,11 @@ pub struct Deployment {
     pub name: String,
     /// The version in its template.
     pub version: String,
-    /// Whether a machine of it has another version.
+    /// True if a machine of it has another version.
     pub upgrading: bool,
 }
 
-/// What an upgrade does now.
+/// Next step of an upgrade.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decisions {
     /// The version of the control plane.
@@ -55,7 +55,7 @@ pub struct Decisions {
     pub deployments: BTreeMap<String, String>,
     /// Names of MachineDeployments that are left as they are, since their upgrades wait.
     pub waiting: Vec<String>,
-    /// Those of them whose upgrades are deferred by an annotation.
+    /// MachineDeployments whose upgrades are deferred by an annotation.
     pub deferred: Vec<String>,
     /// Names in the topology of MachineDeployments whose creation waits for the control plane.
     pub not_created: Vec<String>,
@@ -244,7 +244,7 @@ fn of_topology(topology: &Topology) -> &[api::core::v1beta2::MachineDeploymentTo
     all.unwrap_or_default()
 }
 
-/// Whether an annotation defers the upgrade of a MachineDeployment: its own, or one that holds all after it.
+/// True if an annotation defers the upgrade of a MachineDeployment: its own, or one that holds all after it.
 fn is_deferred(topology: &Topology, name: &str) -> bool {
     for deployment in of_topology(topology) {
         let metadata = deployment.metadata.as_ref();

@@ -52,7 +52,7 @@ const KEYWORDS: [&str; 28] = [
 pub struct Definition {
     /// Name of the variable.
     pub name: String,
-    /// Whether a Cluster must have a value.
+    /// True if a Cluster must have a value.
     pub required: bool,
     schema: Schema,
 }
@@ -248,7 +248,7 @@ pub struct Values<'a> {
     pub path: &'a str,
     /// The values.
     pub values: &'a [Variable],
-    /// Whether these are all values: overrides need no required ones.
+    /// True if these are all values: overrides need no required ones.
     pub complete: bool,
 }
 
@@ -371,7 +371,7 @@ fn indexed(part: &str) -> Result<(&str, Vec<usize>), String> {
     Ok((name, indices.collect::<Result<_, _>>()?))
 }
 
-/// What templates of a patch compute with.
+/// Variables for the templates of a patch.
 pub fn data(values: &Named) -> crate::template::Value {
     let fields: Map<String, Value> = values.clone().into_iter().collect();
     crate::template::Value::from(&Value::Object(fields))

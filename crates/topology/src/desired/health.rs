@@ -64,7 +64,7 @@ pub(super) fn of_deployment(
     Some(check(input, name, selector, &rules))
 }
 
-/// What an unhealthy machine is: as the topology says, or else the class. None if the topology disables it, or neither
+/// Health check of machines: as the topology says, or else the class. None if the topology disables the check, or neither
 /// says anything.
 fn rules(enabled: Option<bool>, given: Option<Value>, class: Option<Value>) -> Option<Value> {
     let filled = |rules: &Value| {

@@ -198,7 +198,7 @@ impl Plan<'_> {
         object
     }
 
-    /// What the topology says, or else the class.
+    /// Value of the topology, or else of the class.
     fn settings(&self, object: &mut Value) {
         let Plan {
             topology, class, ..

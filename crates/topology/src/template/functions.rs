@@ -1,4 +1,4 @@
-//! What templates may call: functions of Go's text/template and of sprig.
+//! Functions that templates may call, of Go's text/template and of sprig.
 //!
 //! Left out are functions that change their arguments (`set`, `unset`), depend on the time, randomness or the
 //! environment, or create keys and certificates; the API server would render another value each time.
@@ -43,7 +43,7 @@ const MUST: [&str; 20] = [
     "without",
 ];
 
-/// Whether templates may call a function.
+/// True if templates may call a function.
 pub(super) fn is_known(name: &str) -> bool {
     matches!(name, "and" | "or") || find(name).is_some()
 }
@@ -149,7 +149,7 @@ fn wrong(want: &str, value: &Value) -> String {
     }
 }
 
-/// What sprig considers empty.
+/// Emptiness as sprig defines it.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Version(_) => false,

@@ -15,7 +15,7 @@ pub(super) enum Part {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Word {
     pub(super) kind: Kind,
-    /// Whether there is white space before it.
+    /// True if there is white space before it.
     pub(super) spaced: bool,
 }
 

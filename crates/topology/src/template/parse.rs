@@ -36,7 +36,7 @@ pub(super) struct Pipe {
     pub(super) line: usize,
     /// The variables that get the value.
     pub(super) variables: Vec<String>,
-    /// Whether these are declared.
+    /// True if these are declared.
     pub(super) declares: bool,
     pub(super) commands: Vec<Vec<Operand>>,
 }
@@ -81,7 +81,7 @@ struct Parser {
     depth: usize,
 }
 
-/// What ends a list of nodes.
+/// End of a list of nodes.
 struct End {
     line: usize,
     /// The words after `else`; `None` for `end`.

@@ -86,7 +86,7 @@ impl Value {
         }
     }
 
-    /// Whether `if` takes its first branch.
+    /// True if `if` takes its first branch.
     pub(super) fn is_true(&self) -> bool {
         match self {
             Value::Missing | Value::Nil => false,

@@ -31,7 +31,7 @@ fn print(values: &[Value]) -> String {
     out
 }
 
-/// What is between `%` and the verb.
+/// Flags, width and precision between `%` and the verb.
 #[derive(Default)]
 struct Flags {
     minus: bool,

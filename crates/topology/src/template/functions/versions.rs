@@ -77,7 +77,7 @@ fn pre_releases(a: &str, b: &str) -> Ordering {
     keys(a).cmp(&keys(b))
 }
 
-/// Whether a version matches: alternatives with `||`, each a list of conditions with commas or blanks.
+/// True if a version matches: alternatives with `||`, each a list of conditions with commas or blanks.
 fn matches(constraint: &str, version: &Version) -> Result<bool, String> {
     for alternative in constraint.split("||") {
         let mut all = true;
