@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Whether the object is a ClusterClass.
+/// True if the object is a ClusterClass.
 pub(crate) fn is_ours(object: &Value) -> bool {
     object["apiVersion"] == api::core::v1beta2::API_VERSION && object["kind"] == "ClusterClass"
 }

@@ -4,7 +4,7 @@ use api::admission::FieldError;
 use deployer::{Parameters, Severity};
 use serde_json::Value;
 
-/// Whether the object is an OpenStack object.
+/// True if the object is an OpenStack object.
 pub(crate) fn is_ours(object: &Value) -> bool {
     object["apiVersion"] == api::openstack::v1alpha1::API_VERSION && object["kind"] == "OpenStack"
 }
