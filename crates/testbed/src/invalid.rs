@@ -33,7 +33,7 @@ pub struct Invalid {
     pub object: DynamicObject,
     /// The field that is invalid.
     pub path: String,
-    /// Whether the controllers can decode the object.
+    /// True if the controllers can decode the object.
     pub decodable: bool,
     resource: ApiResource,
 }

@@ -23,7 +23,7 @@ impl Cut {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Whether the connection is cut.
+    /// True if the connection is cut.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.0.load(Ordering::SeqCst)
@@ -52,7 +52,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Whether the call at which the connection is cut has happened, whatever else has cut it.
+    /// True if the call at which the connection is cut has happened, whatever else has cut it.
     #[must_use]
     pub fn reached(&self) -> bool {
         self.count.load(Ordering::SeqCst) >= self.nth

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 #[derive(Clone, Default)]
 pub(crate) struct Rules {
-    /// Whether every object is accepted.
+    /// True if every object is accepted.
     off: Arc<AtomicBool>,
 }
 
