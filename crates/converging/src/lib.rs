@@ -12,15 +12,15 @@ use std::fmt::Debug;
 /// More plans than any test needs.
 const MOST: usize = 1000;
 
-/// What a plan reads, and what its steps change.
+/// State that a plan reads, and its steps change.
 pub trait World: Clone {
     /// A request of the controller.
     type Step: Debug;
-    /// What is compared in the end: everything that is there, without ids, times and other values that differ from run
+    /// State to compare in the end: everything that is there, without ids, times and other values that differ from run
     /// to run.
     type State: PartialEq + Debug;
 
-    /// What a reconcile would do now, in this order.
+    /// Steps of a reconcile now, in this order.
     fn plan(&self) -> Vec<Self::Step>;
 
     /// Executes a step of the last plan. Panics where the real API would reject it.
