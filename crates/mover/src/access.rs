@@ -163,7 +163,7 @@ impl Side {
     }
 }
 
-/// Whether the same request can succeed soon.
+/// True if the same request can succeed soon.
 fn is_transient(error: &kube::Error) -> bool {
     match error {
         kube::Error::Api(status) => matches!(status.code, 408 | 429) || status.code >= 500,

@@ -40,7 +40,7 @@ impl Mark {
     }
 }
 
-/// Whether pausing the object keeps controllers from a cluster.
+/// True if pausing the object keeps controllers from a cluster.
 pub(crate) fn can_be_paused(object: &Object) -> bool {
     object.kind.is("Cluster") || ANNOTATED.iter().any(|kind| object.kind.is(kind))
 }
@@ -73,7 +73,7 @@ pub(crate) fn release(object: &Object, resumes: bool) -> Value {
     patch
 }
 
-/// Whether an object of the source was paused by the move `id`.
+/// True if an object of the source was paused by the move `id`.
 pub(crate) fn is_paused_by(object: &Object, id: &str) -> bool {
     can_be_paused(object)
         && object
@@ -84,7 +84,7 @@ pub(crate) fn is_paused_by(object: &Object, id: &str) -> bool {
             == Some(id)
 }
 
-/// Whether the end of the move resumes the copy: it was not paused before the move.
+/// True if the end of the move resumes the copy: it was not paused before the move.
 pub(crate) fn resumes(object: &Object) -> bool {
     let by_a_move = object.object.annotations().contains_key(MOVE_ANNOTATION);
     can_be_paused(object) && (object.kind.is("Cluster") || by_a_move || !is_paused(object))
@@ -157,7 +157,7 @@ fn without_generation(value: &mut Value) {
     }
 }
 
-/// Whether `stored` has everything that `wanted` has.
+/// True if `stored` has everything that `wanted` has.
 pub(crate) fn contains(stored: &Value, wanted: &Value) -> bool {
     match (stored, wanted) {
         (Value::Object(stored), Value::Object(wanted)) => wanted
@@ -177,7 +177,7 @@ pub(crate) fn contains(stored: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Whether a copy has the field managers of its original: they decide what a later apply removes.
+/// True if a copy has the field managers of its original: they decide what a later apply removes.
 pub(crate) fn has_managers(copy: &DynamicObject, original: &DynamicObject) -> bool {
     managers(copy) == managers(original)
 }

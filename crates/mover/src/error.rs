@@ -10,12 +10,12 @@ pub enum Error {
     Request {
         /// `source` or `target`.
         side: &'static str,
-        /// What was to be done.
+        /// Action that failed.
         action: String,
         /// The error.
         cause: Box<kube::Error>,
     },
-    /// What stands in the way of a move, before anything was changed or after all of it was undone.
+    /// Problems that prevent a move, before anything was changed or after all of it was undone.
     #[error("{}", .0.join("\n"))]
     Refused(Vec<String>),
     /// Something that did not happen in time.

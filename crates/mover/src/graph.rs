@@ -75,7 +75,7 @@ impl Object {
         self.field(pointer).as_str().unwrap_or_default()
     }
 
-    /// Whether an owner reference has this uid.
+    /// True if an owner reference has this uid.
     fn is_owned_by(&self, uid: &str) -> bool {
         self.object
             .owner_references()
@@ -119,7 +119,7 @@ pub(crate) struct Staying {
     pub(crate) why: String,
 }
 
-/// What becomes of the objects of a namespace.
+/// Fate of the objects of a namespace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
     /// In the order of their creation.
@@ -174,7 +174,7 @@ pub(crate) fn select(objects: Vec<Object>) -> Selection {
     selection
 }
 
-/// What Kubernetes keeps in every namespace, and the record of a move.
+/// Objects that Kubernetes keeps in every namespace, and the record of a move.
 fn is_of_every_namespace(object: &Object) -> bool {
     let name = object.name();
     (object.kind.is("ConfigMap") && [crate::journal::NAME, "kube-root-ca.crt"].contains(&name))
@@ -242,7 +242,7 @@ fn reached(objects: &[Object]) -> BTreeMap<usize, String> {
     reasons
 }
 
-/// Whether an object names a Secret or ConfigMap without which it does not work.
+/// True if an object names a Secret or ConfigMap without which it does not work.
 fn refers(from: &Object, to: &Object) -> bool {
     if !to.kind.group.is_empty() {
         return false;
@@ -280,7 +280,7 @@ fn secrets_in<'a>(value: &'a Value, into: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// Whether a Secret without owners belongs to a Cluster by its name, or by type and label.
+/// True if a Secret without owners belongs to a Cluster by its name, or by type and label.
 fn is_named_after(cluster: &Object, object: &Object) -> bool {
     if !cluster.kind.is("Cluster") || !object.kind.is("Secret") {
         return false;

@@ -1,4 +1,4 @@
-//! What stands in the way of a move, in the words of a list that a user can work through.
+//! Problems that prevent a move, in the words of a list that a user can work through.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn machine(machine: &Object) -> Option<String> {
     })
 }
 
-/// What keeps the source from being quiet: controllers that have not confirmed the pause, and providers that block the
+/// Obstacles to a quiet source: controllers that have not confirmed the pause, and providers that block the
 /// move. Empty if nothing does.
 pub(crate) fn unquiet(selection: &Selection) -> Vec<String> {
     let mut waits = Vec::new();

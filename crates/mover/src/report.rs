@@ -1,4 +1,4 @@
-//! What moves, for users and programs.
+//! Report of a move, for users and programs.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct Entry {
     pub reason: String,
 }
 
-/// What a move does, or has done.
+/// Effects of a move, planned or done.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -30,11 +30,11 @@ pub struct Report {
     pub namespace: String,
     /// The Clusters.
     pub clusters: Vec<String>,
-    /// What moves, in the order of creation.
+    /// Objects of the move, in the order of creation.
     pub moves: Vec<Entry>,
-    /// What stays in the namespace.
+    /// Objects that stay in the namespace.
     pub stays: Vec<Entry>,
-    /// What stands in the way; only in a preview.
+    /// Problems that prevent the move; only in a preview.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
 }

@@ -80,7 +80,7 @@ impl Known {
     }
 }
 
-/// What would move, and what stands in the way; writes nothing.
+/// Preview of a move, with the problems that prevent it; writes nothing.
 ///
 /// # Errors
 /// When one of the sides cannot be read.
@@ -132,7 +132,7 @@ async fn check(
     Ok((selection, problems))
 }
 
-/// That there is nothing to move, and where there is something.
+/// Message that there is nothing to move, with the namespaces that have Clusters.
 async fn empty(source: &Known, namespace: &str) -> Result<String, Error> {
     let text = format!(
         "there is nothing to move in namespace {namespace} of the source: it has no Cluster"
@@ -153,7 +153,7 @@ async fn empty(source: &Known, namespace: &str) -> Result<String, Error> {
     })
 }
 
-/// What does not move, is needed by what moves, and is not in the target.
+/// Objects that stay, are needed by moving objects, and are missing in the target.
 async fn missing(target: &Known, selection: &Selection) -> Result<Vec<String>, Error> {
     let mut problems = missing_identities(&target.side, selection).await?;
     let classes = target.kinds.iter().find(|kind| kind.is("ClusterClass"));

@@ -344,7 +344,7 @@ async fn delete_all(side: &Side, objects: &[Object]) -> Result<(), Error> {
         .await
 }
 
-/// Whether the stored copy has all that it is to have, apart from its status.
+/// True if the stored copy has all that it is to have, apart from its status.
 fn has_all(stored: &DynamicObject, copy: &DynamicObject) -> bool {
     let json = |object: &DynamicObject| serde_json::to_value(object).unwrap_or_default();
     copies::contains(&json(stored), &json(copy))
