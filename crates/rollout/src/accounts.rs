@@ -1,6 +1,6 @@
-//! What the services of a cloud have in RabbitMQ and Keystone: read, planned (deployer: pure), written, and read again.
+//! Accounts of the services in RabbitMQ and Keystone: read, planned (deployer: pure), written, and read again.
 //!
-//! What was found is kept in memory, so that a cloud at rest asks nothing. It is asked again when something else is
+//! Answers are kept in memory, so that a cloud at rest asks nothing. The stores are asked again when something else is
 //! desired, when another container answers, and after [`INTERVAL`], since somebody may have changed it there.
 
 mod broker;
@@ -33,21 +33,21 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// How often is written in one look: projects and services, what needs their ids, and what those reveal.
 const ROUNDS: usize = 4;
 
-/// What was found at the last look, by namespace and step.
+/// Answers of the last look, by namespace and step.
 #[derive(Default)]
 pub(crate) struct Known {
     known: Mutex<HashMap<(String, String), Entry>>,
 }
 
 struct Entry {
-    /// What was desired, and the container that was asked.
+    /// Desired accounts, and the container that was asked.
     of: (Accounts, Option<String>),
     written: Written,
     again: Instant,
     failures: u32,
 }
 
-/// What a look needs.
+/// Inputs of a look.
 pub(crate) struct Look<'a> {
     pub(crate) client: &'a Client,
     pub(crate) cloud: &'a Cloud,
@@ -57,7 +57,7 @@ pub(crate) struct Look<'a> {
 }
 
 impl Known {
-    /// What is known of each step, as far as it does not have to be asked again.
+    /// Known accounts of each step, unless the store has to be asked again.
     pub(crate) fn known(&self, look: &Look<'_>) -> BTreeMap<String, Written> {
         let known = self.known.lock();
         let steps = look.wanted().filter_map(|(step, accounts)| {
@@ -118,7 +118,7 @@ impl Known {
         known.insert(look.key(step), entry);
     }
 
-    /// That what could not be written is tried again, or when the stores of a cloud are asked again.
+    /// Time of the next try of a failed write, or of the next look at the stores of a cloud.
     pub(crate) fn next(&self, cloud: &Cloud) -> Result<Action, Problem> {
         let known = self.known.lock();
         let ours = known.iter().filter(|((it, _), _)| *it == cloud.namespace);
@@ -215,7 +215,7 @@ impl Look<'_> {
     }
 }
 
-/// What would be written to the stores of accounts of a cloud, by the names of their steps; of one that cannot be asked,
+/// Planned writes to the stores of accounts of a cloud, by the names of their steps; of one that cannot be asked,
 /// why. Nothing is written.
 pub async fn compared(
     client: &Client,

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::problem::Problem;
 
-/// Whether everything was done.
+/// Result of the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
     /// Everything.

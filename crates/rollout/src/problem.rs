@@ -10,12 +10,12 @@ pub(crate) enum Problem {
     /// The API server's answer.
     #[error("{doing}")]
     Api {
-        /// What was requested.
+        /// Action that failed.
         doing: String,
         /// The answer.
         source: Box<kube::Error>,
     },
-    /// What services need in RabbitMQ or Keystone could not be written, without a password in its words.
+    /// Failed write of an account in RabbitMQ or Keystone, without a password in its words.
     #[error("{why}")]
     Accounts {
         /// Why.

@@ -22,7 +22,7 @@ use crate::rendered::Rendered;
 use crate::status::{self, Outcome};
 use crate::view::{Seen, View};
 
-/// What every reconcile needs.
+/// Context of every reconcile.
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) view: View,

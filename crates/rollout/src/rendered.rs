@@ -1,4 +1,4 @@
-//! What is desired of each cloud, kept until what it follows from changes: another look renders no file again, and signs
+//! Desired objects of each cloud, kept until the inputs change: another look renders no file again, and signs
 //! no certificate.
 
 use std::collections::HashMap;

@@ -39,7 +39,7 @@ pub struct Options {
     pub namespace: Option<String>,
     /// The metrics of reconciles.
     pub metrics: Metrics,
-    /// What is sent to the API server is counted here.
+    /// Counter of the requests to the API server.
     pub requests: Requests,
     /// Becomes true when what a cloud has was compared with what it should have.
     pub looked: Option<Arc<watch::Sender<bool>>>,

@@ -17,7 +17,7 @@ pub const ACCOUNTS_WRITTEN: &str = "AccountsWritten";
 /// Condition: the controller leaves the cloud as it is.
 pub const PAUSED: &str = "Paused";
 
-/// What a reconcile has found.
+/// Findings of a reconcile.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     /// The parameters are rejected.

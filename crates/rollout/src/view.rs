@@ -1,4 +1,4 @@
-//! What is in the namespaces of clouds: every object of the kinds that a cloud has, and Pods, from watches.
+//! Objects in the namespaces of clouds, from watches: every object of the kinds of a cloud, and Pods.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::problem::Problem;
 
-/// What the watches of a kind have.
+/// Store of the watches of a kind.
 struct Kind {
     name: &'static str,
     api_version: &'static str,
@@ -74,7 +74,7 @@ impl View {
         }
     }
 
-    /// What is in a namespace.
+    /// Objects of a namespace.
     pub(crate) fn of(&self, namespace: &str) -> Result<Seen, Problem> {
         let mut seen = Seen {
             objects: Vec::new(),

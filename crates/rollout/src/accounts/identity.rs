@@ -145,7 +145,7 @@ fn list(path: &str, answer: Result<Answer, String>) -> Result<Value, String> {
     read.map_err(|_| format!("Keystone: {path} has not answered with JSON"))
 }
 
-/// Whether a login was accepted.
+/// Result of a login.
 fn accepted_as(user: &str, answer: Result<Answer, String>) -> Result<bool, String> {
     let doing = format!("logging in as {user}");
     let answer = answer.map_err(|why| unanswered(&doing, &why))?;

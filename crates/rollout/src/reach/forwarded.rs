@@ -32,7 +32,7 @@ pub(super) struct Forwarded {
     pub(super) copying: Arc<Copying>,
 }
 
-/// What copies between the connections and the WebSocket.
+/// Task that copies between the connections and the WebSocket.
 pub(super) struct Copying(JoinHandle<()>);
 
 impl Drop for Copying {
@@ -116,7 +116,7 @@ fn framed(channel: u8, piece: &[u8]) -> Message {
 struct Receiving {
     writer: WriteHalf<DuplexStream>,
     refuse: Option<oneshot::Sender<String>>,
-    /// Whether the number of the port has come, for bytes and for the reason.
+    /// Arrival of the number of the port, for bytes and for the reason.
     begun: [bool; 2],
 }
 
