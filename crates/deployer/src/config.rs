@@ -132,7 +132,7 @@ impl Value {
         Self::Text(text.into())
     }
 
-    /// Whether it has to be in a Secret.
+    /// True if it has to be in a Secret.
     pub fn is_secret(&self) -> bool {
         matches!(self, Self::Secret { .. } | Self::Given(_))
     }

@@ -32,7 +32,7 @@ pub struct OptionEntry {
     pub max: Option<f64>,
     /// The only values, when there are any. A null is the absent value.
     pub choices: Vec<Json>,
-    /// Whether a list is written in brackets.
+    /// True if a list is written in brackets.
     pub bounds: bool,
     /// The regular expression of which a match is found in each value.
     pub pattern: Option<String>,
@@ -46,11 +46,11 @@ pub struct OptionEntry {
     pub earlier: Vec<(String, String)>,
     /// Deprecated: a later release of the service removes the option.
     pub deprecated: bool,
-    /// Whether its value is a secret.
+    /// True if its value is a secret.
     pub secret: bool,
-    /// Whether the service does not start without it.
+    /// True if the service does not start without it.
     pub required: bool,
-    /// Whether the service reads it again on SIGHUP.
+    /// True if the service reads it again on SIGHUP.
     pub mutable: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct Found<'a> {
     pub name: &'a str,
     /// The option.
     pub entry: &'a OptionEntry,
-    /// Whether the name that was asked for is an earlier one.
+    /// True if the name that was asked for is an earlier one.
     pub renamed: bool,
 }
 
@@ -113,7 +113,7 @@ impl Table {
         serde_json::from_str(text)
     }
 
-    /// Whether the section exists.
+    /// True if the section exists.
     pub fn has_section(&self, section: &str) -> bool {
         self.section(section).is_some()
     }

@@ -37,7 +37,7 @@ pub struct Parameters {
     /// Settings of each service.
     #[serde(default)]
     pub services: Services,
-    /// Whether the controller leaves the cloud as it is.
+    /// True if the controller leaves the cloud as it is.
     #[serde(default)]
     pub paused: bool,
 }
@@ -426,7 +426,7 @@ impl Fake {
 /// What [`name`] accepts.
 const NAME: &str = "it has to be 1 to 64 letters, digits, `.`, `-` or `_`";
 
-/// Whether a text can be a part of lists and URLs.
+/// True if a text can be a part of lists and URLs.
 fn name(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text

@@ -105,7 +105,7 @@ pub struct Restart {
 }
 
 impl Plan {
-    /// Whether there is nothing to do, as far as is known.
+    /// True if there is nothing to do, as far as is known.
     pub fn is_empty(&self) -> bool {
         let is_quiet = |it: &PlannedStep| it.unknown.is_some() || it.writes.is_empty();
         self.deletions.is_empty()
@@ -246,7 +246,7 @@ fn changed(object: &Object, there: &Json) -> Option<Action> {
     })
 }
 
-/// Whether the API server rejects a change of the field.
+/// True if the API server rejects a change of the field.
 fn is_fixed(kind: ObjectKind, there: &Json, path: &str) -> bool {
     let below = |parts: &[&str]| parts.iter().any(|part| path.starts_with(part));
     match kind {

@@ -60,7 +60,7 @@ impl Release {
         }
     }
 
-    /// Whether new clouds may be of it. Clouds that are there go on.
+    /// True if new clouds may be of it. Clouds that are there go on.
     pub fn takes_new_clouds(self) -> bool {
         self != Self::Zed
     }

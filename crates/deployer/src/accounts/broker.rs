@@ -277,7 +277,7 @@ fn put(path: String, body: &Json, doing: String) -> AccountWrite {
 }
 
 impl User {
-    /// Whether this is its password: the hash is the salt, and SHA-256 of the salt and the password.
+    /// True if this is its password: the hash is the salt, and SHA-256 of the salt and the password.
     fn accepts(&self, password: &Password) -> bool {
         let Ok(bytes) = STANDARD.decode(&self.password_hash) else {
             return false;

@@ -89,7 +89,7 @@ fn programs(definitions: &[Definition]) -> Vec<Program<'_>> {
 }
 
 impl Program<'_> {
-    /// Whether the program connects to the address.
+    /// True if the program connects to the address.
     fn connects(&self, address: &Address) -> bool {
         let run = self.run;
         let files = run.files.iter().map(|file| match &file.content {
@@ -111,7 +111,7 @@ impl Program<'_> {
     }
 }
 
-/// Whether the text has a host and port of the address: `memcached:11211`, `tcp:ovn-nb.openstack.svc.cluster.local:6641`.
+/// True if the text has a host and port of the address: `memcached:11211`, `tcp:ovn-nb.openstack.svc.cluster.local:6641`.
 fn names_host(text: &str, address: &Address) -> bool {
     let is_of_host = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.');
     let ends = |(start, name): (usize, &str)| {

@@ -11,7 +11,7 @@ use crate::object::Password;
 /// Passwords that cannot be set anew: whoever holds them took them when it was empty.
 const FINAL: [&str; 2] = ["identity-admin", "messaging-admin"];
 
-/// Whether the cloud of this uid has volumes: its Secrets were made before these.
+/// True if the cloud of this uid has volumes: its Secrets were made before these.
 pub(super) fn has_data(objects: &[Json], uid: &str) -> bool {
     let mut objects = objects.iter();
     objects.any(|it| {
@@ -19,7 +19,7 @@ pub(super) fn has_data(objects: &[Json], uid: &str) -> bool {
     })
 }
 
-/// Whether there is a Secret of this name, of whomever.
+/// True if there is a Secret of this name, of whomever.
 pub(super) fn is_there(objects: &[Json], name: &str) -> bool {
     let mut objects = objects.iter();
     objects.any(|it| it["kind"] == "Secret" && it["metadata"]["name"] == name)

@@ -87,7 +87,7 @@ impl OptionEntry {
         }
     }
 
-    /// Whether a URI has a scheme, and one that the option takes.
+    /// True if a URI has a scheme, and one that the option takes.
     fn scheme(&self, text: &str) -> bool {
         let scheme = text.split_once(':').map(|(scheme, _)| scheme);
         scheme.is_some_and(|it| self.schemes.is_empty() || self.schemes.iter().any(|one| one == it))

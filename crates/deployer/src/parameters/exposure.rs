@@ -91,7 +91,7 @@ impl Exposure {
     }
 }
 
-/// Whether a text is an IPv4 address that a host can have and others reach: of no group, no broadcast, not reserved.
+/// True if a text is an IPv4 address that a host can have and others reach: of no group, no broadcast, not reserved.
 fn is_address(text: &str) -> bool {
     let reserved = |it: Ipv4Addr| it.octets()[0] == 0 || it.octets()[0] >= 240;
     text.parse::<Ipv4Addr>()
@@ -102,7 +102,7 @@ fn is_loopback(text: &str) -> bool {
     text.parse::<Ipv4Addr>().is_ok_and(|it| it.is_loopback())
 }
 
-/// Whether a text is a domain name in lower case. One of numbers alone would be an address.
+/// True if a text is a domain name in lower case. One of numbers alone would be an address.
 fn is_domain(text: &str) -> bool {
     let label = |label: &str| {
         (1..=63).contains(&label.len())

@@ -107,7 +107,7 @@ pub(super) fn thousandths(text: &str) -> Option<u128> {
     Some(u128::from(digits.parse::<u64>().ok()?) * factor)
 }
 
-/// Whether a text is a whole number with a suffix that cannot be a larger one.
+/// True if a text is a whole number with a suffix that cannot be a larger one.
 fn is_quantity(text: &str) -> bool {
     let digits = text.trim_end_matches(|it: char| it.is_ascii_alphabetic());
     let Ok(number) = digits.parse::<u64>() else {
@@ -123,7 +123,7 @@ fn is_quantity(text: &str) -> bool {
     is_short && !(digits.starts_with(['0', '+']) && digits.len() > 1)
 }
 
-/// Whether a text can be the value of a label.
+/// True if a text can be the value of a label.
 fn is_label(text: &str) -> bool {
     text.len() <= 63
         && text

@@ -89,7 +89,7 @@ pub(super) fn of<'a>(
     ours
 }
 
-/// Whether a Pod belongs to this Job, and not to another of the same task.
+/// True if a Pod belongs to this Job, and not to another of the same task.
 fn is_of(pod: &Json, job: &Json) -> bool {
     let owners = pod.pointer("/metadata/ownerReferences");
     let mut owners = owners.and_then(Json::as_array).into_iter().flatten();

@@ -25,7 +25,7 @@ pub enum State {
 }
 
 impl State {
-    /// Whether the steps after it can start.
+    /// True if the steps after it can start.
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Ready)
     }
@@ -56,7 +56,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Whether every step is ready.
+    /// True if every step is ready.
     pub fn is_ready(&self) -> bool {
         self.steps.iter().all(|(_, state)| state.is_done())
     }
@@ -183,7 +183,7 @@ fn command(job: &Json) -> String {
     }
 }
 
-/// Whether these actions restart a program that runs.
+/// True if these actions restart a program that runs.
 fn restarts(actions: &[Action]) -> bool {
     let mut actions = actions.iter();
     actions.any(|it| {

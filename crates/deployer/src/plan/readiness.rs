@@ -121,7 +121,7 @@ pub(super) fn problem(reference: &Reference, there: &Json) -> Option<String> {
     }
 }
 
-/// Whether a Job has failed for good.
+/// True if a Job has failed for good.
 pub(super) fn has_failed(job: &Json) -> bool {
     holds(job, "Failed")
 }
@@ -132,7 +132,7 @@ fn holds(object: &Json, kind: &str) -> bool {
     conditions.any(|it| it["type"] == kind && it["status"] == "True")
 }
 
-/// Whether the Pods of a program are being replaced, after it has been ready once.
+/// True if the Pods of a program are being replaced, after it has been ready once.
 pub(super) fn is_rolling(reference: &Reference, there: &Json) -> bool {
     let number = |path: &str| there.pointer(path).and_then(Json::as_i64).unwrap_or(0);
     let seen = number("/status/observedGeneration");

@@ -37,7 +37,7 @@ pub(super) fn removed(graph: &Graph, observed: &Observed<'_>) -> (Vec<Reference>
     (references(deleted), references(kept))
 }
 
-/// Whether an object holds what cannot be made again.
+/// True if an object holds what cannot be made again.
 pub(super) fn is_data(reference: &Reference) -> bool {
     match reference.kind {
         ObjectKind::PersistentVolumeClaim => true,

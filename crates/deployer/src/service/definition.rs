@@ -13,9 +13,9 @@ pub(crate) struct Definition {
     pub(crate) name: &'static str,
     /// Its databases, on which the account of its name has all rights.
     pub(crate) databases: Vec<&'static str>,
-    /// Whether it has a virtual host and an account in the message broker.
+    /// True if it has a virtual host and an account in the message broker.
     pub(crate) messaging: bool,
-    /// Whether it has an account in Keystone.
+    /// True if it has an account in Keystone.
     pub(crate) account: bool,
     /// What others find in the catalogue.
     pub(crate) catalogue: Vec<Entry>,
@@ -51,7 +51,7 @@ pub(crate) struct Address {
     pub(crate) workload: &'static str,
     /// Names and numbers of its ports.
     pub(crate) ports: &'static [(&'static str, u16)],
-    /// Whether each replica has a name of its own, from before it is ready.
+    /// True if each replica has a name of its own, from before it is ready.
     pub(crate) replicas: bool,
     /// Who may connect to it.
     pub(crate) callers: Callers,
@@ -84,7 +84,7 @@ pub(crate) struct Task {
     pub(crate) run: Run,
     /// The steps before it.
     pub(crate) needs: Vec<&'static str>,
-    /// Whether it runs again for another image.
+    /// True if it runs again for another image.
     pub(crate) repeat: bool,
 }
 

@@ -69,7 +69,7 @@ const ROWS: [Row; 22] = [
     ),
 ];
 
-/// Whether a program reads an option.
+/// True if a program reads an option.
 pub(super) fn reads(service: Service, program: &str, section: &str, name: &str) -> bool {
     let rows = || {
         ROWS.iter()
