@@ -11,7 +11,7 @@ pub(crate) fn of(volume: &Volume, view: &View) -> Vec<Entry> {
     entries.into_iter().flatten().collect()
 }
 
-/// Whether Cinder may have a message about what is wrong.
+/// True if Cinder may have a message about what is wrong.
 pub(crate) fn is_in_error(volume: &Volume) -> bool {
     volume.status.starts_with("error")
 }

@@ -40,7 +40,7 @@ pub(crate) fn metadata(
     metadata
 }
 
-/// Whether metadata have the mark of a cluster.
+/// True if metadata have the mark of a cluster.
 pub(crate) fn is_of(cluster: &str, metadata: &BTreeMap<String, String>) -> bool {
     let mark = metadata.get(CLUSTER);
     mark.is_some_and(|mark| mark.chars().eq(cluster.chars().take(LONGEST)))

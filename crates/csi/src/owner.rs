@@ -50,7 +50,7 @@ pub fn owner(cluster: &str, uid: &str, metadata: &BTreeMap<String, String>) -> O
     }
 }
 
-/// Whether metadata are those of something that the driver made, or the Go one, for whatever cluster.
+/// True if metadata are those of something that the driver made, or the Go one, for whatever cluster.
 #[must_use]
 pub fn is_marked(metadata: &BTreeMap<String, String>) -> bool {
     metadata.contains_key(CLUSTER)
@@ -71,7 +71,7 @@ impl Options {
         }
     }
 
-    /// Whether what has these metadata, and a name that is asked for, is adopted: it has the name of the cluster, and no uid of
+    /// True if what has these metadata, and a name that is asked for, is adopted: it has the name of the cluster, and no uid of
     /// another one. What the driver created before it knew the uid has none, as what the Go driver created.
     pub(crate) fn owns(&self, metadata: &BTreeMap<String, String>) -> bool {
         match self.cluster_uid.get() {

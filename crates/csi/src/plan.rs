@@ -176,7 +176,7 @@ impl Write {
         }
     }
 
-    /// Whether Cinder's newest words about what it changes can be about this write. Those of a change of type are rare, and
+    /// True if Cinder's newest words about what it changes can be about this write. Those of a change of type are rare, and
     /// an older message is still there.
     pub(crate) fn may_be_explained_by(&self, words: &str) -> bool {
         let is_about = |action: &&str| words.to_lowercase().starts_with(action);
@@ -214,19 +214,19 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// Whether the call has asked for nothing yet.
+    /// True if the call has asked for nothing yet.
     fn is_empty(&self) -> bool {
         self.written.is_none() && self.refused.is_none()
     }
 
-    /// Whether Cinder has refused a write, perhaps for a reason that other kinds show.
+    /// True if Cinder has refused a write, perhaps for a reason that other kinds show.
     fn is_refused(&self) -> bool {
         self.refused
             .as_ref()
             .is_some_and(|(_, error)| error.kind() == ErrorKind::Invalid)
     }
 
-    /// Whether the cloud says that what was to be changed does not exist.
+    /// True if the cloud says that what was to be changed does not exist.
     fn found_nothing(&self) -> bool {
         self.refused
             .as_ref()

@@ -43,7 +43,7 @@ pub(crate) fn of_read(error: &Error) -> Status {
     Status::new(Code::Unavailable, format!("{}{hint}", error.cause("list")))
 }
 
-/// Whether the cloud has certainly not done what it was asked.
+/// True if the cloud has certainly not done what it was asked.
 pub(crate) fn is_certain(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Transient { .. } | ErrorKind::Unreachable | ErrorKind::Protocol => false,

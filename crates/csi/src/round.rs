@@ -215,7 +215,7 @@ impl Round {
     }
 }
 
-/// Whether the cloud refused this very write.
+/// True if the cloud refused this very write.
 fn refused_before(past: &Past, next: &Write) -> bool {
     past.refused
         .as_ref()

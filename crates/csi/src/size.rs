@@ -55,7 +55,7 @@ impl Range {
         Ok(size)
     }
 
-    /// Whether a volume of this size is what the request is about.
+    /// True if a volume of this size is what the request is about.
     pub(crate) fn accepts(self, size: i64) -> bool {
         self.least.is_none_or(|least| size >= least) && self.check(size).is_ok()
     }

@@ -50,7 +50,7 @@ pub(crate) fn plan(
     }
 }
 
-/// Whether a volume is a second one of the request that made the first, and unused.
+/// True if a volume is a second one of the request that made the first, and unused.
 fn is_double(first: &Volume, it: &Volume) -> bool {
     let is_unused =
         matches!(it.status.as_str(), "available" | "creating") && it.attachments.is_empty();

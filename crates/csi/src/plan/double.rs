@@ -46,7 +46,7 @@ pub(super) fn find<'a, T: Twin>(ours: &[&'a T], is_same: impl Fn(&T, &T) -> bool
     rest.find(|it| is_soon(first.created_at(), it.created_at()) && is_same(first, it))
 }
 
-/// Whether two were made at most [`AT_ONCE`] apart; not so if either time cannot be read.
+/// True if two were made at most [`AT_ONCE`] apart; not so if either time cannot be read.
 pub(super) fn is_soon(one: &str, other: &str) -> bool {
     match (time::read(one), time::read(other)) {
         (Some(one), Some(other)) => one.seconds.abs_diff(other.seconds) <= AT_ONCE.unsigned_abs(),

@@ -62,12 +62,12 @@ pub(super) fn find<'a, T>(
     }
 }
 
-/// Whether a group is the driver's.
+/// True if a group is the driver's.
 pub(super) fn is_ours(group: &VolumeGroup, options: &Options) -> bool {
     group.description == mark::of_group(&options.cluster)
 }
 
-/// Whether a group has snapshots that are not being deleted.
+/// True if a group has snapshots that are not being deleted.
 pub(super) fn has_snapshots(group: &str, view: &View) -> bool {
     let snapshots = view.group_snapshots.of_parent(group);
     snapshots.iter().any(|it| it.status != "deleting")
