@@ -76,7 +76,7 @@ pub trait Devices: Send + Sync + 'static {
     /// The bus of each disk, without those that are made of software.
     fn buses(&self) -> Vec<Bus>;
 
-    /// Whether a device with this number exists.
+    /// True if a device with this number exists.
     fn exists(&self, major: u32, minor: u32) -> bool;
 }
 

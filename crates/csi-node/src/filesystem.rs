@@ -152,7 +152,7 @@ pub fn grow_unmounted(kind: Kind, device: &Path) -> Result<(), program::Error> {
     program::run("resize2fs", &[device], CHECKING).map(drop)
 }
 
-/// Whether the kernel lets this process grow a mounted ext: what has CAP_SYS_RESOURCE may.
+/// True if the kernel lets this process grow a mounted ext: what has CAP_SYS_RESOURCE may.
 #[must_use]
 pub fn may_grow_mounted() -> bool {
     const SYS_RESOURCE: u64 = 1 << 24;
@@ -167,7 +167,7 @@ fn effective(status: &str) -> Option<u64> {
     u64::from_str_radix(value.trim(), 16).ok()
 }
 
-/// Whether a file system covers its device; `counted` is what `statvfs` says of a mounted one, whose superblock on the
+/// True if a file system covers its device; `counted` is what `statvfs` says of a mounted one, whose superblock on the
 /// device may be old.
 pub fn covers(found: &FileSystem, counted: Option<u64>, device: u64) -> bool {
     let covered = match counted {

@@ -30,7 +30,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Whether this mount is read-only; its file system may not be.
+    /// True if this mount is read-only; its file system may not be.
     pub fn is_read_only(&self) -> bool {
         self.options.iter().any(|option| option == "ro")
     }

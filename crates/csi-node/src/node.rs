@@ -44,7 +44,7 @@ const RESERVE: Duration = Duration::from_secs(2);
 pub struct Options {
     /// `node-volume-attach-limit` of cloud.conf.
     pub volume_limit: Option<i64>,
-    /// Whether the zone of the node is in its topology.
+    /// True if the zone of the node is in its topology.
     pub topology: bool,
     /// Further labels of the topology.
     pub additional_topology: BTreeMap<String, String>,

@@ -168,7 +168,7 @@ pub struct PluginInfo {
 /// What became of the registration.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct RegistrationStatus {
-    /// Whether it was registered.
+    /// True if it was registered.
     #[prost(bool, tag = "1")]
     pub plugin_registered: bool,
     /// Why not.

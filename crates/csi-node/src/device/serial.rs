@@ -6,7 +6,7 @@ use std::path::Path;
 /// virtio-blk and NVMe have room for this many characters.
 const CUT: usize = 20;
 
-/// Whether a serial of a disk is that of a volume: the whole id, with or without dashes, or its start, where the bus cuts it.
+/// True if a serial of a disk is that of a volume: the whole id, with or without dashes, or its start, where the bus cuts it.
 pub(super) fn is_of(serial: &str, volume: &str) -> bool {
     let serial = serial.trim_matches([' ', '\0', '\n']);
     let compact = volume.replace('-', "");
@@ -18,7 +18,7 @@ pub(super) fn is_of(serial: &str, volume: &str) -> bool {
     same(volume) || same(&compact) || cut(volume) || cut(&compact)
 }
 
-/// Whether a world wide name is that of a volume: ESXi makes it of the id.
+/// True if a world wide name is that of a volume: ESXi makes it of the id.
 pub(super) fn is_wwn_of(wwn: &str, volume: &str) -> bool {
     let wwn = wwn.trim().to_ascii_lowercase();
     let digits = ["naa.", "eui.", "uuid.", "0x"]
@@ -28,7 +28,7 @@ pub(super) fn is_wwn_of(wwn: &str, volume: &str) -> bool {
     compact.len() == 32 && digits.is_some_and(|digits| digits.replace('-', "") == compact)
 }
 
-/// Whether a serial can be that of a volume: an id, or the start of one.
+/// True if a serial can be that of a volume: an id, or the start of one.
 fn is_of_any(serial: &str) -> bool {
     let serial = serial.trim_matches([' ', '\0', '\n']);
     let hex = |c: char| c.is_ascii_hexdigit();
@@ -48,7 +48,7 @@ pub(super) fn read(disk: &Path) -> [String; 3] {
     [text("serial"), serial, text("device/serial")]
 }
 
-/// Whether a disk, by its directory in sysfs, may be a volume of the cloud, whose content is its users'.
+/// True if a disk, by its directory in sysfs, may be a volume of the cloud, whose content is its users'.
 pub(crate) fn is_volume(disk: &Path) -> bool {
     read(disk).iter().any(|serial| is_of_any(serial))
 }

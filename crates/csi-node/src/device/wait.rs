@@ -12,7 +12,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Whether a disk has (at least) the size. The header of an encryption below the guest makes the disk a little
+    /// True if a disk has (at least) the size. The header of an encryption below the guest makes the disk a little
     /// smaller than the volume; a volume that has grown since is larger.
     pub fn fits(self, size: u64) -> bool {
         const HEADER: u64 = 16 << 20;

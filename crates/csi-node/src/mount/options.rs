@@ -41,7 +41,7 @@ impl Options {
         self
     }
 
-    /// Whether nothing is written.
+    /// True if nothing is written.
     pub fn is_read_only(&self) -> bool {
         self.flags.contains(MountFlags::RDONLY)
     }

@@ -135,13 +135,13 @@ impl Machine<'_> {
     }
 }
 
-/// Whether a mount without a number of a device is one of a device whose node is gone.
+/// True if a mount without a number of a device is one of a device whose node is gone.
 fn is_of_device(mount: &Mount) -> bool {
     let device = Path::new(&mount.source).is_absolute();
     device || is_node(mount)
 }
 
-/// Whether a mount shows a device as a file.
+/// True if a mount shows a device as a file.
 fn is_node(mount: &Mount) -> bool {
     matches!(mount.fs_type.to_str(), Some("devtmpfs" | "tmpfs")) && mount.root != Path::new("/")
 }

@@ -157,7 +157,7 @@ fn exclusive(machine: &Machine<'_>, request: &Publish, device: Number) -> Result
     }
 }
 
-/// Whether two paths are one place: where the kubelet's directory is a bind mount, each mount in it is seen twice.
+/// True if two paths are one place: where the kubelet's directory is a bind mount, each mount in it is seen twice.
 fn is_same_place(one: &Path, other: &Path) -> bool {
     let parent = |path: &Path| fs::metadata(path.parent()?).ok();
     let is_same = || {
