@@ -60,7 +60,7 @@ pub struct Options {
     pub controllers: Controllers,
     /// The cluster's name in names and descriptions of load balancers (`--cluster-name`).
     pub cluster_name: String,
-    /// Whether providerIDs contain the region (`OS_CCM_REGIONAL`).
+    /// True if providerIDs contain the region (`OS_CCM_REGIONAL`).
     pub regional: bool,
     /// The interval in which nodes that are not ready are checked (`--node-monitor-period`).
     pub node_monitor_period: Duration,

@@ -5,7 +5,7 @@ use openstack::Result;
 /// How often a change is tried that others keep coming before.
 const ATTEMPTS: usize = 3;
 
-/// Whether Neutron refused a change since the resource has another revision by now: others changed it after it was read.
+/// True if Neutron refused a change since the resource has another revision by now: others changed it after it was read.
 pub(crate) fn is_stale(error: &openstack::Error) -> bool {
     error.status().is_some_and(|status| status.as_u16() == 412)
 }

@@ -174,9 +174,9 @@ pub(crate) struct Work<'a> {
 /// What depends on the version of Octavia and on the driver. Read where a Service needs it: then for all of them at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Octavia {
-    /// Whether a load balancer can have an address of each family (API 2.26).
+    /// True if a load balancer can have an address of each family (API 2.26).
     pub(crate) has_additional_vips: bool,
-    /// Whether monitors of UDP pools can be HTTP (API 2.16).
+    /// True if monitors of UDP pools can be HTTP (API 2.16).
     pub(crate) has_http_on_udp: bool,
 }
 
@@ -233,7 +233,7 @@ impl Work<'_> {
     }
 }
 
-/// Whether a Service needs a load balancer from this controller.
+/// True if a Service needs a load balancer from this controller.
 pub(crate) fn is_wanted(service: &Service) -> bool {
     let spec = service.spec.as_ref();
     service.metadata.deletion_timestamp.is_none()

@@ -65,7 +65,7 @@ impl<'a> Servers<'a> {
         all
     }
 
-    /// Whether a Node may be that of one of the servers: by its id, or by its name while the Node names none.
+    /// True if a Node may be that of one of the servers: by its id, or by its name while the Node names none.
     fn concern(&self, node: &Node) -> bool {
         let id = node.spec.as_ref();
         let id = id.and_then(|spec| spec.provider_id.as_deref());
@@ -136,7 +136,7 @@ fn all(services: &[Arc<Service>]) -> Vec<ObjectRef<Service>> {
     references.collect()
 }
 
-/// Whether a Service has a load balancer, or waits for the deletion of one.
+/// True if a Service has a load balancer, or waits for the deletion of one.
 fn is_served(service: &Service) -> bool {
     service::is_wanted(service) || operator::finalizer::has(service, service::FINALIZER)
 }

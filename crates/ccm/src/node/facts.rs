@@ -42,11 +42,11 @@ pub(crate) enum Lookup {
 /// What the cloud has for a Node.
 pub(crate) struct Facts {
     pub(crate) lookup: Lookup,
-    /// Whether the server is complete: not starting, and with addresses.
+    /// True if the server is complete: not starting, and with addresses.
     pub(crate) is_complete: bool,
-    /// Whether the server or one of its ports is being built.
+    /// True if the server or one of its ports is being built.
     pub(crate) is_starting: bool,
-    /// Whether the server is that of the Node by its host name alone, so that one with the name of the Node comes first.
+    /// True if the server is that of the Node by its host name alone, so that one with the name of the Node comes first.
     is_by_host: bool,
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn beginnings(server: &str) -> [String; 3] {
     ]
 }
 
-/// Whether a name without a domain is the first part of one that has a domain.
+/// True if a name without a domain is the first part of one that has a domain.
 fn is_short_of(short: &str, long: &str) -> bool {
     let first = long.split_once('.').map(|(first, _)| first);
     first.is_some_and(|first| first.eq_ignore_ascii_case(short))

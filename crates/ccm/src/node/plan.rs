@@ -47,12 +47,12 @@ pub(crate) struct Instance {
     pub(crate) region: String,
 }
 
-/// Whether a Node waits for initialisation by its cloud controller manager.
+/// True if a Node waits for initialisation by its cloud controller manager.
 pub(crate) fn is_uninitialized(node: &Node) -> bool {
     has_taint(node, UNINITIALIZED)
 }
 
-/// Whether a Node was registered in the last minute.
+/// True if a Node was registered in the last minute.
 pub(crate) fn is_new(node: &Node, now: Timestamp) -> bool {
     let registered = node.metadata.creation_timestamp.as_ref();
     registered.is_some_and(|at| now.duration_since(at.0).as_secs() < 60)
@@ -121,7 +121,7 @@ pub(crate) fn of_another(name: &str, server: &Server, other: &str) -> String {
     )
 }
 
-/// Whether the kubelet reports that the node is ready.
+/// True if the kubelet reports that the node is ready.
 pub(crate) fn is_ready(node: &Node) -> bool {
     let conditions = node
         .status
@@ -264,7 +264,7 @@ pub(crate) fn sanitised(text: &str) -> String {
     cut.trim_end_matches(edge).to_owned()
 }
 
-/// Whether a text is a valid label value.
+/// True if a text is a valid label value.
 pub(crate) fn is_label(text: &str) -> bool {
     !text.is_empty() && sanitised(text) == text
 }

@@ -99,7 +99,7 @@ async fn routes(
     }
 }
 
-/// Whether the cloud rejects a request in a way that another attempt soon does not change.
+/// True if the cloud rejects a request in a way that another attempt soon does not change.
 fn is_rejected(error: &openstack::Error) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Quota)
 }

@@ -16,7 +16,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) router: &'a str,
     pub(crate) record: &'a Record,
     pub(crate) view: &'a View,
-    /// Whether all Nodes are known, so that a route without a Node can be removed.
+    /// True if all Nodes are known, so that a route without a Node can be removed.
     pub(crate) knows_all_nodes: bool,
 }
 
@@ -46,12 +46,12 @@ pub(crate) struct Pairs {
 }
 
 impl Plan {
-    /// Whether nothing has to be changed in the cloud.
+    /// True if nothing has to be changed in the cloud.
     pub(crate) fn is_settled(&self) -> bool {
         self.routers.is_empty() && self.pairs.is_empty()
     }
 
-    /// Whether a route is in place after this plan was found.
+    /// True if a route is in place after this plan was found.
     pub(crate) fn has(&self, router: &str, route: &Route) -> bool {
         let missing = |change: &Change| change.add.contains(route);
         let closed = self.pairs.values().any(|pairs| pairs.add.contains(route));
@@ -165,7 +165,7 @@ fn foreign(route: &Route, present: &BTreeSet<Route>, ours: &BTreeSet<Route>) -> 
         .copied()
 }
 
-/// Whether the port lets packets from the pods through.
+/// True if the port lets packets from the pods through.
 fn allows(port: &Port, route: &Route) -> bool {
     let allowed = |range: &str| match range.parse::<IpNet>() {
         Ok(range) => range.contains(&route.destination),
@@ -174,7 +174,7 @@ fn allows(port: &Port, route: &Route) -> bool {
     port.port_security_enabled == Some(false) || ranges(port).any(allowed)
 }
 
-/// Whether the port has the pair of exactly this route.
+/// True if the port has the pair of exactly this route.
 fn has_pair(port: &Port, route: &Route) -> bool {
     let destination = route.destination.to_string();
     ranges(port).any(|range| range == destination)

@@ -183,7 +183,7 @@ pub(crate) struct Wishes {
     pub(crate) node_selector: Selector,
     pub(crate) hostname: Option<String>,
     pub(crate) traffic: Traffic,
-    /// Whether members have weights by ready endpoints.
+    /// True if members have weights by ready endpoints.
     pub(crate) has_weights: bool,
 }
 
@@ -326,7 +326,7 @@ impl FloatingSubnet {
     }
 }
 
-/// Whether the floating IP of a Service is kept at its deletion, where other annotations need not be valid.
+/// True if the floating IP of a Service is kept at its deletion, where other annotations need not be valid.
 pub(crate) fn keeps_floating_ip(annotations: &BTreeMap<String, String>) -> bool {
     Given(annotations).text("keep-floatingip") == Some("true")
 }
@@ -352,7 +352,7 @@ pub(crate) fn keep_only(annotations: &mut BTreeMap<String, String>, kept: &[&str
     });
 }
 
-/// Whether a name is published in place of addresses.
+/// True if a name is published in place of addresses.
 pub(crate) fn has_hostname(annotations: &BTreeMap<String, String>) -> bool {
     Given(annotations).text("hostname").is_some()
 }

@@ -36,18 +36,18 @@ pub(crate) struct Desired {
     pub(crate) vip_subnet: Option<String>,
     /// The subnet of members, if it is asked for.
     pub(crate) member_subnet: Option<String>,
-    /// Whether an existing floating IP must be removed.
+    /// True if an existing floating IP must be removed.
     pub(crate) is_internal: bool,
-    /// Whether it is kept then.
+    /// True if it is kept then.
     pub(crate) keeps_floating_ip: bool,
     pub(crate) hostname: Option<String>,
-    /// Whether members receive the PROXY protocol.
+    /// True if members receive the PROXY protocol.
     pub(crate) is_proxied: bool,
-    /// Whether members keep the weights that they have.
+    /// True if members keep the weights that they have.
     pub(crate) keeps_weights: bool,
-    /// Whether members that depend on the endpoints stay as they are.
+    /// True if members that depend on the endpoints stay as they are.
     pub(crate) keeps_nodes: bool,
-    /// Whether the driver has no bulk requests.
+    /// True if the driver has no bulk requests.
     pub(crate) is_serial: bool,
     /// The security group, if cloud.conf asks for one.
     pub(crate) group: Option<Group>,
@@ -57,7 +57,7 @@ pub(crate) struct Desired {
 }
 
 impl Desired {
-    /// Whether a pool keeps its members until the endpoints are known: one whose nodes no monitor asks for them.
+    /// True if a pool keeps its members until the endpoints are known: one whose nodes no monitor asks for them.
     pub(crate) fn keeps_members(&self, pool: &PoolCreate) -> bool {
         let mut members = pool.members.iter();
         self.keeps_nodes && members.all(|member| member.monitor_port.is_none())
@@ -71,7 +71,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) conf: &'a CloudConf,
     /// The existing load balancer.
     pub(crate) existing: Option<&'a LoadBalancer>,
-    /// Whether it has a floating IP.
+    /// True if it has a floating IP.
     pub(crate) has_floating_ip: bool,
     pub(crate) octavia: Octavia,
     /// The ready endpoints on the nodes, if the Service needs them.
@@ -357,7 +357,7 @@ fn allowed_cidrs(
     Ok(cidrs)
 }
 
-/// Whether these ranges allow all addresses of their families.
+/// True if these ranges allow all addresses of their families.
 pub(crate) fn are_everyone(cidrs: &[String]) -> bool {
     let mut cidrs = cidrs.iter();
     cidrs.all(|cidr| cidr == Family::V4.everyone() || cidr == Family::V6.everyone())

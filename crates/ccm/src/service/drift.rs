@@ -29,7 +29,7 @@ impl Settled {
         self.0.lock().insert(tag, hash(desired));
     }
 
-    /// Whether the load balancer was like this before. What was asked for before something else is forgotten: it may be
+    /// True if the load balancer was like this before. What was asked for before something else is forgotten: it may be
     /// asked for again.
     pub(crate) fn knows(&self, desired: &Desired) -> bool {
         let tag = desired.identity.service_tag();

@@ -66,7 +66,7 @@ pub(super) fn wanted(
     }))
 }
 
-/// Whether the choice of the external network depends on routers.
+/// True if the choice of the external network depends on routers.
 pub(super) fn needs_routers(view: &View) -> bool {
     fitting(view).nth(1).is_some()
 }

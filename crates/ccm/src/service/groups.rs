@@ -104,7 +104,7 @@ fn subnet_of(member: &MemberCreate, desired: &Desired, view: &View) -> Result<St
     })
 }
 
-/// Whether a port of a server has this address, and security groups at all.
+/// True if a port of a server has this address, and security groups at all.
 fn is_of(port: &Port, address: &str) -> bool {
     port.device_owner.starts_with("compute:")
         && port.port_security_enabled != Some(false)
@@ -114,7 +114,7 @@ fn is_of(port: &Port, address: &str) -> bool {
             .any(|fixed| fixed.ip_address == address)
 }
 
-/// Whether a member on a Node of the last minute has an address that no port of its server has: the list of ports may be a second old,
+/// True if a member on a Node of the last minute has an address that no port of its server has: the list of ports may be a second old,
 /// and the server younger.
 pub(crate) fn awaits_port(
     desired: &Desired,
@@ -139,7 +139,7 @@ fn find<'a>(identity: &Identity, view: &'a View) -> Option<&'a SecurityGroup> {
     found.map(|group| &**group)
 }
 
-/// Whether there is a group of the Service.
+/// True if there is a group of the Service.
 pub(crate) fn exists(identity: &Identity, view: &View) -> bool {
     find(identity, view).is_some()
 }
@@ -181,7 +181,7 @@ impl Difference {
     }
 }
 
-/// Whether nothing is to be done.
+/// True if nothing is to be done.
 pub(crate) fn is_settled(identity: &Identity, wanted: Option<&Group>, view: &View) -> bool {
     match (wanted, find(identity, view)) {
         (None, None) => true,

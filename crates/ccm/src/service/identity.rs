@@ -59,7 +59,7 @@ impl Identity {
         }
     }
 
-    /// Whether it is the identity of a second load balancer.
+    /// True if it is the identity of a second load balancer.
     pub(crate) const fn is_second(&self) -> bool {
         self.family.is_some()
     }
@@ -90,12 +90,12 @@ impl Identity {
         text + if fits { &both } else { &service }
     }
 
-    /// Whether a floating IP was created for this Service, according to its uid.
+    /// True if a floating IP was created for this Service, according to its uid.
     pub(crate) fn owns_floating_ip(&self, description: &str) -> bool {
         description.ends_with(&format!("({})", self.service_tag()))
     }
 
-    /// Whether a floating IP on the port of our load balancer was created by a manager: this one or the Go one.
+    /// True if a floating IP on the port of our load balancer was created by a manager: this one or the Go one.
     pub(crate) fn is_managed_floating_ip(description: &str) -> bool {
         description.starts_with("Floating IP for Kubernetes external service ")
     }
@@ -135,7 +135,7 @@ impl Identity {
         )
     }
 
-    /// Whether a security group was created for this Service: by the mark, or by the name, which has the uid of the
+    /// True if a security group was created for this Service: by the mark, or by the name, which has the uid of the
     /// Service, together with the description of the Go manager.
     pub(crate) fn owns_group(&self, name: &str, description: &str) -> bool {
         description.ends_with(&format!("({})", self.service_tag()))
@@ -157,12 +157,12 @@ impl Identity {
         vec![self.name.clone(), self.shared_tag()]
     }
 
-    /// Whether a load balancer that was not created for this Service serves it, too.
+    /// True if a load balancer that was not created for this Service serves it, too.
     pub(crate) fn is_guest(&self, tags: &[String]) -> bool {
         tags.contains(&self.shared_tag())
     }
 
-    /// Whether a part with these tags belongs to this Service. A part without the tag of a Service is one of the Go
+    /// True if a part with these tags belongs to this Service. A part without the tag of a Service is one of the Go
     /// manager, which marks parts by the name of the load balancer alone.
     pub(crate) fn owns_part(&self, prefix: &str, name: &str, tags: &[String]) -> bool {
         match tags.iter().any(|tag| tag.starts_with(SERVICE_TAG)) {
@@ -203,12 +203,12 @@ impl Identity {
         others
     }
 
-    /// Whether a load balancer was created by a manager of this cluster, so that it is deleted with its last Service.
+    /// True if a load balancer was created by a manager of this cluster, so that it is deleted with its last Service.
     pub(crate) fn is_managed(&self, name: &str, tags: &[String]) -> bool {
         name.starts_with(PREFIX) && tags.contains(&self.cluster_tag())
     }
 
-    /// Whether a load balancer was created by the manager of a cluster that is not known to be this one.
+    /// True if a load balancer was created by the manager of a cluster that is not known to be this one.
     pub(crate) fn is_foreign(&self, name: &str, tags: &[String]) -> bool {
         let cluster = self.cluster_tag();
         let mut clusters = tags.iter().filter(|tag| tag.starts_with(CLUSTER_TAG));
@@ -216,12 +216,12 @@ impl Identity {
             || name.starts_with(PREFIX) && !clusters.any(|tag| *tag == cluster)
     }
 
-    /// Whether the tags are those of this Service in this cluster.
+    /// True if the tags are those of this Service in this cluster.
     pub(crate) fn owns(&self, tags: &[String]) -> bool {
         tags.contains(&self.cluster_tag()) && tags.contains(&self.service_tag())
     }
 
-    /// Whether name and tags are those of the Go manager for this Service, without tags of another cluster or Service.
+    /// True if name and tags are those of the Go manager for this Service, without tags of another cluster or Service.
     pub(crate) fn is_legacy(&self, name: &str, tags: &[String]) -> bool {
         let marked = |tag: &String| tag.starts_with(CLUSTER_TAG) || tag.starts_with(SERVICE_TAG);
         name == self.name && tags.contains(&self.name) && !tags.iter().any(marked)

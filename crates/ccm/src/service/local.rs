@@ -18,7 +18,7 @@ const POLICY: &str = "spec.externalTrafficPolicy: Local";
 pub(crate) struct Local {
     /// The port of the nodes that tells whether they have endpoints.
     port: Option<u16>,
-    /// Whether the monitors of UDP pools can ask it.
+    /// True if the monitors of UDP pools can ask it.
     has_udp: bool,
 }
 
@@ -39,13 +39,13 @@ impl Local {
         self.port.filter(|_| transport != "UDP" || self.has_udp)
     }
 
-    /// Whether members of a port are the nodes with endpoints.
+    /// True if members of a port are the nodes with endpoints.
     fn needs_endpoints(self, port: &ServicePort) -> bool {
         self.check_port(transport(port)).is_none()
     }
 }
 
-/// Whether a Service asks for what depends on the version of Octavia.
+/// True if a Service asks for what depends on the version of Octavia.
 pub(crate) fn asks_for_version(spec: &ServiceSpec, is_ovn: bool) -> bool {
     let has_udp = |spec: &ServiceSpec| {
         let mut ports = spec.ports.iter().flatten();
@@ -54,7 +54,7 @@ pub(crate) fn asks_for_version(spec: &ServiceSpec, is_ovn: bool) -> bool {
     Local::of(spec, is_ovn, false).is_some_and(|local| local.port.is_some()) && has_udp(spec)
 }
 
-/// Whether members of a Service depend on its endpoints.
+/// True if members of a Service depend on its endpoints.
 pub(crate) fn needs_endpoints(spec: &ServiceSpec, is_ovn: bool, has_http_on_udp: bool) -> bool {
     let local = Local::of(spec, is_ovn, has_http_on_udp);
     let mut ports = spec.ports.iter().flatten();
@@ -67,7 +67,7 @@ pub(crate) fn of_service(service: &Service, is_ovn: bool, has_http_on_udp: bool)
     spec.is_some_and(|spec| needs_endpoints(spec, is_ovn, has_http_on_udp))
 }
 
-/// Whether a change of its endpoints can concern a Service.
+/// True if a change of its endpoints can concern a Service.
 pub(crate) fn is_local(service: &Service) -> bool {
     let spec = service.spec.as_ref();
     spec.is_some_and(|spec| Local::of(spec, false, false).is_some())
@@ -109,7 +109,7 @@ impl Serving {
         }
     }
 
-    /// Whether a node is a member.
+    /// True if a node is a member.
     pub(crate) fn has(&self, node: &str) -> bool {
         match self {
             Self::Only(nodes) => nodes.contains(node),

@@ -28,7 +28,7 @@ pub(crate) fn aspects(node: &Node) -> u64 {
     hasher.finish()
 }
 
-/// Whether a Node can be a member. As in the Go manager, it need not be ready.
+/// True if a Node can be a member. As in the Go manager, it need not be ready.
 pub(crate) fn is_eligible(node: &Node, selector: &[(String, Option<String>)]) -> bool {
     let excluded = node.labels().get(EXCLUDE).is_some_and(|value| {
         !matches!(

@@ -36,12 +36,12 @@ pub(crate) struct Observed {
     pub(crate) orphans: Vec<String>,
     /// The floating IP of its port.
     pub(crate) floating_ip: Option<Arc<FloatingIp>>,
-    /// Whether the Service already has an address.
+    /// True if the Service already has an address.
     pub(crate) is_published: bool,
 }
 
 impl Observed {
-    /// Whether a listener has a member.
+    /// True if a listener has a member.
     pub(crate) fn has_members(&self) -> bool {
         self.listeners
             .values()

@@ -75,7 +75,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Whether the step changes members alone.
+    /// True if the step changes members alone.
     pub(crate) const fn is_of_members(&self) -> bool {
         matches!(
             self,
@@ -86,12 +86,12 @@ impl Step {
         )
     }
 
-    /// Whether the step creates a floating IP with an address that the Service chooses.
+    /// True if the step creates a floating IP with an address that the Service chooses.
     pub(crate) const fn creates_chosen_address(&self) -> bool {
         matches!(self, Self::CreateFloatingIp { floating, .. } if floating.address.is_some())
     }
 
-    /// Whether the step needs a load balancer that is ready.
+    /// True if the step needs a load balancer that is ready.
     pub(crate) fn needs_balancer(&self) -> bool {
         !matches!(
             self,

@@ -19,9 +19,9 @@ pub(super) struct Round {
     pub(super) desired: Desired,
     pub(super) observed: Option<Observed>,
     pub(super) steps: Vec<plan::Step>,
-    /// Whether the security group is as desired.
+    /// True if the security group is as desired.
     has_group: bool,
-    /// Whether the list of ports is older than the server of a member, so that its port has no security group yet.
+    /// True if the list of ports is older than the server of a member, so that its port has no security group yet.
     pub(super) awaits_port: bool,
     /// Why the Service is rejected, while its load balancer is only kept serving.
     pub(super) held: Option<Rejection>,
@@ -37,13 +37,13 @@ impl Round {
         self.steps.is_empty() && is_known && self.observed.is_some() && self.is_ready()
     }
 
-    /// Whether the load balancer is not there yet, or can be changed.
+    /// True if the load balancer is not there yet, or can be changed.
     pub(super) fn is_ready(&self) -> bool {
         let observed = self.observed.as_ref();
         observed.is_none_or(|observed| observed.balancer.provisioning_status == "ACTIVE")
     }
 
-    /// Whether the load balancer was not created for the Service.
+    /// True if the load balancer was not created for the Service.
     fn is_shared(&self) -> bool {
         let observed = self.observed.as_ref();
         observed.is_some_and(|observed| observed.role != Role::Owner)
@@ -65,13 +65,13 @@ impl Rounds {
         std::iter::once(&self.first).chain(second)
     }
 
-    /// Whether nothing is left to do but to change members.
+    /// True if nothing is left to do but to change members.
     pub(super) fn changes_only_members(&self) -> bool {
         let has_steps = self.all().any(|round| !round.steps.is_empty());
         has_steps && self.all().all(Round::changes_only_members)
     }
 
-    /// Whether nothing is left to do.
+    /// True if nothing is left to do.
     pub(super) fn is_settled(&self) -> bool {
         self.surplus.is_empty() && self.all().all(Round::is_settled)
     }
@@ -238,7 +238,7 @@ fn without_wishes(work: &Work<'_>, facts: &Facts<'_>) -> Option<Desired> {
     })
 }
 
-/// Whether the annotation names a load balancer that is not in the view.
+/// True if the annotation names a load balancer that is not in the view.
 pub(super) fn names_unknown(work: &Work<'_>, view: &View) -> bool {
     let named = work.service.annotations().get(annotations::ID);
     named.is_some_and(|id| !id.is_empty() && view.load_balancers.get(id).is_none())

@@ -71,7 +71,7 @@ fn of_family(service: &Service, family: Family) -> Service {
 pub(crate) struct Drivers(Mutex<BTreeSet<String>>);
 
 impl Drivers {
-    /// Whether the driver is known to lack additional addresses.
+    /// True if the driver is known to lack additional addresses.
     pub(crate) fn lacks(&self, driver: &str) -> bool {
         self.0.lock().contains(driver)
     }

@@ -75,7 +75,7 @@ fn is_going(found: &Observed) -> bool {
     found.balancer.provisioning_status == "PENDING_DELETE"
 }
 
-/// Whether something of a second load balancer is left.
+/// True if something of a second load balancer is left.
 pub(crate) fn is_left(work: &Work<'_>, identity: &Identity, view: &View) -> bool {
     let tagged = view.load_balancers.tagged(&identity.service_tag());
     tagged.iter().any(|balancer| identity.owns(&balancer.tags))
@@ -83,7 +83,7 @@ pub(crate) fn is_left(work: &Work<'_>, identity: &Identity, view: &View) -> bool
         || !floating_ips(work.service, identity, None, view).is_empty()
 }
 
-/// Whether the load balancer is deleted with the Service: it was created by a manager of this cluster, and serves no
+/// True if the load balancer is deleted with the Service: it was created by a manager of this cluster, and serves no
 /// other Service.
 fn is_ours(work: &Work<'_>, found: &Observed) -> bool {
     let (identity, balancer) = (work.identity, &found.balancer);

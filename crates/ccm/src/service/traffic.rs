@@ -18,11 +18,11 @@ const FORWARDED_FOR: &str = "X-Forwarded-For";
 pub(crate) struct Traffic {
     /// The pool protocol that carries the address of the client.
     pub(crate) proxy: Option<&'static str>,
-    /// Whether listeners are HTTP and add `X-Forwarded-For`.
+    /// True if listeners are HTTP and add `X-Forwarded-For`.
     pub(crate) forwarded_for: bool,
     /// The certificate of TLS listeners, as Octavia takes it.
     pub(crate) certificate: Option<String>,
-    /// Whether an annotation, and not cloud.conf, names the certificate.
+    /// True if an annotation, and not cloud.conf, names the certificate.
     has_own_certificate: bool,
     protocols: Protocols,
     connection_limit: Option<i64>,

@@ -53,7 +53,7 @@ impl Family {
         }
     }
 
-    /// Whether an address is of the family.
+    /// True if an address is of the family.
     pub(crate) fn has(self, address: &str) -> bool {
         let parsed = address.parse::<IpAddr>();
         parsed.is_ok_and(|address| address.is_ipv6() == self.is_6())
@@ -76,7 +76,7 @@ pub(crate) struct Vip {
     pub(crate) network: Option<String>,
     /// The subnet of the first address.
     pub(crate) subnet: Option<String>,
-    /// Whether the creation names the subnet.
+    /// True if the creation names the subnet.
     pub(crate) names_subnet: bool,
     /// The address of the second family.
     pub(crate) second: Option<AdditionalVip>,

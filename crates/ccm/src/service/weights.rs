@@ -74,7 +74,7 @@ pub(super) fn asked(given: &Given<'_>) -> Result<bool, Rejection> {
     }
 }
 
-/// Whether a Service asks for weights, in an annotation that may be wrong.
+/// True if a Service asks for weights, in an annotation that may be wrong.
 pub(crate) fn are_asked(service: &Service) -> bool {
     asked(&Given::of(service.annotations())).unwrap_or(false)
 }
@@ -108,7 +108,7 @@ pub(crate) struct Current {
     pub(crate) weighting: Weighting,
     /// The time until weights follow the endpoints again, which differ already.
     pub(crate) changes_in: Option<Duration>,
-    /// Whether EndpointSlices cannot be read, as it seems.
+    /// True if EndpointSlices cannot be read, as it seems.
     pub(crate) is_unknown: bool,
 }
 
