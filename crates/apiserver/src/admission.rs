@@ -51,7 +51,7 @@ impl<'a> Admission<'a> {
         (any && !attributes.is_exempt()).then_some(Self { attributes, hooks })
     }
 
-    /// Whether a mutating hook has a rule for the request.
+    /// True if a mutating hook has a rule for the request.
     pub(crate) fn mutates(&self) -> bool {
         let hooks = &self.hooks.mutating;
         hooks

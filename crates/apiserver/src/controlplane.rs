@@ -35,7 +35,7 @@ pub(crate) async fn keep(core: &Core) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the object at `place` is one of them.
+/// True if the object at `place` is one of them.
 pub(crate) fn is_kept(core: &Core, place: &Place) -> bool {
     matches!(&*place.key, SERVICE | AUTHENTICATION)
         && all(core)

@@ -140,7 +140,7 @@ impl Asked {
     }
 }
 
-/// Whether a pod that is not ready may be evicted without spending a disruption, since enough other pods are healthy.
+/// True if a pod that is not ready may be evicted without spending a disruption, since enough other pods are healthy.
 fn spares_unready(budget: &Value) -> bool {
     let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
     let (healthy, desired) = (number("currentHealthy"), number("desiredHealthy"));

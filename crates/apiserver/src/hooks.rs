@@ -26,7 +26,7 @@ pub trait Hooks: Send + Sync {
     /// Why the object cannot be converted. It becomes the message of a 500, as with a conversion webhook that fails.
     fn convert(&self, object: Value, to_api_version: &str) -> Result<Value, String>;
 
-    /// Whether [`convert`](Self::convert) replaces the webhook of a definition that names none.
+    /// True if [`convert`](Self::convert) replaces the webhook of a definition that names none.
     fn converts(&self) -> bool {
         true
     }

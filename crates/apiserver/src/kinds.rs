@@ -45,7 +45,7 @@ pub(crate) struct Resource {
 pub(crate) enum Origin {
     BuiltIn(Traits),
     Custom {
-        /// Whether `spec.conversion.strategy` is `Webhook`: a webhook or the hooks of the process convert objects.
+        /// True if `spec.conversion.strategy` is `Webhook`: a webhook or the hooks of the process convert objects.
         converts: bool,
     },
 }
@@ -53,7 +53,7 @@ pub(crate) enum Origin {
 /// Properties of a built-in kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traits {
-    /// Whether `metadata.generation` is incremented when the spec changes.
+    /// True if `metadata.generation` is incremented when the spec changes.
     pub(crate) generation: bool,
     /// True for reviews, such as TokenReview: the API server answers and stores no object.
     pub(crate) virtual_: bool,
@@ -226,12 +226,12 @@ impl Registry {
         self.all().any(|resource| resource.group == group)
     }
 
-    /// Whether a resource is built in.
+    /// True if a resource is built in.
     pub(crate) fn has_built_in(group: &str, plural: &str) -> bool {
         BUILT_IN_BY_NAME.contains_key(&(group, plural))
     }
 
-    /// Whether a group has built-in kinds.
+    /// True if a group has built-in kinds.
     pub(crate) fn is_built_in(group: &str) -> bool {
         BUILT_IN.iter().any(|resource| resource.group == group)
     }

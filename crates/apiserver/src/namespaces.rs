@@ -81,7 +81,7 @@ pub(crate) async fn create_defaults(core: &Core, namespace: &str) -> Result<(), 
     create_missing(core, CONTROLLERS, "/configmaps", &key, map).await
 }
 
-/// Whether an object is one of those that every namespace has.
+/// True if an object is one of those that every namespace has.
 pub(crate) fn is_in_every_namespace(collection: &str, name: &str) -> bool {
     matches!(
         (collection, name),

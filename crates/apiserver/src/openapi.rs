@@ -27,7 +27,7 @@ pub struct Model<'a> {
     pub kind: &'a str,
     /// Lower-case plural name.
     pub plural: &'a str,
-    /// Whether objects live in namespaces.
+    /// True if objects live in namespaces.
     pub namespaced: bool,
     /// Verbs, as in discovery.
     pub verbs: &'a [&'a str],

@@ -51,7 +51,7 @@ pub(crate) use upgrade::Tunnels;
 
 /// The kubelets of a cluster. Methods are called on the task of the request and must not block.
 pub trait Kubelet: Send + Sync {
-    /// Whether the kubelet of `node`, a Node, is reachable. If not, requests fail as they do in kube-apiserver.
+    /// True if the kubelet of `node`, a Node, is reachable. If not, requests fail as they do in kube-apiserver.
     fn is_reachable(&self, node: &Value) -> bool;
 
     /// Returns the log of a container of `pod`, a Pod on `node` whose status reports that the container runs or has
@@ -114,7 +114,7 @@ pub(crate) struct Request<'a> {
     pub(crate) extensions: &'a mut Extensions,
 }
 
-/// Whether a path is one that kubelets serve.
+/// True if a path is one that kubelets serve.
 pub(crate) fn is_for_kubelet(path: &Path) -> bool {
     let kinds = ["log", "portforward", "exec", "attach"];
     let subresource = path.subresource.as_deref().unwrap_or_default();

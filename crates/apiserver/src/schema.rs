@@ -157,7 +157,7 @@ impl Schema {
     }
 }
 
-/// Whether a value is nested deeper than [`MAX_DEPTH`].
+/// True if a value is nested deeper than [`MAX_DEPTH`].
 pub(crate) fn too_deep(value: &Value) -> bool {
     depth(value) > MAX_DEPTH
 }

@@ -141,14 +141,14 @@ impl LabelSelector {
         Ok(Self { requirements })
     }
 
-    /// Whether the selector matches an object with these labels (the value of `metadata.labels`, or null).
+    /// True if the selector matches an object with these labels (the value of `metadata.labels`, or null).
     pub fn matches(&self, labels: &Value) -> bool {
         self.requirements
             .iter()
             .all(|requirement| requirement.matches(labels))
     }
 
-    /// Whether the selector matches everything.
+    /// True if the selector matches everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }

@@ -49,7 +49,7 @@ impl UserInfo {
         self
     }
 
-    /// Whether the user is in `group`.
+    /// True if the user is in `group`.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|name| name == group)
     }

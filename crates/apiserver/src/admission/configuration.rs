@@ -38,7 +38,7 @@ pub(super) struct Hook {
     pub(super) fails_closed: bool,
     /// `reinvocationPolicy: IfNeeded`.
     pub(super) reinvoke: bool,
-    /// Whether the hook has no side effects on dry runs.
+    /// True if the hook has no side effects on dry runs.
     pub(super) dry_runs: bool,
     pub(super) timeout: Duration,
     versions: Vec<String>,

@@ -107,7 +107,7 @@ impl<'a> Attributes<'a> {
         self.kind.group == "admissionregistration.k8s.io"
     }
 
-    /// Whether the object is of the resource's kind and not of a subresource's kind.
+    /// True if the object is of the resource's kind and not of a subresource's kind.
     pub(super) fn is_of_resource(&self) -> bool {
         let resource = &self.call.resource;
         self.kind.group == resource.group && self.kind.kind == resource.kind
@@ -120,11 +120,11 @@ pub(super) struct Invocation {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: Gvk,
-    /// Whether it differs from the resource of the request.
+    /// True if it differs from the resource of the request.
     pub(super) equivalent: bool,
 }
 
-/// Whether a rule of the hook matches the request.
+/// True if a rule of the hook matches the request.
 pub(super) fn ruled(hook: &Hook, attributes: &Attributes<'_>) -> bool {
     resource_of(hook, attributes).is_some()
 }

@@ -192,7 +192,7 @@ const MONITORING: &[&str] = &[
     "/readyz/*",
 ];
 
-/// Whether a request reads one of the documents; `*` at the end of an entry matches any suffix.
+/// True if a request reads one of the documents; `*` at the end of an entry matches any suffix.
 fn reads(wanted: &Attributes, documents: &[&str]) -> bool {
     wanted.verb == "get"
         && documents
@@ -231,7 +231,7 @@ pub(super) fn is_read(verb: &str) -> bool {
     matches!(verb, "get" | "list" | "watch")
 }
 
-/// Whether a request reads one of these ConfigMaps, which kubeadm makes readable to machines.
+/// True if a request reads one of these ConfigMaps, which kubeadm makes readable to machines.
 fn is_kubeadm_config(wanted: &Attributes, names: &[&str]) -> bool {
     wanted.verb == "get"
         && (wanted.group.as_str(), wanted.resource.as_str()) == ("", "configmaps")
@@ -257,7 +257,7 @@ fn joining_may(wanted: &Attributes) -> bool {
     }
 }
 
-/// Whether a ClusterRoleBinding makes the user an administrator, as kubeadm creates it for `admin.conf`.
+/// True if a ClusterRoleBinding makes the user an administrator, as kubeadm creates it for `admin.conf`.
 fn is_cluster_admin(core: &Core, user: &UserInfo) -> bool {
     let state = core.store.read();
     let mut bindings = state.range("rbac.authorization.k8s.io/clusterrolebindings", "", None);

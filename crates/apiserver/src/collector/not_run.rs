@@ -52,7 +52,7 @@ impl Collector<'_> {
         self.event(&object, &message).await;
     }
 
-    /// Whether the program that has the Lease runs.
+    /// True if the program that has the Lease runs.
     fn is_renewed(&self, key: &str, now: Timestamp) -> bool {
         let lease = self.core.store.get("coordination.k8s.io/leases", key);
         let renewed = lease.and_then(|lease| {
@@ -128,7 +128,7 @@ impl Collector<'_> {
     }
 }
 
-/// Whether a Pod waits for the default scheduler, or for the kubelet of a node. The Pods that nodes and simulated
+/// True if a Pod waits for the default scheduler, or for the kubelet of a node. The Pods that nodes and simulated
 /// controllers create have a controller, and are bound from the start.
 fn is_waiting(pod: &Value) -> bool {
     let phase = &pod["status"]["phase"];

@@ -93,7 +93,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether a dependent waits for its own dependents, the owner among them: a cycle in which each would wait for the
+    /// True if a dependent waits for its own dependents, the owner among them: a cycle in which each would wait for the
     /// other. An object that owns itself is not such a cycle, as in Kubernetes, and waits for ever.
     fn waits_for(&self, dependent: &Object, owner: &Object) -> bool {
         let (from, to) = (&dependent.facts.uid, &owner.facts.uid);
@@ -168,7 +168,7 @@ impl Collector<'_> {
     }
 }
 
-/// Whether an object is being deleted and waits for its dependents.
+/// True if an object is being deleted and waits for its dependents.
 fn is_waiting(owner: &Object) -> bool {
     owner.facts.deleting && owner.facts.has_finalizer(FOREGROUND)
 }

@@ -60,7 +60,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Whether a pod that has not ended uses a claim.
+    /// True if a pod that has not ended uses a claim.
     pub(super) fn is_used(&self, place: &Place, claim: &Object) -> bool {
         if &*place.collection != CLAIMS {
             return false;
@@ -91,7 +91,7 @@ fn is_not_ready(taint: &Value) -> bool {
     taint["key"] == NOT_READY && taint["effect"] == "NoSchedule"
 }
 
-/// Whether a node is ready and still has the not-ready taint.
+/// True if a node is ready and still has the not-ready taint.
 fn is_due(node: &Value) -> bool {
     let conditions = node["status"]["conditions"]
         .as_array()

@@ -45,7 +45,7 @@ pub(crate) fn outline(stored: &[u8]) -> Value {
     })
 }
 
-/// Whether the objects of a definition are served: the definition is established, or it is new and has no conflict.
+/// True if the objects of a definition are served: the definition is established, or it is new and has no conflict.
 /// `others` are the other definitions of its group.
 pub(crate) fn is_served(crd: &Value, others: &[Value]) -> bool {
     match condition(crd, "NamesAccepted") {
@@ -54,12 +54,12 @@ pub(crate) fn is_served(crd: &Value, others: &[Value]) -> bool {
     }
 }
 
-/// Whether the definition has been accepted once.
+/// True if the definition has been accepted once.
 pub(crate) fn is_established(crd: &Value) -> bool {
     is_true(crd, "Established")
 }
 
-/// Whether names are to be accepted: the definition is not established, or requests other names than the accepted ones.
+/// True if names are to be accepted: the definition is not established, or requests other names than the accepted ones.
 pub(crate) fn is_open(crd: &Value) -> bool {
     !is_true(crd, "Established") || crd["spec"]["names"] != crd["status"]["acceptedNames"]
 }

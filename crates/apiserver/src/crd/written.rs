@@ -52,7 +52,7 @@ fn write(schema: &mut Value) {
     }
 }
 
-/// Whether `omitempty` omits a value. Pointer fields, such as numbers and some flags, are written when they are set.
+/// True if `omitempty` omits a value. Pointer fields, such as numbers and some flags, are written when they are set.
 fn is_left_out(name: &str, value: &Value) -> bool {
     let pointer = matches!(
         name,

@@ -102,7 +102,7 @@ fn clause(text: &str) -> Option<Accept> {
     (known || form == Form::Whole && !text.contains("as=")).then_some(Accept { form, encoding })
 }
 
-/// Whether a client prefers protobuf for the OpenAPI v2 document. `None`: it accepts neither protobuf nor JSON.
+/// True if a client prefers protobuf for the OpenAPI v2 document. `None`: it accepts neither protobuf nor JSON.
 pub(crate) fn open_api_v2_in_protobuf(header: Option<&str>) -> Option<bool> {
     let clauses = header
         .filter(|text| !text.trim().is_empty())
@@ -123,7 +123,7 @@ pub(crate) fn open_api_v2_in_protobuf(header: Option<&str>) -> Option<bool> {
 pub(crate) const OPENAPI_V2_PROTOBUF: &str =
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// Whether a client requests aggregated discovery in the supported version.
+/// True if a client requests aggregated discovery in the supported version.
 pub(crate) fn aggregated_discovery(header: Option<&str>) -> bool {
     header.is_some_and(|header| {
         header.split(',').any(|clause| {

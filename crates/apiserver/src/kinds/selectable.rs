@@ -81,7 +81,7 @@ pub(crate) fn check(resource: &Resource, version: &Version, label: &str) -> Resu
     }
 }
 
-/// Whether a label names something beyond the name and the namespace.
+/// True if a label names something beyond the name and the namespace.
 pub(crate) fn is_beyond_metadata(label: &str) -> bool {
     !matches!(label, NAME | NAMESPACE)
 }

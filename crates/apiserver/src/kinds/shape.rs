@@ -229,7 +229,7 @@ impl Struct {
         }
     }
 
-    /// Whether a field has the zero value of its type.
+    /// True if a field has the zero value of its type.
     fn is_unset(&self, field: &str, value: &Value) -> bool {
         match value {
             Value::Null => true,
@@ -443,7 +443,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// Whether the value is the uid of an object, which has its own Go type.
+    /// True if the value is the uid of an object, which has its own Go type.
     fn is_uid(&self) -> bool {
         let of_user = matches!(self.owner, "UserInfo" | "SubjectAccessReviewSpec");
         self.name() == "uid" && !of_user

@@ -61,7 +61,7 @@ pub trait Versions {
 pub struct Applier<'a> {
     /// `fieldManager` of the query.
     pub manager: &'a str,
-    /// Whether fields that other managers own are taken over.
+    /// True if fields that other managers own are taken over.
     pub force: bool,
     /// `status`, `scale`, or empty.
     pub subresource: &'a str,

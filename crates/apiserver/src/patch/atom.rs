@@ -141,7 +141,7 @@ pub(crate) enum Form<'a> {
 }
 
 impl Form<'_> {
-    /// Whether both forms are of the same kind.
+    /// True if both forms are of the same kind.
     pub(crate) fn is_like(&self, other: &Form<'_>) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
@@ -195,7 +195,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Whether the schema declares nothing about the content.
+    /// True if the schema declares nothing about the content.
     pub(crate) fn is_deduced(&self) -> bool {
         matches!(self.fields, Fields::None) && matches!(self.value, Some(Type::Deduced))
     }

@@ -104,7 +104,7 @@ impl Set {
         self.members.contains(element)
     }
 
-    /// Whether a field is in the set.
+    /// True if a field is in the set.
     #[cfg(test)]
     pub(crate) fn has(&self, path: &[Element]) -> bool {
         match path {
@@ -127,7 +127,7 @@ impl Set {
         self.children.iter()
     }
 
-    /// Whether there are no members at any depth.
+    /// True if there are no members at any depth.
     pub(crate) fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(Self::is_empty)
     }

@@ -240,7 +240,7 @@ fn collect(value: &Value, of: Type<'_>, set: &mut Set) {
     }
 }
 
-/// Whether a value is owned as one: a scalar, or an atomic list or map.
+/// True if a value is owned as one: a scalar, or an atomic list or map.
 fn is_whole(value: &Value, of: Type<'_>) -> bool {
     match of.resolve().deduce(Some(value)).form() {
         Form::Scalar(_) => true,

@@ -27,7 +27,7 @@ struct Options {
     since_time: Option<Timestamp>,
     tail_lines: Option<i64>,
     limit_bytes: Option<i64>,
-    /// Whether `stream` is set, which only a disabled feature gate allows.
+    /// True if `stream` is set, which only a disabled feature gate allows.
     stream: bool,
 }
 

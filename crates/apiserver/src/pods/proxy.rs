@@ -9,7 +9,7 @@ use crate::body::{self, Body};
 use crate::error::ApiError;
 use crate::http::path::Path;
 
-/// Whether a path is that of a node's proxy.
+/// True if a path is that of a node's proxy.
 pub(crate) fn is_for_node(path: &Path) -> bool {
     (path.group.as_str(), path.version.as_str()) == ("", "v1")
         && path.plural == "nodes"

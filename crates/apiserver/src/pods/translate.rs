@@ -44,7 +44,7 @@ const RESIZE: u8 = 4;
 /// The channel of messages that close another channel, which is their second byte.
 const CLOSE: u8 = 255;
 
-/// Whether a client requests the protocol that has to be translated.
+/// True if a client requests the protocol that has to be translated.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     upgrade::is_to(headers, "websocket")
         && upgrade::items(headers, &SEC_WEBSOCKET_PROTOCOL)

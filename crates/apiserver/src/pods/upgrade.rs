@@ -34,7 +34,7 @@ impl Tunnels {
     }
 }
 
-/// Whether a client requests an upgrade.
+/// True if a client requests an upgrade.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     let mut connection = headers.get_all(CONNECTION).iter();
     connection.any(|value| {
@@ -43,7 +43,7 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether a client requests an upgrade to `protocol`.
+/// True if a client requests an upgrade to `protocol`.
 pub(super) fn is_to(headers: &HeaderMap, protocol: &str) -> bool {
     let wanted = headers.get(UPGRADE).and_then(|value| value.to_str().ok());
     wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(protocol))

@@ -66,9 +66,9 @@ pub(crate) struct Incoming<'a> {
     /// Duplicate fields that decoding found.
     pub(crate) duplicates: Vec<String>,
     pub(crate) dry_run: bool,
-    /// Whether server-side apply has already updated the managed fields.
+    /// True if server-side apply has already updated the managed fields.
     pub(crate) applied: bool,
-    /// Whether `object` is the result of a patch: strict field validation then prints the whole object.
+    /// True if `object` is the result of a patch: strict field validation then prints the whole object.
     pub(crate) patch: bool,
     pub(crate) now: Timestamp,
 }
@@ -398,7 +398,7 @@ fn other_kind(
     ApiError::invalid(&resource.group, kind, name, &errors)
 }
 
-/// Whether objects of this kind have a generation.
+/// True if objects of this kind have a generation.
 pub(crate) fn has_generation(resource: &Resource) -> bool {
     match resource.origin {
         Origin::Custom { .. } => true,

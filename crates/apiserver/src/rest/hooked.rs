@@ -20,9 +20,9 @@ pub(super) struct Write<'a> {
     pub(super) sent: &'a Value,
     pub(super) live: Option<&'a Value>,
     pub(super) subresource: &'a str,
-    /// Whether server-side apply has already updated the managed fields.
+    /// True if server-side apply has already updated the managed fields.
     pub(super) applied: bool,
-    /// Whether the request is a PUT of the whole object and not a patch.
+    /// True if the request is a PUT of the whole object and not a patch.
     pub(super) put: bool,
     pub(super) now: Timestamp,
 }
@@ -81,7 +81,7 @@ impl Write<'_> {
         Ok((!self.applied && owned.is_array()).then_some(owned))
     }
 
-    /// Whether the server generates the name of the new object.
+    /// True if the server generates the name of the new object.
     fn is_generated(&self) -> bool {
         let metadata = &self.sent["metadata"];
         let named = |object: &Value| {

@@ -138,7 +138,7 @@ pub(crate) fn generated(base: &str) -> String {
     name
 }
 
-/// Whether the name of an object was generated from its `generateName`.
+/// True if the name of an object was generated from its `generateName`.
 pub(crate) fn is_generated(object: &Value) -> bool {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     let (base, name) = (text("generateName"), text("name"));

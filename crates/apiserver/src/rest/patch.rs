@@ -149,7 +149,7 @@ fn renamed(call: &Call, patched: &Value) -> ApiError {
     ))
 }
 
-/// Whether a JSON patch tests or sets the revision.
+/// True if a JSON patch tests or sets the revision.
 fn tests_revision(operations: &Value) -> bool {
     let operations = operations.as_array().into_iter().flatten();
     let mut operations = operations.filter_map(|operation| operation["path"].as_str());

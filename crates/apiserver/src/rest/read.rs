@@ -81,7 +81,7 @@ pub(crate) struct Selection {
     pub(crate) prefix: String,
     labels: LabelSelector,
     fields: FieldSelector,
-    /// Whether a field selector refers to fields beyond the metadata, so that objects must be parsed.
+    /// True if a field selector refers to fields beyond the metadata, so that objects must be parsed.
     deep: bool,
     name: Option<String>,
     resource: Arc<Resource>,
@@ -113,7 +113,7 @@ impl Selection {
         })
     }
 
-    /// Whether everything under the prefix is selected.
+    /// True if everything under the prefix is selected.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty() && self.name.is_none()
     }

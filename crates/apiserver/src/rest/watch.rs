@@ -196,7 +196,7 @@ struct Watcher {
     include: Option<String>,
     bookmarks: bool,
     selection: Selection,
-    /// Whether the columns of a table have been sent.
+    /// True if the columns of a table have been sent.
     headed: bool,
 }
 

@@ -161,7 +161,7 @@ pub(crate) async fn update(call: &Call, warnings: &mut Warnings) -> Result<Answe
 pub(crate) struct Change {
     pub(crate) duplicates: Vec<String>,
     pub(crate) dry_run: bool,
-    /// Whether the whole object is replaced, so that custom resources must name their revision.
+    /// True if the whole object is replaced, so that custom resources must name their revision.
     pub(crate) put: bool,
     pub(crate) applied: bool,
 }
@@ -271,7 +271,7 @@ pub(crate) async fn edit(
     }
 }
 
-/// Whether an object is being deleted and neither finalizers nor a grace period delay it.
+/// True if an object is being deleted and neither finalizers nor a grace period delay it.
 pub(crate) fn is_finished(resource: &Resource, object: &Value) -> bool {
     let metadata = &object["metadata"];
     let none = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
@@ -327,7 +327,7 @@ pub(crate) async fn commit(
     Ok(written)
 }
 
-/// Whether the resource is still served as it was when the request began.
+/// True if the resource is still served as it was when the request began.
 fn is_current(core: &Core, resource: &Resource) -> bool {
     let served = core
         .store
@@ -354,7 +354,7 @@ pub(crate) fn definitions_beside(core: &Core, crd: &Value) -> Vec<Value> {
         .collect()
 }
 
-/// Whether the resource of a definition does not change.
+/// True if the resource of a definition does not change.
 fn is_same(core: &Core, name: &str, crd: &Value, delete: bool) -> bool {
     let (spec, registry) = (&crd["spec"], core.store.registry());
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

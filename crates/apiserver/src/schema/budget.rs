@@ -26,7 +26,7 @@ impl Budget {
         self.left.is_some()
     }
 
-    /// Whether more was asked for than there was: whoever walks an object stops then.
+    /// True if more was asked for than there was: whoever walks an object stops then.
     pub(crate) fn is_spent(&self) -> bool {
         self.left.is_none()
     }

@@ -46,7 +46,7 @@ fn key(keys: &[String], item: &Value) -> Option<String> {
     Some(text)
 }
 
-/// Whether a value is unchanged; list maps are compared without regard to order. Below unknown fields everything counts
+/// True if a value is unchanged; list maps are compared without regard to order. Below unknown fields everything counts
 /// as changed, as in the reference.
 pub(super) fn unchanged(node: &Node, new: &Value, old: &Value) -> bool {
     match (new, old) {

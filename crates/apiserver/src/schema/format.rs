@@ -9,7 +9,7 @@ use base64::Engine as _;
 use jiff::{civil::Date, fmt::temporal::DateTimeParser};
 use regex::Regex;
 
-/// Whether a definition may use this format; others are ignored. Dashes are ignored in names.
+/// True if a definition may use this format; others are ignored. Dashes are ignored in names.
 pub(super) fn is_known(format: &str) -> bool {
     matches!(
         format.replace('-', "").as_str(),
@@ -42,7 +42,7 @@ pub(super) fn is_known(format: &str) -> bool {
     )
 }
 
-/// Whether a text has the format. Any text has an unknown format.
+/// True if a text has the format. Any text has an unknown format.
 pub(super) fn matches(format: &str, text: &str) -> bool {
     match format.replace('-', "").as_str() {
         "bsonobjectid" => text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit()),
@@ -178,7 +178,7 @@ fn is_date_time(text: &str) -> bool {
     separated && PARSER.parse_timestamp(text).is_ok()
 }
 
-/// Whether `url.ParseRequestURI` accepts a text: an absolute URI, or an absolute path.
+/// True if `url.ParseRequestURI` accepts a text: an absolute URI, or an absolute path.
 fn is_uri(text: &str) -> bool {
     if text.is_empty() || text.bytes().any(|b| b.is_ascii_control() || b == b' ') {
         return false;

@@ -71,7 +71,7 @@ fn validate_map(items: &[Value], keys: &[String], path: Path<'_>, errors: &mut V
     }
 }
 
-/// Whether an item is in the list a second time; 1 and 1.0 differ, as in Go.
+/// True if an item is in the list a second time; 1 and 1.0 differ, as in Go.
 pub(super) fn has_duplicates(items: &[Value]) -> bool {
     let mut seen = HashSet::new();
     !items.iter().all(|item| seen.insert(item.to_string()))

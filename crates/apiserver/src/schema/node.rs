@@ -26,7 +26,7 @@ pub(crate) struct Node {
     pub(crate) default: Option<Value>,
     pub(crate) checks: Option<Box<Checks>>,
     pub(crate) rules: Vec<Rule>,
-    /// Whether this node or a descendant has rules, so that walks can skip the others.
+    /// True if this node or a descendant has rules, so that walks can skip the others.
     pub(crate) has_rules: bool,
 }
 

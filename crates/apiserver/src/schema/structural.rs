@@ -369,7 +369,7 @@ fn array<'a>(fields: &'a Map<String, Value>, name: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Whether Go decodes the value to the zero value.
+/// True if Go decodes the value to the zero value.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

@@ -37,7 +37,7 @@ impl FieldSelector {
         Ok(Self { terms })
     }
 
-    /// Whether the selector matches an object. `field` returns the value of a field path; `None` counts as the empty
+    /// True if the selector matches an object. `field` returns the value of a field path; `None` counts as the empty
     /// string.
     pub fn matches(&self, field: impl Fn(&str) -> Option<String>) -> bool {
         self.terms.iter().all(|term| {
@@ -59,7 +59,7 @@ impl FieldSelector {
             .map(|term| term.value.as_str())
     }
 
-    /// Whether the selector matches everything.
+    /// True if the selector matches everything.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }

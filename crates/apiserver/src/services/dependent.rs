@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::schema::FieldError;
 
-/// Whether a Service is reachable from outside of the cluster, and so has a policy for that traffic.
+/// True if a Service is reachable from outside of the cluster, and so has a policy for that traffic.
 fn is_external(spec: &Value) -> bool {
     let external_ips = spec["externalIPs"].as_array();
     match spec["type"].as_str() {
@@ -20,7 +20,7 @@ fn is_balanced(spec: &Value) -> bool {
     spec["type"] == "LoadBalancer"
 }
 
-/// Whether a Service has a cluster IP, or none on purpose.
+/// True if a Service has a cluster IP, or none on purpose.
 fn has_address(spec: &Value) -> bool {
     !is_named(spec)
 }
@@ -33,7 +33,7 @@ fn has_node_ports(spec: &Value) -> bool {
     matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer"))
 }
 
-/// Whether a Service has a port on which each node tells whether it has endpoints.
+/// True if a Service has a port on which each node tells whether it has endpoints.
 pub(super) fn has_health_check(spec: &Value) -> bool {
     is_balanced(spec) && spec["externalTrafficPolicy"] == "Local"
 }

@@ -60,7 +60,7 @@ struct State {
 }
 
 impl State {
-    /// Whether it may be closed in favour of another: nothing is being answered on it.
+    /// True if it may be closed in favour of another: nothing is being answered on it.
     fn is_waiting(&self) -> bool {
         !self.kept && self.open == self.arriving
     }

@@ -83,7 +83,7 @@ fn text_bytes(value: &Value) -> usize {
     }
 }
 
-/// Whether `bytes`, parsed as the store parses them, equal `value` except for the resource version.
+/// True if `bytes`, parsed as the store parses them, equal `value` except for the resource version.
 fn reads_back(bytes: &[u8], value: &Value) -> bool {
     let mut from = serde_json::Deserializer::from_slice(bytes);
     let expected = Expected {

@@ -35,7 +35,7 @@ pub(crate) struct Facts {
     pub(crate) owners: Vec<Arc<str>>,
     /// `metadata.finalizers`.
     pub(crate) finalizers: Box<[Box<str>]>,
-    /// Whether `metadata.deletionTimestamp` is set.
+    /// True if `metadata.deletionTimestamp` is set.
     pub(crate) deleting: bool,
 }
 
@@ -71,7 +71,7 @@ impl Object {
         self.written.as_ref().unwrap_or(self)
     }
 
-    /// Whether the object has the form in which it was written.
+    /// True if the object has the form in which it was written.
     pub(crate) fn is_as_written(&self) -> bool {
         self.written.is_none()
     }
@@ -181,7 +181,7 @@ impl Draft {
         }
     }
 
-    /// Whether the object is being deleted.
+    /// True if the object is being deleted.
     pub(super) fn is_deleting(&self) -> bool {
         self.facts.deleting
     }

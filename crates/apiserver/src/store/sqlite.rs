@@ -43,7 +43,7 @@ pub(crate) use queue::Writer;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) synchronous: Synchronous,
-    /// Whether it is closed while there is nothing to do. Its lock goes with that.
+    /// True if it is closed while there is nothing to do. Its lock goes with that.
     pub(crate) closed_at_rest: bool,
     pub(crate) retention: Retention,
 }
@@ -369,7 +369,7 @@ impl Database {
 struct Pending {
     /// 0 when the object is gone.
     revision: u64,
-    /// Whether the object is there and not being deleted.
+    /// True if the object is there and not being deleted.
     open: bool,
 }
 

@@ -182,7 +182,7 @@ impl State {
         count.bytes
     }
 
-    /// Whether watches can resume from before an event of a collection.
+    /// True if watches can resume from before an event of a collection.
     pub(super) fn remembers(&self, collection: &str, revision: u64) -> bool {
         let found = self.collections.get(collection);
         found.is_some_and(|found| found.dropped < revision)
@@ -202,7 +202,7 @@ impl State {
         self.erased = through;
     }
 
-    /// Whether there is so much that objects are to be packed.
+    /// True if there is so much that objects are to be packed.
     pub(crate) fn packs(&self) -> bool {
         self.object_bytes > self.pack_above
     }
@@ -260,7 +260,7 @@ impl State {
         self.collections.get(collection)?.objects.get(key)
     }
 
-    /// Whether there is an object at a place, and it is not being deleted.
+    /// True if there is an object at a place, and it is not being deleted.
     pub(crate) fn is_open(&self, place: &Place) -> bool {
         self.get(&place.collection, &place.key)
             .is_some_and(|object| !object.facts.deleting)

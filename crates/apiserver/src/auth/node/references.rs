@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Attachment,
 }
 
-/// Whether an object is related to a node: a pod bound to it, or an object that such a pod refers to.
+/// True if an object is related to a node: a pod bound to it, or an object that such a pod refers to.
 pub(crate) fn is_related(core: &Core, node: &str, kind: Kind, namespace: &str, name: &str) -> bool {
     let names = |pod: &Value, found: fn(&Value) -> Vec<&str>| found(pod).contains(&name);
     match kind {
@@ -51,7 +51,7 @@ pub(crate) fn is_related(core: &Core, node: &str, kind: Kind, namespace: &str, n
     }
 }
 
-/// Whether a pod of a namespace that is bound to the node satisfies a condition. Mirror pods are ignored, since nodes
+/// True if a pod of a namespace that is bound to the node satisfies a condition. Mirror pods are ignored, since nodes
 /// create them.
 fn any_pod(core: &Core, node: &str, namespace: &str, condition: impl Fn(&Value) -> bool) -> bool {
     if namespace.is_empty() {
@@ -70,7 +70,7 @@ fn any_pod(core: &Core, node: &str, namespace: &str, condition: impl Fn(&Value) 
     })
 }
 
-/// Whether a pod of the node claims a volume.
+/// True if a pod of the node claims a volume.
 fn is_claimed(core: &Core, node: &str, volume: &Value) -> bool {
     let claim = &volume["spec"]["claimRef"];
     let (namespace, name) = (text(&claim["namespace"]), text(&claim["name"]));

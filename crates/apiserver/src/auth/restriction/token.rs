@@ -107,7 +107,7 @@ fn serves(write: &Write<'_>, driver: &str, audience: &str) -> Result<bool, Strin
     Ok(requests.any(|request| text(&request["audience"]) == audience))
 }
 
-/// Whether the node is authorized to request tokens for an audience that its pods do not declare.
+/// True if the node is authorized to request tokens for an audience that its pods do not declare.
 fn is_allowed(write: &Write<'_>, audience: &str) -> bool {
     let wanted = Attributes {
         verb: "request-serviceaccounts-token-audience".to_owned(),

@@ -84,7 +84,7 @@ pub(super) fn user(core: &Core, claims: &Value, deleted_before: i64) -> Result<U
     Ok(user)
 }
 
-/// Whether the deletion timestamp has passed; until then an object that is being deleted still counts.
+/// True if the deletion timestamp has passed; until then an object that is being deleted still counts.
 fn is_gone(object: &Object, deleted_before: i64) -> bool {
     if !object.facts.deleting {
         return false;

@@ -52,7 +52,7 @@ pub(super) fn rounded(text: &str) -> Option<String> {
     (nano != quantity.nano).then(|| Quantity { nano, ..quantity }.to_string())
 }
 
-/// Whether `ParseQuantity` keeps the text as canonical without parsing it, such as `5e0`.
+/// True if `ParseQuantity` keeps the text as canonical without parsing it, such as `5e0`.
 fn is_reused(text: &str) -> bool {
     let (_, number, suffix) = parts(text);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));

@@ -111,7 +111,7 @@ pub(crate) fn without(object: &Value) -> Value {
     object
 }
 
-/// Whether an update resets `managedFields`: an empty list, or a list of one empty entry.
+/// True if an update resets `managedFields`: an empty list, or a list of one empty entry.
 pub(crate) fn is_reset(entries: &Value) -> bool {
     match entries.as_array().map(Vec::as_slice) {
         Some([]) => true,

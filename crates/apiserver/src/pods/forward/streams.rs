@@ -89,7 +89,7 @@ struct Open {
     kind: Kind,
     /// The receiver of its data; `None` if data is discarded or has ended.
     input: Option<mpsc::Sender<Bytes>>,
-    /// Whether a task receives the data.
+    /// True if a task receives the data.
     taken: bool,
     /// Closes the connection to the port.
     cancel: CancellationToken,

@@ -11,7 +11,7 @@ const TOKEN_VOLUME: &str = "kube-api-access-";
 /// The annotation of pods that mirror what a kubelet runs from a file.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// Whether a pod mirrors a static one: such are not touched by the admission of service accounts.
+/// True if a pod mirrors a static one: such are not touched by the admission of service accounts.
 pub(super) fn is_mirror(pod: &Value) -> bool {
     pod["metadata"]["annotations"].get(MIRROR).is_some()
 }

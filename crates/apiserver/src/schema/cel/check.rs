@@ -4,7 +4,7 @@ use kube_cel::cel::common::ast::{Expr, IdedExpr, LiteralValue};
 
 use crate::schema::node::{Kind, Node};
 
-/// Whether the type of a rule is known and is not `bool`. An unknown type is checked when the rule is evaluated.
+/// True if the type of a rule is known and is not `bool`. An unknown type is checked when the rule is evaluated.
 pub(super) fn is_not_bool(expression: &IdedExpr, this: &Node) -> bool {
     match &expression.expr {
         Expr::Literal(literal) => !matches!(literal, LiteralValue::Boolean(_)),

@@ -372,7 +372,7 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a name is the namespace of functions.
+/// True if a name is the namespace of functions.
 fn is_namespace(name: &str) -> bool {
     matches!(
         name,

@@ -54,9 +54,9 @@ struct State {
     sent: u64,
     /// The database, while nobody works on it.
     database: Option<Box<Database>>,
-    /// Whether it is to be looked at whether the database is at rest.
+    /// True if it is to be looked at whether the database is at rest.
     watched: bool,
-    /// Whether the database is closed for good: messages are dropped, which their senders treat as an error.
+    /// True if the database is closed for good: messages are dropped, which their senders treat as an error.
     closed: bool,
 }
 

@@ -32,7 +32,7 @@ fn tag(image: &str) -> Option<&str> {
     }
 }
 
-/// Whether a text is a path in lower case, optionally after a host.
+/// True if a text is a path in lower case, optionally after a host.
 fn is_repository(name: &str) -> bool {
     let path = match name.split_once('/') {
         Some((host, path)) if is_host(host) => path,
