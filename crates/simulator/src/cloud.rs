@@ -107,7 +107,7 @@ pub struct Options {
     pub token_lifetime: Duration,
     /// Aliases that Neutron lists among its extensions, besides those of every simulated cloud.
     pub extensions: Vec<String>,
-    /// Whether it begins empty, as a cloud whose services have been installed: without users, catalog, flavors, images
+    /// True if it begins empty, as a cloud whose services have been installed: without users, catalog, flavors, images
     /// and networks.
     pub is_empty: bool,
     /// The passwords of a new cloud's users. Those of a cloud with a store stay as they were.

@@ -52,7 +52,7 @@ struct Inner {
     state: State,
     /// The machines that have been powered on, with the tokens that end them.
     machines: HashMap<String, Running>,
-    /// Whether no file existed: the members of a cluster that is older than the file are adopted.
+    /// True if no file existed: the members of a cluster that is older than the file are adopted.
     unlisted: bool,
 }
 

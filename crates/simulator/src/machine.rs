@@ -18,7 +18,7 @@ pub struct Machine {
     pub ports: Vec<Port>,
     /// The attached volumes.
     pub volumes: Vec<Volume>,
-    /// Whether the server was created with a config drive.
+    /// True if the server was created with a config drive.
     pub config_drive: bool,
     /// The SSH key of the server.
     pub key: Option<Key>,
@@ -36,7 +36,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Whether a field of Glance's image is a property, which users set, and not one that Glance itself defines.
+    /// True if a field of Glance's image is a property, which users set, and not one that Glance itself defines.
     #[must_use]
     pub fn is_property(field: &str) -> bool {
         const BASE: [&str; 24] = [
@@ -89,7 +89,7 @@ pub struct Port {
     pub open: Vec<RangeInclusive<u16>>,
 }
 
-/// Whether a rule of a security group with this `remote_ip_prefix` applies to every address; an absent one is empty.
+/// True if a rule of a security group with this `remote_ip_prefix` applies to every address; an absent one is empty.
 #[must_use]
 pub fn is_everywhere(remote_ip_prefix: &str) -> bool {
     let range = remote_ip_prefix.parse::<IpNet>();
@@ -111,7 +111,7 @@ pub struct Address {
     pub dns_nameservers: Vec<String>,
     /// The subnet's host routes.
     pub routes: Vec<Route>,
-    /// Whether DHCP serves the subnet.
+    /// True if DHCP serves the subnet.
     pub dhcp: bool,
 }
 
@@ -162,7 +162,7 @@ pub struct Member {
     pub load_balancer_id: String,
     /// The address of the member.
     pub address: SocketAddr,
-    /// Whether a connection to it was accepted.
+    /// True if a connection to it was accepted.
     pub answers: bool,
 }
 

@@ -46,7 +46,7 @@ pub struct Instance {
     pub metadata: BTreeMap<String, String>,
     /// The host name that Nova derives from the server name.
     pub hostname: String,
-    /// Whether the machine is powered on: true only while the server is ACTIVE (or rebooting out of it).
+    /// True if the machine is powered on: true only while the server is ACTIVE (or rebooting out of it).
     pub running: bool,
     /// The number of reboots and rebuilds. A guest restarts when this changes.
     pub boot: u64,

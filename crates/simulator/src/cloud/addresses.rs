@@ -41,7 +41,7 @@ impl AddressBook {
         }
     }
 
-    /// Whether a port has this address.
+    /// True if a port has this address.
     pub(crate) fn taken(&self, subnet: &str, address: IpAddr) -> bool {
         self.subnets
             .get(subnet)

@@ -56,13 +56,13 @@ pub(crate) struct Attribute {
     pub(crate) name: &'static str,
     shape: Shape,
     preset: Preset,
-    /// Whether a creation may contain it.
+    /// True if a creation may contain it.
     post: bool,
-    /// Whether an update may contain it.
+    /// True if an update may contain it.
     put: bool,
-    /// Whether null is valid.
+    /// True if null is valid.
     null: bool,
-    /// Whether only administrators may set it.
+    /// True if only administrators may set it.
     admin: bool,
 }
 

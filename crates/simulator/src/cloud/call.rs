@@ -43,16 +43,16 @@ pub(crate) struct Who {
     pub(crate) user_id: String,
     pub(crate) project_id: String,
     pub(crate) roles: Vec<String>,
-    /// Whether the token is for the whole cloud.
+    /// True if the token is for the whole cloud.
     pub(crate) system: bool,
     /// The ids of groups that an identity provider has put the user in.
     pub(crate) groups: Vec<String>,
-    /// Whether the token comes from an application credential that may not create others.
+    /// True if the token comes from an application credential that may not create others.
     pub(crate) restricted: bool,
 }
 
 impl Who {
-    /// Whether the roles, including implied ones (admin implies member, member implies reader), contain this one.
+    /// True if the roles, including implied ones (admin implies member, member implies reader), contain this one.
     pub(crate) fn has(&self, role: &str) -> bool {
         self.roles.iter().any(|assigned| {
             assigned == role
@@ -61,12 +61,12 @@ impl Who {
         })
     }
 
-    /// Whether the caller is an administrator of the cloud.
+    /// True if the caller is an administrator of the cloud.
     pub(crate) fn admin(&self) -> bool {
         self.has("admin")
     }
 
-    /// Whether the caller may read what belongs to any user: an administrator, or a reader of the whole cloud.
+    /// True if the caller may read what belongs to any user: an administrator, or a reader of the whole cloud.
     pub(crate) fn reads_all(&self) -> bool {
         self.admin() || self.system && self.has("reader")
     }
@@ -117,12 +117,12 @@ impl Call<'_> {
         self.state.get(kind, key).filter(|doc| self.may_access(doc))
     }
 
-    /// Whether the caller is the owner of a resource or an administrator.
+    /// True if the caller is the owner of a resource or an administrator.
     pub(crate) fn may_access(&self, doc: &Doc) -> bool {
         self.who.admin() || doc.text("project_id") == self.who.project_id
     }
 
-    /// Whether a list contains the resources of all projects, which administrators may request.
+    /// True if a list contains the resources of all projects, which administrators may request.
     pub(crate) fn everyone(&self) -> bool {
         self.who.admin()
             && self

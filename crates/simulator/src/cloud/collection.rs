@@ -21,7 +21,7 @@ pub(crate) struct Collection {
     /// The key around a list, also the last path segment, such as `networks`.
     pub(crate) many: &'static str,
     pub(crate) attributes: &'static [Attribute],
-    /// Whether resources of other projects may be visible, so that lists consider them too.
+    /// True if resources of other projects may be visible, so that lists consider them too.
     pub(crate) across_projects: bool,
     /// Whether the caller may see it.
     pub(crate) visible: fn(&Call<'_>, &Doc) -> bool,

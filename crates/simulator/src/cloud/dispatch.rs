@@ -414,7 +414,7 @@ fn headers(service: Service, route: &Route, answered: Option<&str>) -> Vec<(&'st
     }
 }
 
-/// Whether an answer has a request id: the version lists of some services have none, nor have errors of token
+/// True if an answer has a request id: the version lists of some services have none, nor have errors of token
 /// validation, which precedes the creation of the id.
 fn has_request_id(service: Service, pattern: &str, status: u16) -> bool {
     match service {
@@ -621,7 +621,7 @@ fn empty_type(service: Service, status: u16) -> Option<&'static str> {
     }
 }
 
-/// Whether errors of webob may be JSON: for clients that accept any type it chooses HTML.
+/// True if errors of webob may be JSON: for clients that accept any type it chooses HTML.
 fn accepts_json(headers: &HeaderMap) -> bool {
     headers.get_all("accept").iter().any(|value| {
         value

@@ -37,7 +37,7 @@ pub(crate) trait Fields {
     fn object(&self, name: &str) -> Doc;
     /// The strings of a list.
     fn texts(&self, name: &str) -> impl Iterator<Item = &str>;
-    /// Whether the field is present and not null.
+    /// True if the field is present and not null.
     fn given(&self, name: &str) -> bool;
     /// Replaces a field.
     fn set(&mut self, name: &str, value: impl Into<Value>);

@@ -65,7 +65,7 @@ fn is_operator(headers: &HeaderMap, password: &str) -> bool {
     given.is_some_and(|it| identity_hash(&String::from_utf8_lossy(&it)) == wanted)
 }
 
-/// Whether `authority`, a host with or without a port, names this machine. A name that resolves to it does not.
+/// True if `authority`, a host with or without a port, names this machine. A name that resolves to it does not.
 fn is_loopback(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map(|(host, _)| host),

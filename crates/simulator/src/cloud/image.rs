@@ -281,20 +281,20 @@ fn find_writable(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
 }
 
 impl Call<'_> {
-    /// Whether the caller is the owner of the image or an administrator.
+    /// True if the caller is the owner of the image or an administrator.
     fn owns_image(&self, doc: &Doc) -> bool {
         self.who.admin() || doc.text("owner") == self.who.project_id
     }
 }
 
-/// Whether an image can be read by its id: members need not have accepted it.
+/// True if an image can be read by its id: members need not have accepted it.
 fn visible(call: &Call<'_>, doc: &Doc) -> bool {
     matches!(doc.text("visibility"), "public" | "community")
         || call.owns_image(doc)
         || doc.text("visibility") == "shared" && members::status(call, doc.text("id")).is_some()
 }
 
-/// Whether an image is in lists: by default, shared images of other projects only after acceptance.
+/// True if an image is in lists: by default, shared images of other projects only after acceptance.
 fn listed(call: &Call<'_>, doc: &Doc) -> bool {
     if !visible(call, doc) {
         return false;

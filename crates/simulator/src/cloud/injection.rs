@@ -27,7 +27,7 @@ pub(crate) struct Rule {
     pub(crate) count: Option<u64>,
     /// The fraction of requests to which the rule applies, 0 to 1.
     pub(crate) probability: Option<f64>,
-    /// Whether the request is processed before the action replaces its answer.
+    /// True if the request is processed before the action replaces its answer.
     pub(crate) after_change: bool,
     #[serde(flatten)]
     pub(crate) action: Action,
@@ -59,7 +59,7 @@ impl Action {
         Duration::from_millis(self.delay_ms)
     }
 
-    /// Whether the action replaces the answer.
+    /// True if the action replaces the answer.
     pub(crate) fn replaces(&self) -> bool {
         self.status.is_some() || self.drop || self.garbage
     }
@@ -83,7 +83,7 @@ impl Default for Injections {
 }
 
 impl Injections {
-    /// Whether there are rules; a fast check.
+    /// True if there are rules; a fast check.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
     }

@@ -88,7 +88,7 @@ impl Kind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// Whether it is a resource of a project, rather than the catalog or internal state of the cloud.
+    /// True if it is a resource of a project, rather than the catalog or internal state of the cloud.
     pub(crate) fn counted(self) -> bool {
         !matches!(
             self,
@@ -104,7 +104,7 @@ impl Kind {
         )
     }
 
-    /// Whether a change can affect guests.
+    /// True if a change can affect guests.
     pub(crate) fn visible_to_guests(self) -> bool {
         use Kind::{FloatingIp, Listener, LoadBalancer, Member, Pool, Port, Server};
         matches!(

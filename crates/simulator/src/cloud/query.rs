@@ -79,7 +79,7 @@ impl Query {
     }
 }
 
-/// Whether a field has one of the requested values, compared as Neutron and Octavia do: booleans in any spelling, null
+/// True if a field has one of the requested values, compared as Neutron and Octavia do: booleans in any spelling, null
 /// as the empty string, lists by membership, nested `fixed_ips` as `subnet_id=...`.
 pub(crate) fn matches(value: Option<&Value>, wanted: &[&str]) -> bool {
     wanted.iter().any(|wanted| equals(value, wanted))

@@ -39,9 +39,9 @@ pub(crate) struct Changeable {
     pub(crate) reclaim_instance_interval: u64,
     /// The most disks of a server, with its root disk; negative: no limit.
     pub(crate) max_disk_devices_to_attach: i64,
-    /// Whether a server may have volumes of another zone.
+    /// True if a server may have volumes of another zone.
     pub(crate) cross_az_attach: bool,
-    /// Whether a snapshot cannot be deleted while a volume that was created from it exists, as with Ceph's RBD.
+    /// True if a snapshot cannot be deleted while a volume that was created from it exists, as with Ceph's RBD.
     pub(crate) snapshots_have_dependants: bool,
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn next_due(state: &State) -> Option<i64> {
     state.first(Kind::Pending).map(|(_, doc)| doc.number("at"))
 }
 
-/// Whether a transition is due.
+/// True if a transition is due.
 pub(crate) fn any_due(state: &State, now: jiff::Timestamp) -> bool {
     next_due(state).is_some_and(|at| at <= now.as_millisecond())
 }

@@ -106,7 +106,7 @@ fn wanted(service: Service, headers: &HeaderMap) -> Option<String> {
         .map(|value| value.trim().to_owned())
 }
 
-/// Whether the version header is for other services alone, which Cinder refuses.
+/// True if the version header is for other services alone, which Cinder refuses.
 fn is_for_others(service: Service, headers: &HeaderMap) -> bool {
     service == Service::Volume && headers.contains_key("openstack-api-version")
 }

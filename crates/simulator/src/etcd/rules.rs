@@ -34,11 +34,11 @@ pub struct Listed {
     pub name: String,
     /// The machine that it runs on.
     pub machine: String,
-    /// Whether it is a learner.
+    /// True if it is a learner.
     pub learner: bool,
-    /// Whether it is the leader.
+    /// True if it is the leader.
     pub leads: bool,
-    /// Whether it runs.
+    /// True if it runs.
     pub up: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Whether it has ever started: from then on its name is set.
+    /// True if it has ever started: from then on its name is set.
     pub(super) fn is_started(&self) -> bool {
         !self.name.is_empty()
     }
@@ -129,7 +129,7 @@ impl State {
         });
     }
 
-    /// Whether the member `local` counts `remote` as connected.
+    /// True if the member `local` counts `remote` as connected.
     pub(super) fn connects(&self, local: u64, remote: u64) -> bool {
         self.up.contains(&remote) && !self.apart.contains(&(local, remote))
     }
@@ -201,7 +201,7 @@ impl State {
         Ok(id)
     }
 
-    /// Whether a member that has not started is listed under the peer URL of a machine; it is then that machine's.
+    /// True if a member that has not started is listed under the peer URL of a machine; it is then that machine's.
     pub(super) fn claim(&mut self, place: &Place) -> bool {
         let url = place.peer_url();
         let listed = self

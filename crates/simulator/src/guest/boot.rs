@@ -369,7 +369,7 @@ impl Boot {
     }
 }
 
-/// Whether a Node is ready.
+/// True if a Node is ready.
 fn is_ready(node: &Value) -> bool {
     let conditions = node.pointer("/status/conditions").and_then(Value::as_array);
     conditions.is_some_and(|conditions| node::is_ready(conditions))

@@ -318,7 +318,7 @@ impl Member {
         self.cluster.server.serve_stream(stream, tls, version).await;
     }
 
-    /// Whether the machine listens on a port.
+    /// True if the machine listens on a port.
     pub(crate) fn listens(&self, port: u16) -> bool {
         let api = self.addresses.iter().any(|at| at.port() == port);
         let etcd = self.etcd.is_some() && port == etcd::PORT;

@@ -39,9 +39,9 @@ struct Guest {
     record: Option<Record>,
     /// The API server that it serves, or served before it was powered off.
     member: Option<Arc<Member>>,
-    /// Whether its etcd has `--force-new-cluster` in its manifest.
+    /// True if its etcd has `--force-new-cluster` in its manifest.
     forced: bool,
-    /// Whether its kubelet does not report although it runs.
+    /// True if its kubelet does not report although it runs.
     silent: bool,
 }
 
@@ -57,9 +57,9 @@ pub(crate) struct Fleet {
     clusters: HashMap<String, Arc<Cluster>>,
     /// Nodes whose instances were deleted while their cluster was not open, by cluster.
     gone: HashMap<String, Vec<String>>,
-    /// Whether a World has been received.
+    /// True if a World has been received.
     followed: bool,
-    /// Whether the state of earlier processes has been cleaned up.
+    /// True if the state of earlier processes has been cleaned up.
     swept: bool,
     world: Arc<World>,
 }

@@ -60,7 +60,7 @@ struct Unit {
     drop_ins: Vec<String>,
 }
 
-/// Whether the image is one of Flatcar, which reads Ignition and no cloud-config with commands.
+/// True if the image is one of Flatcar, which reads Ignition and no cloud-config with commands.
 pub(crate) fn is_flatcar(instance: &Instance) -> bool {
     instance.image.to_ascii_lowercase().contains("flatcar")
 }

@@ -14,7 +14,7 @@ pub(crate) fn sign(content: &str, id: &str, secret: &SecretString) -> String {
     format!("{header}..{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
-/// Whether `signature` is the signature of `content` with the token `id`.`secret`.
+/// True if `signature` is the signature of `content` with the token `id`.`secret`.
 pub(crate) fn verify(signature: &str, content: &str, id: &str, secret: &SecretString) -> bool {
     let Some((header, mac)) = signature.split_once("..") else {
         return false;

@@ -117,7 +117,7 @@ impl Kubelets {
     }
 }
 
-/// Whether an API server finds the kubelet of a Node: nothing resolves the names of simulated machines.
+/// True if an API server finds the kubelet of a Node: nothing resolves the names of simulated machines.
 fn has_address(node: &Value) -> bool {
     let addresses = node["status"]["addresses"].as_array();
     let mut kinds = addresses

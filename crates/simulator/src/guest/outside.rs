@@ -20,7 +20,7 @@ impl Outside {
         Self { ranges }
     }
 
-    /// Whether this process may listen on, and connect to, the address.
+    /// True if this process may listen on, and connect to, the address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         address.is_loopback() || self.ranges.iter().any(|range| range.contains(&address))

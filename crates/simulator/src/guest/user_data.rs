@@ -24,7 +24,7 @@ pub(crate) struct CloudConfig {
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     /// `runcmd`, each either a shell line or a program with its arguments.
     pub(crate) commands: Vec<Command>,
-    /// Whether the user data is a script (`#!`), which is not run.
+    /// True if the user data is a script (`#!`), which is not run.
     pub(crate) script: bool,
 }
 

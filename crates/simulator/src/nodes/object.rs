@@ -127,7 +127,7 @@ impl Kind {
     }
 }
 
-/// Whether all of `wanted` is there. The API server may drop what is empty, and add defaults.
+/// True if all of `wanted` is there. The API server may drop what is empty, and add defaults.
 fn has(there: &Value, wanted: &Value) -> bool {
     let is_empty = |value: &Value| match value {
         Value::Null | Value::Bool(false) => true,
@@ -166,30 +166,30 @@ pub(super) fn number(value: &Value, default: u64) -> usize {
     usize::try_from(value.as_u64().unwrap_or(default)).unwrap_or_default()
 }
 
-/// Whether the object is being deleted.
+/// True if the object is being deleted.
 pub(super) fn is_ending(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// Whether `owner` controls the object.
+/// True if `owner` controls the object.
 pub(super) fn is_controlled_by(object: &Value, owner: &Value) -> bool {
     !uid(owner).is_empty()
         && items(&object["metadata"]["ownerReferences"])
             .any(|found| found["controller"] == true && found["uid"] == owner["metadata"]["uid"])
 }
 
-/// Whether a condition of the status is `True`.
+/// True if a condition of the status is `True`.
 pub(super) fn holds(object: &Value, condition: &str) -> bool {
     items(&object["status"]["conditions"])
         .any(|it| it["type"] == condition && it["status"] == "True")
 }
 
-/// Whether a Pod has ended for good.
+/// True if a Pod has ended for good.
 pub(super) fn has_ended(pod: &Value) -> bool {
     matches!(text(&pod["status"]["phase"]), "Succeeded" | "Failed")
 }
 
-/// Whether all labels are there.
+/// True if all labels are there.
 pub(super) fn has_labels(labels: &Value, wanted: &Value) -> bool {
     let mut wanted = wanted.as_object().into_iter().flatten();
     wanted.all(|(label, value)| labels[label] == *value)

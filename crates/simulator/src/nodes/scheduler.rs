@@ -252,7 +252,7 @@ fn place<'a>(
     })
 }
 
-/// Whether there is the storage class of a claim; without a name, a default one.
+/// True if the storage class of a claim exists; without a name, a default one.
 fn has_class(claim: &Value, world: &World) -> bool {
     let is_wanted = |class: &Value| match claim["spec"]["storageClassName"].as_str() {
         Some(name) => class["metadata"]["name"] == name,
@@ -261,7 +261,7 @@ fn has_class(claim: &Value, world: &World) -> bool {
     world.classes.iter().any(is_wanted)
 }
 
-/// Whether a node has a Pod that this one has to be beside; true if there is none anywhere and it is one of them itself.
+/// True if a node has a Pod that this one has to be beside; true if there is none anywhere and it is one of them itself.
 fn is_near(pod: &Value, node: &str, world: &World) -> bool {
     let terms =
         &pod["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];

@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// Whether every kind has been listed.
+    /// True if every kind has been listed.
     pub(super) fn is_complete(&mut self) -> bool {
         let mut kinds = WATCHED.into_iter();
         kinds.all(|(_, kind)| self.of_kind(kind).is_some_and(|it| it.is_complete))
@@ -182,7 +182,7 @@ impl World {
         }
     }
 
-    /// Whether there is an object with this uid of which times are kept.
+    /// True if there is an object with this uid of which times are kept.
     pub(super) fn has(&self, of: &str) -> bool {
         self.pods
             .iter()
@@ -221,7 +221,7 @@ impl<'a> Now<'a> {
         &self.options.faults
     }
 
-    /// Whether `what` has been the case for an object for this time. The first question starts it.
+    /// True if `what` has been the case for an object for this time. The first question starts it.
     pub(super) fn is_past(&mut self, object: &Value, what: &'static str, time: Duration) -> bool {
         let since = self
             .seen

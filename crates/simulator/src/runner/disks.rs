@@ -56,7 +56,7 @@ impl Disks {
         Ok(disks)
     }
 
-    /// Whether the runner has begun to answer since the last call.
+    /// True if the runner has begun to answer since the last call.
     pub(crate) fn begins_to_answer(&mut self) -> bool {
         let before = self.is_answering;
         self.is_answering = before || self.directory.join("answers").exists();

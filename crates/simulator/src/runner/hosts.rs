@@ -45,7 +45,7 @@ impl Hosts {
         }
     }
 
-    /// Whether a machine has the address.
+    /// True if a machine has the address.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
         self.holders.contains_key(&address)
     }
@@ -57,7 +57,7 @@ impl Hosts {
         has_port.then_some(machine)
     }
 
-    /// Whether the address of a member is that of another server's machine than the one that the load balancer reaches
+    /// True if the address of a member is that of another server's machine than the one that the load balancer reaches
     /// there.
     pub(crate) fn is_elsewhere(&self, member: &Member) -> bool {
         let holder = self.holders.get(&member.at.ip());

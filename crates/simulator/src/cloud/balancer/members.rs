@@ -176,7 +176,7 @@ fn batch(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(202))
 }
 
-/// Whether the member is in the pool of the path.
+/// True if the member is in the pool of the path.
 fn visible(call: &Call<'_>, doc: &Doc) -> bool {
     let pool = call.parameter("pool_id");
     call.may_access(doc) && (pool.is_empty() || doc.text("pool_id") == pool)

@@ -142,7 +142,7 @@ pub(crate) fn references(state: &State, kind: Kind, field: &'static str, value: 
         .collect()
 }
 
-/// Whether the caller is the owner or an administrator.
+/// True if the caller is the owner or an administrator.
 pub(crate) fn owner_only(call: &Call<'_>, doc: &Doc) -> bool {
     call.may_access(doc)
 }

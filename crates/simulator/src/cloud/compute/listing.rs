@@ -247,7 +247,7 @@ fn candidates(
 struct Filter {
     since: Option<String>,
     before: Option<String>,
-    /// Whether the query has filters besides paging and sorting.
+    /// True if the query has filters besides paging and sorting.
     any: bool,
 }
 

@@ -6,7 +6,7 @@ enum Token {
     Many,
 }
 
-/// Whether `text` matches, anywhere unless anchored, ignoring case as Nova's database does.
+/// True if `text` matches, anywhere unless anchored, ignoring case as Nova's database does.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let start = pattern.starts_with('^');
     let end = pattern.ends_with('$') && !pattern.ends_with("\\$");

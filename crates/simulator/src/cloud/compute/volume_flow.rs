@@ -118,7 +118,7 @@ impl<'a> Link<'a> {
 /// How long a machine has to take a volume, or to let it go.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether the machine of a server answers for its volumes.
+/// True if the machine of a server answers for its volumes.
 fn is_answering(state: &State, server: &str) -> bool {
     let Some(server) = state.get(Kind::Server, server) else {
         return false;

@@ -20,7 +20,7 @@ pub(crate) struct Bootstrap {
     pub(crate) region: String,
     /// The URL of Keystone in the catalog.
     pub(crate) url: String,
-    /// Whether it makes the roles `manager` and `service`, as Keystone does from 2023.2 on.
+    /// True if it makes the roles `manager` and `service`, as Keystone does from 2023.2 on.
     pub(crate) service_role: bool,
 }
 

@@ -178,7 +178,7 @@ fn credential(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
     })
 }
 
-/// Whether a user and its domain are enabled.
+/// True if a user and its domain are enabled.
 pub(super) fn is_enabled(state: &State, user: &Doc) -> bool {
     let domain = state.get(Kind::Domain, user.text("domain_id"));
     user.flag("enabled") && domain.is_some_and(|domain| domain.flag("enabled"))

@@ -11,20 +11,20 @@ use crate::cloud::kind::Kind;
 use crate::cloud::service::Service;
 use crate::cloud::state::State;
 
-/// Whether a token is of an application credential with access rules.
+/// True if a token is of an application credential with access rules.
 pub(super) fn has(state: &State, token: &Doc) -> bool {
     let credential = state.get(Kind::Credential, token.text("credential_id"));
     credential.is_some_and(|credential| credential.given("access_rules"))
 }
 
-/// Whether who asks says that it enforces access rules: version 1.0 of them.
+/// True if who asks says that it enforces access rules: version 1.0 of them.
 pub(super) fn understands(headers: &HeaderMap) -> bool {
     let version = header(headers, "openstack-identity-access-rules");
     let version = version.and_then(|text| text.trim().parse::<f64>().ok());
     version.is_some_and(|version| version >= 1.0)
 }
 
-/// Whether the rules of a token, if it has any, allow the request, as `keystonemiddleware` decides it in a service.
+/// True if the rules of a token, if it has any, allow the request, as `keystonemiddleware` decides it in a service.
 pub(super) fn allow(call: &Call<'_>, token: &Doc, method: &Method) -> bool {
     if call.service == Service::Identity {
         return true;
@@ -47,7 +47,7 @@ pub(super) fn allow(call: &Call<'_>, token: &Doc, method: &Method) -> bool {
     })
 }
 
-/// Whether a path has the form of a pattern, in which `*` and `{name}` stand for one segment and `**` for any text.
+/// True if a path has the form of a pattern, in which `*` and `{name}` stand for one segment and `**` for any text.
 fn matches(pattern: &str, path: &str) -> bool {
     let Some(first) = pattern.chars().next() else {
         return path.is_empty();

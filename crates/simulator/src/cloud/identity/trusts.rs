@@ -102,7 +102,7 @@ pub(crate) fn consume(call: &mut Call<'_>, trust: &Doc) {
     }
 }
 
-/// Whether the trust can still be used.
+/// True if the trust can still be used.
 pub(crate) fn alive(trust: &Doc, now_ms: i64) -> bool {
     let expired = trust.given("_expires_ms") && trust.number("_expires_ms") <= now_ms;
     let used_up = trust.given("remaining_uses") && trust.number("remaining_uses") < 1;

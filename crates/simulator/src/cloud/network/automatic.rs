@@ -17,7 +17,7 @@ use crate::cloud::state::State;
 /// The prefix length for which a hardware address fits.
 const PREFIX: u8 = 64;
 
-/// Whether the addresses of a subnet are derived from hardware addresses.
+/// True if the addresses of a subnet are derived from hardware addresses.
 pub(crate) fn is_automatic(subnet: &Doc) -> bool {
     ["ipv6_address_mode", "ipv6_ra_mode"]
         .iter()

@@ -191,7 +191,7 @@ pub(crate) fn with_tenant(_: &State, _: &Who, doc: &mut Doc) {
     doc.set("tenant_id", project);
 }
 
-/// Whether the caller is the owner or an administrator.
+/// True if the caller is the owner or an administrator.
 pub(crate) fn owner_only(call: &Call<'_>, doc: &Doc) -> bool {
     call.may_access(doc)
 }

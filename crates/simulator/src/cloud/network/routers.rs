@@ -266,7 +266,7 @@ fn remove_interface(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(interface(&router, found)))
 }
 
-/// Whether a route of the router has its next hop in a subnet.
+/// True if a route of the router has its next hop in a subnet.
 fn routed(state: &State, router: &Doc, subnet: &str) -> bool {
     let net = state.get(Kind::Subnet, subnet);
     let net = net.and_then(|subnet| subnet.text("cidr").parse::<IpNet>().ok());

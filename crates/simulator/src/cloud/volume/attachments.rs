@@ -152,7 +152,7 @@ fn complete(call: &mut Call<'_>) -> Answer {
     })
 }
 
-/// Whether Nova uses an attachment: Cinder asks it before it lets anybody else delete one. It is nobody's that has no
+/// True if Nova uses an attachment: Cinder asks it before it lets anybody else delete one. It is nobody's that has no
 /// connection, or whose server or volume Nova does not know, or knows by another attachment.
 fn used_by_nova(call: &Call<'_>, volume: &str, one: &Doc) -> bool {
     let Some(server) = call.state.get(Kind::Server, one.text("instance")) else {

@@ -42,7 +42,7 @@ pub(super) fn check(call: &Call<'_>, known: &[&str]) -> Result<(), Fault> {
     }
 }
 
-/// Whether a field of a resource has a value that the parameter `name` wants.
+/// True if a field of a resource has a value that the parameter `name` wants.
 pub(super) fn matches(call: &Call<'_>, doc: &Doc, name: &str, field: &str) -> bool {
     let wanted: Vec<&str> = call.query.all(name).collect();
     wanted.is_empty() || query::matches(doc.get(field), &wanted)

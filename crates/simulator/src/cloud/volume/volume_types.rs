@@ -123,7 +123,7 @@ fn usable(call: &Call<'_>, doc: &Doc) -> bool {
     call.who.admin() || doc.get("is_public") != Some(&Value::Bool(false)) || allowed()
 }
 
-/// Whether volumes of a type can be attached to several servers.
+/// True if volumes of a type can be attached to several servers.
 pub(super) fn is_multiattach(kind: &Doc) -> bool {
     kind.object("extra_specs").text("multiattach") == "<is> True"
 }
@@ -138,7 +138,7 @@ pub(super) fn zones(kind: &Doc) -> Vec<String> {
         .collect()
 }
 
-/// Whether a volume of one type can become one of the other where it is: on the same back end, and as it is encrypted.
+/// True if a volume of one type can become one of the other where it is: on the same back end, and as it is encrypted.
 pub(super) fn may_become(before: &Doc, after: &Doc) -> bool {
     before.get("_encryption") == after.get("_encryption") && back_end(before) == back_end(after)
 }

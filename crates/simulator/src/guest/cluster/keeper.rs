@@ -79,7 +79,7 @@ pub(crate) struct Keeper {
     /// When the pods of the add-ons are compared with the nodes, and the duration of the last time.
     add_ons: Option<Instant>,
     add_ons_took: Duration,
-    /// Whether there are PodDisruptionBudgets; when their status is computed next.
+    /// True if there are PodDisruptionBudgets; when their status is computed next.
     has_budgets: bool,
     budgets: Option<Instant>,
 }
@@ -480,7 +480,7 @@ fn stored_token(secret: &Value) -> Option<StoredToken> {
 }
 
 impl StoredToken {
-    /// Whether the token has not expired.
+    /// True if the token has not expired.
     fn is_valid(&self, now: Timestamp) -> bool {
         self.expires.is_none_or(|at| at > now)
     }

@@ -34,7 +34,7 @@ pub(crate) struct Machine {
     pub(crate) memory_mib: u64,
     /// Root disk in GiB.
     pub(crate) disk_gib: u64,
-    /// Whether kubeadm sets it up as a control plane.
+    /// True if kubeadm sets it up as a control plane.
     pub(crate) control_plane: bool,
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn refused_labels(registration: &NodeRegistration) -> Option<String> 
     })
 }
 
-/// Whether the kubelet leaves addresses and providerID to a cloud controller manager (`--cloud-provider=external`).
+/// True if the kubelet leaves addresses and providerID to a cloud controller manager (`--cloud-provider=external`).
 pub(crate) fn is_external(registration: &NodeRegistration) -> bool {
     registration.kubelet_argument("cloud-provider").as_deref() == Some("external")
 }
@@ -269,7 +269,7 @@ const HEALTHY: [(&str, &str, &str, &str); 4] = [
     ),
 ];
 
-/// Whether the condition `Ready` is true.
+/// True if the condition `Ready` is true.
 pub(crate) fn is_ready(conditions: &[Value]) -> bool {
     conditions.iter().any(|condition| {
         condition.get("type").is_some_and(|kind| kind == "Ready")
