@@ -25,7 +25,7 @@ pub struct File {
     pub permissions: Option<String>,
     /// The encoding of the content.
     pub encoding: Option<Encoding>,
-    /// Whether the content is appended to an existing file.
+    /// True if the content is appended to an existing file.
     pub append: bool,
     /// The content.
     pub content: SecretString,

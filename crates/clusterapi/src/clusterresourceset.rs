@@ -123,7 +123,7 @@ fn triggers(
     stream::select(of_clusters, of_bindings)
 }
 
-/// Whether the set selects this Cluster.
+/// True if the set selects this Cluster.
 fn selects(set: &ClusterResourceSet, cluster: &Cluster) -> bool {
     set.namespace() == cluster.namespace()
         && selector::matches(&set.spec.cluster_selector, cluster.labels())

@@ -19,7 +19,7 @@ use operator::client::Api;
 use crate::remote::ClusterKey;
 use crate::{Context, remote};
 
-/// Whether there is an API server to connect to.
+/// True if there is an API server to connect to.
 pub(crate) fn is_reachable(cluster: &Cluster) -> bool {
     cluster.infrastructure_provisioned() && cluster.endpoint().is_some()
 }

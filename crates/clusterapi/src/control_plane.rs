@@ -208,7 +208,7 @@ async fn claim_template(scope: &Scope, subject: &Subject) -> Result<(), Error> {
     set_owner_of_template(&scope.context, template, &subject.cluster).await
 }
 
-/// Whether this is the first attempt to connect after a restart. Its end triggers a reconcile, and the reported status
+/// True if this is the first attempt to connect after a restart. Its end triggers a reconcile, and the reported status
 /// stays until then.
 fn is_reconnecting(subject: &Subject, seen: &Observation) -> bool {
     seen.connecting && observe::is_initialized(subject)

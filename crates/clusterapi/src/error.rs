@@ -107,7 +107,7 @@ impl<T> Doing<T> for kube::Result<T> {
     }
 }
 
-/// Whether the error is 404: the object does not exist.
+/// True if the error is 404: the object does not exist.
 pub(crate) fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }

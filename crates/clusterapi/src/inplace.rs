@@ -98,14 +98,14 @@ impl Wanted {
         [&self.labels, &self.annotations]
     }
 
-    /// Whether another manager's claim on a field has to be released, so that the field can leave the object.
+    /// True if another manager's claim on a field has to be released, so that the field can leave the object.
     fn releases(&self, part: usize, field: &str) -> bool {
         let name = field.strip_prefix("f:");
         name.is_some_and(|name| !PERMANENT.contains(&name) && self.parts()[part].contains_key(name))
     }
 }
 
-/// Whether the labels and annotations have to be applied: a value differs, or the manager has others than these.
+/// True if the labels and annotations have to be applied: a value differs, or the manager has others than these.
 pub(crate) fn is_outdated(metadata: &ObjectMeta, wanted: &Wanted, manager: &Manager) -> bool {
     let known = [metadata.labels.as_ref(), metadata.annotations.as_ref()];
     let owned = owned(metadata, manager);

@@ -161,7 +161,7 @@ pub fn document(
     SecretString::from(yaml::document(&document))
 }
 
-/// Whether the client certificate is valid for less than half a year; false if it cannot be parsed.
+/// True if the client certificate is valid for less than half a year; false if it cannot be parsed.
 fn expires_soon(secret: &Secret, now: Timestamp) -> bool {
     let Some(expiry) = client_expiry(secret) else {
         return false;

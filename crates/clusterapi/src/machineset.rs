@@ -248,7 +248,7 @@ fn is_current(ctx: &Context, set: &MachineSet) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// Whether the machine failed its health check and waits for its owner to replace it.
+/// True if the machine failed its health check and waits for its owner to replace it.
 fn waits_for_remediation(machine: &Machine) -> bool {
     let is_false = |type_| {
         conditions::find(machine.conditions(), type_).is_some_and(|found| found.status == "False")

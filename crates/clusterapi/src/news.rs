@@ -343,7 +343,7 @@ pub(crate) fn of_duties(before: &[Condition], after: &[Condition]) -> Option<New
     failure(before, after, duties::TYPE, "Reconcile")
 }
 
-/// Whether a reason requires intervention.
+/// True if a reason requires intervention.
 fn is_failure(reason: &str) -> bool {
     let words = ["Failed", "Error", "Deleted", "NotFound"];
     reason.starts_with("Invalid") || words.iter().any(|word| reason.ends_with(word))

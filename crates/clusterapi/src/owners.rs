@@ -33,12 +33,12 @@ pub(crate) fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
         .find(|owner| owner.controller == Some(true))
 }
 
-/// Whether `object` is the controller of the object with this metadata.
+/// True if `object` is the controller of the object with this metadata.
 pub(crate) fn is_controlled_by<K: Resource>(metadata: &ObjectMeta, object: &K) -> bool {
     controller_of(metadata).is_some_and(|owner| Some(&owner.uid) == object.meta().uid.as_ref())
 }
 
-/// Whether `object` is one of the owners.
+/// True if `object` is one of the owners.
 pub(crate) fn is_owned_by<K: Resource>(metadata: &ObjectMeta, object: &K) -> bool {
     let mut owners = metadata.owner_references.iter().flatten();
     owners.any(|owner| Some(&owner.uid) == object.meta().uid.as_ref())

@@ -249,7 +249,7 @@ pub fn expiry(certificate: &str) -> Result<Timestamp, PkiError> {
     })
 }
 
-/// Whether `certificate` was signed by `ca`: the issuer name matches and the signature verifies.
+/// True if `certificate` was signed by `ca`: the issuer name matches and the signature verifies.
 pub fn is_signed_by(certificate: &str, ca: &str) -> bool {
     let (Ok(leaf), Ok(ca)) = (der(certificate), der(ca)) else {
         return false;

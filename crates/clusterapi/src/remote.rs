@@ -60,7 +60,7 @@ pub struct NotConnected {
     pub cluster: ClusterKey,
     /// The last error, if any.
     pub reason: String,
-    /// Whether the first attempt to connect has not ended, so that the state of the cluster is not known.
+    /// True if the first attempt to connect has not ended, so that the state of the cluster is not known.
     pub connecting: bool,
 }
 
@@ -102,7 +102,7 @@ impl Change {
 /// The state of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Whether there is a connection.
+    /// True if there is a connection.
     pub connected: bool,
     /// The last response of the cluster.
     pub last_success: Option<Timestamp>,
@@ -116,7 +116,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Whether the first attempt to connect has not ended, as after a restart: the state of the cluster is not known,
+    /// True if the first attempt to connect has not ended, as after a restart: the state of the cluster is not known,
     /// so that the reported conditions stay. [`Remote::changes`] sends the result of the attempt.
     pub fn is_connecting(&self) -> bool {
         !self.connected && self.problem.is_none()

@@ -17,7 +17,7 @@ pub(crate) struct Part<'a> {
     pub(crate) type_: &'a str,
     /// The polarity: which status is good.
     pub(crate) polarity: Polarity,
-    /// Whether a missing condition is ignored.
+    /// True if a missing condition is ignored.
     pub(crate) optional: bool,
 }
 

@@ -38,7 +38,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// Whether `c` must be escaped in YAML although JSON does not require it (YAML 1.2, production 1).
+/// True if `c` must be escaped in YAML although JSON does not require it (YAML 1.2, production 1).
 fn is_unsafe(c: char) -> bool {
     matches!(
         c,
@@ -63,7 +63,7 @@ pub fn literal(text: &str, indent: usize) -> String {
     out
 }
 
-/// Whether a literal block preserves `text`: no character that YAML changes, no leading blank that would be
+/// True if a literal block preserves `text`: no character that YAML changes, no leading blank that would be
 /// indentation, no trailing empty lines.
 fn fits_literal(text: &str) -> bool {
     let printable = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_unsafe(c));
@@ -74,7 +74,7 @@ fn fits_literal(text: &str) -> bool {
         && text.chars().all(printable)
 }
 
-/// Whether `text` needs no quotes: it starts with a letter or `/`, and is a string in both YAML 1.1 and 1.2.
+/// True if `text` needs no quotes: it starts with a letter or `/`, and is a string in both YAML 1.1 and 1.2.
 fn is_plain(text: &str) -> bool {
     let reserved = [
         "null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf",

@@ -121,7 +121,7 @@ fn of_machines(
 struct Change {
     type_: &'static str,
     reasons: Reasons,
-    /// Whether MachineSets without a MachineDeployment count.
+    /// True if MachineSets without a MachineDeployment count.
     of_sets: bool,
 }
 

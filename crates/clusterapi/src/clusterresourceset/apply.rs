@@ -103,7 +103,7 @@ impl Workload {
     }
 }
 
-/// Whether a write failed only because the object exists, which is all that ApplyOnce wants.
+/// True if a write failed only because the object exists, which is all that ApplyOnce wants.
 fn exists(strategy: Strategy, status: &kube::core::Status) -> bool {
     strategy == Strategy::ApplyOnce && status.is_already_exists()
 }

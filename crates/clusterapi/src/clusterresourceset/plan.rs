@@ -49,7 +49,7 @@ pub(super) enum Cause {
     Workload,
 }
 
-/// Whether `resource` has to be applied to the Cluster with these bindings. The hash is `None` if it is not known.
+/// True if `resource` has to be applied to the Cluster with these bindings. The hash is `None` if it is not known.
 pub(super) fn is_due(
     bound: &[ResourceBinding],
     resource: &ResourceRef,

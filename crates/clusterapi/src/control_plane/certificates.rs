@@ -52,7 +52,7 @@ impl Unread {
         format!("{}-{}", Component::ApiServer.name(), self.node)
     }
 
-    /// Whether the Pod is ready, as far as the watch has seen.
+    /// True if the Pod is ready, as far as the watch has seen.
     fn is_ready(&self, workload: &Reached) -> bool {
         let name = self.pod();
         let mut pods = workload.pods.iter();

@@ -33,16 +33,16 @@ pub struct Member {
     pub name: String,
     /// The host of its peer URL.
     pub host: String,
-    /// Whether it is a learner, which does not vote.
+    /// True if it is a learner, which does not vote.
     pub learner: bool,
-    /// Whether it is the leader.
+    /// True if it is the leader.
     pub leads: bool,
     /// Why it is unhealthy; `None` for a healthy member.
     pub problem: Option<String>,
 }
 
 impl Member {
-    /// Whether it is healthy.
+    /// True if it is healthy.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
         self.problem.is_none()
@@ -79,7 +79,7 @@ impl View {
         self.members()?.iter().find(|member| member.name == node)
     }
 
-    /// Whether no member is unhealthy or a learner; always true for an external etcd.
+    /// True if no member is unhealthy or a learner; always true for an external etcd.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         match self {

@@ -37,7 +37,7 @@ pub(super) async fn remove(
     }
 }
 
-/// Whether the machine is being deleted and waits for the hook.
+/// True if the machine is being deleted and waits for the hook.
 pub(super) fn is_held(machine: &Machine) -> bool {
     machine.is_deleting() && machine.annotations().contains_key(PRE_TERMINATE)
 }
@@ -51,7 +51,7 @@ pub(super) fn deleted_at(machine: &Machine) -> Option<Timestamp> {
         .map(|time| time.0)
 }
 
-/// Whether the drain is complete and this hook is the only one left. Always true before Kubernetes 1.31; since then a
+/// True if the drain is complete and this hook is the only one left. Always true before Kubernetes 1.31; since then a
 /// kubelet uses its local API server, which needs the local etcd member until the drain is complete.
 pub(super) fn is_drained(machine: &Machine, version: &str) -> bool {
     let version = machine

@@ -80,7 +80,7 @@ pub(super) async fn add_learner(
     Ok(())
 }
 
-/// Whether kubeadm adds members as learners, at the address of their machine.
+/// True if kubeadm adds members as learners, at the address of their machine.
 fn has_peer_url_of_its_address(plane: &KubeadmControlPlane) -> bool {
     let Ok(version) = plane.spec.version.parse::<api::version::Version>() else {
         return false;

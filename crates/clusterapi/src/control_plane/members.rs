@@ -186,7 +186,7 @@ pub(super) async fn collect(
     Ok(())
 }
 
-/// Whether `member` can be removed without losing the quorum.
+/// True if `member` can be removed without losing the quorum.
 fn may_go(members: &[Member], member: &Member) -> bool {
     Standing::of(member).may_go(etcd::count(members))
 }

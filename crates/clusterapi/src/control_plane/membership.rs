@@ -21,7 +21,7 @@ pub(super) enum Membership {
 /// What a member counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// Whether it does not vote.
+    /// True if it does not vote.
     pub(super) learner: bool,
     pub(super) healthy: bool,
 }
@@ -34,14 +34,14 @@ impl Standing {
         }
     }
 
-    /// Whether `members` keep their quorum without this one. A learner is no part of it.
+    /// True if `members` keep their quorum without this one. A learner is no part of it.
     pub(super) fn may_go(self, members: Members) -> bool {
         self.learner || members.can_remove(self.healthy)
     }
 }
 
 impl Membership {
-    /// Whether `members` keep their quorum when the machine is deleted.
+    /// True if `members` keep their quorum when the machine is deleted.
     pub(super) fn may_go(&self, members: Members) -> bool {
         match self {
             Membership::Outside => true,
@@ -77,7 +77,7 @@ pub(super) fn strays<'a>(machines: &[&Machine], members: &'a [Member]) -> Vec<&'
     members.iter().filter(stray).collect()
 }
 
-/// Whether nothing tells which member could be that of `machine`.
+/// True if nothing tells which member could be that of `machine`.
 pub(super) fn is_unknown(machine: &Machine) -> bool {
     machine.node_name().is_none() && addresses(machine).next().is_none()
 }

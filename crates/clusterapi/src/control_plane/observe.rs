@@ -43,11 +43,11 @@ pub(super) struct Observation {
     pub(super) orphans: Vec<Orphan>,
     /// The workload cluster, while it can be reached.
     pub(super) workload: Option<Reached>,
-    /// Whether the first attempt to connect has not ended, so that the reported conditions stay.
+    /// True if the first attempt to connect has not ended, so that the reported conditions stay.
     pub(super) connecting: bool,
     /// The members of etcd.
     pub(super) etcd: View,
-    /// Whether a machine is not created because members of etcd are not connected.
+    /// True if a machine is not created because members of etcd are not connected.
     pub(super) awaits_etcd: bool,
     /// How far the recovery of a lost quorum is.
     pub(super) recovery: Recovery,
@@ -84,7 +84,7 @@ impl Reached {
 }
 
 impl Observation {
-    /// Whether machines are being created or deleted: an unhealthy member is then likely to recover soon.
+    /// True if machines are being created or deleted: an unhealthy member is then likely to recover soon.
     pub(super) fn is_changing(&self) -> bool {
         let begun = |machine: &MachineFacts| {
             let age = self.now.duration_since(machine.created);
@@ -93,12 +93,12 @@ impl Observation {
         self.facts.machines.iter().any(begun)
     }
 
-    /// Whether `machine` has no Node, or was created a short time ago.
+    /// True if `machine` has no Node, or was created a short time ago.
     pub(super) fn is_young(&self, machine: &Machine) -> bool {
         machine.node_name().is_none() || self.now.duration_since(created(machine)) < YOUNG
     }
 
-    /// Whether a Node of the control plane has just joined.
+    /// True if a Node of the control plane has just joined.
     pub(super) fn has_fresh_node(&self) -> bool {
         let ours = |node: &&Arc<Node>| {
             let name = node.name_any();
@@ -114,7 +114,7 @@ impl Observation {
         nodes.filter(ours).any(fresh)
     }
 
-    /// Whether the ConfigMap that completes the initialization is awaited.
+    /// True if the ConfigMap that completes the initialization is awaited.
     pub(super) fn awaits_initialization(&self) -> bool {
         !self.facts.initialized && self.workload.is_some() && !self.machines.is_empty()
     }
@@ -209,7 +209,7 @@ async fn listed(
     Ok((machines, orphans.collect()))
 }
 
-/// Whether etcd is external, not managed here.
+/// True if etcd is external, not managed here.
 pub(super) fn has_external_etcd(plane: &KubeadmControlPlane) -> bool {
     let config = plane.spec.kubeadm_config_spec.as_ref();
     let cluster = config.and_then(|config| config.cluster_configuration.as_ref());
@@ -218,7 +218,7 @@ pub(super) fn has_external_etcd(plane: &KubeadmControlPlane) -> bool {
         .is_some_and(|etcd| etcd.external.is_some())
 }
 
-/// Whether the status of the control plane or of its Cluster reports that it has been initialized: one of them may be
+/// True if the status of the control plane or of its Cluster reports that it has been initialized: one of them may be
 /// missing after a restore from a backup.
 pub(super) fn is_initialized(subject: &Subject) -> bool {
     let status = subject.plane.status.as_ref();
@@ -406,7 +406,7 @@ fn facts_of_etcd(etcd: &View) -> Etcd {
     }
 }
 
-/// Whether the first attempt to connect has not ended; its end triggers a reconcile.
+/// True if the first attempt to connect has not ended; its end triggers a reconcile.
 fn is_connecting(scope: &Scope, subject: &Subject) -> bool {
     let health = scope.context.remote.health(&subject.key);
     health.is_connecting() || (health.connected && scope.pods.is_listing(&subject.key))
@@ -419,7 +419,7 @@ fn keep_reported(machines: &mut [Seen]) {
     }
 }
 
-/// Whether `kubeadm init` has uploaded its configuration. Before that, responses of the API server are not reliable.
+/// True if `kubeadm init` has uploaded its configuration. Before that, responses of the API server are not reliable.
 async fn has_kubeadm_config(client: &Client) -> bool {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
     matches!(maps.get_metadata_opt("kubeadm-config").await, Ok(Some(_)))

@@ -85,7 +85,7 @@ fn by_template(plane: &KubeadmControlPlane, object: &DynamicObject) -> Option<St
     (!same).then(|| format!("{actual} is not up-to-date"))
 }
 
-/// Whether a new machine would get a different KubeadmConfig. The first machine is up to date in either form, as one that
+/// True if a new machine would get a different KubeadmConfig. The first machine is up to date in either form, as one that
 /// joins, or as the first one again.
 fn differs(plane: &KubeadmControlPlane, config: &KubeadmConfig) -> bool {
     let (joining, current) = (config_spec(plane, false), &config.spec);

@@ -16,13 +16,13 @@ pub(super) struct Facts {
     pub(super) replicas: usize,
     /// How many more may exist during a rollout: 0 or 1.
     pub(super) surge: usize,
-    /// Whether the infrastructure of the Cluster is provisioned and its endpoint is set.
+    /// True if the infrastructure of the Cluster is provisioned and its endpoint is set.
     pub(super) infrastructure: bool,
-    /// Whether certificates and kubeconfig exist.
+    /// True if certificates and kubeconfig exist.
     pub(super) certificates: bool,
-    /// Whether the control plane has been initialized.
+    /// True if the control plane has been initialized.
     pub(super) initialized: bool,
-    /// Whether the workload cluster is connected and its static Pods have been listed.
+    /// True if the workload cluster is connected and its static Pods have been listed.
     pub(super) reachable: bool,
     /// The machines.
     pub(super) machines: Vec<MachineFacts>,
@@ -69,12 +69,12 @@ pub(super) struct MachineFacts {
     pub(super) name: String,
     pub(super) created: Timestamp,
     pub(super) deleting: bool,
-    /// Whether it has the delete-machine annotation.
+    /// True if it has the delete-machine annotation.
     pub(super) marked: bool,
     pub(super) failure_domain: Option<String>,
     /// Why it is not up to date; empty if it is.
     pub(super) outdated: Vec<String>,
-    /// Whether its server is known: without one, it can hold no state.
+    /// True if its server is known: without one, it can hold no state.
     pub(super) server: bool,
     /// The Node's name.
     pub(super) node: Option<String>,
@@ -82,7 +82,7 @@ pub(super) struct MachineFacts {
     pub(super) problems: Vec<String>,
     /// Whether its etcd is a member, if etcd could be asked.
     pub(super) membership: Membership,
-    /// Whether its deletion waits, until etcd can do without its member.
+    /// True if its deletion waits, until etcd can do without its member.
     pub(super) held: bool,
 }
 
@@ -95,7 +95,7 @@ impl MachineFacts {
         self.node.is_some() && self.problems.is_empty()
     }
 
-    /// Whether it has never been a part of the control plane, so that nothing is lost with it: it has no server, or no Node
+    /// True if it has never been a part of the control plane, so that nothing is lost with it: it has no server, or no Node
     /// and no member that votes. With an external etcd the latter does not tell, as Nodes are found a while after a move.
     fn is_outside(&self, etcd: &Etcd) -> bool {
         let votes = match (&self.membership, etcd) {
@@ -118,7 +118,7 @@ pub(super) enum Step {
     Create {
         /// Its failure domain.
         failure_domain: Option<String>,
-        /// Whether it is the first one, which runs `kubeadm init`.
+        /// True if it is the first one, which runs `kubeadm init`.
         init: bool,
     },
     /// Deletes a machine.
@@ -132,7 +132,7 @@ pub(super) enum Step {
 const NO_MACHINE_LEFT: &str = "The control plane was initialized and none of its machines is left: kubeadm init would \
      found another cluster. Restore a machine with its etcd, or delete the Cluster and create it anew";
 
-/// Whether an entry of [`Step::Wait`] passes by itself, since a machine comes or goes. A machine that is not healthy may
+/// True if an entry of [`Step::Wait`] passes by itself, since a machine comes or goes. A machine that is not healthy may
 /// stay so.
 pub(super) fn is_progress(problem: &str) -> bool {
     problem.starts_with("Waiting for")

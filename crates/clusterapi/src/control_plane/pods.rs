@@ -70,7 +70,7 @@ impl Watches {
         (listed == Listed::Done).then(|| watch.store.state())
     }
 
-    /// Whether the first list of the static Pods of `key` is neither complete nor failed.
+    /// True if the first list of the static Pods of `key` is neither complete nor failed.
     pub(super) fn is_listing(&self, key: &ClusterKey) -> bool {
         let running = self.running.lock();
         let watch = running.get(key);

@@ -20,12 +20,12 @@ pub fn quorum(voters: usize) -> usize {
 }
 
 impl Members {
-    /// Whether enough members are healthy.
+    /// True if enough members are healthy.
     pub fn has_quorum(self) -> bool {
         self.voters > 0 && self.voters.saturating_sub(self.unhealthy) >= quorum(self.voters)
     }
 
-    /// Whether a member can be added. The new member counts as unhealthy until it has caught up, except for the first
+    /// True if a member can be added. The new member counts as unhealthy until it has caught up, except for the first
     /// and the second: there is no other way to scale up.
     pub fn can_add(self) -> bool {
         if self.voters <= 1 {
@@ -40,7 +40,7 @@ impl Members {
             .has_quorum()
     }
 
-    /// Whether a member can be removed; `healthy` is the health of that member.
+    /// True if a member can be removed; `healthy` is the health of that member.
     pub fn can_remove(self, healthy: bool) -> bool {
         if self.learners > 0 || self.voters <= 1 {
             return false;

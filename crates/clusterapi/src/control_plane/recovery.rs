@@ -86,7 +86,7 @@ struct Candidate {
     node: Option<String>,
     addresses: Vec<String>,
     deleting: bool,
-    /// Whether it has been a member: kubeadm labels its Node after that.
+    /// True if it has been a member: kubeadm labels its Node after that.
     joined: bool,
     /// Why its server or its Node does not work, as other controllers found.
     gone: Option<String>,

@@ -126,7 +126,7 @@ pub(super) fn status(record: Record) -> LastRemediation {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Candidate {
     pub(super) name: String,
-    /// Whether the replacement was requested with the annotation.
+    /// True if the replacement was requested with the annotation.
     pub(super) asked: bool,
     pub(super) created: Timestamp,
 }

@@ -41,7 +41,7 @@ pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), Contr
     Ok(())
 }
 
-/// Whether the watch has seen every Secret that a control plane needs. It does not see those that users have created
+/// True if the watch has seen every Secret that a control plane needs. It does not see those that users have created
 /// without the label.
 fn is_complete(subject: &Subject, versions: &Versions) -> bool {
     let name = &subject.key.name;

@@ -317,7 +317,7 @@ fn etcd(seen: &Observation) -> Verdict {
     verdict(Status::False, "NotHealthy").because(lines.join("\n"))
 }
 
-/// Whether etcd has its quorum; always true for an external etcd.
+/// True if etcd has its quorum; always true for an external etcd.
 fn has_quorum(facts: &Facts) -> bool {
     match facts.etcd {
         Etcd::External => true,

@@ -36,17 +36,17 @@ pub fn version_of(crd: &CustomResourceDefinition) -> Option<(String, Contract)> 
     })
 }
 
-/// Whether an infrastructure object has been provisioned.
+/// True if an infrastructure object has been provisioned.
 pub fn provisioned(object: &DynamicObject, contract: Contract) -> bool {
     initialized(object, contract, "provisioned", "ready")
 }
 
-/// Whether the Secret of a bootstrap object has been created.
+/// True if the Secret of a bootstrap object has been created.
 pub fn data_secret_created(object: &DynamicObject, contract: Contract) -> bool {
     initialized(object, contract, "dataSecretCreated", "ready")
 }
 
-/// Whether a control plane has been initialized.
+/// True if a control plane has been initialized.
 pub fn control_plane_initialized(object: &DynamicObject, contract: Contract) -> bool {
     initialized(object, contract, "controlPlaneInitialized", "initialized")
 }

@@ -103,7 +103,7 @@ pub(super) fn group_kind(template: &ContractReference) -> String {
     format!("{}.{}", template.kind, template.api_group)
 }
 
-/// Whether `object` was created by an earlier, equal request.
+/// True if `object` was created by an earlier, equal request.
 pub(super) fn is_ours(object: &DynamicObject, request: &CloneRequest<'_>) -> bool {
     let from = object.annotations().get(CLONED_FROM_NAME_ANNOTATION);
     let same_owner = match &request.owner {
@@ -152,7 +152,7 @@ pub(super) fn adoption(
     (patch != json!({ "metadata": {} })).then_some(patch)
 }
 
-/// Whether two references have the same group, kind and name; one with another UID is outdated and removed.
+/// True if two references have the same group, kind and name; one with another UID is outdated and removed.
 fn is_same_object(a: &OwnerReference, b: &OwnerReference) -> bool {
     let group = |reference: &OwnerReference| {
         reference

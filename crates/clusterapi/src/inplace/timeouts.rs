@@ -46,7 +46,7 @@ pub(super) fn claims(entry: &ManagedFieldsEntry) -> Option<Map<String, Value>> {
     (!kept.is_empty()).then_some(kept)
 }
 
-/// Whether the controller has written the field, by server-side apply or, in a former version, by an update.
+/// True if the controller has written the field, by server-side apply or, in a former version, by an update.
 fn is_claimed(machine: &Machine, field: &str, manager: &Manager) -> bool {
     let entries = machine.metadata.managed_fields.iter().flatten();
     let mut ours = entries.filter(|entry| {

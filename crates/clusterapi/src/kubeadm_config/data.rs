@@ -334,7 +334,7 @@ fn certificate_files(config: &KubeadmConfig, certificates: &Certificates) -> Vec
     files
 }
 
-/// Whether a file is a template, for which values are needed.
+/// True if a file is a template, for which values are needed.
 pub(super) fn has_templates(config: &KubeadmConfig) -> bool {
     let mut files = config.spec.files.iter();
     files.any(|file| file.content_format == Some(ContentFormat::Template))

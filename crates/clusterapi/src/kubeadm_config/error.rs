@@ -126,7 +126,7 @@ impl BootstrapError {
         }
     }
 
-    /// Whether the config is waiting, as opposed to an error.
+    /// True if the config is waiting, as opposed to an error.
     pub(super) fn is_waiting(&self) -> bool {
         matches!(
             self,
@@ -134,12 +134,12 @@ impl BootstrapError {
         )
     }
 
-    /// Whether the first attempt to connect to the workload cluster has not ended yet.
+    /// True if the first attempt to connect to the workload cluster has not ended yet.
     pub(super) fn is_connecting(&self) -> bool {
         matches!(self, Self::NotConnected(reason) if reason.connecting)
     }
 
-    /// Whether it concerns the certificates of the cluster.
+    /// True if it concerns the certificates of the cluster.
     pub(super) fn is_about_certificates(&self) -> bool {
         matches!(
             self,

@@ -8,23 +8,23 @@ use super::{Subject, status};
 /// The input of the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// Whether the Cluster or the object is paused.
+    /// True if the Cluster or the object is paused.
     pub(super) paused: bool,
-    /// Whether the status of the config reports that the data exists.
+    /// True if the status of the config reports that the data exists.
     pub(super) has_data: bool,
-    /// Whether the Machine has a data Secret (of this config before a move, or of a user).
+    /// True if the Machine has a data Secret (of this config before a move, or of a user).
     pub(super) machine_has_data: bool,
-    /// Whether the Machine has a Node.
+    /// True if the Machine has a Node.
     pub(super) has_node: bool,
-    /// Whether it is a control plane machine.
+    /// True if it is a control plane machine.
     pub(super) control_plane: bool,
-    /// Whether the infrastructure of the Cluster is provisioned.
+    /// True if the infrastructure of the Cluster is provisioned.
     pub(super) infrastructure: bool,
-    /// Whether the control plane of the Cluster is initialized.
+    /// True if the control plane of the Cluster is initialized.
     pub(super) initialized: bool,
-    /// Whether the endpoint of the Cluster is set.
+    /// True if the endpoint of the Cluster is set.
     pub(super) endpoint: bool,
-    /// Whether the spec is for joining only: such a machine never initializes a cluster.
+    /// True if the spec is for joining only: such a machine never initializes a cluster.
     pub(super) joins_only: bool,
 }
 
@@ -52,7 +52,7 @@ impl Facts {
     }
 }
 
-/// Whether a config is for joining only: it has a join configuration and no init configuration. Without a control plane
+/// True if a config is for joining only: it has a join configuration and no init configuration. Without a control plane
 /// object it must not have a cluster configuration either, which alone is sufficient to initialize a machine, as
 /// upstream.
 fn joins_only(config: &KubeadmConfig, cluster: &Cluster) -> bool {
@@ -89,7 +89,7 @@ pub(super) enum Plan {
     Init,
     /// Write the data of any other machine.
     Join {
-        /// Whether it becomes a control plane machine.
+        /// True if it becomes a control plane machine.
         control_plane: bool,
     },
 }

@@ -11,7 +11,7 @@ use super::{BootstrapError, data};
 use crate::pause;
 use crate::summary::FIRST_NODE;
 
-/// Whether the status reports that the bootstrap data exists.
+/// True if the status reports that the bootstrap data exists.
 pub(super) fn has_data(config: &KubeadmConfig) -> bool {
     let initialization = config
         .status
@@ -20,13 +20,13 @@ pub(super) fn has_data(config: &KubeadmConfig) -> bool {
     initialization.and_then(|steps| steps.data_secret_created) == Some(true)
 }
 
-/// Whether the status reports if the bootstrap data exists.
+/// True if the status reports if the bootstrap data exists.
 pub(super) fn is_reported(config: &KubeadmConfig) -> bool {
     let status = config.status.as_ref();
     status.is_some_and(|s| conditions::find(&s.conditions, "DataSecretAvailable").is_some())
 }
 
-/// Whether the status reports that the object is paused.
+/// True if the status reports that the object is paused.
 pub(super) fn was_paused(config: &KubeadmConfig) -> bool {
     config
         .status

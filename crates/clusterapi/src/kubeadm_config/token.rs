@@ -123,7 +123,7 @@ pub(super) async fn extend(
     Ok(())
 }
 
-/// Whether less than five sixths of the lifetime are left. A token without expiration is not extended.
+/// True if less than five sixths of the lifetime are left. A token without expiration is not extended.
 fn needs_extension(expiration: Option<Timestamp>, now: Timestamp) -> bool {
     let left = |end: Timestamp| end.as_second().saturating_sub(now.as_second());
     let enough = i64::try_from(TTL.as_secs() * 5 / 6).unwrap_or(i64::MAX);

@@ -363,7 +363,7 @@ fn workload(ctx: &Context, machine: &Machine) -> Result<Result<Client, NotConnec
     }
 }
 
-/// Whether the Node is drained and deleted: not when the Cluster or its control plane is being deleted, and not with
+/// True if the Node is drained and deleted: not when the Cluster or its control plane is being deleted, and not with
 /// the last control plane machine.
 fn is_worth_it(
     machine: &Machine,
@@ -375,7 +375,7 @@ fn is_worth_it(
     cluster.metadata.deletion_timestamp.is_none() && !control_plane_goes && !last
 }
 
-/// Whether the Node was drained before pre-terminate hooks that are done by now. It is not looked at again: the hook of a
+/// True if the Node was drained before pre-terminate hooks that are done by now. It is not looked at again: the hook of a
 /// control plane machine removes its etcd member, and requests that the load balancer still sends to its API server fail
 /// until its infrastructure is deleted.
 fn was_emptied(machine: &Machine) -> bool {

@@ -219,7 +219,7 @@ pub(super) fn fate(pod: &Pod, treatment: Treatment, unreachable: bool, now: Time
     }
 }
 
-/// Whether the Node has the taint `unreachable`: its kubelet does not report.
+/// True if the Node has the taint `unreachable`: its kubelet does not report.
 pub(super) fn is_unreachable(node: &Node) -> bool {
     Silence::of_kubelet(node).is_some()
 }

@@ -119,7 +119,7 @@ fn synced_labels<'a>(machine: &'a Machine, synced: &Synced) -> BTreeMap<&'a str,
         .collect()
 }
 
-/// Whether a label of a machine is synchronized to its Node: `node-role.kubernetes.io/*`, and the domains
+/// True if a label of a machine is synchronized to its Node: `node-role.kubernetes.io/*`, and the domains
 /// `node-restriction.kubernetes.io` and `node.cluster.x-k8s.io` with their subdomains.
 fn is_synced(label: &str) -> bool {
     let Some((domain, _)) = label.split_once('/') else {

@@ -259,7 +259,7 @@ fn node_verdicts(machine: &Machine, facts: &Facts, now: Timestamp) -> Vec<Verdic
     }
 }
 
-/// Whether the first attempt to connect has not ended, so that the reported conditions stay.
+/// True if the first attempt to connect has not ended, so that the reported conditions stay.
 fn is_connecting(machine: &Machine, facts: &Facts, health: &Health) -> bool {
     // Without both of these no attempt is started.
     let is_tried = facts.cluster.infrastructure_provisioned() && facts.cluster.endpoint().is_some();

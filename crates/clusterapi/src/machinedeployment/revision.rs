@@ -24,7 +24,7 @@ pub(crate) const MAX_REPLICAS: &str = "machinedeployment.clusters.x-k8s.io/max-r
 /// Annotation of kubectl that is not copied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Whether machines of both specs are equal, except for fields that can be changed in place: labels, annotations,
+/// True if machines of both specs are equal, except for fields that can be changed in place: labels, annotations,
 /// timeouts, gates, taints.
 pub(crate) fn same_machines(a: &MachineSpec, b: &MachineSpec) -> bool {
     differences(a, b).is_empty()
@@ -188,7 +188,7 @@ pub(crate) fn forbid_creation(set: &mut MachineSet, is_forbidden: bool) {
     }
 }
 
-/// Whether a MachineSet belongs to the deployment: it is controlled by the deployment, or it has no controller and the
+/// True if a MachineSet belongs to the deployment: it is controlled by the deployment, or it has no controller and the
 /// selector matches.
 pub(crate) fn belongs(deployment: &MachineDeployment, set: &MachineSet) -> bool {
     match owners::controller_of(&set.metadata) {
@@ -213,7 +213,7 @@ fn labels_of_deployment(deployment: &MachineDeployment, hash: &str) -> BTreeMap<
     ])
 }
 
-/// Whether a set has the annotation from its deployment.
+/// True if a set has the annotation from its deployment.
 pub(crate) fn is_given(deployment: &MachineDeployment, annotation: &str) -> bool {
     let copied = annotation != LAST_APPLIED && !is_bookkeeping(annotation);
     [REVISION, DESIRED_REPLICAS, MAX_REPLICAS, DISABLE_CREATE].contains(&annotation)

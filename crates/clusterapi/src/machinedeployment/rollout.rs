@@ -62,7 +62,7 @@ pub(crate) fn bounds(deployment: &MachineDeployment) -> Bounds {
     }
 }
 
-/// Whether the strategy is `RollingUpdate`, as opposed to `OnDelete`.
+/// True if the strategy is `RollingUpdate`, as opposed to `OnDelete`.
 pub(crate) fn is_rolling(strategy: Option<&RolloutStrategy>) -> bool {
     strategy.is_none_or(|strategy| strategy.type_ == RolloutType::RollingUpdate)
 }

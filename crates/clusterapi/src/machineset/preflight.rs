@@ -129,7 +129,7 @@ fn failed(check: &str) -> String {
     format!("(\"{check}\" preflight check failed)")
 }
 
-/// Whether two versions differ, regardless of notation.
+/// True if two versions differ, regardless of notation.
 fn differ(a: &str, b: &str) -> bool {
     match (a.parse::<Version>(), b.parse::<Version>()) {
         (Ok(a), Ok(b)) => a != b,

@@ -129,7 +129,7 @@ async fn defer(
     Ok(())
 }
 
-/// Whether the machine was marked as remediated, but not deleted: the controller was stopped in between.
+/// True if the machine was marked as remediated, but not deleted: the controller was stopped in between.
 fn is_interrupted(machine: &Machine) -> bool {
     conditions::find(machine.conditions(), "HealthCheckSucceeded")
         .is_some_and(|found| found.status == "False")

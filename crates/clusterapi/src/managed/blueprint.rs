@@ -23,7 +23,7 @@ pub(super) struct Blueprint {
     /// The topology with the defaults of the class's variables.
     pub(super) topology: Topology,
     pub(super) templates: Templates,
-    /// Whether the control plane is written in a version of the contract v1beta1.
+    /// True if the control plane is written in a version of the contract v1beta1.
     pub(super) older_plane: bool,
 }
 
@@ -66,7 +66,7 @@ impl Blueprint {
     }
 }
 
-/// Whether a reference is to a version of the contract v1beta1.
+/// True if a reference is to a version of the contract v1beta1.
 fn is_older(kind: &Kind, reference: &VersionedReference) -> bool {
     kind.resource.api_version != reference.api_version || kind.contract == Contract::V1Beta1
 }

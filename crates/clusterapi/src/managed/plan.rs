@@ -23,7 +23,7 @@ pub(super) fn reference(object: &Value) -> ContractReference {
     )
 }
 
-/// Whether the control plane is left as it is: its upgrade waits, and a change now would replace its machines twice.
+/// True if the control plane is left as it is: its upgrade waits, and a change now would replace its machines twice.
 pub(super) fn leaves_plane(decisions: &Decisions, exists: bool) -> bool {
     decisions.control_plane_waits && exists
 }

@@ -12,7 +12,7 @@ use super::{KeyMaterial, Purpose, key_pair, with_certificate};
 /// What is wrong: which part of the material, and why it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// Whether it is the private key, rather than the certificate or public key.
+    /// True if it is the private key, rather than the certificate or public key.
     pub(super) is_key: bool,
     /// The rest of a sentence that begins with the name of this part.
     pub(super) why: String,

@@ -31,7 +31,7 @@ pub struct SecretName {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Whether it has the label with the name of a cluster; those of users may have none.
+    /// True if it has the label with the name of a cluster; those of users may have none.
     pub labelled: bool,
 }
 

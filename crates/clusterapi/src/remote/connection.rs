@@ -295,7 +295,7 @@ impl Task {
     }
 }
 
-/// Whether the resourceVersion `newest` is newer than `used`. A watch may be older than a read, so that an older
+/// True if the resourceVersion `newest` is newer than `used`. A watch may be older than a read, so that an older
 /// version is ignored.
 fn is_newer(newest: &str, used: &str) -> bool {
     match (newest.parse::<u64>(), used.parse::<u64>()) {

@@ -36,9 +36,9 @@ struct Line {
     words: Vec<String>,
     /// The number of blocks around it.
     depth: usize,
-    /// Whether it begins a block.
+    /// True if it begins a block.
     opens: bool,
-    /// Whether it ends a block.
+    /// True if it ends a block.
     closes: bool,
 }
 

@@ -80,7 +80,7 @@ impl Drop for Connection {
 }
 
 impl Connections {
-    /// Whether there is a client certificate for `key`.
+    /// True if there is a client certificate for `key`.
     #[must_use]
     pub fn has(&self, key: &ClusterKey) -> bool {
         let clusters = self.clusters.lock();

@@ -36,7 +36,7 @@ const DEFAULTS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Whether a config is that of the first machine. An init configuration has no mark of its own, and by conversion a config
+/// True if a config is that of the first machine. An init configuration has no mark of its own, and by conversion a config
 /// for it can have timeouts of a join.
 pub(super) fn is_init(spec: &KubeadmConfigSpec) -> bool {
     spec.join_configuration.as_ref().is_none_or(|join| {

@@ -67,7 +67,7 @@ impl Silence {
     }
 }
 
-/// Whether a wait that began at `start` is over. Without a limit, it depends on who is silent.
+/// True if a wait that began at `start` is over. Without a limit, it depends on who is silent.
 pub(super) fn is_over(
     start: Timestamp,
     limit: Option<i32>,

@@ -122,7 +122,7 @@ impl Rules {
     }
 }
 
-/// Whether the labels match; an absent or empty selector matches any.
+/// True if the labels match; an absent or empty selector matches any.
 fn allows(selector: Option<&LabelSelector>, labels: &Labels) -> bool {
     selector.is_none_or(|selector| selects(selector, labels))
 }

@@ -67,7 +67,7 @@ fn of(machine: &Machine, propagation: TaintPropagation) -> impl Iterator<Item = 
     wanted(machine).filter(move |taint| taint.propagation == propagation)
 }
 
-/// Whether both have the same identity: a Node has one taint for each key and effect.
+/// True if both have the same identity: a Node has one taint for each key and effect.
 fn is(taint: &Taint, wanted: &MachineTaint) -> bool {
     taint.key == wanted.key && taint.effect == effect(wanted)
 }
