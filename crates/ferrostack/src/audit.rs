@@ -68,7 +68,7 @@ pub(crate) async fn connected(config: openstack::CloudConfig) -> anyhow::Result<
     Ok(Inventory::new(session, options))
 }
 
-/// What one look at everything shows.
+/// Result of one look at everything.
 struct Look {
     things: Vec<Thing>,
     findings: Vec<Finding>,
@@ -173,7 +173,7 @@ fn deletable(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     all.filter(|it| it.class == Class::Orphan && it.kept.is_none())
 }
 
-/// Whether the user wants them deleted.
+/// Asks the user; true if they are to be deleted.
 async fn is_wanted(
     args: &Audit,
     findings: &[Finding],

@@ -81,7 +81,7 @@ fn header(line: &str) -> Option<(usize, usize, &str)> {
     Some((start, end.checked_sub(start)?, rest))
 }
 
-/// Whether it is mapped privately and for reading or running alone, from the file of the program.
+/// True if it is mapped privately, for reading or running alone, from the file of the program.
 fn is_code(rest: &str, program: &str) -> bool {
     (rest.starts_with("r-xp ") || rest.starts_with("r--p "))
         && rest

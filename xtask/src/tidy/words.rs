@@ -48,6 +48,13 @@ const SLACK: Limits = Limits {
     links: 20,
     openings: 5,
 };
+/// How much worse than its entry a ratio may be: it moves with every word that is neither a pronoun nor a link. The list does not
+/// follow, so that nothing adds up.
+const DRIFT: Limits = Limits {
+    pronouns: 3,
+    links: 5,
+    openings: 0,
+};
 /// The first lines of the list.
 const HEAD: &str = "\
 # Words of doc comments, per crate: pronouns in 100 words (at most), links between items in 1,000 words (at least), and
@@ -243,14 +250,14 @@ fn worse(krate: &str, now: Limits, limits: Limits) -> Vec<String> {
     let mut push = |text: String| {
         problems.push(format!("crate {krate}: {text} (STYLE.md, {LIST})"));
     };
-    if now.pronouns > limits.pronouns {
+    if now.pronouns > limits.pronouns + DRIFT.pronouns {
         push(format!(
             "{} pronouns in 100 words of doc comments, and {} at most: name the thing instead",
             tenths(now.pronouns),
             tenths(limits.pronouns)
         ));
     }
-    if now.links < limits.links {
+    if now.links + DRIFT.links < limits.links {
         push(format!(
             "{} links in 1,000 words of doc comments, and {} at least: link the types that are named",
             tenths(now.links),

@@ -61,7 +61,7 @@ impl Pair {
         }
     }
 
-    /// Whether the key is that of the certificate. Of kinds that only the server knows, it is the server that says so.
+    /// Compares the key with the certificate. Keys of kinds that only the server knows are left to the server.
     fn fits(&self, leaf: &X509Certificate<'_>) -> Result<(), String> {
         let key = PrivateKeyDer::from_pem_slice(self.key.expose().as_bytes()).map_err(|_| {
             "tls.key has no private key in PEM form (PKCS#8, PKCS#1 or SEC 1, not encrypted)"
@@ -162,7 +162,7 @@ fn parsed(files: &[Pem]) -> Result<Vec<X509Certificate<'_>>, String> {
     certificates.collect()
 }
 
-/// Whether the certificate is for this host, as clients compare: names of the common name do not count.
+/// Compares the names of the certificate with the host, as clients do: the common name does not count.
 fn names(leaf: &X509Certificate<'_>, host: &str) -> Result<(), String> {
     let extension = leaf.subject_alternative_name();
     let extension =
@@ -209,7 +209,7 @@ fn text(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
-/// Whether each certificate is issued by the one after it.
+/// Error unless each certificate is issued by the one after it.
 fn issued(chain: &[X509Certificate<'_>]) -> Result<(), String> {
     for (index, pair) in chain.windows(2).enumerate() {
         let [certificate, issuer] = pair else {

@@ -11,7 +11,7 @@ pub(super) const PROGRAM: &str = "app.kubernetes.io/name";
 /// The last lines of a log that are repeated.
 const LINES: usize = 5;
 
-/// What is wrong with the Pods of a step: the first reason that a status names.
+/// First problem that the status of a Pod of the step names.
 pub(super) fn reason(
     uid: &str,
     step: &str,
@@ -26,7 +26,7 @@ pub(super) fn reason(
     })
 }
 
-/// What makes a storage class the default one.
+/// Command that makes a storage class the default one.
 const DEFAULT_CLASS: &str =
     "kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true";
 
@@ -96,7 +96,7 @@ fn is_of(pod: &Json, job: &Json) -> bool {
     owners.any(|owner| !owner["uid"].is_null() && owner["uid"] == job["metadata"]["uid"])
 }
 
-/// What is wrong with a Pod.
+/// Problem of a Pod.
 pub(super) struct Trouble {
     /// The word of Kubernetes for it, or [`ENDED`].
     pub(super) reason: String,
@@ -109,7 +109,7 @@ pub(super) struct Trouble {
 /// The reason of a container that has ended with another status than 0.
 pub(super) const ENDED: &str = "Ended";
 
-/// What is wrong with a Pod, in a sentence.
+/// Problem of a Pod, in a sentence.
 fn problem(pod: &Json, observed: &Observed<'_>) -> Option<String> {
     let trouble = trouble(pod)?;
     let Trouble { reason, detail, .. } = &trouble;
@@ -126,7 +126,7 @@ fn problem(pod: &Json, observed: &Observed<'_>) -> Option<String> {
     })
 }
 
-/// What is wrong with a Pod.
+/// Problem of a Pod, from its status.
 pub(super) fn trouble(pod: &Json) -> Option<Trouble> {
     let statuses = pod.pointer("/status/containerStatuses");
     let begun = condition(pod, "PodScheduled").and_then(|it| it["lastTransitionTime"].as_str());

@@ -14,7 +14,7 @@ const DATABASES_OF_NOVA: u64 = 3;
 /// Programs of Neutron beside its API and those for RPC: periodic work, and upkeep of OVN.
 const WORKERS_OF_NEUTRON: u64 = 2;
 
-/// What all pools together can open: each process has one for each of its databases. It goes up in powers of two, so that another
+/// Connections that all pools together can open: each process has one pool for each of its databases. The number goes up in powers of two, so that another
 /// number of processes rarely restarts the server.
 pub(super) fn most(parameters: &Parameters) -> u64 {
     let of_services: u64 = Service::ALL

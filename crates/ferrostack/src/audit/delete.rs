@@ -20,7 +20,7 @@ use super::{Look, deletable};
 const ROUNDS: u32 = 90;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What became of an orphan.
+/// Outcome for an orphan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It is gone.
@@ -146,7 +146,7 @@ async fn router(id: &str, inventory: &Inventory, view: &View) -> openstack::Resu
     inventory.delete_router(id).await
 }
 
-/// Whether the owner of a port is a router, as its connection to a subnet.
+/// True if the owner of a port is a router, as its connection to a subnet.
 pub(super) fn is_interface(owner: &str) -> bool {
     owner.contains("router_interface") || owner.contains("router_replicated_interface")
 }

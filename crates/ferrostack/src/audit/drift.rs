@@ -1,4 +1,4 @@
-//! What objects say that there is, and the cloud has not. Pure.
+//! Resources that objects name and the cloud has not. Pure.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub(super) fn ids(object: &Value) -> Vec<(Form, String)> {
     ids
 }
 
-/// What objects name and the project has not. Only of clusters of which it has something: the others are in another cloud.
+/// Findings for resources that objects name and the project has not. Only of clusters of which it has something: the others are in another cloud.
 pub(super) fn findings(things: &[Thing], seen: &BTreeSet<String>, owners: &Owners) -> Vec<Finding> {
     let here: BTreeSet<Identity> = things
         .iter()

@@ -1,4 +1,4 @@
-//! Whether somebody is there whose something is. Pure.
+//! Judgement about each resource: does its owner exist? Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(super) struct Finding {
     pub(super) kept: Option<String>,
 }
 
-/// What the user says.
+/// Options of the user.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// No cluster that is not in this management cluster uses the project.
@@ -46,7 +46,7 @@ pub(super) struct Rules {
     pub(super) older_than: Duration,
 }
 
-/// What there is to say of one thing.
+/// Judgement about one resource.
 enum Judgement {
     /// Its owner is there, or it is nobody's.
     Fine,
@@ -222,7 +222,7 @@ fn in_use(found: &mut [Finding], view: &View) {
     }
 }
 
-/// Whether a port is not one that Neutron makes for the network itself.
+/// False for a port that Neutron makes for the network itself.
 fn is_of_somebody(port: &openstack::network::Port) -> bool {
     !port.device_owner.starts_with("network:dhcp")
         && !port.device_owner.starts_with("network:distributed")

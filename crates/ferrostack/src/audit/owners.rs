@@ -55,7 +55,7 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    /// What there is now. Of the workload clusters those are asked that have something in the cloud: `uids`.
+    /// Owners that exist now. Of the workload clusters those are asked that have something in the cloud: `uids`.
     ///
     /// # Errors
     /// A list of the management cluster fails: owners would be missing.
@@ -89,7 +89,7 @@ impl Owners {
         Ok(owners)
     }
 
-    /// Whether OpenStackClusters are served: without, every mark would be one without an owner.
+    /// True if OpenStackClusters are served: without them, every mark would be one without an owner.
     async fn serves(&self, client: &Client) -> anyhow::Result<bool> {
         let groups = client.list_api_groups().await;
         let groups = groups.context("cannot list the API groups")?;
@@ -163,7 +163,7 @@ impl Owners {
     }
 }
 
-/// What is in a workload cluster, which must be the one with this uid.
+/// Services, claims and snapshots in a workload cluster, which must be the one with this uid.
 async fn inside(
     client: &Client,
     key: &ClusterKey,

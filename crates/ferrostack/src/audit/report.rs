@@ -1,4 +1,4 @@
-//! What is printed.
+//! Output of the audit, as text and as JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::judge::{Class, Finding};
 use crate::output;
 use crate::tree::align;
 
-/// What became of orphans, by id.
+/// Outcome of orphans, by id.
 pub(super) type Outcomes = BTreeMap<String, Outcome>;
 
 /// The findings, each sort under a line that says what it is, and a line with the sums.
@@ -90,7 +90,7 @@ pub(super) fn document(
     Ok(output::json(&document)?)
 }
 
-/// What became of an orphan, on one line.
+/// Outcome of an orphan, on one line.
 pub(super) fn line(finding: &Finding, outcome: &Outcome) -> String {
     let result = match outcome {
         Outcome::Deleted => "deleted".to_owned(),

@@ -1,4 +1,4 @@
-//! What is in a project, of whatever kind, and whose it says that it is. Pure, but for the lists.
+//! Resources of a project, of any type, and the owner that each names. Pure, but for the lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::csi::orphans::{Form as Storage, Thing as Stored};
 
-/// What it is. In this order they are deleted.
+/// Type of a resource, in the order of deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Form {
@@ -73,7 +73,7 @@ pub(crate) struct Thing {
     /// The address of a floating IP.
     pub(crate) name: String,
     pub(crate) claim: Claim,
-    /// What the CSI driver's rules are about.
+    /// Storage resource, for the rules of the CSI driver.
     pub(crate) stored: Option<Stored>,
 }
 
@@ -176,7 +176,7 @@ fn services(description: &str, tags: &[String]) -> Option<Claim> {
     })
 }
 
-/// What a name or description has that we, or the Go programs, give.
+/// Marks of a name or description that we, or the Go programs, give.
 fn named(form: Form, name: &str, description: &str) -> Option<&'static str> {
     let begins = |start: &str| name.starts_with(start);
     if description.starts_with("Created by cluster-api-provider-openstack cluster ") {
@@ -248,7 +248,7 @@ fn of_driver(stored: &Stored) -> Claim {
     }
 }
 
-/// What has no room for the uid of its cluster has that of a load balancer with the same Service.
+/// A resource without room for the uid of its cluster has the cluster of a load balancer with the same Service.
 fn by_load_balancers(view: &View, all: &mut [Thing]) {
     let mut clusters = BTreeMap::new();
     for balancer in view.load_balancers.iter() {

@@ -13,7 +13,7 @@ use tokio::process::Command;
 use crate::connect::quoted_text;
 use crate::environment::Environment;
 
-/// What makes the image of a release, and what makes the node.
+/// Scripts that make the image of a release, and the node.
 const IMAGE: &str = "images/build";
 const NODE: &str = "tests/kubernetes/node";
 /// Where the node keeps its state, unless this variable says otherwise.
@@ -99,7 +99,7 @@ impl Machine {
         })
     }
 
-    /// What somebody does who is not root.
+    /// Steps for a user who is not root.
     fn by_hand(&self, commands: &[Vec<String>], filled: &[String], program: &str) -> String {
         let mut words = format!(
             "--on this-machine needs root: nodes are namespaces, and images are made of packages. Run these in {}:",

@@ -1,4 +1,4 @@
-//! What the programs in a workload cluster created in the cloud for its Services and claims, and what of it is deleted with the
+//! Resources that the programs in a workload cluster created in the cloud for its Services and claims, and their deletion with the
 //! cluster ([why](../../../docs/adr/0077-what-is-deleted-with-a-cluster.md)).
 //!
 //! It is found by the uid of the namespace kube-system, which both the cloud controller manager and the CSI driver write into
@@ -21,9 +21,9 @@ use super::plan::{Plan, Step, Wait};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// What the names of the load balancers of Services begin with.
+/// Prefix of the names of the load balancers of Services.
 const OF_SERVICE: &str = "kube_service_";
-/// What the description of a floating IP begins with that a cloud controller manager created.
+/// Prefix of the description of a floating IP that a cloud controller manager created.
 const IP_OF_SERVICE: &str = "Floating IP for Kubernetes external service ";
 /// The tags with the uid of a cluster, of a Service, and of a Service that uses a load balancer of another one.
 const CLUSTER_TAG: &str = "ferrostack-cluster=";
@@ -33,7 +33,7 @@ const SHARED_TAG: &str = "ferrostack-shared=";
 const VOLUME_CLUSTER: &str = "cinder.csi.openstack.org/cluster";
 const VOLUME_UID: &str = "cinder.csi.openstack.org/cluster-uid";
 
-/// What the user wants to be deleted with the cluster. By default nothing.
+/// Resources that the user wants to be deleted with the cluster. By default none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Load balancers of Services, with their floating IPs and security groups.
@@ -59,7 +59,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// What the annotation of a Cluster says.
+    /// Reads the annotation of a Cluster.
     ///
     /// # Errors
     /// The annotation has another word.
@@ -74,7 +74,7 @@ impl Wanted {
         })
     }
 
-    /// Whether nothing is.
+    /// True if nothing is to be deleted.
     #[must_use]
     pub fn is_nothing(self) -> bool {
         self == Self::default()
@@ -100,7 +100,7 @@ pub fn uid(cluster: &Cluster) -> Option<&str> {
     is_uuid(uid).then_some(uid)
 }
 
-/// What there is of one cluster.
+/// Resources of one cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Leftovers {
     /// Load balancers of Services.
@@ -114,7 +114,7 @@ pub struct Leftovers {
 }
 
 impl Leftovers {
-    /// What carries the uid in `view`. A floating IP or group whose description had no room for it belongs to a load balancer
+    /// Resources in `view` that carry the uid. A floating IP or group whose description had no room for it belongs to a load balancer
     /// that carries it: it is on its port, or has the uid of its Service.
     #[must_use]
     pub fn of(view: &View, uid: &str) -> Self {
@@ -155,7 +155,7 @@ impl Leftovers {
         }
     }
 
-    /// Whether nothing of what is `wanted` is left.
+    /// True if nothing of `wanted` is left.
     #[must_use]
     pub fn is_gone(&self, wanted: Wanted) -> bool {
         let services =
@@ -164,7 +164,7 @@ impl Leftovers {
     }
 }
 
-/// Whether a load balancer was created for a Service of the cluster with this tag, and of no other.
+/// True if a load balancer was created for a Service of the cluster with this tag, and of no other.
 fn is_of(balancer: &LoadBalancer, cluster: &str) -> bool {
     let tags = balancer.tags.iter();
     let mut clusters = tags.filter(|tag| tag.starts_with(CLUSTER_TAG));

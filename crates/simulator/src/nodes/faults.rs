@@ -1,4 +1,4 @@
-//! What goes wrong on request.
+//! Faults on request.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ struct Known {
     nodes: BTreeSet<String>,
 }
 
-/// What goes wrong on simulated nodes. Clones share it.
+/// Faults of simulated nodes, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     known: Arc<Mutex<Known>>,
@@ -30,7 +30,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Whether an image is missing on all nodes. Containers that run go on running.
+    /// True if an image is missing on all nodes. Containers that run go on running.
     pub fn image_is_missing(&self, image: &str, missing: bool) {
         let mut known = self.known.lock();
         match missing {
@@ -53,7 +53,7 @@ impl Faults {
         self.changed.notify_one();
     }
 
-    /// Whether the machine of a node is off.
+    /// True if the machine of a node is off.
     pub fn node_is_gone(&self, name: &str, gone: bool) {
         let mut known = self.known.lock();
         match gone {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::object::{has_ended, items, text};
 use super::world::World;
 
-/// What is counted.
+/// Resources that are counted.
 const COUNTED: [&str; 2] = ["cpu", "memory"];
 
 /// The first resource of which a node has less left than a Pod requests.
@@ -23,14 +23,14 @@ pub(super) fn lacks(pod: &Value, node: &Value, world: &World) -> Option<&'static
     })
 }
 
-/// Whether a Pod requests anything of what is counted.
+/// True if a Pod requests processors or memory.
 pub(super) fn is_reserved(pod: &Value) -> bool {
     COUNTED
         .iter()
         .any(|resource| requested(pod, resource) > 0.0)
 }
 
-/// What the containers of a Pod request; a limit alone is a request, too.
+/// Sum of the requests of the containers; a limit alone is a request, too.
 fn requested(pod: &Value, resource: &str) -> f64 {
     let containers = items(&pod["spec"]["containers"]);
     let of = |container: &Value| {

@@ -17,7 +17,7 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 const CLASS: &str = "simulated";
 /// The annotation of the default class.
 const DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
-/// What a node has.
+/// Resources of a node.
 const CAPACITY: [(&str, &str); 3] = [("cpu", "16"), ("memory", "64Gi"), ("pods", "250")];
 
 /// Registers the nodes, and writes whether they answer.

@@ -73,17 +73,17 @@ fn each_count_that_is_worse_than_listed_is_found() {
     for (limits, words) in [
         (
             Limits {
-                pronouns: OF_TEXT.pronouns - 1,
+                pronouns: OF_TEXT.pronouns - 4,
                 ..OF_TEXT
             },
-            "18.2 pronouns in 100 words of doc comments, and 18.1 at most",
+            "18.2 pronouns in 100 words of doc comments, and 17.8 at most",
         ),
         (
             Limits {
-                links: OF_TEXT.links + 1,
+                links: OF_TEXT.links + 6,
                 ..OF_TEXT
             },
-            "90.9 links in 1,000 words of doc comments, and 91.0 at least",
+            "90.9 links in 1,000 words of doc comments, and 91.5 at least",
         ),
         (
             Limits {
@@ -97,6 +97,16 @@ fn each_count_that_is_worse_than_listed_is_found() {
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].contains(words), "{problems:?}");
     }
+}
+
+#[test]
+fn a_ratio_may_move_a_little_with_words_of_other_kinds() {
+    let limits = Limits {
+        pronouns: OF_TEXT.pronouns - 3,
+        links: OF_TEXT.links + 5,
+        ..OF_TEXT
+    };
+    assert_eq!(problems(TEXT, limits), Vec::<String>::new());
 }
 
 #[test]
