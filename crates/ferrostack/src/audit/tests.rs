@@ -565,3 +565,26 @@ async fn an_audit_costs_one_list_for_each_kind_whatever_there_is() {
     assert!(empty <= 13, "{empty}");
     assert_eq!(count(), empty);
 }
+
+#[test]
+fn the_finalizer_finds_volumes_by_the_metadata_that_the_driver_writes() {
+    use openstack::inventory::Table;
+    use openstack::volume::Volume;
+    use provider::cluster::leftovers::Leftovers;
+
+    let mut volume = Volume {
+        id: "v".to_owned(),
+        ..Volume::default()
+    };
+    let key = csi::owner::CLUSTER_UID;
+    volume.metadata.insert(key.to_owned(), "uid".to_owned());
+    let name = key.trim_end_matches("-uid").to_owned();
+    volume.metadata.insert(name, "kubernetes".to_owned());
+    assert!(csi::owner::is_marked(&volume.metadata));
+    let view = View {
+        volumes: Arc::new(Table::of(vec![volume])),
+        ..View::default()
+    };
+    assert_eq!(Leftovers::of(&view, "uid").volumes.len(), 1);
+    assert_eq!(Leftovers::of(&view, "other").volumes.len(), 0);
+}
