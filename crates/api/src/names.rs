@@ -59,6 +59,8 @@ pub const CLUSTER_IDENTITY_ANNOTATION: &str =
 /// Annotation: the identity of an OpenStackMachine, a UUID that marks all of its resources in the cloud.
 pub const MACHINE_IDENTITY_ANNOTATION: &str =
     "infrastructure.cluster.x-k8s.io/ferrostack-machine-id";
+/// Annotation: the identity of an OpenStackFloatingIPPool, a UUID that marks the floating IPs that it has allocated.
+pub const POOL_IDENTITY_ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/ferrostack-pool-id";
 /// Annotation: the template that an object was cloned from.
 pub const CLONED_FROM_NAME_ANNOTATION: &str = "cluster.x-k8s.io/cloned-from-name";
 /// Annotation: the kind and group of the template that an object was cloned from.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
+use api::infra::v1alpha1::OpenStackFloatingIPPool;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::jiff::Timestamp;
 use futures::channel::mpsc::{UnboundedSender, unbounded};
@@ -27,10 +28,10 @@ use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{namespace, of_cluster};
-use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID};
+use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, POOL_ID};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
-use crate::{cluster, machine};
+use crate::{cluster, machine, names};
 
 /// When to ask again after [`Denial::Behind`].
 pub(crate) const SOON: Duration = Duration::from_millis(50);
@@ -43,6 +44,8 @@ pub(crate) struct Claims {
     pub(crate) clusters: Register<OpenStackCluster>,
     /// OpenStackMachines by the annotation [`MACHINE_ID`].
     pub(crate) machines: Register<OpenStackMachine>,
+    /// OpenStackFloatingIPPools by the annotation [`POOL_ID`].
+    pub(crate) pools: Register<OpenStackFloatingIPPool>,
 }
 
 /// The objects of one kind by their identities.
@@ -103,6 +106,7 @@ impl Default for Claims {
         Self {
             clusters: Register::new(CLUSTER_ID, cluster::FINALIZER),
             machines: Register::new(MACHINE_ID, machine::FINALIZER),
+            pools: Register::new(POOL_ID, names::POOL_FINALIZER),
         }
     }
 }
@@ -117,7 +121,8 @@ impl Claims {
     ) {
         tokio::join!(
             self.clusters.follow(client, namespace, shutdown),
-            self.machines.follow(client, namespace, shutdown)
+            self.machines.follow(client, namespace, shutdown),
+            self.pools.follow(client, namespace, shutdown)
         );
     }
 }
@@ -260,6 +265,20 @@ where
     /// Forgets a new identity that could not be stored.
     pub(crate) fn discard(&self, id: Identity) {
         self.held.lock().minted.remove(&id);
+    }
+
+    /// The identity of an object, if it has one.
+    pub(crate) fn identity_of(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Identity>, Denial> {
+        let held = self.held.lock();
+        if !held.is_listed {
+            return Err(Denial::Behind);
+        }
+        let holder = held.holders.get(&(namespace.to_owned(), name.to_owned()));
+        Ok(holder.map(|holder| holder.id))
     }
 
     /// The name of the Cluster of an object with an identity.

@@ -1,6 +1,6 @@
 //! OpenStackCluster: network, router, security groups, load balancer and floating IP of the API server.
 
-mod address;
+pub(crate) mod address;
 pub(crate) mod apply;
 pub mod bastion;
 mod control_plane;

@@ -17,7 +17,10 @@ pub const CLUSTER_ID: &str = api::names::CLUSTER_IDENTITY_ANNOTATION;
 /// Annotation with the identity of an OpenStackMachine.
 pub const MACHINE_ID: &str = api::names::MACHINE_IDENTITY_ANNOTATION;
 
-/// The identity of a cluster or machine.
+/// Annotation with the identity of an OpenStackFloatingIPPool.
+pub const POOL_ID: &str = api::names::POOL_IDENTITY_ANNOTATION;
+
+/// The identity of a cluster, machine or pool.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity(Uuid);
 
@@ -53,6 +56,37 @@ impl Identity {
     /// Whether this is the identity of a bastion.
     pub fn is_of_bastion(self) -> bool {
         self.0.get_version_num() == 8
+    }
+
+    /// The identity of the pool that has allocated a floating IP: at the end of its description, or else in its tags.
+    pub fn of_pool<T: Resource>(item: &T) -> Option<Self> {
+        Self::of_pool_in(item.description(), item.tags())
+    }
+
+    /// The same with description and tags.
+    pub fn of_pool_in(description: &str, tags: &[String]) -> Option<Self> {
+        let described = description.strip_suffix(']');
+        let described = described.and_then(|text| text.rsplit_once("[pool "));
+        let tagged = || {
+            let ids = tags.iter().map(|tag| tag.strip_prefix(POOL_TAG));
+            ids.flatten().find_map(Self::parse)
+        };
+        described
+            .and_then(|(_, id)| Self::parse(id))
+            .or_else(tagged)
+    }
+
+    /// The description of a floating IP that the pool with this identity allocates.
+    pub fn pool_description(self, pool: &str) -> String {
+        let text: String = pool.chars().take(100).collect();
+        format!(
+            "Created by cluster-api-provider-openstack OpenStackFloatingIPPool {text} [pool {self}]"
+        )
+    }
+
+    /// The tag of a floating IP that the pool with this identity has allocated.
+    pub fn pool_tag(self) -> String {
+        format!("{POOL_TAG}{self}")
     }
 
     /// Parses a UUID in canonical form.
@@ -93,10 +127,12 @@ pub struct Mark {
 
 const CLUSTER_TAG: &str = "ferrostack:cluster=";
 const MACHINE_TAG: &str = "ferrostack:machine=";
+const POOL_TAG: &str = "ferrostack:pool=";
 /// How tags begin by which resources are found again: those of marks, and those of the cloud controller manager.
-const RESERVED: [&str; 5] = [
+const RESERVED: [&str; 6] = [
     CLUSTER_TAG,
     MACHINE_TAG,
+    POOL_TAG,
     "ferrostack-cluster=",
     "ferrostack-service=",
     "ferrostack-shared=",

@@ -21,6 +21,10 @@ pub(crate) enum Key {
     Secret(String, String),
     /// The mark on resources in the cloud.
     Mark(Mark),
+    /// The identity of a pool.
+    Pool(Identity),
+    /// The address of a floating IP that the object uses.
+    Address(String),
     /// The identity of a cluster, for the machines that are members of its load balancer.
     Members(Identity),
 }

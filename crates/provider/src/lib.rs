@@ -3,6 +3,7 @@
 //! ```text
 //!   cluster      OpenStackCluster: network, router, security groups, load balancer, endpoint
 //!   machine      OpenStackMachine: ports, volumes, server, providerID
+//!   pool         OpenStackFloatingIPPool: floating IPs that answer IPAddressClaims
 //!   identity     the owner of a resource in the cloud
 //!   claims       which objects have which identity: one that several have does not act
 //!   evidence     the identity of an object that lost its annotation
@@ -27,6 +28,7 @@ mod index;
 pub mod machine;
 pub mod names;
 mod options;
+pub mod pool;
 pub mod problem;
 pub mod reason;
 mod recheck;

@@ -1,5 +1,6 @@
 //! OpenStackMachine: ports, volumes and a server for a Machine.
 
+mod address;
 pub(crate) mod console;
 pub mod desired;
 pub mod facts;
@@ -7,6 +8,7 @@ pub(crate) mod inputs;
 pub mod observed;
 pub mod pairs;
 pub mod plan;
+pub mod pooled;
 pub(crate) mod prepare;
 mod running;
 mod status;
@@ -178,11 +180,12 @@ async fn normal(
     let cloud = cloud(ctx, object, Some(needs.infra)).await?;
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
     status::condition(next, now, Type::Authentication, verdict);
-    let work = Work {
+    let mut work = Work {
         ctx,
         object,
         cloud: &cloud,
         mark,
+        address: None,
         before: Known::of(object),
         failure_domain: needs.machine.spec.failure_domain.clone(),
         is_silent: around.is_silent(),
@@ -194,10 +197,14 @@ async fn normal(
     if let (Some(id), None) = (work.before.server(), observed.server()) {
         return missing(&work, &observed, id, next).await;
     }
+    if address::claim(&mut work, next, around).await? {
+        return Ok(Action::requeue(FALLBACK));
+    }
     if let Some(wait) = create(&work, next, around, &needs, &kinds, observed).await? {
         status::not_ready(next, now, Type::Instance, Reason::WaitingForCloud, &wait);
         return Ok(Action::requeue(FALLBACK));
     }
+    address::associated(&work, next);
     server(&work, next, around, &needs).await
 }
 

@@ -79,5 +79,9 @@ pub fn role_word(role: ManagedGroup) -> &'static str {
     }
 }
 
+/// The kind of pools of floating IPs.
+pub const POOL_KIND: &str = "OpenStackFloatingIPPool";
+/// The finalizer of pools of floating IPs, the same as that of the Go provider.
+pub const POOL_FINALIZER: &str = "openstackfloatingippool.infrastructure.cluster.x-k8s.io";
 /// The description of security groups.
 pub const GROUP_DESCRIPTION: &str = "Cluster API managed group";

@@ -25,6 +25,10 @@ pub enum Type {
     Instance,
     /// The control plane machine is reachable through the API endpoint.
     ApiServerIngress,
+    /// The server has a floating IP of its pool.
+    FloatingAddress,
+    /// The pool of floating IPs answers claims. The spelling is that of the Go provider.
+    Pool,
 }
 
 impl Type {
@@ -42,6 +46,8 @@ impl Type {
             Type::Bastion => "BastionReady",
             Type::Instance => "InstanceReady",
             Type::ApiServerIngress => "APIServerIngressReady",
+            Type::FloatingAddress => "FloatingAddressFromPoolReady",
+            Type::Pool => "OpenstackFloatingIPPoolReadyCondition",
         }
     }
 }
@@ -128,6 +134,12 @@ reasons! {
     LoadBalancerMemberError,
     /// The floating IP could not be created or associated.
     FloatingIPError,
+    /// The provider of the pool has not answered the claim of an address.
+    WaitingForIPAMProvider,
+    /// The pool has given out as many addresses as it may.
+    MaxIPsReached,
+    /// The external network of a pool could not be found.
+    UnableToFindNetwork,
     /// Network or subnet could not be created or found.
     NetworkCreateFailed,
     /// The subnet could not be created.

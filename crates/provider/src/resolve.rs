@@ -69,6 +69,35 @@ pub(crate) fn network<'v>(
     })
 }
 
+/// The external network that `param` in `field` selects, or else the only one; `without` is what to do without any.
+pub(crate) fn external_network<'v>(
+    view: &'v View,
+    param: Option<&NetworkParam>,
+    field: &str,
+    without: &str,
+) -> Result<&'v Arc<Network>, NotFound> {
+    if let Some(param) = param {
+        let found = network(view, param, |network| network.external);
+        let found = found.map_err(|why| why.in_field(field))?;
+        if found.external {
+            return Ok(found);
+        }
+        let text = format!("{field}: network {} is not external", found.id);
+        return Err(NotFound::among(Kind::Networks, text));
+    }
+    let all: Vec<_> = view.external_networks().collect();
+    let text = match all.as_slice() {
+        [only] => return Ok(*only),
+        [] => format!("the cloud has no external network that the project can see{without}"),
+        several => format!(
+            "the cloud has {} external networks ({}): choose one in {field}",
+            several.len(),
+            names(several.iter().map(|network| network.name.as_str()))
+        ),
+    };
+    Err(NotFound::among(Kind::Networks, text))
+}
+
 /// The router that `param` selects.
 pub(crate) fn router<'v>(
     view: &'v View,

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::core::v1beta2::{Cluster, Machine};
+use api::infra::v1alpha1::OpenStackFloatingIPPool;
 use api::infra::v1beta2::{IdentityRef, IdentityType, OpenStackCluster, OpenStackMachine};
+use api::ipam::v1beta2::{IPAddress, IPAddressClaim, PoolReference};
 use api::k8s_openapi::api::core::v1::Secret;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use futures::FutureExt as _;
@@ -24,17 +26,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::claims::Claims;
 use crate::context::{Context, Error, namespace, owner};
-use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
+use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark, POOL_ID};
 use crate::index::{Index, Key};
 use crate::machine::console::Consoles;
 use crate::options::Options;
-use crate::{cluster, machine, wake};
+use crate::{cluster, machine, names, pool, wake};
 
 /// The names of the controllers, in logs and metrics.
 const CLUSTERS: &str = "openstackcluster";
 const MACHINES: &str = "openstackmachine";
+const POOLS: &str = "openstackfloatingippool";
 
-/// Runs the controllers of OpenStackCluster and OpenStackMachine until `shutdown`, and returns after the running
+/// Runs the controllers of OpenStackCluster, OpenStackMachine and OpenStackFloatingIPPool until `shutdown`, and returns after the running
 /// reconciles.
 ///
 /// Boxed, so that the controllers are compiled in this crate alone.
@@ -67,11 +70,13 @@ async fn controllers(client: Client, options: Options, shutdown: CancellationTok
             shutdown: shutdown.clone(),
         })
     };
-    let (of_clusters, of_machines) = (context("openstackcluster"), context("openstackmachine"));
+    let (of_clusters, of_machines) = (context(CLUSTERS), context(MACHINES));
+    let of_pools = context(POOLS);
     let (follower, scope) = (of_machines.client.clone(), options.namespace.as_deref());
     tokio::join!(
         clusters(of_clusters, shutdown.clone()),
         machines(of_machines, shutdown.clone()),
+        pools(of_pools, shutdown.clone()),
         claims.follow(&follower, scope, &shutdown)
     );
 }
@@ -112,6 +117,7 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
         .watches_stream(secrets(&ctx), move |secret: PartialObjectMeta<Secret>| {
             of_secret.find(&Key::Secret(namespace(&secret), secret.name_any()))
         })
+        .watches_stream(ip_claims(&ctx), owner_of::<OpenStackMachine>)
         .reconcile_on(changes)
         .reconcile_on(contested);
     let settings = Settings {
@@ -146,6 +152,10 @@ fn machine_keys(object: &OpenStackMachine) -> BTreeSet<Key> {
         Identity::of(object, MACHINE_ID),
         Identity::of(object, CLUSTER_ID),
     );
+    if object.spec.floating_ip_pool_ref.is_some() {
+        let addresses = object.status.iter().flat_map(|status| &status.addresses);
+        keys.extend(addresses.map(|address| Key::Address(address.address.clone())));
+    }
     if let (Some(machine), Some(cluster)) = (machine, cluster) {
         keys.insert(Key::Mark(Mark::machine(cluster, machine)));
         if object.labels().contains_key(CONTROL_PLANE_LABEL) {
@@ -187,6 +197,7 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
         .watches_stream(secrets(&ctx), move |secret: PartialObjectMeta<Secret>| {
             of_secret.find(&Key::Secret(namespace(&secret), secret.name_any()))
         })
+        .watches_stream(ip_claims(&ctx), owner_of::<OpenStackCluster>)
         .reconcile_on(changes)
         .reconcile_on(ctx.claims.clusters.contested());
     let settings = Settings {
@@ -223,6 +234,85 @@ fn cluster_keys(object: &OpenStackCluster) -> BTreeSet<Key> {
     keys
 }
 
+async fn pools(ctx: Arc<Context>, shutdown: CancellationToken) {
+    let controller = watch::controller::<OpenStackFloatingIPPool>(
+        all(&ctx),
+        config(&ctx.options),
+        reports(&ctx, POOLS, true),
+    );
+    let index = Index::new(controller.store(), pool_keys);
+    let of_secret = Arc::clone(&index);
+    let changes = wake::pools(ctx.clouds.changes(), Arc::clone(&index));
+    let controller = controller
+        .watches_stream(
+            watch::touched::<IPAddressClaim>(all(&ctx), reports(&ctx, POOLS, false)),
+            |claim| pool_of(&claim.spec.pool_ref, &namespace(&claim)),
+        )
+        .watches_stream(
+            watch::touched::<IPAddress>(all(&ctx), reports(&ctx, POOLS, false)),
+            |address| pool_of(&address.spec.pool_ref, &namespace(&address)),
+        )
+        .watches_stream(secrets(&ctx), move |secret: PartialObjectMeta<Secret>| {
+            of_secret.find(&Key::Secret(namespace(&secret), secret.name_any()))
+        })
+        .reconcile_on(changes)
+        .reconcile_on(ctx.claims.pools.contested());
+    let settings = Settings {
+        name: POOLS,
+        concurrency: ctx.options.cluster_concurrency,
+        objects: ctx.options.objects.clone(),
+        metrics: ctx.options.metrics.clone(),
+        shutdown,
+    };
+    let reconcile = move |object: Arc<OpenStackFloatingIPPool>, ctx| {
+        index.enter(&object);
+        let index = Arc::clone(&index);
+        async move {
+            let result = pool::reconcile(Arc::clone(&object), ctx).await;
+            if let Some(secret) = awaited(&result) {
+                index.awaits(&object, secret);
+            }
+            result
+        }
+    };
+    controller::run(controller, reconcile, ctx, settings).await;
+}
+
+/// The index keys of an OpenStackFloatingIPPool.
+fn pool_keys(object: &OpenStackFloatingIPPool) -> BTreeSet<Key> {
+    let given = object.spec.pre_allocated_floating_ips.iter().cloned();
+    let mut keys: BTreeSet<_> = given.map(Key::Address).collect();
+    keys.extend(Identity::of(object, POOL_ID).map(Key::Pool));
+    keys.extend(secret_key(&namespace(object), &object.spec.identity_ref));
+    keys
+}
+
+/// The pool that a claim or an address names.
+fn pool_of(
+    reference: &PoolReference,
+    namespace: &str,
+) -> Option<ObjectRef<OpenStackFloatingIPPool>> {
+    let is_one = reference.api_group == api::infra::GROUP && reference.kind == names::POOL_KIND;
+    is_one.then(|| ObjectRef::new(&reference.name).within(namespace))
+}
+
+/// The objects of kind `K` that own a claim.
+fn owner_of<K>(claim: PartialObjectMeta<IPAddressClaim>) -> Option<ObjectRef<K>>
+where
+    K: kube::Resource<DynamicType = ()>,
+{
+    let mut owners = claim.owner_references().iter();
+    let owner = owners.find(|owner| owner.kind == K::kind(&()))?;
+    Some(ObjectRef::new(&owner.name).within(&namespace(&claim)))
+}
+
+/// The claims of addresses of pools that are created, changed or deleted.
+fn ip_claims(
+    ctx: &Context,
+) -> impl Stream<Item = watcher::Result<PartialObjectMeta<IPAddressClaim>>> + Send + 'static {
+    touched_metadata(ctx)
+}
+
 /// The key of the Secret whose change may mend what failed: that of bootstrap data, and of an OpenStackClusterIdentity,
 /// which the object itself does not name.
 fn awaited(result: &Result<Action, Error>) -> Option<Key> {
@@ -243,10 +333,21 @@ fn secret_key(namespace: &str, identity_ref: &IdentityRef) -> Option<Key> {
 fn secrets(
     ctx: &Context,
 ) -> impl Stream<Item = watcher::Result<PartialObjectMeta<Secret>>> + Send + 'static {
+    touched_metadata(ctx)
+}
+
+/// The objects of a kind that are created, changed or deleted, without their content.
+fn touched_metadata<K>(
+    ctx: &Context,
+) -> impl Stream<Item = watcher::Result<PartialObjectMeta<K>>> + Send + 'static
+where
+    K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
+        + Clone
+        + Send
+        + 'static,
+{
     let api = match &ctx.options.namespace {
-        Some(namespace) => {
-            Api::<PartialObjectMeta<Secret>>::namespaced(ctx.client.clone(), namespace)
-        }
+        Some(namespace) => Api::<PartialObjectMeta<K>>::namespaced(ctx.client.clone(), namespace),
         None => Api::all(ctx.client.clone()),
     };
     watch::metadata(&api, watcher::Config::default())

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use api::infra::v1alpha1::OpenStackFloatingIPPool;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use futures::stream::{self, Stream, StreamExt};
 use kube::Resource;
@@ -31,6 +32,22 @@ pub(crate) fn clusters(
     })
 }
 
+/// The OpenStackFloatingIPPools to reconcile after changes of floating IPs: those that they have allocated, and those
+/// that their specs name.
+pub(crate) fn pools(
+    changes: Receiver<Change>,
+    index: Arc<Index<OpenStackFloatingIPPool>>,
+) -> impl Stream<Item = ObjectRef<OpenStackFloatingIPPool>> + Send + 'static {
+    woken(changes, index, |change| {
+        if change.kind != Kind::FloatingIps {
+            return Vec::new();
+        }
+        let id = Identity::of_pool_in(&change.description, &change.tags);
+        let address = Key::Address(change.name.clone());
+        id.map(Key::Pool).into_iter().chain([address]).collect()
+    })
+}
+
 /// The OpenStackMachines to reconcile after changes: those with the mark of the change, and after a change of a load
 /// balancer all control plane machines of its cluster, since they wait to be added as members or removed.
 pub(crate) fn machines(
@@ -44,7 +61,9 @@ pub(crate) fn machines(
         );
         let members = cluster_of(change).filter(|_| balances).map(Key::Members);
         let of_resource = mark_of(change).map(Key::Mark);
-        of_resource.into_iter().chain(members).collect()
+        let of_pool = (change.kind == Kind::FloatingIps).then(|| Key::Address(change.name.clone()));
+        let all = of_resource.into_iter().chain(members);
+        all.chain(of_pool).collect()
     })
 }
 

@@ -39,6 +39,9 @@ mod ownership;
 #[path = "provider/pairs.rs"]
 mod pairs;
 
+#[path = "provider/pools.rs"]
+mod pools;
+
 #[path = "provider/trouble.rs"]
 mod trouble;
 

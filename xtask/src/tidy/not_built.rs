@@ -15,7 +15,7 @@ const MARKS: [&str; 4] = [
 pub(super) const LIST: &str = "docs/not-built.md";
 
 /// The words in the list, for messages with these words.
-const ENTRIES: [(&str, &str); 18] = [
+const ENTRIES: [(&str, &str); 17] = [
     ("MachinePools are not built", "classes of MachinePools"),
     (
         "MachinePools of a topology are not built",
@@ -50,7 +50,6 @@ const ENTRIES: [(&str, &str); 18] = [
         "names an ORC Image, which is not supported",
         "`image.imageRef` (ORC)",
     ),
-    ("floating IP pools are not built", "`floatingIPPoolRef`"),
     (
         "is not built: the names of templates depend on their content",
         "builtin variables with the names of templates",

@@ -14,7 +14,8 @@ use crate::{addons, bootstrap, controlplane, core, infra, ipam, openstack};
 pub(crate) fn problem(object: &Value) -> Option<FieldError> {
     let (group, version) = object.get("apiVersion")?.as_str()?.split_once('/')?;
     let kind = object.get("kind")?.as_str()?;
-    if version != "v1beta2" && group != openstack::GROUP {
+    let is_alpha = matches!(group, openstack::GROUP | infra::GROUP) && version == "v1alpha1";
+    if version != "v1beta2" && !is_alpha {
         return None;
     }
     let decode = match (group, kind) {
@@ -48,6 +49,9 @@ pub(crate) fn problem(object: &Value) -> Option<FieldError> {
         (infra::GROUP, "OpenStackMachine") => spec::<infra::v1beta2::OpenStackMachineSpec>,
         (infra::GROUP, "OpenStackMachineTemplate") => {
             spec::<infra::v1beta2::OpenStackMachineTemplateSpec>
+        }
+        (infra::GROUP, "OpenStackFloatingIPPool") => {
+            spec::<infra::v1alpha1::OpenStackFloatingIPPoolSpec>
         }
         (openstack::GROUP, "OpenStack") => spec::<openstack::v1alpha1::OpenStackSpec>,
         _ => return None,

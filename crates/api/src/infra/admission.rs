@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::GROUP;
+use super::v1alpha1::OpenStackFloatingIPPoolSpec;
 use super::v1beta2::{OpenStackClusterSpec, OpenStackMachineSpec};
 use crate::admission::{FieldError, Review};
 
@@ -26,7 +27,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
         .unwrap_or_default();
     let ours = version
         .strip_prefix(GROUP)
-        .is_some_and(|rest| rest == "/v1beta2");
+        .is_some_and(|rest| matches!(rest, "/v1beta2" | "/v1alpha1"));
     let kind = review
         .object
         .get("kind")
@@ -45,6 +46,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
         "OpenStackClusterTemplate" => cluster_template(review),
         "OpenStackMachine" => machine(review),
         "OpenStackMachineTemplate" => machine_template(review),
+        "OpenStackFloatingIPPool" => pool(review),
         _ => Vec::new(),
     }
 }
@@ -108,6 +110,12 @@ fn machine_template(review: Review<'_>) -> Vec<FieldError> {
         ));
     }
     checked::<OpenStackMachineSpec>(review.object, SPEC, formats::machine, &mut errors);
+    errors
+}
+
+fn pool(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    checked::<OpenStackFloatingIPPoolSpec>(review.object, "spec", formats::pool, &mut errors);
     errors
 }
 

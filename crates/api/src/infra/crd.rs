@@ -32,6 +32,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
             v1beta2::OpenStackMachineTemplate::crd(),
         )),
         finish(v1alpha1::OpenStackClusterIdentity::crd()),
+        finish(v1alpha1::OpenStackFloatingIPPool::crd()),
     ]
 }
 

@@ -56,6 +56,11 @@ pub(crate) fn quantities(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// The schema of an integer of any size.
+pub(crate) fn integer(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "integer"})
+}
+
 /// The schema of a set of Neutron tags: not empty, and without the comma that separates them in a query.
 pub(crate) fn tag_filter(_: &mut SchemaGenerator) -> Schema {
     json_schema!({

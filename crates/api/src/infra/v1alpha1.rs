@@ -1,9 +1,16 @@
-//! v1alpha1: OpenStackClusterIdentity, which has no later version.
+//! v1alpha1: OpenStackClusterIdentity and OpenStackFloatingIPPool, which have no later version.
+
+mod pool;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use pool::{
+    OpenStackFloatingIPPool, OpenStackFloatingIPPoolSpec, OpenStackFloatingIPPoolStatus,
+    ReclaimPolicy,
+};
 
 /// Credentials that objects of several namespaces may use.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,7 +7,7 @@ use openstack::Kind;
 use openstack::network::{FloatingIp, Port};
 
 use super::observed::Observed;
-use crate::identity::Mark;
+use crate::identity::{Identity, Mark};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::resolve::NotFound;
@@ -45,6 +45,9 @@ pub(super) fn of_ip(ip: &FloatingIp, observed: &Observed, balanced: bool) -> Use
         }
         None => {}
     }
+    if let Some(id) = Identity::of_pool(ip) {
+        return Use::Taken(format!("was allocated by the pool with identity {id}"));
+    }
     let Some(id) = ip.port_id.as_deref() else {
         return Use::Free;
     };
@@ -67,7 +70,12 @@ pub(super) fn of_ip(ip: &FloatingIp, observed: &Observed, balanced: bool) -> Use
 }
 
 /// Checks that the bastion may have a floating IP: one that was created for it, that is on its ports, or that is free.
-pub(super) fn for_bastion(ip: &FloatingIp, observed: &Observed) -> Result<(), Problem> {
+/// `pool`: the pool that has given it.
+pub(super) fn for_bastion(
+    ip: &FloatingIp,
+    observed: &Observed,
+    pool: Option<Identity>,
+) -> Result<(), Problem> {
     let at = ip.port_id.as_deref();
     let port = at.and_then(|id| observed.ports.iter().find(|port| port.id == id));
     let is_of_bastion = |mark: Option<Mark>| {
@@ -79,6 +87,9 @@ pub(super) fn for_bastion(ip: &FloatingIp, observed: &Observed) -> Result<(), Pr
             format!("was created for the cluster with identity {}", mark.cluster)
         }
         (Some(_), _) => "is that of the API server or of a machine".to_owned(),
+        (None, _) if Identity::of_pool(ip).is_some_and(|id| Some(id) != pool) => {
+            "was allocated by a pool".to_owned()
+        }
         (None, None) => return Ok(()),
         (None, Some(_)) if port.is_some_and(|port| is_of_bastion(Mark::of(&**port))) => {
             return Ok(());
@@ -105,7 +116,8 @@ fn is_virtual(port: &Port) -> bool {
     port.device_id.is_empty() && port.device_owner.is_empty() && Mark::of(port).is_none()
 }
 
-fn words(id: &str, port: Option<&Port>) -> String {
+/// A port, and what it is of.
+pub(crate) fn words(id: &str, port: Option<&Port>) -> String {
     match port {
         Some(port) if port.device_owner.starts_with("compute:") => {
             format!("port {id} of server {}", port.device_id)

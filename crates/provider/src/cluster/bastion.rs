@@ -6,6 +6,7 @@
 
 mod apply;
 pub mod plan;
+pub(super) mod pool;
 
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use crate::identity::{Identity, Mark};
 use crate::machine::desired::desired;
 use crate::machine::facts::{Scope, facts};
 use crate::machine::inputs;
+use crate::machine::pooled::Given;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
@@ -51,17 +53,40 @@ pub(super) async fn reconcile(
     if !is_wanted && !is_known && !is_there {
         return Ok(false);
     }
-    let result = applied(work, found, observed, next, is_known && !is_settled).await;
-    let (wanted, outcome) = match result {
-        Ok(done) => done,
-        Err(problem) => {
-            let verdict = (Status::False, problem.reason, problem.message.as_str());
-            condition(ctx, next, verdict);
-            return Err(problem.into());
+    let is_under_way = is_known && !is_settled;
+    let (reason, message, error) = match given(ctx, work, found, observed, next, is_under_way).await
+    {
+        Ok(Ok((wanted, outcome))) => {
+            show(ctx, next, wanted.as_ref(), &outcome);
+            if outcome.plan.is_empty() {
+                pool::tidy(ctx, next).await?;
+            }
+            return Ok(!outcome.plan.is_empty());
         }
+        Ok(Err(wait)) => (Reason::WaitingForIPAMProvider, wait, None),
+        Err(Error::Problem(problem)) => (problem.reason, problem.message.clone(), Some(problem)),
+        Err(error) => return Err(error),
     };
-    show(ctx, next, wanted.as_ref(), &outcome);
-    Ok(!outcome.plan.is_empty())
+    condition(ctx, next, (Status::False, reason, &message));
+    error.map_or(Ok(true), |problem| Err(problem.into()))
+}
+
+/// Applies the plan, once the pool in the spec has given its address; an inner error is what to wait for.
+async fn given(
+    ctx: &Context,
+    work: &Work<'_>,
+    found: &Facts,
+    observed: OfCluster,
+    next: &OpenStackCluster,
+    is_under_way: bool,
+) -> Result<Result<(Option<Wanted>, Outcome), String>, Error> {
+    let address = match pool::claimed(ctx, next).await? {
+        Ok(address) => address,
+        Err(wait) => return Ok(Err(wait)),
+    };
+    let address = address.as_ref();
+    let done = applied(work, found, observed, next, address, is_under_way).await;
+    Ok(Ok(done?))
 }
 
 /// Deletes the bastion of a cluster that is being deleted; returns what to wait for. It goes before the rest, since its
@@ -91,6 +116,7 @@ async fn applied(
     found: &Facts,
     observed: OfCluster,
     next: &OpenStackCluster,
+    pooled: Option<&Given>,
     is_under_way: bool,
 ) -> Result<(Option<Wanted>, Outcome), Problem> {
     let mut kinds = work.kinds.to_vec();
@@ -113,6 +139,7 @@ async fn applied(
         kinds.extend(inputs::kinds(spec, is_new, false));
         let observed = work.observe(&kinds, work.age).await?;
         let of_view = |view| work.of_view(view);
+        let next = (next, pooled);
         let resolve = |observed: &OfCluster| resolved(work, found, observed, next, mark);
         let (mut all, observed) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;
         let is_given = all.address.as_ref().is_some_and(|it| it.given.is_some());
@@ -150,6 +177,8 @@ fn mark(object: &OpenStackCluster, cluster: Identity) -> Mark {
 fn essence(spec: &OpenStackMachineSpec) -> OpenStackMachineSpec {
     let mut spec = spec.clone();
     (spec.provider_id, spec.identity_ref) = (None, None);
+    // The address moves.
+    spec.floating_ip_pool_ref = None;
     spec.config_drive = spec.config_drive.filter(|wanted| *wanted);
     spec.ssh_key_name = spec.ssh_key_name.filter(|name| !name.is_empty());
     spec.tags.sort();
@@ -171,7 +200,7 @@ fn resolved(
     work: &Work<'_>,
     found: &Facts,
     observed: &OfCluster,
-    cluster: &OpenStackCluster,
+    (cluster, pooled): (&OpenStackCluster, Option<&Given>),
     mark: Mark,
 ) -> Result<Wanted, Problem> {
     let Some((bastion, spec)) = bastion_spec(&cluster.spec) else {
@@ -197,10 +226,18 @@ fn resolved(
         server = Some(desired(&found.names.bastion(), spec, tags, &all, None));
     }
     let network = found.external_network.clone();
-    let address = network.map(|network| Address {
-        network,
-        given: bastion.floating_ip.clone(),
-    });
+    let address = match pooled {
+        Some(pooled) => Some(Address {
+            network: network.unwrap_or_default(),
+            given: Some(pooled.address.clone()),
+            pool: pooled.pool,
+        }),
+        None => network.map(|network| Address {
+            network,
+            given: bastion.floating_ip.clone(),
+            pool: None,
+        }),
+    };
     let tags = match found.tagging {
         true => cluster
             .spec
@@ -220,7 +257,10 @@ fn resolved(
         tags,
     };
     match seen.floating_ip(&wanted) {
-        Some(ip) => address::for_bastion(ip, observed).map(|()| wanted),
+        Some(ip) => {
+            let pool = wanted.address.as_ref().and_then(|address| address.pool);
+            address::for_bastion(ip, observed, pool).map(|()| wanted)
+        }
         None => Ok(wanted),
     }
 }

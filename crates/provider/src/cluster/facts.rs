@@ -277,36 +277,9 @@ fn external_network(spec: &OpenStackClusterSpec, view: &View) -> Result<Option<S
     if spec.enable_external_network == Some(false) {
         return Ok(None);
     }
-    let found = match &spec.external_network {
-        Some(param) => {
-            let found = resolve::network(view, param, |network| network.external)
-                .map_err(|why| why.in_field("externalNetwork"));
-            found.and_then(|network| match network.external {
-                true => Ok(network),
-                false => {
-                    let text = format!("externalNetwork: network {} is not external", network.id);
-                    Err(NotFound::among(Kind::Networks, text))
-                }
-            })
-        }
-        None => {
-            let all: Vec<_> = view.external_networks().collect();
-            let none_or_several = |text: String| Err(NotFound::among(Kind::Networks, text));
-            match all.as_slice() {
-                [only] => Ok(*only),
-                [] => none_or_several(
-                    "the cloud has no external network that the project can see: set \
-                     enableExternalNetwork to false to do without"
-                        .to_owned(),
-                ),
-                several => none_or_several(format!(
-                    "the cloud has {} external networks ({}): choose one in externalNetwork",
-                    several.len(),
-                    resolve::names(several.iter().map(|network| network.name.as_str()))
-                )),
-            }
-        }
-    };
+    let without = ": set enableExternalNetwork to false to do without";
+    let param = spec.external_network.as_ref();
+    let found = resolve::external_network(view, param, "externalNetwork", without);
     found
         .map(|network| Some(network.id.clone()))
         .map_err(about(Type::Network))

@@ -124,6 +124,9 @@ async fn store(
 
 /// Removes the finalizer: nothing of the cluster is left.
 async fn release(ctx: &Context, object: &OpenStackCluster) -> Result<Action, Error> {
+    if object.spec.bastion.is_some() {
+        bastion::pool::give_back(ctx, object).await?;
+    }
     let removed = finalizer::remove(&api(ctx, object), object, FINALIZER).await;
     removed.map_err(Error::kubernetes("removing the finalizer"))?;
     Ok(Action::await_change())

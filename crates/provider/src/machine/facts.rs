@@ -61,7 +61,7 @@ pub fn ports(spec: &OpenStackMachineSpec) -> Vec<PortOpts> {
 /// Resolves the references of `spec`.
 ///
 /// # Errors
-/// The first reference to something that does not exist, is ambiguous, or is not implemented.
+/// The first reference to something that does not exist or is ambiguous.
 pub fn facts(
     spec: &OpenStackMachineSpec,
     cluster: &OpenStackCluster,
@@ -75,14 +75,6 @@ pub fn facts(
             why.problem(Type::Instance, Reason::DependencyFailed)
         }
     };
-    if spec.floating_ip_pool_ref.is_some() {
-        let text = "floatingIPPoolRef: floating IP pools are not built yet";
-        return Err(Problem::new(
-            Type::Instance,
-            Reason::InvalidMachineSpec,
-            text.to_owned(),
-        ));
-    }
     reject_foreign_tags(spec, cluster, mark)?;
     zone(scope, view)?;
     let group = spec.server_group.as_ref();

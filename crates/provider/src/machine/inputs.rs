@@ -80,6 +80,7 @@ pub(crate) fn kinds(spec: &OpenStackMachineSpec, creating: bool, balanced: bool)
     if ports(spec).iter().any(|port| has_trunk(port, spec)) {
         kinds.push(Kind::Trunks);
     }
+    kinds.extend((spec.floating_ip_pool_ref.is_some()).then_some(Kind::FloatingIps));
     if creating {
         kinds.extend([Kind::Images, Kind::Flavors, Kind::Extensions]);
         kinds.extend(spec.server_group.is_some().then_some(Kind::ServerGroups));

@@ -4,13 +4,14 @@ use std::fmt;
 
 use openstack::compute::{BlockDevice, Server, ServerCreate, ServerNetwork};
 use openstack::inventory::Inventory;
-use openstack::network::{Port, PortCreate, PortUpdate, Trunk, TrunkCreate};
+use openstack::network::{FloatingIpUpdate, Port, PortCreate, PortUpdate, Trunk, TrunkCreate};
 use openstack::volume::VolumeCreate;
 use openstack::{Kind, Result};
 
 use super::desired::Desired;
 use super::observed::Observed;
 use super::pairs::{self, Change, PortPairs};
+use super::pooled::{self, Given};
 use crate::identity::Mark;
 
 /// One write to the cloud.
@@ -28,6 +29,8 @@ pub enum Step {
     TagTrunk(String),
     /// Changes the allowed address pairs of a port.
     SetPairs(Change),
+    /// Associates the floating IP with this address.
+    AssociateFloatingIp(String),
     CreateServer,
     DeleteServer(String),
     /// Writes the mark of the machine to a subport, so that it is known to go when it is in no trunk any more.
@@ -50,6 +53,7 @@ impl Step {
             Step::RemoveSubports(_) => "RemoveTrunkSubports",
             Step::DeleteTrunk(_) => "DeleteTrunk",
             Step::SetPairs(_) => "UpdatePort",
+            Step::AssociateFloatingIp(_) => "AssociateFloatingIP",
             Step::CreateServer => "CreateServer",
             Step::DeleteServer(_) => "DeleteServer",
             Step::DeletePort(_) => "DeletePort",
@@ -72,6 +76,7 @@ impl fmt::Display for Step {
             Step::SetPairs(change) => {
                 write!(f, "set the allowed address pairs of port {}", change.port)
             }
+            Step::AssociateFloatingIp(address) => write!(f, "associate floating IP {address}"),
             Step::CreateServer => f.write_str("create the server"),
             Step::DeleteServer(id) => write!(f, "delete server {id}"),
             Step::DeletePort(id) => write!(f, "delete port {id}"),
@@ -199,6 +204,27 @@ pub fn existing(pairs: &[PortPairs], observed: &Observed) -> Plan {
     plan
 }
 
+/// `plan`, with the floating IP that the pool has given at a port of the machine, before the server boots.
+pub fn with_address(mut plan: Plan, given: Option<&Given>, observed: &Observed) -> Plan {
+    let is_gone = observed.known.server().is_some() && observed.server().is_none();
+    let Some(given) = given.filter(|_| !is_gone) else {
+        return plan;
+    };
+    let (ports, view) = (&observed.ports, &observed.view);
+    if !ports.is_empty() && pooled::association(&given.address, ports, view).is_none() {
+        plan.waits.push(format!(
+            "the machine has no IPv4 address that is free for floating IP {}",
+            given.address
+        ));
+    } else if !given.is_at(ports, view) {
+        let mut steps = plan.steps.iter();
+        let server = steps.position(|step| *step == Step::CreateServer);
+        let step = Step::AssociateFloatingIp(given.address.clone());
+        plan.steps.insert(server.unwrap_or(plan.steps.len()), step);
+    }
+    plan
+}
+
 /// The plan of a deletion: first the member of the load balancer, then the server, then ports and volumes.
 /// `leave_members`: wait until the cluster has removed the machine from the members of its load balancer.
 pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
@@ -277,14 +303,30 @@ pub fn unproven(observed: &Observed, server: &Server) -> String {
 pub enum Request {
     CreateVolume(VolumeCreate),
     CreatePorts(Vec<PortCreate>),
-    TagPort { id: String, tags: Vec<String> },
+    TagPort {
+        id: String,
+        tags: Vec<String>,
+    },
     CreateTrunk(TrunkCreate),
-    TagTrunk { id: String, tags: Vec<String> },
+    TagTrunk {
+        id: String,
+        tags: Vec<String>,
+    },
     SetPairs(Change),
+    AssociateFloatingIp {
+        id: String,
+        change: FloatingIpUpdate,
+    },
     CreateServer(Box<ServerCreate>),
     DeleteServer(String),
-    ChangePort { id: String, change: PortUpdate },
-    RemoveSubports { trunk: String, ports: Vec<String> },
+    ChangePort {
+        id: String,
+        change: PortUpdate,
+    },
+    RemoveSubports {
+        trunk: String,
+        ports: Vec<String>,
+    },
     DeleteTrunk(String),
     DeletePort(String),
     DeleteVolume(String),
@@ -354,6 +396,10 @@ fn with_missing(known: &[String], desired: &Desired, port: &str) -> Option<Vec<S
 pub fn change(step: &Step, observed: &Observed) -> Option<Request> {
     match step {
         Step::SetPairs(change) => Some(Request::SetPairs(change.clone())),
+        Step::AssociateFloatingIp(address) => {
+            let (id, change) = pooled::association(address, &observed.ports, &observed.view)?;
+            Some(Request::AssociateFloatingIp { id, change })
+        }
         other => deletion(other, observed),
     }
 }
@@ -476,6 +522,10 @@ pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
             let set = inventory.change_port_pairs(id, add, remove).await;
             (set.map(drop), Kind::Ports)
         }
+        Request::AssociateFloatingIp { id, change } => (
+            inventory.update_floating_ip(id, change).await.map(drop),
+            Kind::FloatingIps,
+        ),
         Request::CreateServer(create) => (
             inventory.create_server(create).await.map(drop),
             Kind::Servers,

@@ -12,7 +12,7 @@ use super::inputs::{cloud, kinds};
 use super::observed::{Known, Observed};
 use super::surroundings::Surroundings;
 use super::work::Work;
-use super::{FINALIZER, api, plan, prepare, status};
+use super::{FINALIZER, address, api, plan, prepare, status};
 use crate::context::{Context, Error, FALLBACK, is_deleting};
 use crate::reason::{Reason, Type};
 
@@ -44,6 +44,9 @@ pub(super) async fn delete(
         Err(error) => return Err(error),
     };
     let Some(message) = waiting else {
+        if object.spec.floating_ip_pool_ref.is_some() {
+            address::claimant(object, around).give_back(ctx).await?;
+        }
         let removed = finalizer::remove(&api(ctx, object), object, FINALIZER).await;
         removed.map_err(Error::kubernetes("removing the finalizer"))?;
         return Ok(None);
@@ -73,6 +76,7 @@ async fn take_down(
         mark,
         before: Known::of(object),
         failure_domain: None,
+        address: None,
         is_silent: false,
     };
     let alive = infra.is_some_and(|infra| !is_deleting(infra));

@@ -9,8 +9,9 @@ use operator::retry::When;
 
 use super::observed::{Known, Observed};
 use super::plan::{self, Request, Step};
+use super::pooled::Given;
 use crate::cluster::apply::past;
-use crate::context::{self, Context};
+use crate::context::{self, Context, Error};
 use crate::credentials;
 use crate::identity::Mark;
 use crate::problem::Problem;
@@ -29,6 +30,8 @@ pub(super) struct Work<'a> {
     pub(super) before: Known,
     /// The zone that the Machine asks for.
     pub(super) failure_domain: Option<String>,
+    /// The floating IP that a pool has given.
+    pub(super) address: Option<Given>,
     /// Whether the Node of the machine does not answer, so that the server may be gone.
     pub(super) is_silent: bool,
 }
@@ -67,8 +70,11 @@ impl Work<'_> {
         kinds: &[Kind],
         plan: impl Fn(&Observed) -> plan::Plan,
         request: impl Fn(&Step, &Observed) -> Option<Request>,
-    ) -> Result<Vec<String>, Problem> {
+    ) -> Result<Vec<String>, Error> {
+        let given = self.address.as_ref();
+        let plan = |observed: &Observed| plan::with_address(plan(observed), given, observed);
         let now = plan(&self.observe(kinds, self.age()).await?);
+        self.check_address().await?;
         for step in &now.steps {
             let Some(request) = request(step, &self.known()) else {
                 continue;
@@ -77,6 +83,20 @@ impl Work<'_> {
         }
         // A deletion is complete when the resource is gone, not when the cloud accepts the request.
         Ok(plan(&self.known()).waits)
+    }
+
+    /// Checks that the floating IP may be associated, in a list of now: Neutron would take it from any port.
+    async fn check_address(&self) -> Result<(), Problem> {
+        let Some(given) = &self.address else {
+            return Ok(());
+        };
+        let known = self.known();
+        if given.is_at(&known.ports, &known.view) {
+            return Ok(());
+        }
+        self.observe(&[Kind::Routers], self.age()).await?;
+        let now = self.observe(&[Kind::FloatingIps], Duration::ZERO).await?;
+        given.check(&now.ports, &now.view)
     }
 
     async fn step(&self, step: &Step, request: &Request) -> Result<(), Problem> {
@@ -119,9 +139,14 @@ impl Work<'_> {
             }
             Step::SetPairs(_) => Reason::PortUpdateFailed,
             Step::CreateVolume(_) => Reason::VolumeCreateFailed,
+            Step::AssociateFloatingIp(_) => Reason::FloatingIPError,
             _ => Reason::InstanceDeleteFailed,
         };
-        let mut problem = Problem::cloud(Type::Instance, reason, &step.to_string(), error);
+        let about = match step {
+            Step::AssociateFloatingIp(_) => Type::FloatingAddress,
+            _ => Type::Instance,
+        };
+        let mut problem = Problem::cloud(about, reason, &step.to_string(), error);
         if let (Step::CreateServer, Some(key)) = (step, &self.object.spec.ssh_key_name)
             && error.message().to_ascii_lowercase().contains("key")
         {

@@ -348,22 +348,6 @@ async fn a_cacert_that_is_not_text_is_named_and_not_ignored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_built_yet_is_refused_before_anything_is_made() {
-    let world = World::start().await;
-    world.cluster(json!({})).await;
-    world.cluster_ready().await;
-    let cluster = world.cloud.resources();
-    let pool = json!({"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "Pool", "name": "p"});
-    let spec = json!({"floatingIPPoolRef": pool});
-    world.machine("pool", false, spec).await;
-    let words = "floatingIPPoolRef: floating IP pools are not built yet";
-    let condition = world.machine_says("pool", "InstanceReady", words).await;
-    assert_eq!(condition.reason, "InvalidMachineSpec");
-    assert_eq!(world.cloud.resources(), cluster);
-    world.delete_machine("pool").await;
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_login_refused_with_404_is_a_problem_of_the_credentials_and_nothing_counts_as_deleted() {
     let world = World::start().await;
     world.cluster(json!({})).await;

@@ -1,11 +1,12 @@
 //! Formats of addresses and ports, and relations between fields.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
 use crate::admission::FieldError;
+use crate::infra::v1alpha1::OpenStackFloatingIPPoolSpec;
 use crate::infra::v1beta2::{
     ApiServer, Bastion, IdentityRef, LoadBalancer, ManagedGroup, ManagedSecurityGroups,
     OpenStackClusterSpec, OpenStackMachineSpec, PortOpts, SecurityGroupRule, SubnetSpec,
@@ -83,8 +84,8 @@ fn bastion(bastion: &Bastion, cluster: &OpenStackClusterSpec, path: &str, errors
         let why = "is set by the controller and cannot be given";
         errors.push(FieldError::new(format!("{path}.providerID"), why));
     }
-    if spec.floating_ip_pool_ref.is_some() {
-        let why = "a bastion has a floating IP of its own: give bastion.floatingIP, or nothing";
+    if spec.floating_ip_pool_ref.is_some() && bastion.floating_ip.is_some() {
+        let why = "bastion.floatingIP is given: a bastion has one floating IP";
         errors.push(FieldError::new(format!("{path}.floatingIPPoolRef"), why));
     }
     let other = |identity: &&IdentityRef| **identity != cluster.identity_ref;
@@ -163,6 +164,26 @@ pub(super) fn machine(spec: &OpenStackMachineSpec, path: &str, errors: &mut Erro
             errors.push(FieldError::new(format!("{path}.nameSuffix"), why));
         }
         machine_port(port, &path, errors);
+    }
+}
+
+/// Validates the spec of an OpenStackFloatingIPPool at `path`.
+pub(super) fn pool(spec: &OpenStackFloatingIPPoolSpec, path: &str, errors: &mut Errors) {
+    let mut known = BTreeSet::new();
+    for (index, text) in spec.pre_allocated_floating_ips.iter().enumerate() {
+        let why = match text.parse::<Ipv4Addr>() {
+            Err(_) => format!("`{text}` is not an IPv4 address, as every floating IP has one"),
+            Ok(address) if !known.insert(address) => format!("{text} is in the list twice"),
+            Ok(_) => continue,
+        };
+        let path = format!("{path}.preAllocatedFloatingIPs[{index}]");
+        errors.push(FieldError::new(path, why));
+    }
+    if spec.max_ips.is_some_and(|most| most < 0) {
+        errors.push(FieldError::new(
+            format!("{path}.maxIPs"),
+            "must be 0 or greater",
+        ));
     }
 }
 

@@ -4,7 +4,9 @@
 use serde_json::Value;
 
 use crate::admission::{FieldError, Review};
-use crate::names::{CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION, is_uuid};
+use crate::names::{
+    CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION, POOL_IDENTITY_ANNOTATION, is_uuid,
+};
 
 /// An error for each identity annotation that an update would change or remove. Allowed are setting an absent one,
 /// replacing a value that is not an identity, and removing the finalizer, even without the annotation.
@@ -16,8 +18,12 @@ pub(super) fn check(review: Review<'_>) -> Vec<FieldError> {
     let Some(old) = review.old else {
         return Vec::new();
     };
-    [CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION]
-        .into_iter()
+    [
+        CLUSTER_IDENTITY_ANNOTATION,
+        MACHINE_IDENTITY_ANNOTATION,
+        POOL_IDENTITY_ANNOTATION,
+    ]
+    .into_iter()
         .filter_map(|name| {
             let known = annotation(old, name).filter(|text| is_uuid(text))?;
             if annotation(review.object, name).as_deref() == Some(known.as_str()) {
@@ -46,7 +52,11 @@ mod tests {
     const MACHINE: &str = super::MACHINE_IDENTITY_ANNOTATION;
 
     fn object(kind: &str, annotations: Value) -> Value {
-        json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": kind,
+        let version = match kind {
+            "OpenStackFloatingIPPool" => "v1alpha1",
+            _ => "v1beta2",
+        };
+        json!({"apiVersion": format!("infrastructure.cluster.x-k8s.io/{version}"), "kind": kind,
             "metadata": {"name": "o", "annotations": annotations}, "spec": {}})
     }
 
@@ -68,6 +78,7 @@ mod tests {
             ("OpenStackCluster", CLUSTER),
             ("OpenStackMachine", CLUSTER),
             ("OpenStackMachine", MACHINE),
+            ("OpenStackFloatingIPPool", super::POOL_IDENTITY_ANNOTATION),
         ] {
             let old = object(kind, json!({name: ID, "other": "1"}));
             let path = [format!("metadata.annotations[{name}]")];

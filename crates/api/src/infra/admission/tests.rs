@@ -247,7 +247,9 @@ fn formats_are_checked_with_the_exact_path() {
             "spec.bastion.spec.providerID",
         ),
         (
-            bastion(json!({"floatingIPPoolRef": {"kind": "Pool", "name": "p"}})),
+            json!({"bastion": {"enabled": true, "floatingIP": "192.0.2.8", "spec": {
+                "flavor": {"filter": {"name": "f"}}, "image": {"filter": {"name": "i"}},
+                "floatingIPPoolRef": {"kind": "Pool", "name": "p"}}}}),
             "spec.bastion.spec.floatingIPPoolRef",
         ),
         (

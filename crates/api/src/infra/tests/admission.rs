@@ -57,7 +57,8 @@ fn examples() -> Vec<(&'static str, Value)> {
         ),
         (
             "OpenStackCluster",
-            json!({"bastion": {"spec": machine(json!({"floatingIPPoolRef": {"kind": "k", "name": "n"}}))}}),
+            json!({"bastion": {"floatingIP": "192.0.2.1",
+                "spec": machine(json!({"floatingIPPoolRef": {"kind": "k", "name": "n"}}))}}),
         ),
         (
             "OpenStackCluster",
@@ -68,6 +69,18 @@ fn examples() -> Vec<(&'static str, Value)> {
             json!({"bastion": {"floatingIP": "192.0.2.1"}, "apiServer": {"floatingIP": "192.0.2.1"}}),
         ),
         ("OpenStackCluster", json!({"tags": ["a/b"]})),
+        (
+            "OpenStackFloatingIPPool",
+            json!({"reclaimPolicy": "Delete", "preAllocatedFloatingIPs": ["2001:db8::1"]}),
+        ),
+        (
+            "OpenStackFloatingIPPool",
+            json!({"reclaimPolicy": "Delete", "preAllocatedFloatingIPs": ["192.0.2.1", "192.0.2.1"]}),
+        ),
+        (
+            "OpenStackFloatingIPPool",
+            json!({"reclaimPolicy": "Delete", "maxIPs": -1}),
+        ),
         (
             "OpenStackMachine",
             machine(json!({"tags": ["a", "x".repeat(61)]})),
@@ -95,7 +108,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         all.push(rule(list, json!({"remoteManagedGroups": ["bastion"]})));
     }
     for (kind, spec) in &mut all {
-        if *kind == "OpenStackCluster" {
+        if *kind != "OpenStackMachine" {
             spec["identityRef"] = json!({"name": "s", "cloudName": "c"});
         }
     }
@@ -117,7 +130,10 @@ fn what_admission_rejects_and_the_go_provider_accepts_is_documented() {
         .collect();
     let mut tried = BTreeSet::new();
     for (kind, spec) in examples() {
-        let version = "infrastructure.cluster.x-k8s.io/v1beta2";
+        let version = match kind {
+            "OpenStackFloatingIPPool" => "infrastructure.cluster.x-k8s.io/v1alpha1",
+            _ => "infrastructure.cluster.x-k8s.io/v1beta2",
+        };
         let object =
             json!({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, "spec": spec});
         let review = Review {

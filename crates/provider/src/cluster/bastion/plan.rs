@@ -13,7 +13,7 @@ use crate::cluster::control_plane::address;
 use crate::cluster::facts::Place;
 use crate::cluster::observed::Observed as OfCluster;
 use crate::cluster::request::Request as OfNetwork;
-use crate::identity::Mark;
+use crate::identity::{Identity, Mark};
 use crate::machine::desired::Desired;
 use crate::machine::observed::{Known, Observed as OfServer};
 use crate::machine::plan as server;
@@ -42,6 +42,8 @@ pub struct Address {
     pub network: String,
     /// The address; chosen by Neutron when absent.
     pub given: Option<String>,
+    /// The pool that has given it, if one of ours has.
+    pub pool: Option<Identity>,
 }
 
 /// What is there of the bastion.

@@ -159,6 +159,7 @@ impl Model {
                 assert!(self.servers.is_empty(), "the volume is in use");
                 self.volumes.iter_mut().find(|v| v.id == id).unwrap().status = "deleting".into();
             }
+            other @ Request::AssociateFloatingIp { .. } => unreachable!("{other:?}"),
         }
     }
 
@@ -451,7 +452,7 @@ fn of_two_ports_or_volumes_of_one_name_that_which_the_server_uses_stays() {
 }
 
 #[test]
-fn a_server_without_its_tags_is_told_by_its_ports() {
+fn a_server_without_its_tags_has_answer_by_its_ports() {
     let mark = Mark::machine(Identity::new(), Identity::new());
     let mut model = servers(mark, &[("s", "ACTIVE")]);
     model.servers[0].tags.clear();

@@ -22,7 +22,10 @@ const OF_MACHINES: &[Exception] = &[
         ],
     ),
     ("of the namespace of the object", &["spec.identityRef"]),
-    ("refused: not built", &["spec.floatingIPPoolRef"]),
+    (
+        "a floating IP of the cloud is used only while it is free and of that pool, or of none: tests/provider/pools.rs",
+        &["spec.floatingIPPoolRef"],
+    ),
     (
         "attributes of the port that is created; those that the provider sets are refused",
         &["spec.ports.valueSpecs"],
@@ -103,6 +106,7 @@ const OF_CLUSTERS: &[Exception] = &[
         &[
             "spec.bastion.availabilityZone",
             "spec.bastion.spec.additionalBlockDevices",
+            "spec.bastion.spec.floatingIPPoolRef",
             "spec.bastion.spec.ports",
             "spec.bastion.spec.rootVolume",
             "spec.bastion.spec.schedulerHintAdditionalProperties",
@@ -112,7 +116,6 @@ const OF_CLUSTERS: &[Exception] = &[
     (
         "refused: the controller's, the cluster's, or for machines",
         &[
-            "spec.bastion.spec.floatingIPPoolRef",
             "spec.bastion.spec.identityRef",
             "spec.bastion.spec.providerID",
         ],

@@ -232,6 +232,7 @@ fn wanted(cluster: Identity, spec: Option<Spec>, observed: &OfCluster) -> Option
         address: (address < 3).then(|| Address {
             network: "ext".into(),
             given,
+            pool: None,
         }),
         place: Place {
             network: Some("net".into()),

@@ -30,6 +30,7 @@ fn written(request: &Request) -> Vec<String> {
             let volumes = create.block_devices.iter().map(|disk| disk.uuid.clone());
             ports.chain(volumes).flatten().collect()
         }
+        Request::AssociateFloatingIp { change, .. } => change.port_id.clone().into_iter().collect(),
         Request::CreatePorts(_) | Request::CreateVolume(_) => Vec::new(),
     }
 }

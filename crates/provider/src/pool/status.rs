@@ -1,0 +1,83 @@
+//! The status of a pool: a function of what is there of it and of the problem of the reconcile.
+
+use api::conditions::{self, Status, Verdict};
+use api::infra::v1alpha1::OpenStackFloatingIPPool;
+use api::infra::v1beta2::NetworkStatus;
+use api::k8s_openapi::jiff::Timestamp;
+use openstack::network::Network;
+
+use super::plan::{Wanted, shares};
+use super::work::Outcome;
+use crate::reason::{Reason, Type};
+
+/// Sets one condition.
+pub(super) fn condition(
+    object: &mut OpenStackFloatingIPPool,
+    now: Timestamp,
+    type_: Type,
+    verdict: (Status, Reason, &str),
+) {
+    let generation = object.metadata.generation;
+    let (holds, reason, message) = verdict;
+    let verdict = Verdict::new(type_.as_str(), holds, reason.as_str()).because(message);
+    let status = object.status.get_or_insert_default();
+    conditions::set(&mut status.conditions, verdict, generation, now);
+}
+
+/// Sets a condition to false, and with it those that summarize.
+pub(super) fn not_ready(
+    object: &mut OpenStackFloatingIPPool,
+    now: Timestamp,
+    type_: Type,
+    reason: Reason,
+    message: &str,
+) {
+    for type_ in [type_, Type::Pool, Type::Ready] {
+        condition(object, now, type_, (Status::False, reason, message));
+    }
+}
+
+/// Reason and message of a condition.
+pub(super) fn reported(object: &OpenStackFloatingIPPool, type_: Type) -> Option<(&str, &str)> {
+    let status = object.status.as_ref()?;
+    let known = conditions::find(&status.conditions, type_.as_str())?;
+    Some((&known.reason, &known.message))
+}
+
+/// Writes the addresses, and whether claims are answered.
+pub(super) fn show(
+    object: &mut OpenStackFloatingIPPool,
+    network: &Network,
+    wanted: &Wanted,
+    outcome: &Outcome,
+    now: Timestamp,
+) {
+    let shares = shares(wanted, &outcome.observed);
+    let status = object.status.get_or_insert_default();
+    let mut available = shares.available;
+    available.sort();
+    let (failed, why): (Vec<_>, Vec<_>) = shares.failed.into_iter().unzip();
+    status.claimed_ips = shares.claimed;
+    status.available_ips = available;
+    status.failed_ips = failed;
+    status.floating_ip_network = Some(NetworkStatus {
+        name: network.name.clone(),
+        id: network.id.clone(),
+        tags: network.tags.clone(),
+    });
+    match outcome.plan.refused.len() {
+        0 => {
+            for type_ in [Type::Pool, Type::Ready] {
+                let verdict = (Status::True, Reason::Ready, why.join("; "));
+                condition(object, now, type_, (verdict.0, verdict.1, &verdict.2));
+            }
+        }
+        number => {
+            let text = format!(
+                "{number} IPAddressClaims wait: the pool has given out as many addresses as maxIPs says, {}",
+                wanted.most
+            );
+            not_ready(object, now, Type::Pool, Reason::MaxIPsReached, &text);
+        }
+    }
+}
