@@ -126,6 +126,18 @@ impl Recorder {
         .await;
     }
 
+    /// As [`normal`](Self::normal), for an object of which only the reference is known.
+    pub async fn normal_about(
+        &self,
+        about: &ObjectReference,
+        reason: &str,
+        action: &str,
+        note: impl Into<String>,
+    ) {
+        self.publish(about, Type::Normal, reason, action, note.into())
+            .await;
+    }
+
     /// As [`warning`](Self::warning), for an object of which only the reference is known.
     pub async fn warning_about(
         &self,

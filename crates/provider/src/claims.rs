@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
-use api::infra::v1alpha1::OpenStackFloatingIPPool;
+use api::infra::v1alpha1::{OpenStackFloatingIPPool, OpenStackServer};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::jiff::Timestamp;
 use futures::channel::mpsc::{UnboundedSender, unbounded};
@@ -46,6 +46,8 @@ pub(crate) struct Claims {
     pub(crate) machines: Register<OpenStackMachine>,
     /// OpenStackFloatingIPPools by the annotation [`POOL_ID`].
     pub(crate) pools: Register<OpenStackFloatingIPPool>,
+    /// OpenStackServers by the annotation [`MACHINE_ID`].
+    pub(crate) servers: Register<OpenStackServer>,
 }
 
 /// The objects of one kind by their identities.
@@ -107,6 +109,7 @@ impl Default for Claims {
             clusters: Register::new(CLUSTER_ID, cluster::FINALIZER),
             machines: Register::new(MACHINE_ID, machine::FINALIZER),
             pools: Register::new(POOL_ID, names::POOL_FINALIZER),
+            servers: Register::new(MACHINE_ID, names::SERVER_FINALIZER),
         }
     }
 }
@@ -122,7 +125,8 @@ impl Claims {
         tokio::join!(
             self.clusters.follow(client, namespace, shutdown),
             self.machines.follow(client, namespace, shutdown),
-            self.pools.follow(client, namespace, shutdown)
+            self.pools.follow(client, namespace, shutdown),
+            self.servers.follow(client, namespace, shutdown)
         );
     }
 }

@@ -4,6 +4,7 @@
 //!   cluster      OpenStackCluster: network, router, security groups, load balancer, endpoint
 //!   machine      OpenStackMachine: ports, volumes, server, providerID
 //!   pool         OpenStackFloatingIPPool: floating IPs that answer IPAddressClaims
+//!   server       OpenStackServer: a server of its own, by the plan of machines
 //!   identity     the owner of a resource in the cloud
 //!   claims       which objects have which identity: one that several have does not act
 //!   evidence     the identity of an object that lost its annotation
@@ -34,6 +35,7 @@ pub mod reason;
 mod recheck;
 mod resolve;
 mod run;
+mod server;
 mod wake;
 
 pub use credentials::cloud_config;

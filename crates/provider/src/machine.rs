@@ -11,10 +11,10 @@ pub mod plan;
 pub mod pooled;
 pub(crate) mod prepare;
 mod running;
-mod status;
+pub(crate) mod status;
 mod surroundings;
 mod teardown;
-mod work;
+pub(crate) mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ use operator::patch;
 use tracing::instrument;
 
 use self::inputs::{cloud, kinds, provider_id, user_data};
-use self::observed::{Known, Observed};
+use self::observed::Observed;
 use self::plan::Step;
 use self::prepare::prepare;
 use self::surroundings::{Needs, Surroundings};
@@ -180,20 +180,12 @@ async fn normal(
     let cloud = cloud(ctx, object, Some(needs.infra)).await?;
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
     status::condition(next, now, Type::Authentication, verdict);
-    let mut work = Work {
-        ctx,
-        object,
-        cloud: &cloud,
-        mark,
-        address: None,
-        before: Known::of(object),
-        failure_domain: needs.machine.spec.failure_domain.clone(),
-        is_silent: around.is_silent(),
-    };
+    let zone = needs.machine.spec.failure_domain.clone();
+    let mut work = Work::new(ctx, object, &cloud, mark, zone, around.is_silent());
     let is_new = work.before.server().is_none();
     let mut kinds = kinds(&object.spec, is_new, around.is_balanced());
     kinds.extend((is_new && needs.machine.spec.failure_domain.is_some()).then_some(Kind::Zones));
-    let observed = work.observe(&kinds, work.age()).await?;
+    let observed = work.observe(&kinds, work.age).await?;
     if let (Some(id), None) = (work.before.server(), observed.server()) {
         return missing(&work, &observed, id, next).await;
     }
@@ -224,7 +216,7 @@ async fn server(
         if server.status == "ERROR"
             && reported(object, Type::Instance) != reported(next, Type::Instance)
         {
-            let text = status::fault(server);
+            let text = status::fault(server, "Machine");
             // A server that was running has not failed to be created.
             let ran = object.spec.provider_id.is_some();
             let reason = if ran {
@@ -262,11 +254,17 @@ async fn create(
         project: format!("cloud {}", work.cloud.session.config().name),
     };
     let resolve = |observed: &Observed| {
-        facts::facts(&object.spec, needs.infra, work.mark, &scope, &observed.view)
+        facts::facts(
+            &object.spec,
+            Some(needs.infra),
+            work.mark,
+            &scope,
+            &observed.view,
+        )
     };
     let of_view = |view| work.of_view(view);
     let (facts, _) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;
-    let user_data = user_data(ctx, object, needs.secret).await?;
+    let user_data = user_data(ctx, &namespace(object), needs.secret).await?;
     let desired = desired::desired(
         &object.name_any(),
         &object.spec,
@@ -278,7 +276,8 @@ async fn create(
     let request = |step: &Step, observed: &Observed| plan::request(step, &desired, observed);
     let result = work.apply(kinds, plan, request).await;
     let status = next.status.get_or_insert_default();
-    status::resources(status, &facts, &desired, &work.known());
+    let (resolved, resources) = status::resources(&facts, &desired, &work.known());
+    (status.resolved, status.resources) = (Some(resolved), resources);
     Ok(result?.into_iter().next())
 }
 

@@ -83,5 +83,7 @@ pub fn role_word(role: ManagedGroup) -> &'static str {
 pub const POOL_KIND: &str = "OpenStackFloatingIPPool";
 /// The finalizer of pools of floating IPs, the same as that of the Go provider.
 pub const POOL_FINALIZER: &str = "openstackfloatingippool.infrastructure.cluster.x-k8s.io";
+/// The finalizer of OpenStackServers, the same as that of the Go provider.
+pub const SERVER_FINALIZER: &str = "openstackserver.infrastructure.cluster.x-k8s.io";
 /// The description of security groups.
 pub const GROUP_DESCRIPTION: &str = "Cluster API managed group";

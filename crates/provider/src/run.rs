@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::core::v1beta2::{Cluster, Machine};
-use api::infra::v1alpha1::OpenStackFloatingIPPool;
+use api::infra::v1alpha1::{OpenStackFloatingIPPool, OpenStackServer};
 use api::infra::v1beta2::{IdentityRef, IdentityType, OpenStackCluster, OpenStackMachine};
 use api::ipam::v1beta2::{IPAddress, IPAddressClaim, PoolReference};
 use api::k8s_openapi::api::core::v1::Secret;
@@ -30,14 +30,15 @@ use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark, POOL_ID};
 use crate::index::{Index, Key};
 use crate::machine::console::Consoles;
 use crate::options::Options;
-use crate::{cluster, machine, names, pool, wake};
+use crate::{cluster, machine, names, pool, server, wake};
 
 /// The names of the controllers, in logs and metrics.
 const CLUSTERS: &str = "openstackcluster";
 const MACHINES: &str = "openstackmachine";
+const SERVERS: &str = "openstackserver";
 const POOLS: &str = "openstackfloatingippool";
 
-/// Runs the controllers of OpenStackCluster, OpenStackMachine and OpenStackFloatingIPPool until `shutdown`, and returns after the running
+/// Runs the controllers of OpenStackCluster, OpenStackMachine, OpenStackServer and OpenStackFloatingIPPool until `shutdown`, and returns after the running
 /// reconciles.
 ///
 /// Boxed, so that the controllers are compiled in this crate alone.
@@ -71,12 +72,13 @@ async fn controllers(client: Client, options: Options, shutdown: CancellationTok
         })
     };
     let (of_clusters, of_machines) = (context(CLUSTERS), context(MACHINES));
-    let of_pools = context(POOLS);
+    let (of_pools, of_servers) = (context(POOLS), context(SERVERS));
     let (follower, scope) = (of_machines.client.clone(), options.namespace.as_deref());
     tokio::join!(
         clusters(of_clusters, shutdown.clone()),
         machines(of_machines, shutdown.clone()),
         pools(of_pools, shutdown.clone()),
+        servers(of_servers, shutdown.clone()),
         claims.follow(&follower, scope, &shutdown)
     );
 }
@@ -284,6 +286,56 @@ fn pool_keys(object: &OpenStackFloatingIPPool) -> BTreeSet<Key> {
     let mut keys: BTreeSet<_> = given.map(Key::Address).collect();
     keys.extend(Identity::of(object, POOL_ID).map(Key::Pool));
     keys.extend(secret_key(&namespace(object), &object.spec.identity_ref));
+    keys
+}
+
+async fn servers(ctx: Arc<Context>, shutdown: CancellationToken) {
+    let controller = watch::controller::<OpenStackServer>(
+        all(&ctx),
+        config(&ctx.options),
+        reports(&ctx, SERVERS, true),
+    );
+    let index = Index::new(controller.store(), server_keys);
+    let of_secret = Arc::clone(&index);
+    let changes = wake::servers(ctx.clouds.changes(), Arc::clone(&index));
+    let controller = controller
+        .watches_stream(secrets(&ctx), move |secret: PartialObjectMeta<Secret>| {
+            of_secret.find(&Key::Secret(namespace(&secret), secret.name_any()))
+        })
+        .watches_stream(ip_claims(&ctx), owner_of::<OpenStackServer>)
+        .reconcile_on(changes)
+        .reconcile_on(ctx.claims.servers.contested());
+    let settings = Settings {
+        name: SERVERS,
+        concurrency: ctx.options.machine_concurrency,
+        objects: ctx.options.objects.clone(),
+        metrics: ctx.options.metrics.clone(),
+        shutdown,
+    };
+    let reconcile = move |object: Arc<OpenStackServer>, ctx| {
+        index.enter(&object);
+        let index = Arc::clone(&index);
+        async move {
+            let result = server::reconcile(Arc::clone(&object), ctx).await;
+            if let Some(secret) = awaited(&result) {
+                index.awaits(&object, secret);
+            }
+            result
+        }
+    };
+    controller::run(controller, reconcile, ctx, settings).await;
+}
+
+/// The index keys of an OpenStackServer.
+fn server_keys(object: &OpenStackServer) -> BTreeSet<Key> {
+    let mut keys = BTreeSet::new();
+    keys.extend(secret_key(&namespace(object), &object.spec.identity_ref));
+    let id = Identity::of(object, MACHINE_ID);
+    keys.extend(id.map(|id| Key::Mark(server::mark(id))));
+    if object.spec.floating_ip_pool_ref.is_some() {
+        let addresses = object.status.iter().flat_map(|status| &status.addresses);
+        keys.extend(addresses.map(|address| Key::Address(address.address.clone())));
+    }
     keys
 }
 

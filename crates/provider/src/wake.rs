@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::infra::v1alpha1::OpenStackFloatingIPPool;
+use api::infra::v1alpha1::{OpenStackFloatingIPPool, OpenStackServer};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use futures::stream::{self, Stream, StreamExt};
 use kube::Resource;
@@ -64,6 +64,18 @@ pub(crate) fn machines(
         let of_pool = (change.kind == Kind::FloatingIps).then(|| Key::Address(change.name.clone()));
         let all = of_resource.into_iter().chain(members);
         all.chain(of_pool).collect()
+    })
+}
+
+/// The OpenStackServers to reconcile after changes of what has their mark, or of their floating IPs.
+pub(crate) fn servers(
+    changes: Receiver<Change>,
+    index: Arc<Index<OpenStackServer>>,
+) -> impl Stream<Item = ObjectRef<OpenStackServer>> + Send + 'static {
+    woken(changes, index, |change| {
+        let of_pool = (change.kind == Kind::FloatingIps).then(|| Key::Address(change.name.clone()));
+        let mark = mark_of(change).map(Key::Mark);
+        mark.into_iter().chain(of_pool).collect()
     })
 }
 

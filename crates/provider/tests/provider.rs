@@ -42,6 +42,9 @@ mod pairs;
 #[path = "provider/pools.rs"]
 mod pools;
 
+#[path = "provider/servers.rs"]
+mod servers;
+
 #[path = "provider/trouble.rs"]
 mod trouble;
 

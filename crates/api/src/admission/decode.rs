@@ -53,6 +53,7 @@ pub(crate) fn problem(object: &Value) -> Option<FieldError> {
         (infra::GROUP, "OpenStackFloatingIPPool") => {
             spec::<infra::v1alpha1::OpenStackFloatingIPPoolSpec>
         }
+        (infra::GROUP, "OpenStackServer") => spec::<infra::v1alpha1::OpenStackServerSpec>,
         (openstack::GROUP, "OpenStack") => spec::<openstack::v1alpha1::OpenStackSpec>,
         _ => return None,
     };

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::GROUP;
-use super::v1alpha1::OpenStackFloatingIPPoolSpec;
+use super::v1alpha1::{OpenStackFloatingIPPoolSpec, OpenStackServerSpec};
 use super::v1beta2::{OpenStackClusterSpec, OpenStackMachineSpec};
 use crate::admission::{FieldError, Review};
 
@@ -47,6 +47,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
         "OpenStackMachine" => machine(review),
         "OpenStackMachineTemplate" => machine_template(review),
         "OpenStackFloatingIPPool" => pool(review),
+        "OpenStackServer" => server(review),
         _ => Vec::new(),
     }
 }
@@ -90,10 +91,8 @@ fn machine(review: Review<'_>) -> Vec<FieldError> {
 fn machine_template(review: Review<'_>) -> Vec<FieldError> {
     const SPEC: &str = "spec.template.spec";
     let mut errors = Vec::new();
-    let annotations = review.object.pointer("/metadata/annotations");
-    let trial = review.dry_run && annotations.is_some_and(|a| a.get(TOPOLOGY_DRY_RUN).is_some());
     match review.changed_from() {
-        Some(old) if !trial => {
+        Some(old) if !is_trial(review) => {
             let may_change = mutability::MACHINE_TEMPLATE;
             mutability::nothing_but(old, review.object, SPEC, may_change, &mut errors);
         }
@@ -117,6 +116,28 @@ fn pool(review: Review<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     checked::<OpenStackFloatingIPPoolSpec>(review.object, "spec", formats::pool, &mut errors);
     errors
+}
+
+fn server(review: Review<'_>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    match review.changed_from() {
+        Some(old) if !is_trial(review) => {
+            let may_change = mutability::SERVER;
+            mutability::nothing_but(old, review.object, "spec", may_change, &mut errors);
+        }
+        _ => {}
+    }
+    let check = |spec: &OpenStackServerSpec, path: &str, errors: &mut Vec<FieldError>| {
+        formats::machine(&spec.as_machine(), path, errors);
+    };
+    checked::<OpenStackServerSpec>(review.object, "spec", check, &mut errors);
+    errors
+}
+
+/// Whether this is a dry run by ClusterClass.
+fn is_trial(review: Review<'_>) -> bool {
+    let annotations = review.object.pointer("/metadata/annotations");
+    review.dry_run && annotations.is_some_and(|it| it.get(TOPOLOGY_DRY_RUN).is_some())
 }
 
 /// Decodes the spec at `path` and runs `check` on it. Errors of decoding are reported by `admission::decode`.

@@ -33,6 +33,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         )),
         finish(v1alpha1::OpenStackClusterIdentity::crd()),
         finish(v1alpha1::OpenStackFloatingIPPool::crd()),
+        finish(v1alpha1::OpenStackServer::crd()),
     ]
 }
 

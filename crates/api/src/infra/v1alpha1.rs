@@ -1,6 +1,7 @@
-//! v1alpha1: OpenStackClusterIdentity and OpenStackFloatingIPPool, which have no later version.
+//! v1alpha1: OpenStackClusterIdentity, OpenStackFloatingIPPool and OpenStackServer, which have no later version.
 
 mod pool;
+mod server;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::CustomResource;
@@ -11,6 +12,7 @@ pub use pool::{
     OpenStackFloatingIPPool, OpenStackFloatingIPPoolSpec, OpenStackFloatingIPPoolStatus,
     ReclaimPolicy,
 };
+pub use server::{OpenStackServer, OpenStackServerSpec, OpenStackServerStatus, UserDataRef};
 
 /// Credentials that objects of several namespaces may use.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -221,7 +221,7 @@ fn resolved(
             zone_field: "bastion.availabilityZone",
             project: format!("cloud {}", work.cloud.session.config().name),
         };
-        let all = facts(spec, cluster, mark, &scope, &observed.view).map_err(of_bastion)?;
+        let all = facts(spec, Some(cluster), mark, &scope, &observed.view).map_err(of_bastion)?;
         let tags = &cluster.spec.tags;
         server = Some(desired(&found.names.bastion(), spec, tags, &all, None));
     }

@@ -58,13 +58,13 @@ pub fn ports(spec: &OpenStackMachineSpec) -> Vec<PortOpts> {
     }
 }
 
-/// Resolves the references of `spec`.
+/// Resolves the references of `spec`, of a machine of `cluster` or of a server without one.
 ///
 /// # Errors
 /// The first reference to something that does not exist or is ambiguous.
 pub fn facts(
     spec: &OpenStackMachineSpec,
-    cluster: &OpenStackCluster,
+    cluster: Option<&OpenStackCluster>,
     mark: Mark,
     scope: &Scope,
     view: &View,
@@ -104,15 +104,17 @@ pub fn facts(
 /// Rejects tags by which the server would be taken for that of another machine.
 fn reject_foreign_tags(
     spec: &OpenStackMachineSpec,
-    cluster: &OpenStackCluster,
+    cluster: Option<&OpenStackCluster>,
     mark: Mark,
 ) -> Result<(), Problem> {
     let of_machine = ("tags".to_owned(), &spec.tags);
-    let of_cluster = format!("tags of OpenStackCluster {}", cluster.name_any());
+    let of_cluster =
+        |cluster: &OpenStackCluster| format!("tags of OpenStackCluster {}", cluster.name_any());
+    let of_cluster = cluster.map(|cluster| (of_cluster(cluster), &cluster.spec.tags));
     let of_ports = spec.ports.iter().enumerate();
     let of_ports = of_ports.map(|(index, port)| (format!("ports[{index}].tags"), &port.tags));
-    let all = [of_machine, (of_cluster, &cluster.spec.tags)];
-    for (field, tags) in all.into_iter().chain(of_ports) {
+    let all = [of_machine].into_iter().chain(of_cluster);
+    for (field, tags) in all.chain(of_ports) {
         if let Some(tag) = mark.foreign_tag(tags) {
             let text = resolve::foreign_tag(&field, tag);
             return Err(Problem::new(
@@ -166,7 +168,7 @@ fn port_facts(
     index: usize,
     port: &PortOpts,
     spec: &OpenStackMachineSpec,
-    cluster: &OpenStackCluster,
+    cluster: Option<&OpenStackCluster>,
     scope: &Scope,
     view: &View,
 ) -> Result<PortFacts, Problem> {
@@ -264,16 +266,14 @@ fn addresses(port: &PortOpts, view: &View, network: &str) -> Result<Vec<FixedIp>
 
 /// The cluster's network, with an address on the primary subnet, or else on each subnet if the spec selects subnets.
 fn cluster_network(
-    cluster: &OpenStackCluster,
+    cluster: Option<&OpenStackCluster>,
     view: &View,
 ) -> Result<(String, Vec<FixedIp>), NotFound> {
-    let network = cluster
-        .status
-        .as_ref()
-        .and_then(|status| status.network.as_ref());
-    let network = network.ok_or_else(|| {
-        "the cluster has no network: give network or fixedIPs for every port".to_owned()
-    })?;
+    let none = || "the cluster has no network: give network or fixedIPs for every port".to_owned();
+    let cluster = cluster.ok_or_else(none)?;
+    let network = cluster.status.as_ref();
+    let network = network.and_then(|status| status.network.as_ref());
+    let network = network.ok_or_else(none)?;
     let spec = &cluster.spec;
     let on = |subnet: &str| FixedIp {
         subnet_id: subnet.to_owned(),
@@ -305,8 +305,8 @@ fn groups(params: &[SecurityGroupParam], view: &View) -> Result<Vec<String>, Not
     Ok(ids)
 }
 
-fn managed_group(cluster: &OpenStackCluster, group: ManagedGroup) -> Option<String> {
-    let status = cluster.status.as_ref()?;
+fn managed_group(cluster: Option<&OpenStackCluster>, group: ManagedGroup) -> Option<String> {
+    let status = cluster?.status.as_ref()?;
     let group = match group {
         ManagedGroup::Bastion => status.bastion_security_group.as_ref(),
         ManagedGroup::ControlPlane => status.control_plane_security_group.as_ref(),

@@ -43,12 +43,12 @@ pub(super) fn provider_id(object: &OpenStackMachine, server: &str) -> String {
 }
 
 /// The user data of the server: its bootstrap data.
-pub(super) async fn user_data(
+pub(crate) async fn user_data(
     ctx: &Context,
-    object: &OpenStackMachine,
+    namespace: &str,
     secret: &str,
 ) -> Result<UserData, Error> {
-    let secrets = Api::<Secret>::namespaced(ctx.client.clone(), &namespace(object));
+    let secrets = Api::<Secret>::namespaced(ctx.client.clone(), namespace);
     let found = secrets.get_opt(secret).await;
     let found = found.map_err(Error::kubernetes("reading the bootstrap data"))?;
     let data = found
@@ -57,7 +57,7 @@ pub(super) async fn user_data(
     let Some(data) = data else {
         let text = format!("Secret {secret} with the bootstrap data has no key value");
         let problem = Problem::new(Type::Instance, Reason::WaitingForBootstrapData, text);
-        return Err(problem.of_secret(&namespace(object), secret).into());
+        return Err(problem.of_secret(namespace, secret).into());
     };
     let encoded = data.0.len().div_ceil(3) * 4;
     if encoded > USER_DATA_LIMIT {

@@ -2,8 +2,8 @@
 
 use api::conditions::{self, Status, Verdict};
 use api::infra::v1beta2::{
-    Initialization, MachineAddress, MachineResources, OpenStackMachine, OpenStackMachineStatus,
-    PortStatus, ResolvedFixedIp, ResolvedMachine, ResolvedPortSpec,
+    Initialization, MachineAddress, MachineResources, OpenStackMachine, PortStatus,
+    ResolvedFixedIp, ResolvedMachine, ResolvedPortSpec,
 };
 use api::k8s_openapi::jiff::Timestamp;
 use openstack::compute::Server;
@@ -48,11 +48,10 @@ pub(crate) fn not_ready(
 
 /// The resolved references of the spec, and the created resources.
 pub(crate) fn resources(
-    status: &mut OpenStackMachineStatus,
     facts: &Facts,
     desired: &Desired,
     observed: &Observed,
-) {
+) -> (ResolvedMachine, Option<MachineResources>) {
     let ports = desired.ports.iter().map(|port| ResolvedPortSpec {
         name: port.create.name.clone(),
         description: port.create.description.clone().unwrap_or_default(),
@@ -71,12 +70,12 @@ pub(crate) fn resources(
         security_groups: port.create.security_groups.clone().unwrap_or_default(),
         fields: pairs::fields(&port.create.allowed_address_pairs),
     });
-    status.resolved = Some(ResolvedMachine {
+    let resolved = ResolvedMachine {
         server_group_id: facts.server_group.clone(),
         image_id: Some(facts.image.clone()),
         flavor_id: Some(facts.flavor.clone()),
         ports: ports.collect(),
-    });
+    };
     let port_statuses = desired
         .ports
         .iter()
@@ -86,9 +85,10 @@ pub(crate) fn resources(
             id: port.id.clone(),
         })
         .collect();
-    status.resources = (!port_statuses.is_empty()).then_some(MachineResources {
+    let resources = (!port_statuses.is_empty()).then_some(MachineResources {
         ports: port_statuses,
     });
+    (resolved, resources)
 }
 
 /// Sets the conditions for the status of the server. Returns whether it runs.
@@ -119,7 +119,7 @@ pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timest
             return true;
         }
         "ERROR" => {
-            let text = fault(server);
+            let text = fault(server, "Machine");
             not_ready(
                 object,
                 now,
@@ -143,13 +143,13 @@ pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timest
 }
 
 /// Why a server is in ERROR, with the message of Nova, and what to do.
-pub(crate) fn fault(server: &Server) -> String {
+pub(crate) fn fault(server: &Server, kind: &str) -> String {
     let why = match &server.fault {
         Some(fault) if !fault.message.is_empty() => fault.message.as_str(),
         _ => "Nova gives no reason",
     };
     format!(
-        "server {} is in ERROR: {}. Delete the Machine to get another server",
+        "server {} is in ERROR: {}. Delete the {kind} to get another server",
         server.id,
         why.trim_end_matches('.')
     )

@@ -9,7 +9,7 @@ use openstack::Kind;
 use operator::finalizer;
 
 use super::inputs::{cloud, kinds};
-use super::observed::{Known, Observed};
+use super::observed::Observed;
 use super::surroundings::Surroundings;
 use super::work::Work;
 use super::{FINALIZER, address, api, plan, prepare, status};
@@ -69,16 +69,7 @@ async fn take_down(
     };
     let infra = around.openstack_cluster.as_ref();
     let cloud = cloud(ctx, object, infra).await?;
-    let work = Work {
-        ctx,
-        object,
-        cloud: &cloud,
-        mark,
-        before: Known::of(object),
-        failure_domain: None,
-        address: None,
-        is_silent: false,
-    };
+    let work = Work::new(ctx, object, &cloud, mark, None, false);
     let alive = infra.is_some_and(|infra| !is_deleting(infra));
     // Without its Cluster, nothing changes the members of a load balancer.
     let balanced = alive && around.cluster.is_some() && around.is_balanced();

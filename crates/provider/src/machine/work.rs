@@ -1,9 +1,12 @@
-//! Applies the steps of a machine's plan.
+//! Applies the steps of the plan of a server, of a machine's or of one of its own.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::infra::v1beta2::{FlavorParam, OpenStackMachine};
+use api::infra::v1beta2::{FlavorParam, OpenStackMachine, OpenStackMachineSpec};
+use api::k8s_openapi::api::core::v1::ObjectReference;
+use kube::Resource;
 use openstack::{Cloud, Kind, View};
 use operator::retry::When;
 
@@ -20,52 +23,95 @@ use crate::reason::{Reason, Type};
 /// The maximum age of the view of a machine whose Node does not answer.
 const SUSPICIOUS: Duration = Duration::from_secs(5);
 
-/// The parameters of a reconcile.
+/// The parameters of the reconcile of a machine.
 pub(super) struct Work<'a> {
-    pub(super) ctx: &'a Context,
     pub(super) object: &'a OpenStackMachine,
-    pub(super) cloud: &'a Cloud,
-    pub(super) mark: Mark,
-    /// The server and ports that were recorded before this reconcile.
-    pub(super) before: Known,
-    /// The zone that the Machine asks for.
-    pub(super) failure_domain: Option<String>,
-    /// The floating IP that a pool has given.
-    pub(super) address: Option<Given>,
     /// Whether the Node of the machine does not answer, so that the server may be gone.
     pub(super) is_silent: bool,
+    server: ServerWork<'a>,
 }
 
-impl Work<'_> {
-    pub(super) async fn observe(&self, kinds: &[Kind], age: Duration) -> Result<Observed, Problem> {
+impl<'a> Work<'a> {
+    pub(super) fn new(
+        ctx: &'a Context,
+        object: &'a OpenStackMachine,
+        cloud: &'a Cloud,
+        mark: Mark,
+        failure_domain: Option<String>,
+        is_silent: bool,
+    ) -> Self {
+        let status = object.status.as_ref();
+        let age = context::age(object, status.map(|status| status.conditions.as_slice()));
+        Self {
+            object,
+            is_silent,
+            server: ServerWork {
+                ctx,
+                about: object.object_ref(&()),
+                spec: &object.spec,
+                cloud,
+                mark,
+                before: Known::of(object),
+                failure_domain,
+                zone_field: "failureDomain",
+                address: None,
+                age: if is_silent { age.min(SUSPICIOUS) } else { age },
+            },
+        }
+    }
+}
+
+impl<'a> Deref for Work<'a> {
+    type Target = ServerWork<'a>;
+
+    fn deref(&self) -> &ServerWork<'a> {
+        &self.server
+    }
+}
+
+impl DerefMut for Work<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.server
+    }
+}
+
+/// The parameters of the reconcile of a server, of a machine's or of one of its own.
+pub(crate) struct ServerWork<'a> {
+    pub(crate) ctx: &'a Context,
+    /// The object that events are about.
+    pub(crate) about: ObjectReference,
+    pub(crate) spec: &'a OpenStackMachineSpec,
+    pub(crate) cloud: &'a Cloud,
+    pub(crate) mark: Mark,
+    /// The server and ports that were recorded before this reconcile.
+    pub(crate) before: Known,
+    /// The zone that is asked for.
+    pub(crate) failure_domain: Option<String>,
+    /// The field that asks for it.
+    pub(crate) zone_field: &'static str,
+    /// The floating IP that a pool has given.
+    pub(crate) address: Option<Given>,
+    /// The maximum age of the view.
+    pub(crate) age: Duration,
+}
+
+impl ServerWork<'_> {
+    pub(crate) async fn observe(&self, kinds: &[Kind], age: Duration) -> Result<Observed, Problem> {
         let view = self.cloud.inventory.view(kinds, age).await;
         Ok(self.of_view(view.map_err(|error| credentials::listing(&error))?))
     }
 
     /// The state of the machine in `view`.
-    pub(super) fn of_view(&self, view: Arc<View>) -> Observed {
+    pub(crate) fn of_view(&self, view: Arc<View>) -> Observed {
         Observed::of(view, self.mark, self.before.clone())
     }
 
-    /// The maximum age of the view.
-    pub(super) fn age(&self) -> Duration {
-        let status = self.object.status.as_ref();
-        let age = context::age(
-            self.object,
-            status.map(|status| status.conditions.as_slice()),
-        );
-        match self.is_silent {
-            true => age.min(SUSPICIOUS),
-            false => age,
-        }
-    }
-
-    pub(super) fn known(&self) -> Observed {
+    pub(crate) fn known(&self) -> Observed {
         self.of_view(self.cloud.inventory.known())
     }
 
     /// Plans once, applies all possible steps, and returns what to wait for.
-    pub(super) async fn apply(
+    pub(crate) async fn apply(
         &self,
         kinds: &[Kind],
         plan: impl Fn(&Observed) -> plan::Plan,
@@ -73,7 +119,7 @@ impl Work<'_> {
     ) -> Result<Vec<String>, Error> {
         let given = self.address.as_ref();
         let plan = |observed: &Observed| plan::with_address(plan(observed), given, observed);
-        let now = plan(&self.observe(kinds, self.age()).await?);
+        let now = plan(&self.observe(kinds, self.age).await?);
         self.check_address().await?;
         for step in &now.steps {
             let Some(request) = request(step, &self.known()) else {
@@ -94,7 +140,7 @@ impl Work<'_> {
         if given.is_at(&known.ports, &known.view) {
             return Ok(());
         }
-        self.observe(&[Kind::Routers], self.age()).await?;
+        self.observe(&[Kind::Routers], self.age).await?;
         let now = self.observe(&[Kind::FloatingIps], Duration::ZERO).await?;
         given.check(&now.ports, &now.view)
     }
@@ -107,9 +153,9 @@ impl Work<'_> {
             (Ok(()), Some(event)) => {
                 let reason = format!("Successful{event}");
                 let text = past(&step.to_string());
-                self.ctx
-                    .recorder
-                    .normal(self.object, &reason, event, text)
+                let recorder = &self.ctx.recorder;
+                recorder
+                    .normal_about(&self.about, &reason, event, text)
                     .await;
                 Ok(())
             }
@@ -119,7 +165,7 @@ impl Work<'_> {
                     let reason = format!("Failed{event}");
                     let recorder = &self.ctx.recorder;
                     recorder
-                        .warning(self.object, &reason, event, &problem.message)
+                        .warning_about(&self.about, &reason, event, &problem.message)
                         .await;
                     problem.is_announced = true;
                 }
@@ -147,7 +193,7 @@ impl Work<'_> {
             _ => Type::Instance,
         };
         let mut problem = Problem::cloud(about, reason, &step.to_string(), error);
-        if let (Step::CreateServer, Some(key)) = (step, &self.object.spec.ssh_key_name)
+        if let (Step::CreateServer, Some(key)) = (step, &self.spec.ssh_key_name)
             && error.message().to_ascii_lowercase().contains("key")
         {
             problem
@@ -166,14 +212,14 @@ impl Work<'_> {
     /// The values of the fields that Nova's message speaks of, which it leaves out.
     fn given(&self, message: &str) -> String {
         let message = message.to_ascii_lowercase();
-        let flavor = match &self.object.spec.flavor {
+        let flavor = match &self.spec.flavor {
             FlavorParam::Id(id) => Some(id.clone()),
             FlavorParam::Filter(filter) => filter.name.clone(),
         };
         let zone = self.failure_domain.clone();
         let fields = [
             ("flavor", "flavor", flavor),
-            ("zone", "failureDomain", zone),
+            ("zone", self.zone_field, zone),
         ];
         let values = fields.into_iter().filter_map(|(word, field, value)| {
             let value = value.filter(|value| message.contains(word) && !message.contains(value))?;

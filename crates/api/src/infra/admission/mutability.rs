@@ -30,6 +30,9 @@ pub(super) const MACHINE: Table = &[
     ("ports[].allowedAddressPairs", Rule::Freely),
 ];
 
+/// OpenStackServer (and identityRef.region is immutable by a CEL rule).
+pub(super) const SERVER: Table = &[("identityRef", Rule::Freely)];
+
 /// OpenStackMachineTemplate.
 pub(super) const MACHINE_TEMPLATE: Table = &[("ports[].allowedAddressPairs", Rule::Freely)];
 

@@ -50,7 +50,7 @@ fn resolved(port: Value) -> Result<Facts, Problem> {
         serde_json::from_value(machine).unwrap(),
         serde_json::from_value(cluster).unwrap(),
     );
-    facts(&machine, &cluster, mark, &scope, &view)
+    facts(&machine, Some(&cluster), mark, &scope, &view)
 }
 
 /// The addresses in the request for the only port of a machine.

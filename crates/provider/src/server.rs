@@ -1,0 +1,339 @@
+//! OpenStackServer: a server that needs neither a Machine nor a Cluster, by the plan of machines.
+
+mod prepare;
+mod status;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::conditions::Status;
+use api::infra::v1alpha1::OpenStackServer;
+use api::infra::v1beta2::{ManagedGroup, OpenStackMachineSpec};
+use kube::runtime::controller::Action;
+use kube::{Resource, ResourceExt};
+use openstack::{Cloud, Kind};
+use operator::client::Api;
+use operator::{finalizer, patch};
+use tracing::instrument;
+
+use crate::claims::SOON;
+use crate::context::{
+    self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
+};
+use crate::credentials;
+use crate::identity::{Identity, Mark};
+use crate::machine::desired::desired;
+use crate::machine::facts::{Scope, facts};
+use crate::machine::inputs::{kinds, user_data};
+use crate::machine::observed::{Known, Observed};
+use crate::machine::plan::{self, Step};
+use crate::machine::pooled::Claimant;
+use crate::machine::work::ServerWork;
+use crate::names::SERVER_FINALIZER as FINALIZER;
+use crate::problem::Problem;
+use crate::reason::{Reason, Type};
+use crate::recheck::in_lists_of_now;
+
+/// Reconciles one OpenStackServer.
+#[instrument(skip_all, fields(object = %object.name_any()))]
+pub(crate) async fn reconcile(
+    object: Arc<OpenStackServer>,
+    ctx: Arc<Context>,
+) -> Result<Action, Error> {
+    if is_managed_elsewhere(object.as_ref()) {
+        return Ok(Action::await_change());
+    }
+    let cluster = context::owner_cluster(&ctx.client, object.as_ref()).await?;
+    let mut next = OpenStackServer::clone(&object);
+    let paused = is_paused(object.as_ref(), cluster.as_ref());
+    let reason = if paused {
+        Reason::Paused
+    } else {
+        Reason::NotPaused
+    };
+    let verdict = (paused.into(), reason, "");
+    status::condition(&mut next, ctx.now(), Type::Paused, verdict);
+    let result = if paused {
+        Ok(Action::await_change())
+    } else if let Some(owner) = of_another_provider(&object) {
+        Err(owner.into())
+    } else if is_deleting(object.as_ref()) {
+        match delete(&ctx, &object, &mut next).await {
+            Ok(None) => return Ok(Action::await_change()),
+            Ok(Some(action)) => Ok(action),
+            Err(error) => Err(error),
+        }
+    } else {
+        normal(&ctx, &object, &mut next).await
+    };
+    finish(&ctx, &object, next, result).await
+}
+
+/// The Go provider creates such an object for each machine and bastion; here these have their servers themselves.
+fn of_another_provider(object: &OpenStackServer) -> Option<Problem> {
+    let mut owners = object.owner_references().iter();
+    let owner = owners.find(|owner| {
+        owner.api_version.starts_with(api::infra::GROUP)
+            && matches!(owner.kind.as_str(), "OpenStackMachine" | "OpenStackCluster")
+    })?;
+    let text = format!(
+        "another provider has created this for {} {}: it is left alone",
+        owner.kind, owner.name
+    );
+    Some(Problem::new(Type::Instance, Reason::IdentityUnknown, text))
+}
+
+async fn normal(
+    ctx: &Context,
+    object: &OpenStackServer,
+    next: &mut OpenStackServer,
+) -> Result<Action, Error> {
+    let id = prepare::prepare(ctx, object, next).await?;
+    let (spec, cloud) = (object.spec.as_machine(), cloud(ctx, object).await?);
+    let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
+    status::condition(next, ctx.now(), Type::Authentication, verdict);
+    let mut work = work(ctx, object, &spec, &cloud, id);
+    let is_new = work.before.server().is_none();
+    let mut kinds = kinds(&spec, is_new, false);
+    kinds.extend((is_new && work.failure_domain.is_some()).then_some(Kind::Zones));
+    let observed = work.observe(&kinds, work.age).await?;
+    if let (Some(id), None) = (work.before.server(), observed.server()) {
+        return missing(&work, &observed, id).await;
+    }
+    if let Some(wait) = claim(&mut work, object, next).await? {
+        status::not_ready(next, ctx.now(), Type::Instance, wait.0, &wait.1);
+        return Ok(Action::requeue(FALLBACK));
+    }
+    let waits = create(&work, object, next, &kinds, observed).await?;
+    Ok(status::show(object, next, &work, waits).await)
+}
+
+/// Claims the address of a pool; returns what to wait for.
+async fn claim(
+    work: &mut ServerWork<'_>,
+    object: &OpenStackServer,
+    next: &mut OpenStackServer,
+) -> Result<Option<(Reason, String)>, Error> {
+    let Some(reference) = &object.spec.floating_ip_pool_ref else {
+        return Ok(None);
+    };
+    let name = object.name_any();
+    match claimant(object, &name).claimed(work.ctx, reference).await? {
+        Ok(given) => {
+            work.address = Some(given);
+            Ok(None)
+        }
+        Err(wait) => {
+            let (now, reason) = (work.ctx.now(), Reason::WaitingForIPAMProvider);
+            status::not_ready(next, now, Type::FloatingAddress, reason, &wait);
+            Ok(Some((reason, wait)))
+        }
+    }
+}
+
+fn claimant<'a>(object: &'a OpenStackServer, name: &'a str) -> Claimant<'a, OpenStackServer> {
+    Claimant {
+        object,
+        server: name,
+        cluster: context::of_cluster(object),
+    }
+}
+
+/// Creates what is missing, and deletes duplicates; returns what to wait for.
+async fn create(
+    work: &ServerWork<'_>,
+    object: &OpenStackServer,
+    next: &mut OpenStackServer,
+    kinds: &[Kind],
+    observed: Observed,
+) -> Result<Vec<String>, Error> {
+    if observed.server().is_some() {
+        let plan = |observed: &Observed| plan::surplus(observed);
+        return work.apply(kinds, plan, plan::change).await;
+    }
+    let scope = Scope {
+        cluster_name: context::of_cluster(object).unwrap_or_default().to_owned(),
+        group: ManagedGroup::Worker,
+        failure_domain: work.failure_domain.clone(),
+        zone_field: work.zone_field,
+        project: format!("cloud {}", work.cloud.session.config().name),
+    };
+    let resolve = |observed: &Observed| facts(work.spec, None, work.mark, &scope, &observed.view);
+    let of_view = |view| work.of_view(view);
+    let (facts, _) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;
+    let user_data = match &object.spec.user_data_ref {
+        Some(secret) => Some(user_data(work.ctx, &namespace(object), &secret.name).await?),
+        None => None,
+    };
+    let desired = desired(&object.name_any(), work.spec, &[], &facts, user_data);
+    let plan = |observed: &Observed| plan::plan(&desired, observed);
+    let request = |step: &Step, observed: &Observed| plan::request(step, &desired, observed);
+    let result = work.apply(kinds, plan, request).await;
+    let (resolved, resources) = crate::machine::status::resources(&facts, &desired, &work.known());
+    let status = next.status.get_or_insert_default();
+    (status.resolved, status.resources) = (Some(resolved), resources);
+    result
+}
+
+/// The server was deleted, or cannot be proven to be this one. It is not replaced.
+async fn missing(work: &ServerWork<'_>, observed: &Observed, id: &str) -> Result<Action, Error> {
+    if let Some(server) = &observed.unproven {
+        let text = plan::unproven(observed, server);
+        return Err(Problem::new(Type::Instance, Reason::InstanceNotFound, text).into());
+    }
+    match work.cloud.session.compute().server(id).await {
+        Ok(server) if !server.is_deleting() => {
+            // The list did not contain it; this adds it to the views.
+            work.cloud.inventory.fold(server);
+            Ok(Action::requeue(Duration::from_secs(5)))
+        }
+        Err(error) if !error.is_absent() => Err(credentials::listing(&error).into()),
+        _ => {
+            let text = format!(
+                "server {id} was deleted by somebody else: delete the OpenStackServer, and create another one"
+            );
+            Err(Problem::new(Type::Instance, Reason::InstanceDeleted, text).into())
+        }
+    }
+}
+
+/// Deletes all resources with the mark of the server. `None`: none is left, and the finalizer is removed.
+async fn delete(
+    ctx: &Context,
+    object: &OpenStackServer,
+    next: &mut OpenStackServer,
+) -> Result<Option<Action>, Error> {
+    if !finalizer::has(object, FINALIZER) {
+        return Ok(Some(Action::await_change()));
+    }
+    let waits = match take_down(ctx, object, next).await {
+        Err(Error::Problem(problem)) => {
+            let verdict = (Status::True, problem.reason, problem.message.as_str());
+            status::condition(next, ctx.now(), Type::Deleting, verdict);
+            return Err(problem.into());
+        }
+        other => other?,
+    };
+    let Some(text) = waits else {
+        if object.spec.floating_ip_pool_ref.is_some() {
+            claimant(object, &object.name_any()).give_back(ctx).await?;
+        }
+        let removed = finalizer::remove(&api(ctx, object), object, FINALIZER).await;
+        removed.map_err(Error::kubernetes("removing the finalizer"))?;
+        return Ok(None);
+    };
+    let verdict = (Status::True, Reason::WaitingForDeletion, text.as_str());
+    status::condition(next, ctx.now(), Type::Deleting, verdict);
+    status::not_ready(next, ctx.now(), Type::Instance, Reason::Deleting, &text);
+    Ok(Some(Action::requeue(FALLBACK)))
+}
+
+/// What the deletion waits for; `None` when nothing is left.
+async fn take_down(
+    ctx: &Context,
+    object: &OpenStackServer,
+    next: &mut OpenStackServer,
+) -> Result<Option<String>, Error> {
+    let Some(id) = prepare::identity(ctx, object, next).await? else {
+        return Ok(None);
+    };
+    let (spec, cloud) = (object.spec.as_machine(), cloud(ctx, object).await?);
+    let work = work(ctx, object, &spec, &cloud, id);
+    let mut kinds = kinds(&spec, false, false);
+    if kinds.contains(&Kind::Trunks) {
+        // Others add subports, which go with their trunk.
+        let of_trunks = [Kind::Trunks, Kind::Ports];
+        work.observe(&of_trunks, Duration::ZERO).await?;
+    }
+    let plan = |observed: &Observed| plan::plan_deletion(observed, false);
+    let waits = work.apply(&kinds, plan, plan::deletion).await?;
+    if let Some(wait) = waits.into_iter().next() {
+        return Ok(Some(wait));
+    }
+    // The view can be out of date: before the finalizer is removed, the cloud is read again.
+    kinds.retain(|kind| matches!(kind, Kind::Servers | Kind::Ports | Kind::Volumes));
+    let is_empty = work.observe(&kinds, Duration::ZERO).await?.is_empty();
+    let again = "something that carries the server's mark appeared again";
+    Ok((!is_empty).then(|| again.to_owned()))
+}
+
+async fn cloud(ctx: &Context, object: &OpenStackServer) -> Result<Cloud, Problem> {
+    let identity_ref = &object.spec.identity_ref;
+    credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await
+}
+
+/// The mark of a server has its own identity in the place of that of a cluster, too.
+pub(crate) fn mark(id: Identity) -> Mark {
+    Mark::machine(id, id)
+}
+
+fn work<'a>(
+    ctx: &'a Context,
+    object: &'a OpenStackServer,
+    spec: &'a OpenStackMachineSpec,
+    cloud: &'a Cloud,
+    id: Identity,
+) -> ServerWork<'a> {
+    let status = object.status.as_ref();
+    let created = status.and_then(|status| status.resources.as_ref());
+    let ports = created.iter().flat_map(|created| &created.ports);
+    let conditions = status.map(|status| status.conditions.as_slice());
+    ServerWork {
+        ctx,
+        about: object.object_ref(&()),
+        spec,
+        cloud,
+        mark: mark(id),
+        before: Known {
+            provider_id: None,
+            instance_id: status.and_then(|status| status.instance_id.clone()),
+            ports: ports.map(|port| port.id.clone()).collect(),
+        },
+        failure_domain: object.spec.availability_zone.clone(),
+        zone_field: "availabilityZone",
+        address: None,
+        age: context::age(object, conditions),
+    }
+}
+
+/// Writes the status, and returns when to reconcile again.
+async fn finish(
+    ctx: &Context,
+    object: &OpenStackServer,
+    mut next: OpenStackServer,
+    result: Result<Action, Error>,
+) -> Result<Action, Error> {
+    if ctx.is_of_shutdown(&result) {
+        return result;
+    }
+    if let Err(Error::Problem(problem)) = &result {
+        let (about, reason, message) = (problem.about, problem.reason, &problem.message);
+        status::not_ready(&mut next, ctx.now(), about, reason, message);
+        let is_new = status::reported(object, about) != status::reported(&next, about);
+        if is_new && !problem.is_announced {
+            let recorder = &ctx.recorder;
+            recorder
+                .warning(object, reason.as_str(), "Reconcile", message)
+                .await;
+        }
+    }
+    let before = OpenStackServer {
+        metadata: next.metadata.clone(),
+        ..object.clone()
+    };
+    let known = before.status.as_ref();
+    let known = known.map(|status| status.conditions.clone());
+    let after = next.status.as_mut();
+    let after = after.map(|status| status.conditions.as_mut_slice());
+    context::steady(known.as_deref(), after);
+    let stored = patch::status(&api(ctx, object), &before, &next).await;
+    stored.map_err(Error::kubernetes("storing the status"))?;
+    match result {
+        Err(Error::Behind) => Ok(Action::requeue(SOON)),
+        result => result,
+    }
+}
+
+fn api(ctx: &Context, object: &OpenStackServer) -> Api<OpenStackServer> {
+    Api::namespaced(ctx.client.clone(), &namespace(object))
+}
