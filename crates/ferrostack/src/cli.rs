@@ -63,7 +63,7 @@ pub(crate) use self::moving::{Hidden, Move};
 pub(crate) use self::providers::ProviderArg;
 pub(crate) use self::rolling::{Resource, Rollout};
 pub(crate) use self::runner::{ProgramArgs, RunnerArgs};
-pub(crate) use self::session::{Apply, Completion, Down, Man, Status, Version};
+pub(crate) use self::session::{Apply, Completion, Docs, Down, Man, Status, Version};
 pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};
 pub(crate) use self::topology::{Topology, TopologyPlan};
 pub(crate) use self::up::Up;
@@ -194,6 +194,8 @@ pub(crate) enum Command {
     Completion(Completion),
     /// Print the version of this program and of the running API server.
     Version(Version),
+    /// Print a page of the documentation, or find a word in all of them.
+    Docs(Docs),
     /// Write manual pages of all commands to a directory.
     Man(Man),
 }

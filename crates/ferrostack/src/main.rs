@@ -17,6 +17,7 @@
 //!   moving     clusters to another management cluster
 //!   deploy     OpenStack on Kubernetes
 //!   audit      what clusters have left behind in a cloud
+//!   docs                                         the pages of docs/
 //!   man, completion                              manual pages, and scripts for shells
 //!   simulate   the simulated OpenStack alone, or guests alone on another cloud
 //! ```
@@ -35,6 +36,7 @@ mod data_dir;
 mod delete;
 mod deploy;
 mod describe;
+mod docs;
 mod dumps;
 mod env;
 mod environment;
@@ -244,6 +246,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             clap_complete::generate(args.shell, &mut cli::command(), "ferrostack", &mut script);
             print_document(&String::from_utf8_lossy(&script))
         }
+        Command::Docs(args) => docs::run(&args, &environment, print),
         Command::Man(args) => print(&man::write(&args)?),
         Command::Version(args) => print(&version::text(&args, &environment).await?),
         Command::Delete(args) => match args.command {

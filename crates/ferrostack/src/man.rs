@@ -29,7 +29,10 @@ mod tests {
         for page in ["ferrostack", "ferrostack-up", "ferrostack-get-clusters"] {
             let text = std::fs::read_to_string(directory.join(format!("{page}.1"))).unwrap();
             assert!(text.contains("Examples:"), "{page}: {text}");
-            assert!(text.contains("Documentation: https:"), "{page}: {text}");
+            assert!(
+                text.contains("Documentation: ferrostack docs"),
+                "{page}: {text}"
+            );
         }
     }
 }

@@ -9,6 +9,7 @@
 
 pub(crate) mod file;
 mod log;
+pub(crate) mod pager;
 mod screen;
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Examples and addresses of the documentation, which stand at the end of the help of every command.
+//! Examples and pages of the documentation, which stand at the end of the help of every command.
 
 mod entries;
 
@@ -12,10 +12,7 @@ use super::groups::grouped;
 use super::{Cli, habits, programs};
 use crate::output;
 
-/// Where the documentation is published: the `homepage` of the package.
-const BASE: &str = concat!(env!("CARGO_PKG_HOMEPAGE"), "/docs/");
-
-/// The command line, with groups, examples and addresses.
+/// The command line, with groups, examples and pages.
 pub(crate) fn command() -> Command {
     documented(Cli::command(), "")
 }
@@ -75,7 +72,8 @@ fn long(entry: &Entry) -> String {
     for (what, example) in entry.examples {
         let _ = writeln!(text, "  # {what}\n  {example}");
     }
-    let _ = write!(text, "\nDocumentation: {BASE}{}", entry.page);
+    let page = entry.page.replace(".md", "");
+    let _ = write!(text, "\nDocumentation: ferrostack docs {page}");
     text
 }
 

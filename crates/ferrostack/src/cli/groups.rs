@@ -154,6 +154,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
         "Output",
         &[
             "output",
+            "search",
             "list_variables",
             "write_to",
             "show_conditions",

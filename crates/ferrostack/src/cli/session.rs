@@ -60,6 +60,18 @@ pub(crate) struct Version {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Docs {
+    /// Page, such as `templates`, or a section of one, such as `manager#clouds` [default: a list of all].
+    #[arg(value_name = "PAGE")]
+    pub(crate) page: Option<String>,
+    /// Word whose lines are listed, with page and section.
+    #[arg(long, value_name = "WORD", conflicts_with = "page")]
+    pub(crate) search: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Man {
     /// Directory to write to, such as ~/.local/share/man/man1.
     pub(crate) directory: PathBuf,

@@ -350,7 +350,7 @@ fn a_lost_quorum_is_the_cause_for_the_machines_that_are_lost_with_the_steps_that
     let message = "etcd has lost its quorum: 1 of 3 voting members answers, and 2 are needed; no machine is created or deleted meanwhile\n\
         * Machine cp-a works\n\
         * Machine cp-b is lost: it does not answer: no answer within 5 s\n\
-        If enough of them come back, nothing has to be done. If they are gone for good (docs/recovery.md):\n\
+        If enough of them come back, nothing has to be done. If they are gone for good (ferrostack docs recovery):\n\
         1. restart the etcd of Machine cp-a alone, with --force-new-cluster, or restore a snapshot there\n\
         2. have the others deleted and replaced: kubectl annotate --overwrite kubeadmcontrolplane demo-cp ferrostack.dev/etcd-survivor=cp-a";
     let plane = |reason: &str| {

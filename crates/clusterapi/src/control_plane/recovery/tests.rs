@@ -209,7 +209,7 @@ fn the_condition_appears_with_a_loss_has_the_steps_and_stays() {
          * Machine a works\n\
          * Machine b is lost: it does not answer: no answer within 5 s\n\
          * Machine c is lost: it does not answer: no answer within 5 s\n\
-         If enough of them come back, nothing has to be done. If they are gone for good (docs/recovery.md):\n\
+         If enough of them come back, nothing has to be done. If they are gone for good (ferrostack docs recovery):\n\
          1. restart the etcd of Machine a alone, with --force-new-cluster, or restore a snapshot there\n\
          2. have the others deleted and replaced: kubectl annotate --overwrite kubeadmcontrolplane demo ferrostack.dev/etcd-survivor=a"
     );
@@ -220,7 +220,7 @@ fn the_condition_appears_with_a_loss_has_the_steps_and_stays() {
     assert_eq!(
         unnamed[0].message,
         "Machines b, c have joined, and etcd, which has a quorum, does not list them as members\n\
-         1. if they are lost, have them deleted and replaced (docs/recovery.md): \
+         1. if they are lost, have them deleted and replaced (ferrostack docs recovery): \
          kubectl annotate --overwrite kubeadmcontrolplane demo ferrostack.dev/etcd-survivor=a"
     );
     assert!(news.is_some());

@@ -6,7 +6,7 @@ use super::{Loss, Recovery};
 use crate::control_plane::etcd::Member;
 
 /// The page with the steps.
-const PAGE: &str = "docs/recovery.md";
+const PAGE: &str = "ferrostack docs recovery";
 
 /// The name of a member, or its address before it has started.
 pub(super) fn label(member: &Member) -> &str {

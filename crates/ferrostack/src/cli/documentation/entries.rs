@@ -774,6 +774,14 @@ pub(super) const ENTRIES: [Entry; 71] = [
         )],
     ),
     entry(
+        "docs",
+        "README.md",
+        &[
+            ("Read the page about templates", "ferrostack docs templates"),
+            ("Find a word in all pages", "ferrostack docs --search quota"),
+        ],
+    ),
+    entry(
         "man",
         "simulated-cluster.md",
         &[(

@@ -18,7 +18,7 @@ fn commands() -> Vec<(String, Command)> {
 }
 
 #[test]
-fn every_help_has_examples_that_can_be_parsed_and_the_address_of_a_page() {
+fn every_help_has_examples_that_can_be_parsed_and_a_page() {
     for (path, mut command) in commands() {
         let entries = ENTRIES.iter().filter(|entry| entry.command == path).count();
         assert_eq!(entries, 1, "`{path}`");
@@ -28,7 +28,10 @@ fn every_help_has_examples_that_can_be_parsed_and_the_address_of_a_page() {
         );
         assert!(short.contains("Example: "), "{path}: {short}");
         assert!(long.contains("Examples:\n  # "), "{path}: {long}");
-        assert!(long.contains("\nDocumentation: https://"), "{path}: {long}");
+        assert!(
+            long.contains("\nDocumentation: ferrostack docs "),
+            "{path}: {long}"
+        );
         for text in [&short, &long] {
             assert!(
                 !text.contains("docs/adr") && !text.contains("(docs/"),
@@ -93,6 +96,17 @@ fn options_stand_in_groups_and_the_short_help_is_shorter() {
             short < long && short <= 60,
             "{path}: {short} of {long} lines"
         );
+    }
+}
+
+#[test]
+fn every_page_of_the_help_is_in_the_program() {
+    let pages = crate::docs::pages().unwrap();
+    for (path, mut command) in commands() {
+        let long = command.render_long_help().to_string();
+        let named = long.rsplit("Documentation: ferrostack docs ").next();
+        let name = named.unwrap().trim();
+        crate::docs::page(&pages, name).unwrap_or_else(|error| panic!("`{path}`: {error}"));
     }
 }
 

@@ -1,0 +1,200 @@
+//! `docs`: the pages of docs/, as they were when the program was built.
+
+use std::io::Read as _;
+
+use anyhow::{Context, bail};
+use flate2::read::ZlibDecoder;
+use serde_json::{Value, json};
+
+use crate::cli::{Docs, Output};
+use crate::environment::Environment;
+use crate::output::{self, pager};
+
+mod layout;
+
+/// The pages as the build script has packed them.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/docs.z"));
+/// The page that is the index of the others.
+const INDEX: &str = "README";
+
+/// A page of the documentation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// Name of the file without `.md`.
+    pub(crate) name: String,
+    /// Markdown.
+    pub(crate) text: String,
+}
+
+/// Prints the list of pages, one page or a section of it, or the lines with a word.
+pub(crate) fn run(
+    args: &Docs,
+    environment: &Environment,
+    print: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let pages = pages()?;
+    let as_json = args.output.output == Output::Json;
+    match (&args.page, &args.search) {
+        (_, Some(word)) if as_json => print(&output::json(&matches(&pages, word)?)?),
+        (_, Some(word)) => print(&found(&pages, word)?),
+        (Some(name), None) => {
+            let text = page(&pages, name)?;
+            match as_json {
+                true => print(&output::json(&json!({"page": name, "text": text}))?),
+                false => pager::show(environment, &layout::laid_out(&text, environment.columns())),
+            }
+        }
+        (None, None) if as_json => {
+            let list = pages
+                .iter()
+                .map(|page| json!({"page": page.name, "title": page.title()}));
+            print(&output::json(&list.collect::<Vec<Value>>())?)
+        }
+        (None, None) => print(&list(&pages)),
+    }
+}
+
+/// All pages, in the order of their names.
+pub(crate) fn pages() -> anyhow::Result<Vec<Page>> {
+    let mut text = String::new();
+    let unpacked = ZlibDecoder::new(PACKED).read_to_string(&mut text);
+    unpacked.context("the pages in this program are damaged")?;
+    let (mut pages, mut rest) = (Vec::new(), text.as_str());
+    while let Some((head, after)) = rest.split_once('\n') {
+        let entry = head.split_once(' ').and_then(|(name, size)| {
+            let (text, rest) = after.split_at_checked(size.parse().ok()?)?;
+            Some((name, text, rest))
+        });
+        let (name, text, after) = entry.context("the pages in this program are damaged")?;
+        pages.push(Page {
+            name: name.to_owned(),
+            text: text.to_owned(),
+        });
+        rest = after;
+    }
+    Ok(pages)
+}
+
+/// The page `templates`, also as `templates.md` or `docs/templates.md`, or its section as in `templates#variables`.
+pub(crate) fn page(pages: &[Page], name: &str) -> anyhow::Result<String> {
+    let (file, section) = name.split_once('#').unwrap_or((name, ""));
+    let file = file.strip_prefix("docs/").unwrap_or(file);
+    let file = file.strip_suffix(".md").unwrap_or(file);
+    let page = pages
+        .iter()
+        .find(|page| page.name.eq_ignore_ascii_case(file));
+    let page = page.with_context(|| {
+        format!("there is no page `{file}`: `ferrostack docs` lists all, and `ferrostack docs --search WORD` finds a word")
+    })?;
+    if section.is_empty() {
+        return Ok(page.text.clone());
+    }
+    page.section(section)
+        .with_context(|| format!("the page {} has no section `{section}`", page.name))
+}
+
+impl Page {
+    /// The first heading.
+    fn title(&self) -> &str {
+        let first = self.text.lines().find_map(|line| line.strip_prefix("# "));
+        first.unwrap_or(&self.name)
+    }
+
+    /// The section with an anchor, with the sections below it.
+    fn section(&self, anchor: &str) -> Option<String> {
+        let mut within = None;
+        let mut text = String::new();
+        for (line, heading) in self.lines() {
+            match (within, heading) {
+                (None, Some((depth, title))) if anchor_of(title) == anchor => within = Some(depth),
+                (None, _) => continue,
+                (Some(top), Some((depth, _))) if depth <= top => break,
+                (Some(_), _) => {}
+            }
+            text.push_str(line);
+            text.push('\n');
+        }
+        within.map(|_| text)
+    }
+
+    /// The lines, each with depth and title if it is a heading.
+    fn lines(&self) -> impl Iterator<Item = (&str, Option<(usize, &str)>)> {
+        let mut in_code = false;
+        self.text.lines().map(move |line| {
+            if line.trim_start().starts_with("```") {
+                in_code = !in_code;
+            }
+            let title = line.trim_start_matches('#');
+            let depth = line.len() - title.len();
+            let is_heading = !in_code && depth > 0 && title.starts_with(' ');
+            (line, is_heading.then(|| (depth, title.trim())))
+        })
+    }
+}
+
+/// The anchor of a heading, as on GitHub.
+fn anchor_of(title: &str) -> String {
+    let lower = title.to_lowercase();
+    let kept = lower
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// A row for each page: its name and its title.
+fn list(pages: &[Page]) -> String {
+    let widest = pages.iter().map(|page| page.name.len()).max().unwrap_or(0);
+    let rows = pages
+        .iter()
+        .filter(|page| page.name != INDEX)
+        .map(|page| format!("{:<widest$}  {}\n", page.name, page.title()));
+    let rows: String = rows.collect();
+    format!("{rows}\nA page: ferrostack docs PAGE. An index by reader: ferrostack docs {INDEX}\n")
+}
+
+/// A place with the word.
+fn matches(pages: &[Page], word: &str) -> anyhow::Result<Vec<Value>> {
+    if word.trim().is_empty() {
+        bail!("--search: name a word");
+    }
+    let word = word.to_lowercase();
+    let mut found = Vec::new();
+    for page in pages {
+        let mut anchor = String::new();
+        for (line, heading) in page.lines() {
+            if let Some((depth, title)) = heading {
+                anchor = match depth {
+                    1 => String::new(),
+                    _ => format!("#{}", anchor_of(title)),
+                };
+            }
+            if line.to_lowercase().contains(&word) {
+                let place = format!("{}{anchor}", page.name);
+                found.push(json!({"page": place, "line": line.trim()}));
+            }
+        }
+    }
+    if found.is_empty() {
+        bail!("no page has `{word}`");
+    }
+    Ok(found)
+}
+
+/// The lines with the word, below the section where they stand.
+fn found(pages: &[Page], word: &str) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let mut last = String::new();
+    for found in matches(pages, word)? {
+        let place = found["page"].as_str().unwrap_or_default();
+        if place != last {
+            text.push_str(&format!("{place}\n"));
+            place.clone_into(&mut last);
+        }
+        let line = found["line"].as_str().unwrap_or_default();
+        text.push_str(&format!("    {line}\n"));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! The pages in the program, and the places that name them.
+
+use std::path::Path;
+
+use super::*;
+
+fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn every_page_of_the_documentation_is_in_the_program() {
+    let pages = pages().unwrap();
+    let files = std::fs::read_dir(root().join("docs")).unwrap();
+    let mut count = 0;
+    for file in files.map(|file| file.unwrap().path()) {
+        if file.extension().is_none_or(|it| it != "md") {
+            continue;
+        }
+        count += 1;
+        let name = file.file_stem().unwrap().to_str().unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(page(&pages, name).unwrap(), text);
+        assert_eq!(page(&pages, &format!("docs/{name}.md")).unwrap(), text);
+    }
+    assert!(count > 20, "{count}");
+    assert_eq!(pages.len(), count);
+    assert!(PACKED.len() < 200_000, "{} bytes", PACKED.len());
+}
+
+#[test]
+fn the_list_has_a_row_with_the_title_of_each_page() {
+    let pages = pages().unwrap();
+    let list = list(&pages);
+    assert!(list.contains("why "), "{list}");
+    assert!(list.contains("Why an object is not ready\n"), "{list}");
+    assert!(!list.contains("README  "), "{list}");
+}
+
+#[test]
+fn a_section_ends_before_the_next_one_of_its_depth() {
+    let page = Page {
+        name: "x".to_owned(),
+        text: "# T\n\n## One `a`\n1\n```\n## no heading\n```\n### Below\n2\n## Two\n3\n".to_owned(),
+    };
+    let one = page.section("one-a").unwrap();
+    assert_eq!(
+        one,
+        "## One `a`\n1\n```\n## no heading\n```\n### Below\n2\n"
+    );
+    assert_eq!(page.section("two").unwrap(), "## Two\n3\n");
+    assert_eq!(page.section("three"), None);
+}
+
+#[test]
+fn a_page_that_is_not_there_is_named_with_the_command_that_lists_all() {
+    let pages = pages().unwrap();
+    let error = page(&pages, "nosuch").unwrap_err().to_string();
+    assert!(
+        error.contains("`nosuch`") && error.contains("`ferrostack docs`"),
+        "{error}"
+    );
+    let error = page(&pages, "why#nosuch").unwrap_err().to_string();
+    assert_eq!(error, "the page why has no section `nosuch`");
+}
+
+#[test]
+fn a_word_is_found_in_any_case_with_its_section() {
+    let pages = pages().unwrap();
+    let found = found(&pages, "HOW THE CHAIN").unwrap();
+    assert_eq!(
+        found,
+        "why#how-the-chain-is-made\n    ## How the chain is made\n"
+    );
+    assert!(super::found(&pages, "no such words").is_err());
+    assert!(super::found(&pages, " ").is_err());
+}
+
+/// The pages that the sources of the workspace name in commands, with the file.
+fn named(directory: &Path, into: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            named(&path, into);
+            continue;
+        }
+        if path.extension().is_none_or(|it| it != "rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for rest in text.split("ferrostack docs ").skip(1) {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '#' | '.');
+            let name: String = rest.chars().take_while(|c| is_name(*c)).collect();
+            let name = name.trim_end_matches('.').to_owned();
+            // Words for any page, and options.
+            let is_page = name.starts_with(|c: char| c.is_ascii_lowercase());
+            if is_page && name != "nosuch" {
+                into.push((name, path.display().to_string()));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_page_that_a_message_names_is_there() {
+    let pages = pages().unwrap();
+    let mut found = Vec::new();
+    named(&root().join("crates"), &mut found);
+    assert!(!found.is_empty());
+    for (name, file) in found {
+        page(&pages, &name).unwrap_or_else(|error| panic!("{file}: {error}"));
+    }
+}
