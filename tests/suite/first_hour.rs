@@ -61,6 +61,16 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
     );
     let status: Value = serde_json::from_str(&done(home, &["status", "-o", "json"]).await).unwrap();
     assert_eq!(status["running"], true);
+    assert_eq!(status["clusters"][0]["phase"], "Provisioned", "{status:#}");
+    assert_eq!(status["clusters"][0]["available"], "True", "{status:#}");
+    assert!(status["uptimeSeconds"].is_u64(), "{status:#}");
+    for name in ["managementApi", "simulatedOpenStack"] {
+        let address = status["addresses"][name].as_str().unwrap();
+        assert!(out.contains(address), "{name}: {out}");
+    }
+    let version = format!("ferrostack {}, API server ", env!("CARGO_PKG_VERSION"));
+    assert!(out.contains(&version), "{out}");
+    assert!(out.contains("1/1"), "{out}");
 
     // Clusters are listed, described, and their kubeconfig is merged.
     let out = done(home, &["get", "clusters", "-A"]).await;
@@ -264,7 +274,8 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
     assert!(out.starts_with("stopped; "), "{out}");
     let out = done(home, &["down"]).await;
     assert!(out.contains("does not run"), "{out}");
-    let out = done(home, &["status"]).await;
+    let (code, out, _) = tried(home, &["status"]).await;
+    assert_eq!(code, Some(3), "{out}");
     assert!(out.contains("does not run on"), "{out}");
 }
 

@@ -195,6 +195,8 @@ async fn the_picture_is_redrawn_when_the_window_is_resized() {
             drawn(screen, 100)
         })
         .await;
+    let picture = terminal.screen.picture();
+    assert!(picture[0].contains(" (simulated)  "), "{picture:#?}");
     let above = terminal.screen.lines[0].clone();
     for columns in [60, 160, 60, 100] {
         terminal.resize(columns).await;

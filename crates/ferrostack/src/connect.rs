@@ -28,6 +28,17 @@ pub(crate) fn data_dir(arg: &DataDirArg, environment: &Environment) -> anyhow::R
     Ok(environment.working_dir.join(path))
 }
 
+/// ` --data-dir PATH`, for commands that users copy; nothing for the default directory, which they find without.
+pub(crate) fn data_dir_flag(environment: &Environment, data: &Path) -> String {
+    // With the variable, a command without the flag would use its directory.
+    let is_default = environment.non_empty("FERROSTACK_DATA_DIR").is_none()
+        && environment.default_data_dir().as_deref() == Some(data);
+    match is_default {
+        true => String::new(),
+        false => format!(" --data-dir {}", quoted(data)),
+    }
+}
+
 fn named_data_dir(arg: &DataDirArg, environment: &Environment) -> Option<PathBuf> {
     let variable = || environment.non_empty("FERROSTACK_DATA_DIR");
     arg.data_dir
@@ -139,7 +150,7 @@ pub(crate) async fn management(
         Err(source) => {
             let next = match found {
                 Found::DataDir { directory, .. } => {
-                    format!("Start it: {}", resume(&environment.program, &directory))
+                    format!("Start it: {}", resume(environment, &directory))
                 }
                 _ => advice(&found),
             };

@@ -19,6 +19,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The version of the format that this program writes.
 const VERSION: u32 = 1;
@@ -217,6 +218,14 @@ pub(crate) fn holder(path: &Path) -> Result<Option<i32>, DataDirError> {
         }
         Err(TryLockError::Error(source)) => Err(io(source)),
     }
+}
+
+/// When the process that uses the data directory acquired the lock; `None` if that is not known.
+pub(crate) fn held_since(path: &Path) -> Option<SystemTime> {
+    // Written by each process right after it has acquired the lock.
+    fs::symlink_metadata(path.join("lock"))
+        .and_then(|lock| lock.modified())
+        .ok()
 }
 
 /// Writes a file with mode 0600 by renaming a complete one to its path.

@@ -160,10 +160,7 @@ fn of_running(data: &Path, environment: &Environment) -> anyhow::Result<Known> {
             CloudConfig::parse(&text, simulated::CLOUD)?
         }
     };
-    let flag = match Some(data) == environment.default_data_dir().as_deref() {
-        true => String::new(),
-        false => format!(" --data-dir {}", quoted(data)),
-    };
+    let flag = connect::data_dir_flag(environment, data);
     Ok(Known {
         label: format!(
             "cloud {} of the `up` that runs on {}",

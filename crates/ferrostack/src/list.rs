@@ -98,7 +98,13 @@ fn list(clusters: &[&Item]) -> serde_json::Value {
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, layout: Layout) -> String {
+/// A row for each cluster: what is ready, and what it waits for.
+pub(crate) fn table(
+    snapshot: &Snapshot,
+    clusters: &[&Item],
+    now: Timestamp,
+    layout: Layout,
+) -> String {
     let header = [
         "NAMESPACE",
         "NAME",
@@ -168,5 +174,24 @@ fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, layout: Layout
         // The name, what is ready and what it waits for stay.
         Layout::Terminal(columns) => fit(&rows, columns, &[7, 6, 2, 0]),
         Layout::Full | Layout::Wide => align(&rows),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::tests::item;
+
+    #[test]
+    fn a_paused_cluster_is_listed_as_paused() {
+        let cluster = json!({
+            "metadata": {"name": "demo", "namespace": "default", "uid": "demo"},
+            "spec": {"paused": true},
+            "status": {"conditions": [{"type": "Available", "status": "True", "reason": "Available", "message": ""}]},
+        });
+        let snapshot = Snapshot::from(vec![item(Kind::Cluster, cluster)]);
+        let clusters: Vec<&Item> = snapshot.of_kind(Kind::Cluster).collect();
+        let table = table(&snapshot, &clusters, Timestamp::UNIX_EPOCH, Layout::Full);
+        assert!(table.contains("paused by spec.paused"), "{table}");
     }
 }

@@ -239,7 +239,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             list::clusters(&args, &environment, stop_if(args.watch)?, print).await
         }
         Command::Apply(args) => apply_files::run(&args, &environment, say).await,
-        Command::Status(args) => print(&session::status(&args, &environment).await?),
+        Command::Status(args) => return session::status(&args, &environment, print).await,
         Command::Down(args) => session::down(&args, &environment, say).await,
         Command::Completion(args) => {
             let mut script = Vec::new();

@@ -2,6 +2,8 @@
 
 use api::printable;
 
+/// Suffix of the first row where nothing of the tree runs.
+pub(crate) const SIMULATED: &str = " (simulated)";
 /// The width of names below which messages are shortened instead.
 const NARROWEST_NAME: usize = 22;
 

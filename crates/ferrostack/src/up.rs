@@ -37,7 +37,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::endpoints::Endpoints;
-pub(crate) use self::endpoints::{is_of_openstack, openstack, resume};
+pub(crate) use self::endpoints::{Addresses, addresses, is_of_openstack, openstack, resume};
 use self::input::Input;
 pub(crate) use self::management::{Management, Nodes, install_definitions};
 use self::managers::Managers;
@@ -88,9 +88,9 @@ pub(crate) async fn run(
     check_install(args)?;
     let input = Input::read(args, environment).await?;
     let data = DataDir::open_when_free(&connect::data_dir(&args.data_dir, environment)?).await?;
-    let mut progress = Progress::new(args.output.output, environment, started);
+    let mut progress = Progress::new(args, environment, started);
     let mut endpoints = Endpoints::read(&data)?;
-    endpoints.check_cloud(args, &environment.program, &data)?;
+    endpoints.check_cloud(args, environment, &data)?;
     endpoints.check_simulated(args.simulated_listen)?;
 
     let stops = Stops::default();
@@ -145,7 +145,7 @@ pub(crate) async fn run(
         controllers.spawn(installing);
     }
     let welcome = Welcome {
-        program: &environment.program,
+        environment,
         data: data.path(),
         simulator: simulated.as_ref().map(|simulated| simulated.url.as_str()),
         exits: args.exit_when_ready,
@@ -177,7 +177,7 @@ pub(crate) async fn run(
         Outcome::Ready => Ok(()),
         Outcome::Interrupted => {
             progress.leave();
-            let command = resume(&environment.program, data.path());
+            let command = resume(environment, data.path());
             progress.say(&format!("stopped; go on with: {command}"))?;
             Ok(())
         }

@@ -2,9 +2,12 @@
 
 mod entries;
 
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::fmt::Write;
+use std::num::{ParseFloatError, ParseIntError};
 
+use clap::error::ContextKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use self::entries::{ENTRIES, Entry};
@@ -26,7 +29,8 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Cli {
     let mut matches = match command.clone().try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(error) => {
-            let hint = (error.exit_code() != 0).then(|| habits::hint(&arguments));
+            let hint = (error.exit_code() != 0)
+                .then(|| number_hint(&error).or_else(|| habits::hint(&arguments)));
             let _ = error.print();
             if let Some(hint) = hint.flatten() {
                 output::remark(&format!("\nhint: {hint}"));
@@ -40,6 +44,14 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Cli {
     }
 }
 
+/// Hint about an option whose value is not a number.
+fn number_hint(error: &clap::Error) -> Option<String> {
+    let option = error.get(ContextKind::InvalidArg)?;
+    let mistake = error.source()?;
+    let is_number = mistake.is::<ParseIntError>() || mistake.is::<ParseFloatError>();
+    is_number.then(|| format!("{option} takes a number, such as 3, that is not below 0"))
+}
+
 fn documented(command: Command, path: &str) -> Command {
     let names: Vec<String> = command
         .get_subcommands()
@@ -49,7 +61,11 @@ fn documented(command: Command, path: &str) -> Command {
         let below = format!("{path} {name}").trim_start().to_owned();
         command.mut_subcommand(name, |sub| documented(sub, &below))
     });
-    let command = grouped(command);
+    let command = grouped(command).mut_args(|arg| {
+        // So that the message about `-1` names the option that rejects it.
+        let is_option = arg.get_action().takes_values() && !arg.is_positional();
+        arg.allow_negative_numbers(is_option)
+    });
     match ENTRIES.iter().find(|entry| entry.command == path) {
         Some(entry) => command
             .after_help(short(entry))

@@ -66,6 +66,7 @@ pub(crate) async fn up(
     let mut place = Place::open(&place, environment, &metrics, &stop).await?;
     if place.simulated.is_some() {
         report.note(SIMULATED);
+        report.mark_simulated();
     }
     let (looked, looks) = watch::channel(false);
     let running = Running {

@@ -16,7 +16,7 @@ use super::progress::Progress;
 use super::welcome::Welcome;
 use super::{Disk, Outcome, follow, not_ready, observer};
 use crate::cli::{DataDirArg, ServerArgs, Up};
-use crate::connect::{self, quoted};
+use crate::connect;
 use crate::data_dir::{DataDir, holder};
 use crate::environment::Environment;
 
@@ -40,10 +40,10 @@ pub(super) async fn run(
     };
     let stop = shutdown.child_token();
     let snapshots = observer::observe(&client, observer::ours(), stop.clone());
-    let mut progress = Progress::new(args.output.output, environment, started);
+    let mut progress = Progress::new(args, environment, started);
     let simulator = data.join("clouds.yaml").exists().then_some("");
     let welcome = Welcome {
-        program: &environment.program,
+        environment,
         data: &data,
         simulator: simulator.filter(|_| args.cloud.is_none()),
         exits: false,
@@ -59,9 +59,9 @@ pub(super) async fn run(
         Outcome::Ready => {
             progress.leave();
             progress.say(&format!(
-                "it goes on in the background; stop it with: {} down --data-dir {}",
+                "it goes on in the background; stop it with: {} down{}",
                 environment.program,
-                quoted(&data)
+                connect::data_dir_flag(environment, &data)
             ))?;
             Ok(())
         }
@@ -72,9 +72,9 @@ pub(super) async fn run(
 
 fn interrupted(environment: &Environment, data: &Path) -> anyhow::Result<()> {
     bail!(
-        "interrupted; `up` goes on in the background. Stop it with: {} down --data-dir {}",
+        "interrupted; `up` goes on in the background. Stop it with: {} down{}",
         environment.program,
-        quoted(data)
+        connect::data_dir_flag(environment, data)
     )
 }
 

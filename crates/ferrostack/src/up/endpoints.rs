@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
 use crate::cli::Up;
-use crate::connect::quoted;
+use crate::connect::{self, quoted};
 use crate::data_dir::DataDir;
 use crate::deploy::OPENSTACK;
+use crate::environment::Environment;
 
 /// The content of `endpoints.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,11 +62,15 @@ impl Endpoints {
     pub(super) fn check_cloud(
         &self,
         args: &Up,
-        program: &str,
+        environment: &Environment,
         data: &DataDir,
     ) -> anyhow::Result<()> {
         let path = data.path().display();
-        let start = format!("{program} up --data-dir {}", quoted(data.path()));
+        let start = format!(
+            "{} up{}",
+            environment.program,
+            connect::data_dir_flag(environment, data.path())
+        );
         if args.cloud.is_none() && self.openstack.is_none() {
             return self.check_bodies(args, &path, &start);
         }
@@ -121,6 +126,27 @@ pub(crate) fn openstack(data: &Path) -> anyhow::Result<Option<String>> {
     Ok(stored(data)?.openstack)
 }
 
+/// Addresses of the services of an `up`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Addresses {
+    /// Address of the management API.
+    pub(crate) management: Option<SocketAddr>,
+    /// Address of the simulated cloud, if there is one.
+    pub(crate) simulated: Option<SocketAddr>,
+    /// Name of the entry of clouds.yaml, of a cloud that is not simulated.
+    pub(crate) cloud: Option<String>,
+}
+
+/// The addresses in a data directory; none of a directory that was not used.
+pub(crate) fn addresses(data: &Path) -> Addresses {
+    let known = stored(data).unwrap_or_default();
+    Addresses {
+        management: known.management,
+        simulated: known.cloud.filter(|_| known.openstack.is_none()),
+        cloud: known.openstack,
+    }
+}
+
 /// The address of the simulated cloud of a data directory.
 pub(super) fn simulated(data: &Path) -> anyhow::Result<Option<SocketAddr>> {
     Ok(stored(data)?.cloud)
@@ -138,7 +164,8 @@ pub(crate) fn is_of_openstack(data: &Path) -> bool {
 }
 
 /// The command that starts `up` on a data directory again, with the cloud and the guest runner that it was used with.
-pub(crate) fn resume(program: &str, data: &Path) -> String {
+pub(crate) fn resume(environment: &Environment, data: &Path) -> String {
+    let program = &environment.program;
     if is_of_openstack(data) {
         return format!("{program} openstack up --data-dir {}", quoted(data));
     }
@@ -151,10 +178,10 @@ pub(crate) fn resume(program: &str, data: &Path) -> String {
         .guest_runner
         .map(|program| format!(" --guest-runner {}", quoted(&program)));
     format!(
-        "{program} up{}{} --data-dir {}",
+        "{program} up{}{}{}",
         cloud.unwrap_or_default(),
         runner.unwrap_or_default(),
-        quoted(data)
+        connect::data_dir_flag(environment, data)
     )
 }
 
@@ -201,8 +228,9 @@ mod tests {
     fn the_command_to_go_on_with_names_the_cloud_and_the_guest_runner() {
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path();
+        let environment = environment();
         let end = format!("--data-dir {}", data.display());
-        assert_eq!(resume("ferrostack", data), format!("ferrostack up {end}"));
+        assert_eq!(resume(&environment, data), format!("ferrostack up {end}"));
         for (content, expected) in [
             ("{}", format!("ferrostack up {end}")),
             (
@@ -215,15 +243,23 @@ mod tests {
             ),
         ] {
             std::fs::write(data.join("endpoints.json"), content).unwrap();
-            assert_eq!(resume("ferrostack", data), expected);
+            assert_eq!(resume(&environment, data), expected);
         }
+        let default = Path::new("/home/me/.local/share/ferrostack");
+        assert_eq!(resume(&environment, default), "ferrostack up");
         // A cloud behind Pods is of another command, also when its files are gone.
         let expected = format!("ferrostack openstack up {end}");
         std::fs::write(data.join("endpoints.json"), r#"{"behindPods": true}"#).unwrap();
-        assert_eq!(resume("ferrostack", data), expected);
+        assert_eq!(resume(&environment, data), expected);
         std::fs::write(data.join("endpoints.json"), "{}").unwrap();
         std::fs::create_dir(data.join(OPENSTACK)).unwrap();
-        assert_eq!(resume("ferrostack", data), expected);
+        assert_eq!(resume(&environment, data), expected);
+    }
+
+    fn environment() -> Environment {
+        let mut environment = Environment::with(&[("HOME", "/home/me")]);
+        environment.program = "ferrostack".to_owned();
+        environment
     }
 
     fn up(args: &[&str]) -> Box<Up> {
@@ -249,7 +285,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let data = DataDir::open(&dir.path().join("data")).unwrap();
         let check = |before: Option<&str>, args: &[&str]| {
-            let checked = used_with(before).check_cloud(&up(args), "ferrostack", &data);
+            let checked = used_with(before).check_cloud(&up(args), &environment(), &data);
             checked.map_err(|error| error.to_string())
         };
         assert_eq!(check(Some("a"), &["--cloud", "a"]), Ok(()));
@@ -285,7 +321,7 @@ mod tests {
                 guest_runner: before.map(PathBuf::from),
                 ..used_with(None)
             };
-            let checked = endpoints.check_cloud(&up(args), "ferrostack", &data);
+            let checked = endpoints.check_cloud(&up(args), &environment(), &data);
             checked.map_err(|error| error.to_string())
         };
         let runner = ["--guest-runner", "/b"];

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::cloud;
 use crate::apply;
 use crate::cli::{ClusterOptions, Up};
-use crate::connect::{quoted, quoted_text};
+use crate::connect::{self, quoted, quoted_text};
 use crate::data_dir::DataDir;
 use crate::environment::Environment;
 use crate::generate::{self, Origin, Source, Text};
@@ -213,10 +213,10 @@ fn check_template(
         if data.read(&file)?.as_deref() != Some(&wanted) {
             bail!(
                 "{flag}: cluster `{}` exists and was created from something else; a template is used only when a cluster is \
-                 created. For another cluster: {} up --data-dir {} --cluster-name NAME {flag} …",
+                 created. For another cluster: {} up{} --cluster-name NAME {flag} …",
                 cluster.name(),
                 environment.program,
-                quoted(data.path())
+                connect::data_dir_flag(environment, data.path())
             );
         }
     }
@@ -375,9 +375,12 @@ async fn manifests(
         for line in &filled.report {
             say(line)?;
         }
-        let data = quoted(data.path());
         let command = format!("{} up --cluster-name {name}", environment.program);
-        let from = format!(" --cloud {} --data-dir {data}", quoted_text(cloud));
+        let from = format!(
+            " --cloud {}{}",
+            quoted_text(cloud),
+            connect::data_dir_flag(environment, data.path())
+        );
         let command = generate::to_repeat(&source, &args.cluster, &command, &from);
         say(&format!("to get the same again:\n  {command}"))?;
     }

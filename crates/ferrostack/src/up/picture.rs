@@ -1,13 +1,22 @@
 //! Draws all clusters on a terminal: failing ones first, then those in progress, then those that are ready.
 
-use crate::picture::{self, Line, Mark, Row};
+use crate::picture::{self, Line, Mark, Row, SIMULATED};
 use crate::readiness::cause;
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree::{self, Branch};
 
-/// All clusters, in at most `height` lines of `width` characters.
-pub(super) fn lines(snapshot: &Snapshot, width: usize, height: usize) -> Vec<Line> {
-    picture::lines(rows(snapshot), width, height)
+/// All clusters, in at most `height` lines of `width` characters. The first row says if their cloud is `simulated`.
+pub(super) fn lines(
+    snapshot: &Snapshot,
+    simulated: bool,
+    width: usize,
+    height: usize,
+) -> Vec<Line> {
+    let mut rows = rows(snapshot);
+    if let Some(first) = rows.first_mut().filter(|_| simulated) {
+        first.name.push_str(SIMULATED);
+    }
+    picture::lines(rows, width, height)
 }
 
 /// Failing clusters first. If there are several clusters, one that is ready takes one row.

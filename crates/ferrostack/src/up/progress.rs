@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::picture;
 use super::welcome::Welcome;
-use crate::cli::Output;
+use crate::cli::{Output, Up};
 use crate::environment::Environment;
 use crate::output::{self, Screen};
 use crate::readiness::{self, cause};
@@ -21,6 +21,8 @@ pub(super) struct Progress {
     started: Instant,
     printed: BTreeMap<(Kind, String), String>,
     screen: Screen,
+    /// True if the cloud is simulated.
+    simulated: bool,
     /// Printed below the live tree once all clusters have been ready.
     footer: Vec<String>,
 }
@@ -33,8 +35,8 @@ enum Style {
 }
 
 impl Progress {
-    pub(super) fn new(output: Output, environment: &Environment, started: Instant) -> Self {
-        let style = match (output, environment.terminal) {
+    pub(super) fn new(args: &Up, environment: &Environment, started: Instant) -> Self {
+        let style = match (args.output.output, environment.terminal) {
             (Output::Json, _) => Style::Json,
             (Output::Text, true) => Style::Live,
             (Output::Text, false) => Style::Lines,
@@ -44,6 +46,7 @@ impl Progress {
             started,
             printed: BTreeMap::new(),
             screen: Screen::new(environment),
+            simulated: args.cloud.is_none(),
             footer: Vec::new(),
         }
     }
@@ -149,7 +152,7 @@ impl Progress {
             let seconds = self.started.elapsed().as_secs_f64();
             above.push(format!("Elapsed {seconds:.1} s"));
         }
-        let picture = |width, room| picture::lines(snapshot, width, room);
+        let picture = |width, room| picture::lines(snapshot, self.simulated, width, room);
         self.screen.draw(&above, picture, below)
     }
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::resume;
-use crate::connect::quoted;
+use crate::connect::{self, quoted};
+use crate::environment::Environment;
 use crate::simulated;
 
 /// The values in the printed lines.
 pub(crate) struct Welcome<'a> {
-    /// The command of this program.
-    pub(crate) program: &'a str,
+    pub(crate) environment: &'a Environment,
     /// The data directory, absolute.
     pub(crate) data: &'a Path,
     /// The URL of the simulated cloud, if there is one.
@@ -35,7 +35,7 @@ impl Welcome<'_> {
         if self.exits {
             lines.push(format!(
                 "  Nothing runs now. Go on with: {}",
-                resume(self.program, self.data)
+                resume(self.environment, self.data)
             ));
         } else {
             lines.extend(self.commands(clusters));
@@ -46,7 +46,8 @@ impl Welcome<'_> {
     /// The commands that connect to the running services.
     pub(crate) fn commands(&self, clusters: &[Name<'_>]) -> Vec<String> {
         let file = |name: &str| quoted(&self.data.join(name));
-        let (program, data_dir) = (self.program, quoted(self.data));
+        let program = &self.environment.program;
+        let data_dir = connect::data_dir_flag(self.environment, self.data);
         let all = match clusters
             .iter()
             .all(|(namespace, _)| *namespace == "default")
@@ -66,7 +67,7 @@ impl Welcome<'_> {
             };
             lines.extend([
                 format!(
-                    "  Workload cluster  {program} get kubeconfig {first}{namespace} --data-dir {data_dir} --write-to {first}.kubeconfig"
+                    "  Workload cluster  {program} get kubeconfig {first}{namespace}{data_dir} --write-to {first}.kubeconfig"
                 ),
                 format!("                    kubectl --kubeconfig {first}.kubeconfig get nodes"),
             ]);
@@ -97,9 +98,15 @@ impl Welcome<'_> {
 mod tests {
     use super::*;
 
-    fn welcome(exits: bool) -> Welcome<'static> {
+    fn environment() -> Environment {
+        let mut environment = Environment::with(&[("HOME", "/home/me")]);
+        environment.program = "/opt/ferrostack".to_owned();
+        environment
+    }
+
+    fn welcome(environment: &Environment, exits: bool) -> Welcome<'_> {
         Welcome {
-            program: "/opt/ferrostack",
+            environment,
             data: Path::new("/my data"),
             simulator: Some("http://127.0.0.1:1"),
             exits,
@@ -108,7 +115,9 @@ mod tests {
 
     #[test]
     fn commands_carry_the_data_directory_and_the_namespace() {
-        let text = welcome(false).lines(&[("foo", "demo")], 2.0).join("\n");
+        let text = welcome(&environment(), false)
+            .lines(&[("foo", "demo")], 2.0)
+            .join("\n");
         for line in [
             "Ready after 2.0 s: demo",
             "kubectl --kubeconfig '/my data/kubeconfig' get clusters,machines -A",
@@ -120,8 +129,33 @@ mod tests {
     }
 
     #[test]
+    fn the_data_directory_is_named_only_where_it_is_not_the_default_one() {
+        let environment = environment();
+        let data = Path::new("/home/me/.local/share/ferrostack");
+        let text = |environment: &Environment| {
+            let welcome = Welcome {
+                data,
+                ..welcome(environment, false)
+            };
+            welcome.lines(&[("default", "demo")], 2.0).join("\n")
+        };
+        let default = text(&environment);
+        assert!(!default.contains("--data-dir"), "{default}");
+        let command = "/opt/ferrostack get kubeconfig demo --write-to demo.kubeconfig";
+        assert!(default.contains(command), "{default}");
+        // The variable names another one.
+        let variables = [("HOME", "/home/me"), ("FERROSTACK_DATA_DIR", "/other")];
+        let environment = Environment::with(&variables);
+        let other = text(&environment);
+        assert!(other.contains("--data-dir /home/me/.local"), "{other}");
+    }
+
+    #[test]
     fn what_exits_prints_no_command_that_needs_it() {
-        let text = welcome(true).lines(&[("default", "demo")], 2.0).join("\n");
+        let environment = environment();
+        let text = welcome(&environment, true)
+            .lines(&[("default", "demo")], 2.0)
+            .join("\n");
         assert!(!text.contains("kubectl"), "{text}");
         assert!(
             text.contains("Go on with: /opt/ferrostack up --data-dir '/my data'"),
@@ -131,6 +165,7 @@ mod tests {
 
     #[test]
     fn what_exits_goes_on_with_the_cloud_and_the_guest_runner_that_it_was_used_with() {
+        let environment = environment();
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path();
         for (endpoints, flags) in [
@@ -143,7 +178,7 @@ mod tests {
             std::fs::write(data.join("endpoints.json"), endpoints).unwrap();
             let welcome = Welcome {
                 data,
-                ..welcome(true)
+                ..welcome(&environment, true)
             };
             let text = welcome.lines(&[("default", "demo")], 2.0).join("\n");
             let command = format!(

@@ -111,6 +111,29 @@ fn every_page_of_the_help_is_in_the_program() {
 }
 
 #[test]
+fn a_word_for_a_number_is_named_with_its_option() {
+    let options = [
+        (
+            ["up", "--worker-machine-count"],
+            "--worker-machine-count <N>",
+        ),
+        (["simulate", "--seed"], "--seed <N>"),
+    ];
+    for ([command_, option], named) in options {
+        for value in ["-1", "abc", "1.5"] {
+            let words = ["ferrostack", command_, option, value];
+            let error = command().try_get_matches_from(words).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(named) && text.contains(value), "{text}");
+            let hint = number_hint(&error);
+            let is_named = hint.as_ref().is_some_and(|hint| hint.starts_with(named));
+            // The range in the message says as much.
+            assert!(is_named || text.contains(" is not in 0..="), "{text}");
+        }
+    }
+}
+
+#[test]
 fn whatever_reads_a_kubeconfig_takes_its_context_by_the_name_in_clusterctl_too() {
     let mut seen = 0;
     for (path, command) in commands() {

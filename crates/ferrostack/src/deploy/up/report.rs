@@ -12,7 +12,7 @@ use super::tree::Parts;
 use crate::cli::Output;
 use crate::environment::Environment;
 use crate::output::{self, Screen};
-use crate::picture;
+use crate::picture::{self, SIMULATED};
 
 /// What is printed.
 pub(super) struct Report<'a> {
@@ -32,6 +32,8 @@ enum Style {
 struct Live {
     screen: Screen,
     parts: Parts,
+    /// True if nothing of the cloud runs.
+    simulated: bool,
     /// The generation of the cloud that has these parts.
     generation: Option<i64>,
     /// What is below the tree when the cloud is ready.
@@ -46,6 +48,7 @@ impl<'a> Report<'a> {
             (Output::Text, true) => Style::Live(Box::new(Live {
                 screen: Screen::new(environment),
                 parts: Parts::default(),
+                simulated: false,
                 generation: None,
                 footer: Vec::new(),
             })),
@@ -61,6 +64,13 @@ impl<'a> Report<'a> {
     /// Seconds since the start.
     pub(super) fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
+    }
+
+    /// Marks the tree as one of which nothing runs.
+    pub(super) fn mark_simulated(&mut self) {
+        if let Style::Live(live) = &mut self.style {
+            live.simulated = true;
+        }
     }
 
     /// A sentence.
@@ -163,7 +173,10 @@ impl Live {
         if above.is_empty() && !self.screen.is_stale(&self.footer) {
             return;
         }
-        let rows = self.parts.rows(steps, Timestamp::now());
+        let mut rows = self.parts.rows(steps, Timestamp::now());
+        if let Some(first) = rows.first_mut().filter(|_| self.simulated) {
+            first.name.push_str(SIMULATED);
+        }
         let picture = |width, height| picture::lines(rows, width, height);
         // A terminal that is gone shows nothing.
         let _ = self.screen.draw(&above, picture, &self.footer);

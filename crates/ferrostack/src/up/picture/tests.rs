@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::readiness::cause::tests::{condition, of_demo};
+use crate::snapshot::tests::item;
 
 const QUOTA: &str = "InstanceReady: Quota exceeded for instances: Requested 1, but already used 10 of 10 instances \
     (create the server: compute POST /compute/v2.1/servers: 403)";
@@ -77,7 +78,7 @@ fn demo() -> Snapshot {
 }
 
 fn text(snapshot: &Snapshot, width: usize, height: usize) -> String {
-    let lines = lines(snapshot, width, height);
+    let lines = lines(snapshot, false, width, height);
     assert!(lines.len() <= height);
     assert!(lines.iter().all(|line| line.text.chars().count() <= width));
     let lines: Vec<String> = lines.into_iter().map(|line| line.text).collect();
@@ -125,6 +126,31 @@ fn a_long_cause_is_wrapped_below_its_cluster_while_there_is_room() {
 }
 
 #[test]
+fn the_first_row_says_that_the_cloud_is_simulated() {
+    let lines = lines(&demo(), true, 100, 40);
+    let marked = lines
+        .iter()
+        .filter(|line| line.text.contains("(simulated)"));
+    assert_eq!(marked.count(), 1);
+    let first = lines[0].text.as_str();
+    assert!(first.contains("Cluster/demo (simulated)  "), "{first}");
+}
+
+#[test]
+fn a_paused_cluster_is_drawn_as_paused() {
+    let cluster = json!({
+        "metadata": {"name": "demo", "namespace": "default", "uid": "demo"},
+        "spec": {"paused": true},
+        "status": {"conditions": [{"type": "Available", "status": "True", "reason": "Available", "message": ""}]},
+    });
+    let snapshot = Snapshot::from(vec![item(Kind::Cluster, cluster)]);
+    let lines = lines(&snapshot, false, 100, 10);
+    let first = lines[0].text.as_str();
+    assert!(first.starts_with("… Cluster/demo "), "{first}");
+    assert!(first.contains("paused by spec.paused"), "{first}");
+}
+
+#[test]
 fn on_60_columns() {
     insta::assert_snapshot!(text(&demo(), 60, 24));
 }
@@ -152,7 +178,7 @@ fn failing_clusters_come_first_and_ready_ones_take_one_row() {
         let status = json!({"conditions": [condition("Available", "True", "A", "")], "phase": "Provisioned"});
         snapshot.items.insert(
             0,
-            crate::snapshot::tests::item(
+            item(
                 Kind::Cluster,
                 json!({"metadata": metadata, "status": status}),
             ),
