@@ -69,7 +69,7 @@ pub const CLONED_FROM_GROUP_KIND_ANNOTATION: &str = "cluster.x-k8s.io/cloned-fro
 /// The type of all Secrets of Cluster API.
 pub const SECRET_TYPE: &str = "cluster.x-k8s.io/secret";
 
-/// Whether `text` is a UUID as Kubernetes writes them: lower case, with hyphens.
+/// True if `text` is a UUID as Kubernetes writes them: lower case, with hyphens.
 #[must_use]
 pub fn is_uuid(text: &str) -> bool {
     text.len() == 36

@@ -250,7 +250,7 @@ fn collect(data: &Path, name: &Path, files: &mut Files) -> anyhow::Result<()> {
     }
 }
 
-/// Whether the directory contains anything except the lock file of an earlier run.
+/// True if the directory contains anything except the lock file of an earlier run.
 fn is_occupied(data: &Path) -> anyhow::Result<bool> {
     match fs::read_dir(data) {
         Ok(entries) => {

@@ -228,7 +228,7 @@ async fn delete(
     Ok(Some(Action::requeue(FALLBACK)))
 }
 
-/// What the deletion waits for; `None` when nothing is left.
+/// Reason for which the deletion waits; `None` when nothing is left.
 async fn take_down(
     ctx: &Context,
     object: &OpenStackServer,

@@ -111,7 +111,7 @@ pub(super) fn for_bastion(
     Err(taken.problem(Type::Bastion, Reason::FloatingIPError))
 }
 
-/// Whether the port is an address that its user maintains: no device, and of no cluster.
+/// True if the port is an address that its user maintains: no device, and of no cluster.
 fn is_virtual(port: &Port) -> bool {
     port.device_id.is_empty() && port.device_owner.is_empty() && Mark::of(port).is_none()
 }

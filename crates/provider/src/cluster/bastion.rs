@@ -173,7 +173,7 @@ fn mark(object: &OpenStackCluster, cluster: Identity) -> Mark {
     Mark::machine(cluster, identity)
 }
 
-/// What matters in a spec: the same for two specs from which the same server is created.
+/// Fields of a spec that decide about the server: the same for two specs from which the same server is created.
 fn essence(spec: &OpenStackMachineSpec) -> OpenStackMachineSpec {
     let mut spec = spec.clone();
     (spec.provider_id, spec.identity_ref) = (None, None);
@@ -336,7 +336,7 @@ fn bastion(
     }
 }
 
-/// What the state of the server says of the bastion.
+/// State of the bastion, by the state of its server.
 fn state(server: &Server) -> (bool, Reason, String) {
     let id = &server.id;
     match server.status.as_str() {

@@ -26,7 +26,7 @@ pub(super) fn claimant<'a>(
 /// Finds out which address the pool has given. Returns whether the machine has to wait for it.
 ///
 /// # Errors
-/// Those of the claim.
+/// Errors of the claim.
 pub(super) async fn claim(
     work: &mut Work<'_>,
     next: &mut OpenStackMachine,

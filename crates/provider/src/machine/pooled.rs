@@ -108,7 +108,7 @@ where
     /// Gives the address back, if there is one: the server must be gone.
     ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub(crate) async fn give_back(&self, ctx: &Context) -> Result<(), Error> {
         let (claims, name) = (self.claims(ctx), self.name());
         let found = claims.get_opt(&name).await;
@@ -133,7 +133,7 @@ where
         format!("{}-floating-ip-address", self.server)
     }
 
-    /// Whether the claim is of the object, which a move recreates with another uid.
+    /// True if the object owns the claim; a move recreates the object with another uid.
     fn owns(&self, claim: &IPAddressClaim) -> bool {
         let name = self.object.name_any();
         let mut owners = claim.owner_references().iter();
@@ -184,7 +184,7 @@ fn problem(reason: Reason, text: String) -> Problem {
 }
 
 impl Given {
-    /// Whether the address is at one of `ports`.
+    /// True if the address is at one of `ports`.
     pub fn is_at(&self, ports: &[Arc<Port>], view: &View) -> bool {
         let at = found(view, &self.address).and_then(|ip| ip.port_id.as_ref());
         at.is_some_and(|id| ports.iter().any(|port| port.id == *id))
@@ -261,7 +261,7 @@ pub fn association(
     Some((ip.id.clone(), change))
 }
 
-/// Whether a router of the project connects the subnet to the external network.
+/// True if a router of the project connects the subnet to the external network.
 fn is_routed(subnet: &str, network: &str, view: &View) -> bool {
     view.ports.iter().any(|port| {
         let router = view.routers.get(&port.device_id);

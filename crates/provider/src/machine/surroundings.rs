@@ -89,7 +89,7 @@ impl Surroundings {
         self.is_control_plane() && self.has_balancer()
     }
 
-    /// What a server needs before it is created, or the reason for waiting.
+    /// Surroundings of a server that have to exist before its creation, or the reason for waiting.
     pub(super) fn needs(&self) -> Result<Needs<'_>, (Reason, &'static str)> {
         let (Some(machine), Some(cluster)) = (&self.machine, &self.cluster) else {
             let text = "waiting for the Machine that owns this object";
@@ -121,7 +121,7 @@ impl Surroundings {
     }
 }
 
-/// What a server needs before it is created.
+/// Surroundings of a server that have to exist before its creation.
 pub(super) struct Needs<'a> {
     pub(super) machine: &'a Machine,
     pub(super) cluster: &'a Cluster,

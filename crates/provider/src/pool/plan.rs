@@ -1,6 +1,6 @@
 //! Which claim gets which floating IP, and the steps from the observed to the wanted state of a pool.
 //!
-//! What binds an address to a claim is the IPAddress, and a floating IP is the pool's by its mark. So nothing of the
+//! An IPAddress binds an address to a claim, and a floating IP is the pool's by its mark. So nothing of the
 //! status is read: a floating IP without an IPAddress is free, whatever happened between its creation and that of the
 //! IPAddress. One that is at a port is left alone: somebody uses it.
 
@@ -22,11 +22,11 @@ pub struct Wanted {
     pub given: Vec<String>,
     /// How many addresses it may give out.
     pub most: usize,
-    /// What becomes of an address that is given back.
+    /// Fate of an address that is given back.
     pub reclaim: ReclaimPolicy,
     /// The tags of the floating IPs that it allocates; none where Neutron has no tags.
     pub tags: Vec<String>,
-    /// Whether nothing of it shall be left.
+    /// True if the pool is being deleted.
     pub is_deleting: bool,
 }
 
@@ -39,7 +39,7 @@ pub struct Claim {
     pub uid: String,
     /// The name of the IPAddress in its status.
     pub answer: Option<String>,
-    /// Whether no address is sought for it: it is paused, or being deleted.
+    /// True if no address is sought for the claim: paused, or being deleted.
     pub is_at_rest: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Answer {
     pub address: String,
 }
 
-/// What is there of a pool.
+/// Claims, IPAddresses and floating IPs of a pool.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// Its claims, in the order in which they get addresses.
@@ -68,7 +68,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Whether an IPAddress has a claim: it is given back when its claim is gone.
+    /// True if the claim of an IPAddress exists: an address is given back when its claim is gone.
     fn is_held(&self, answer: &Answer) -> bool {
         let is_its = |claim: &Claim| {
             claim.name == answer.claim && answer.owner.as_ref().is_none_or(|uid| *uid == claim.uid)
@@ -110,9 +110,9 @@ pub fn unusable(address: &str, wanted: &Wanted, observed: &Observed) -> Option<S
 /// The addresses of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
-    /// Those that claims have.
+    /// Addresses that claims have.
     pub claimed: Vec<String>,
-    /// Those that wait for a claim, in the order in which they are given out.
+    /// Addresses that wait for a claim, in the order in which they are given out.
     pub available: Vec<String>,
     /// Why addresses of the spec cannot be given out.
     pub failed: Vec<(String, String)>,
@@ -205,12 +205,12 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// The claims that get no address, since the pool may not give out more.
     pub refused: Vec<String>,
-    /// What a deletion waits for.
+    /// Reason for which a deletion waits.
     pub waits: Vec<String>,
 }
 
 impl Plan {
-    /// Whether a step is about a floating IP that is not among the `fresh` ones, so that the list of now decides.
+    /// True if a step is about a floating IP that is not among the `fresh` ones, so that the list of now decides.
     pub fn needs_now(&self, fresh: &BTreeSet<String>) -> bool {
         self.steps.iter().any(|step| match step {
             Step::Give { address, .. } => !fresh.contains(address),

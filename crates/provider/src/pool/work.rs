@@ -43,7 +43,7 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// What the spec asks for, and the network of the addresses.
+    /// Pool that the spec asks for, and the network of the addresses.
     pub(super) async fn wanted(&self) -> Result<(Wanted, Arc<Network>), Problem> {
         let spec = &self.object.spec;
         let view = self.view(KINDS, self.age()).await?;
@@ -72,7 +72,7 @@ impl Work<'_> {
         Ok((wanted, network))
     }
 
-    /// What is wanted of a pool that is being deleted.
+    /// Pool of which nothing is left, for the deletion.
     pub(super) fn nothing(&self) -> Wanted {
         Wanted {
             id: self.id,
@@ -98,7 +98,7 @@ impl Work<'_> {
     /// Plans and applies until nothing is left to do. Without a network, nothing is allocated.
     ///
     /// # Errors
-    /// Those of the API server and of lists; a failed write to the cloud is in the outcome.
+    /// Errors of the API server and of lists; a failed write to the cloud is in the outcome.
     pub(super) async fn apply(
         &self,
         wanted: &Wanted,
@@ -250,7 +250,7 @@ impl Work<'_> {
     /// Tells the claims that get no address why.
     ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub(super) async fn tell_waiting(&self, outcome: &Outcome) -> Result<(), Error> {
         let objects = &outcome.objects;
         for claim in &objects.claims {
@@ -274,7 +274,7 @@ impl Work<'_> {
     }
 }
 
-/// What is there after the steps.
+/// Pool as it is after the steps.
 pub(super) struct Outcome {
     pub(super) observed: Observed,
     /// The remaining plan.
@@ -306,7 +306,7 @@ struct Objects {
 }
 
 impl Objects {
-    /// What is there of the pool, with the floating IPs of `view`.
+    /// Pool as it is, with the floating IPs of `view`.
     fn with(&self, view: &View) -> Observed {
         let claims = self.claims.iter().map(|claim| Claim {
             name: claim.name_any(),
@@ -404,7 +404,7 @@ impl Objects {
     }
 }
 
-/// Whether the reference is to this pool.
+/// True if the reference is to this pool.
 fn is_of(reference: &PoolReference, pool: &OpenStackFloatingIPPool) -> bool {
     reference.api_group == api::infra::GROUP
         && reference.kind == POOL_KIND

@@ -54,11 +54,11 @@ pub struct OpenStackFloatingIPPoolSpec {
     /// The external network of the addresses; the only one when absent.
     #[serde(rename = "floatingIPNetwork", skip_serializing_if = "Option::is_none")]
     pub floating_ip_network: Option<NetworkParam>,
-    /// What becomes of an address that is given back.
+    /// Fate of an address that is given back.
     pub reclaim_policy: ReclaimPolicy,
 }
 
-/// What becomes of an address that is given back.
+/// Fate of an address that is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ReclaimPolicy {
     /// It answers another claim later, and is deleted with the pool.

@@ -79,7 +79,7 @@ pub struct OpenStackServerSpec {
     /// Security groups added to every port.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub security_groups: Vec<SecurityGroupParam>,
-    /// Whether a trunk is created on every port that does not set it.
+    /// Trunk on every port that does not set one. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// Tags of the server and its ports.
@@ -90,7 +90,7 @@ pub struct OpenStackServerSpec {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key"]))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_metadata: Vec<ServerMetadata>,
-    /// Whether user data is also provided on a config drive.
+    /// Config drive with the user data, besides the metadata service. Default: false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive: Option<bool>,
     /// A volume to boot from, instead of the flavor's disk.
@@ -163,7 +163,7 @@ impl OpenStackServerSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackServerStatus {
-    /// Whether the server runs.
+    /// True if the server runs.
     #[serde(default)]
     #[schemars(required)]
     pub ready: bool,

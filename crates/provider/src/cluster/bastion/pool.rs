@@ -11,7 +11,7 @@ use crate::names::Names;
 /// The address that the pool in the spec has given, if it names one; an inner error is what to wait for.
 ///
 /// # Errors
-/// Those of the claim.
+/// Errors of the claim.
 pub(super) async fn claimed(
     ctx: &Context,
     cluster: &OpenStackCluster,
@@ -31,7 +31,7 @@ pub(super) async fn claimed(
 /// Gives an address of a pool back that the spec names no more.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(super) async fn tidy(ctx: &Context, cluster: &OpenStackCluster) -> Result<(), Error> {
     match reference(cluster) {
         Some(_) => Ok(()),
@@ -42,7 +42,7 @@ pub(super) async fn tidy(ctx: &Context, cluster: &OpenStackCluster) -> Result<()
 /// Gives the address of a pool back, when no server uses it any more.
 ///
 /// # Errors
-/// Those of the API server.
+/// Errors of the API server.
 pub(in crate::cluster) async fn give_back(
     ctx: &Context,
     cluster: &OpenStackCluster,
