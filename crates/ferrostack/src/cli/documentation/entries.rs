@@ -23,7 +23,7 @@ const fn entry(
 }
 
 /// The entries of all commands.
-pub(super) const ENTRIES: [Entry; 71] = [
+pub(super) const ENTRIES: [Entry; 72] = [
     entry(
         "",
         "simulated-cluster.md",
