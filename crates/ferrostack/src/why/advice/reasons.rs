@@ -178,6 +178,17 @@ impl Case<'_> {
             "FloatingIPError" => format!(
                 "name a floating IP of the project that nothing uses in spec.apiServerFloatingIP of {label}, or none (openstack floating ip list); {again}"
             ),
+            "MaxIPsReached" => format!(
+                "raise spec.maxIPs of the OpenStackFloatingIPPool, or delete IPAddressClaims that nobody needs: {}",
+                self.kubectl("get ipaddressclaims")
+            ),
+            "UnableToFindNetwork" => format!(
+                "name a network in spec.floatingIPNetwork of the OpenStackFloatingIPPool (openstack network list --external); {again}"
+            ),
+            "WaitingForIPAMProvider" => format!(
+                "see whether the pool that the claim names exists, and whether the program that answers its claims runs: {}",
+                self.kubectl("get ipaddressclaims -o yaml")
+            ),
             "LoadBalancerMemberError" => format!(
                 "see the load balancer of the API server (openstack loadbalancer status show ID); {again} once it is ACTIVE"
             ),
