@@ -236,6 +236,8 @@ csi check --cloud-config /nowhere --kubeconfig {refusing}
 csi check --cloud-config {file} --kubeconfig /nowhere
 csi orphans --cloud-config {file} --cluster a --kubeconfig {refusing}
 csi orphans --cloud-config {file} --cluster a --yes
+docs nowhere
+docs --search nowhere-to-be-found
 audit --cloud nowhere --kubeconfig {refusing}
 audit --cloud nowhere --kubeconfig /nowhere
 audit --cloud nowhere --yes

@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_message_without_an_entry_is_found() {
-        let known = "    let text = \"floating IP pools are not built: without one\";";
+        let known = "    let text = \"runtime extensions are not built: without one\";";
         let new = "    let text = \"trailers are not built\";";
         let tests = "#[cfg(test)]\nmod tests;";
         let text = format!("{tests}\nfn f() {{\n{known}\n{new}\n// comets are not built\n}}\n");

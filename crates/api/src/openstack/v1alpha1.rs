@@ -127,7 +127,7 @@ pub struct Resources {
     /// Reservation for each program, as quantities by resource, such as `{cpu: 100m, memory: 256Mi}`. Default: none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, String>,
-    /// Maximum for each program, as quantities by resource, such as `{cpu: "1", memory: 1Gi}`. Default: no limit.
+    /// Maximum for each program, as quantities by resource, such as `{cpu: 500m, memory: 1Gi}`. Default: no limit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, String>,
 }
@@ -306,7 +306,7 @@ pub struct Service {
     /// Requests and limits of each program and task of the service. Default: none.
     #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources: Resources,
-    /// How many requests its API answers at a time: processes by threads.
+    /// Requests that the API of the service answers at a time: processes by threads.
     #[serde(default, skip_serializing_if = "Api::is_empty")]
     pub api: Api,
 }
@@ -321,12 +321,12 @@ impl Service {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Api {
-    /// Processes, from 1 to 64. Without a number there is one for each processor that the limits of the Pod name, as far as each
-    /// has 250 MiB of its memory, and there are two without limits.
+    /// Number of processes, from 1 to 64, such as `4`. Default: one for each processor that the limits of the Pod name, as far as each
+    /// has 250 MiB of its memory, and two without limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub processes: Option<u32>,
-    /// Threads of each process, from 1 to 64; 4 without a number. Before 2026.1, and for Neutron, there is one.
+    /// Number of threads of each process, from 1 to 64, such as `8`. Default: 4; one before 2026.1, and for Neutron.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub threads: Option<u32>,
@@ -350,7 +350,7 @@ pub struct Dashboard {
     /// Requests and limits of the dashboard. Default: none.
     #[serde(default, skip_serializing_if = "Resources::is_empty")]
     pub resources: Resources,
-    /// How many requests it answers at a time: processes by threads.
+    /// Requests that the dashboard answers at a time: processes by threads.
     #[serde(default, skip_serializing_if = "Api::is_empty")]
     pub api: Api,
 }
