@@ -120,6 +120,11 @@ fn judgement(thing: &Thing, owners: &Owners, rules: Rules, now: Timestamp) -> Ju
                 "{cluster} is its cluster, and no object has the identity {machine}"
             )),
         },
+        Claim::Pool(pool) if owners.identities.contains_key(pool) => Judgement::Fine,
+        Claim::Pool(pool) => Judgement::Kept(
+            format!("no object has the identity {pool}"),
+            "its pool may have retained it".to_owned(),
+        ),
         Claim::Services { cluster, services } => of_services(cluster.as_deref(), services, owners),
         Claim::Volumes(uid) => match owners.workloads.get(uid) {
             None => Judgement::Elsewhere(format!("no Cluster has recorded the uid {uid}")),

@@ -19,6 +19,8 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options};
 
+use provider::identity::Identity;
+
 use super::*;
 use crate::cli::{Cli, Command};
 use crate::csi::orphans::Claimed;
@@ -28,6 +30,7 @@ const URL: &str = "http://cloud";
 const CLUSTER: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 const MACHINE: &str = "aaaaaaaa-0000-4000-8000-000000000002";
 const NO_CLUSTER: &str = "bbbbbbbb-0000-4000-8000-000000000001";
+const POOL: &str = "cccccccc-0000-4000-8000-00000000000f";
 const NO_MACHINE: &str = "bbbbbbbb-0000-4000-8000-000000000002";
 /// The uid of a Service that is not there.
 const NO_SERVICE: &str = "bbbbbbbb-0000-4000-8000-000000000003";
@@ -541,6 +544,25 @@ async fn what_others_use_is_kept() {
         .unwrap();
     assert_eq!(code, ExitCode::from(FOUND));
     assert_eq!(text.matches("of others uses it").count(), 2, "{text}");
+    assert_eq!(text.matches(": deleted").count(), 0, "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_of_a_pool_that_is_gone_is_shown_and_kept() {
+    let world = World::open().await;
+    let pool = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1", "kind": "OpenStackFloatingIPPool",
+        "metadata": {"name": "there", "namespace": "default",
+            "annotations": {"infrastructure.cluster.x-k8s.io/ferrostack-pool-id": POOL}},
+        "spec": {"identityRef": {"name": "cloud", "cloudName": "simulated"}, "reclaimPolicy": "Retain"}});
+    create(&world.client, pool).await;
+    let described = |id: &str| Identity::parse(id).unwrap().pool_description("a pool");
+    world.floating_ip(&described(POOL)).await;
+    let left = world.floating_ip(&described(NO_CLUSTER)).await;
+    assert_eq!(world.found(&[], "orphan").await, [left].into());
+    let flags = ["--delete", "--yes", "--alone"];
+    let (text, code) = world.audit(&flags).await.unwrap();
+    assert_eq!(code, ExitCode::from(FOUND));
+    assert!(text.contains("its pool may have retained it"), "{text}");
     assert_eq!(text.matches(": deleted").count(), 0, "{text}");
 }
 

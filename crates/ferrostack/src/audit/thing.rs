@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openstack::inventory::{Inventory, Resource};
 use openstack::{Kind, Service, View};
-use provider::identity::Mark;
+use provider::identity::{Identity, Mark};
 use serde::Serialize;
 
 use crate::csi::orphans::{Form as Storage, Thing as Stored};
@@ -52,6 +52,8 @@ impl Form {
 pub(crate) enum Claim {
     /// The mark of the provider.
     Provider(Mark),
+    /// The mark of a pool of floating IPs.
+    Pool(Identity),
     /// The uids that the cloud controller manager writes: of the cluster, where there is room, and of Services.
     Services {
         cluster: Option<String>,
@@ -140,9 +142,10 @@ pub(crate) fn all(view: &View, project: &str) -> Vec<Thing> {
 }
 
 fn thing<T: Resource>(form: Form, item: &T, name: &str, named: Option<&'static str>) -> Thing {
-    let claim = match Mark::of(item) {
-        Some(mark) => Claim::Provider(mark),
-        None => match services(item.description(), item.tags()) {
+    let claim = match (Mark::of(item), Identity::of_pool(item)) {
+        (Some(mark), _) => Claim::Provider(mark),
+        (None, Some(pool)) => Claim::Pool(pool),
+        (None, None) => match services(item.description(), item.tags()) {
             Some(services) => services,
             None => named.map_or(Claim::None, Claim::Named),
         },
