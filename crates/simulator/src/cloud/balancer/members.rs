@@ -1,5 +1,7 @@
 //! Pool members, singly and in a batch.
 
+use std::collections::BTreeMap;
+
 use http::Method;
 use serde_json::{Value, json};
 
@@ -14,6 +16,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::query;
 use crate::cloud::route::{Access, Table};
+use crate::cloud::state::State;
 
 const ATTRIBUTES: &[Attribute] = &[
     attribute("name", Shape::Text(255), Preset::Text("")).editable(),
@@ -73,8 +76,30 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// Adds a member to a pool.
-pub(crate) fn create_in(call: &mut Call<'_>, pool: &Doc, given: &Doc) -> Result<Doc, Fault> {
+/// The members of a pool by address and port, which are unique in it: a pool has up to thousands, all of which one request may name.
+pub(crate) struct Places(BTreeMap<(String, i64), String>);
+
+impl Places {
+    pub(crate) fn of(state: &State, pool: &Doc) -> Self {
+        let members = state.by(Kind::Member, "pool_id", pool.text("id"));
+        let places = members
+            .iter()
+            .map(|member| (place(member), member.text("id").to_owned()));
+        Self(places.collect())
+    }
+}
+
+fn place(member: &Doc) -> (String, i64) {
+    let port = member.number("protocol_port");
+    (member.text("address").to_owned(), port)
+}
+
+/// Adds a member to a pool whose members have these places.
+pub(crate) fn create_in(
+    call: &mut Call<'_>,
+    (pool, places): (&Doc, &mut Places),
+    given: &Doc,
+) -> Result<Doc, Fault> {
     let mut doc = fresh(call, ATTRIBUTES, given, ("member", "Member"))?;
     if doc.given("subnet_id")
         && call
@@ -87,25 +112,17 @@ pub(crate) fn create_in(call: &mut Call<'_>, pool: &Doc, given: &Doc) -> Result<
             doc.text("subnet_id")
         )));
     }
-    let twin = call
-        .state
-        .by(Kind::Member, "pool_id", pool.text("id"))
-        .into_iter()
-        .any(|other| {
-            other.text("address") == doc.text("address")
-                && other.number("protocol_port") == doc.number("protocol_port")
-        });
-    if twin {
+    let (address, port) = place(&doc);
+    if places.0.contains_key(&(address.clone(), port)) {
         return Err(Fault::conflict(format!(
-            "Another member on this pool is already using ip {} on protocol_port {}",
-            doc.text("address"),
-            doc.number("protocol_port")
+            "Another member on this pool is already using ip {address} on protocol_port {port}",
         )));
     }
     doc.set("pool_id", pool.text("id"));
     doc.set("loadbalancer_id", pool.text("loadbalancer_id"));
     doc.set("project_id", pool.text("project_id"));
     doc.set("operating_status", "NO_MONITOR");
+    places.0.insert((address, port), doc.text("id").to_owned());
     call.state.put(Kind::Member, doc.clone());
     Ok(doc)
 }
@@ -121,7 +138,8 @@ fn create(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("member")?;
     let balancer = pool.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;
-    let doc = create_in(call, &pool, &given)?;
+    let mut places = Places::of(call.state, &pool);
+    let doc = create_in(call, (&pool, &mut places), &given)?;
     status::lock(call, &balancer);
     Ok(Reply::with(201, json!({"member": MEMBER.show(call, &doc)})))
 }
@@ -135,41 +153,32 @@ fn batch(call: &mut Call<'_>) -> Answer {
     let balancer = pool.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;
     let additive = call.query.get("additive_only").and_then(query::truth) == Some(true);
-    let existing = call.state.by(Kind::Member, "pool_id", pool.text("id"));
-    let mut kept: Vec<String> = Vec::new();
+    let mut places = Places::of(call.state, &pool);
+    let existing = places.0.clone();
+    let mut unnamed = existing.clone();
     for member in wanted {
         let member = to_doc(member);
-        let same = existing.iter().find(|current| {
-            current.text("address") == member.text("address")
-                && current.number("protocol_port") == member.number("protocol_port")
-        });
-        match same {
-            Some(current) => {
-                let mut changes = member.clone();
-                for key in ["address", "protocol_port", "subnet_id", "project_id"] {
-                    changes.remove(key);
-                }
-                let checked = crate::cloud::attribute::check(
-                    ATTRIBUTES,
-                    &changes,
-                    crate::cloud::attribute::Verb::Update,
-                    call.who.admin(),
-                    call.service,
-                )?;
-                part::apply(call, Kind::Member, current.text("id"), &checked);
-                kept.push(current.text("id").to_owned());
-            }
-            None => {
-                create_in(call, &pool, &member)?;
-            }
+        let Some(current) = existing.get(&place(&member)) else {
+            create_in(call, (&pool, &mut places), &member)?;
+            continue;
+        };
+        let mut changes = member.clone();
+        for key in ["address", "protocol_port", "subnet_id", "project_id"] {
+            changes.remove(key);
         }
+        let checked = crate::cloud::attribute::check(
+            ATTRIBUTES,
+            &changes,
+            crate::cloud::attribute::Verb::Update,
+            call.who.admin(),
+            call.service,
+        )?;
+        part::apply(call, Kind::Member, current, &checked);
+        unnamed.remove(&place(&member));
     }
     if !additive {
-        for current in existing
-            .iter()
-            .filter(|current| !kept.iter().any(|id| id == current.text("id")))
-        {
-            status::doom(call.state, Kind::Member, current.text("id"));
+        for id in unnamed.values() {
+            status::doom(call.state, Kind::Member, id);
         }
     }
     status::lock(call, &balancer);
