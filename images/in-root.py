@@ -24,12 +24,37 @@ COPIED = {
 }
 DASHBOARD = pathlib.Path('/etc/openstack-dashboard')
 STATIC = '/var/lib/openstack-dashboard/static'
-# Those that the deployer sets, too: the names of compressed files depend on them.
-SETTINGS = f'''COMPRESS_OFFLINE = True
+# Those that the deployer sets, too: the names of compressed files depend on them. By default Horizon's cache is a memcached of this machine.
+SETTINGS = f'''CACHES = {{'default': {{'BACKEND': 'django.core.cache.backends.locmem.LocMemCache'}}}}
+COMPRESS_OFFLINE = True
 STATIC_ROOT = '{STATIC}'
 STATIC_URL = '/static/'
 WEBROOT = '/'
 SECRET_KEY = 'of the build'
+'''
+# Django's compressor renders in threads, and drops what a thread fails with: a block is missing then, and Horizon answers every page that
+# has it with 500. One after the other, a failure is that of the build.
+COMPRESS = '''
+import concurrent.futures
+
+import django
+from django.core.management import call_command
+
+
+class InTurn:
+    def __init__(self, max_workers):
+        pass
+
+    def submit(self, function, *arguments):
+        function(*arguments)
+
+    def shutdown(self, wait):
+        pass
+
+
+concurrent.futures.ThreadPoolExecutor = InTurn
+django.setup()
+call_command('compress', force=True)
 '''
 
 
@@ -70,9 +95,9 @@ def dashboard():
     (local / 'local_settings.py').symlink_to(settings)
     shutil.rmtree(local / 'local_settings.d', ignore_errors=True)
     (local / 'local_settings.d').symlink_to(DASHBOARD / 'local_settings.d')
-    for command in (['collectstatic', '--noinput'], ['compress', '--force']):
-        environment = {**os.environ, 'DJANGO_SETTINGS_MODULE': 'openstack_dashboard.settings'}
-        subprocess.run([sys.executable, '-m', 'django', *command], check=True, env=environment)
+    environment = {**os.environ, 'DJANGO_SETTINGS_MODULE': 'openstack_dashboard.settings'}
+    for command in (['-m', 'django', 'collectstatic', '--noinput'], ['-c', COMPRESS]):
+        subprocess.run([sys.executable, *command], check=True, env=environment)
     settings.unlink()
 
 
