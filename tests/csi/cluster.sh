@@ -32,7 +32,7 @@ finish() {
 		exit "$status"
 	fi
 	end_all
-	"$cluster" down >"$work/down.log" 2>&1
+	"$cluster" down ${FERROSTACK_KEEP_IMAGES:+--keep-images} >"$work/down.log" 2>&1
 	# Of block volumes kubelets have devices of their own; all can go now that the pods' mounts are gone.
 	upper_devices | while read -r device; do losetup -d "$device"; done
 	end_all

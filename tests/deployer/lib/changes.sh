@@ -28,6 +28,23 @@ check_option() {
 	stage "an option changed, and changed back"
 }
 
+# check_first_logins: users log in several times at once, for the first time at all, and for the first time of a day, when Keystone
+# writes the date of each (MariaDB refuses one of two such writes unless its isolation of snapshots is off).
+check_first_logins() {
+	logins() { from_outside env "OS_CLIENT_CONFIG_FILE=$logins" "$python" "$here/logins.py" "$1" >"$work/logins"; }
+	logins make || die "no users can be made"
+	logins first || die "$(<"$work/logins")"
+	database "UPDATE user SET last_active_at = DATE_SUB(last_active_at, INTERVAL 1 DAY)"
+	[[ $(database 'SELECT COUNT(*) FROM user WHERE last_active_at = CURRENT_DATE') == 0 ]] || die "users are active today in the database"
+	logins first || die "$(<"$work/logins")"
+	say "$(<"$work/logins"), also when the day had changed"
+	logins remove || die "the users cannot be deleted"
+	stage "first logins of a day"
+}
+
+# database SQL: in that of Keystone, as its administrator.
+database() { kubectl exec mariadb-0 -c mariadb -- mariadb --socket /run/mysqld/mysqld.sock --batch --skip-column-names --user mysql keystone --execute "$1"; }
+
 # serving: program, Pod and whether it ends, of each Pod that runs always.
 serving() {
 	kubectl get pods -o json | jq -r '.items[] | select(.spec.restartPolicy == "Always")
