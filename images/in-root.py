@@ -72,8 +72,8 @@ def main():
     for tests in sorted(PACKAGES.rglob('tests')):
         if tests.is_dir():
             shutil.rmtree(tests, ignore_errors=True)
-    # Without times of files: the same files give the same byte code.
-    compileall.compile_dir(PACKAGES, quiet=2, workers=2, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    # Without times of files, and in one process: what it holds already decides which constants are marked as used twice.
+    compileall.compile_dir(PACKAGES, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
 
 
 def translations():
@@ -101,6 +101,5 @@ def dashboard():
     settings.unlink()
 
 
-# The processes that compile load this file, too.
 if __name__ == '__main__':
     main()
