@@ -36,6 +36,7 @@ use crate::rest::view::Kind;
 use crate::rest::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object, edit};
 use crate::server::Core;
 use crate::store::{Change, Notice, Object, Place, WriteError};
+use crate::time::seconds;
 
 /// The time to live of Events in kube-apiserver (`--event-ttl`).
 const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
@@ -336,7 +337,7 @@ impl Collector<'_> {
             manager: "kube-controller-manager",
             subresource: "",
             api_version: &resource.stored,
-            time: &crd::seconds(Timestamp::now()),
+            time: &seconds(Timestamp::now()),
         };
         let kind = Kind {
             core: self.core,

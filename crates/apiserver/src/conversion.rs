@@ -9,7 +9,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,8 +16,9 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ApiError;
+use crate::kinds::Conversion;
+use crate::names::{label_key_problems, label_value_problems};
 use crate::schema::{FieldError, go_quote};
-use crate::selector::{label_key_problems, label_value_problems};
 use crate::server::Core;
 use crate::webhook::{self, Target};
 
@@ -27,71 +27,41 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum number of cached conversions; above it, the cache is cleared.
 const CACHED: usize = 8192;
 
-/// The webhook of a definition.
-#[derive(Debug)]
-pub(crate) struct Webhook {
-    /// Unique for each compiled definition, so that results of an older webhook are not used.
-    id: u64,
-    target: Target,
-    versions: Vec<String>,
+/// The object in another version if the result is cached. Otherwise fails, and records the conversion for [`resolve`].
+pub(crate) fn convert(
+    core: &Core,
+    webhook: &Arc<Conversion>,
+    object: Value,
+    to: &str,
+) -> Result<Value, ApiError> {
+    let key = key(webhook, &object, to);
+    let result = SCOPE.with_borrow(|scope| scope.as_ref()?.results.get(&key).cloned());
+    let result = result.or_else(|| core.conversions.0.lock().get(&key).cloned());
+    if let Some(result) = result {
+        return Ok((*result).clone());
+    }
+    SCOPE.with_borrow_mut(|scope| {
+        if let Some(scope) = scope
+            && !scope.missing.iter().any(|missing| missing.key == key)
+        {
+            scope.missing.push(Missing {
+                key,
+                webhook: Arc::clone(webhook),
+                object,
+                to: to.to_owned(),
+            });
+        }
+    });
+    Err(ApiError::internal("a conversion is not available yet"))
 }
 
-impl Webhook {
-    /// The conversion webhook of a definition, if it has one.
-    pub(crate) fn read(crd: &Value) -> Option<Arc<Self>> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let conversion = &crd["spec"]["conversion"];
-        if conversion["strategy"] != "Webhook" {
-            return None;
-        }
-        let versions = conversion["webhook"]["conversionReviewVersions"].as_array();
-        let versions = versions.into_iter().flatten();
-        Some(Arc::new(Self {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
-            target: Target::read(&conversion["webhook"]["clientConfig"])?,
-            versions: versions
-                .filter_map(|version| version.as_str().map(str::to_owned))
-                .collect(),
-        }))
-    }
-
-    /// The object in another version if the result is cached. Otherwise fails, and records the conversion for
-    /// [`resolve`].
-    pub(crate) fn convert(
-        self: &Arc<Self>,
-        core: &Core,
-        object: Value,
-        to: &str,
-    ) -> Result<Value, ApiError> {
-        let key = self.key(&object, to);
-        let result = SCOPE.with_borrow(|scope| scope.as_ref()?.results.get(&key).cloned());
-        let result = result.or_else(|| core.conversions.0.lock().get(&key).cloned());
-        if let Some(result) = result {
-            return Ok((*result).clone());
-        }
-        SCOPE.with_borrow_mut(|scope| {
-            if let Some(scope) = scope
-                && !scope.missing.iter().any(|missing| missing.key == key)
-            {
-                scope.missing.push(Missing {
-                    key,
-                    webhook: Arc::clone(self),
-                    object,
-                    to: to.to_owned(),
-                });
-            }
-        });
-        Err(ApiError::internal("a conversion is not available yet"))
-    }
-
-    fn key(&self, object: &Value, to: &str) -> Key {
-        let mut digest = Sha256::new();
-        digest.update(self.id.to_le_bytes());
-        digest.update(to.as_bytes());
-        digest.update([0]);
-        digest.update(object.to_string().as_bytes());
-        digest.finalize().into()
-    }
+fn key(webhook: &Conversion, object: &Value, to: &str) -> Key {
+    let mut digest = Sha256::new();
+    digest.update(webhook.id.to_le_bytes());
+    digest.update(to.as_bytes());
+    digest.update([0]);
+    digest.update(object.to_string().as_bytes());
+    digest.finalize().into()
 }
 
 type Key = [u8; 32];
@@ -108,7 +78,7 @@ struct Scope {
 
 struct Missing {
     key: Key,
-    webhook: Arc<Webhook>,
+    webhook: Arc<Conversion>,
     object: Value,
     to: String,
 }
@@ -178,7 +148,7 @@ async fn make(core: &Core, mut missing: Vec<Missing>) -> Result<Vec<(Key, Arc<Va
 
 async fn ask(
     core: &Core,
-    webhook: &Webhook,
+    webhook: &Conversion,
     objects: &[&Value],
     to: &str,
 ) -> Result<Vec<Value>, String> {
@@ -186,7 +156,7 @@ async fn ask(
         let text = |field: &str| object[field].as_str().unwrap_or_default();
         format!("{}, Kind={}", text("apiVersion"), text("kind"))
     });
-    let mut versions = webhook.versions.iter();
+    let mut versions = webhook.review_versions.iter();
     let version = versions
         .find(|version| matches!(version.as_str(), "v1" | "v1beta1"))
         .ok_or("no supported conversion review versions")?;
@@ -196,7 +166,9 @@ async fn ask(
         "request": {"uid": uid, "desiredAPIVersion": to, "objects": objects},
     });
     let failed = |why: String| format!("conversion webhook for {kind} failed: {why}");
-    let answer = webhook::post(core, &webhook.target, &review, TIMEOUT)
+    let target = Target::read(&webhook.client_config)
+        .ok_or_else(|| failed("it has neither a URL nor a Service".to_owned()))?;
+    let answer = webhook::post(core, &target, &review, TIMEOUT)
         .await
         .map_err(|error| failed(error.to_string()))?;
     let converted = unpack(&answer, version, &uid).map_err(failed)?;

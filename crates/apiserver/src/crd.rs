@@ -4,12 +4,15 @@ pub(crate) mod names;
 pub(crate) mod rules;
 mod written;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::conversion;
-use crate::kinds::{Cell, Column, Origin, Resource, Scale, Version, columns, shape};
+use crate::kinds::{Cell, Column, Conversion, Origin, Resource, Scale, Version, columns, shape};
 use crate::schema::{FieldError, Schema};
+use crate::time::seconds;
 
 /// The finalizer that keeps a definition until its custom objects are deleted.
 pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -76,7 +79,7 @@ pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
         origin: Origin::Custom {
             converts: spec["conversion"]["strategy"] == "Webhook",
         },
-        conversion: conversion::Webhook::read(crd),
+        conversion: conversion(&spec["conversion"]).map(Arc::new),
         group,
         plural,
         kind,
@@ -198,11 +201,6 @@ pub(crate) fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String
     }
 }
 
-/// A time as Kubernetes writes it: RFC 3339 in whole seconds.
-pub(crate) fn seconds(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
 /// The warning for clients of a deprecated version. It names a newer version that is served, if there is one.
 fn deprecation(group: &str, spec: &Value, name: &str) -> String {
     let kind = text(&spec["names"], "kind").unwrap_or_default();
@@ -269,6 +267,19 @@ fn compile_version(
         name,
         api_version,
     }
+}
+
+/// The conversion webhook, if there is one. The definition is valid, so that there is a URL or a Service.
+fn conversion(conversion: &Value) -> Option<Conversion> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let webhook = &conversion["webhook"];
+    let client_config = &webhook["clientConfig"];
+    let has_address = client_config["url"].is_string() || client_config["service"].is_object();
+    (conversion["strategy"] == "Webhook" && has_address).then(|| Conversion {
+        id: NEXT.fetch_add(1, Ordering::Relaxed),
+        client_config: client_config.clone(),
+        review_versions: strings(&webhook["conversionReviewVersions"]),
+    })
 }
 
 fn scale(scale: &Value) -> Option<Scale> {

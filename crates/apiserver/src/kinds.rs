@@ -9,12 +9,10 @@ pub(crate) mod shape;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
+use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::conversion;
-use crate::crd;
 use crate::schema::Schema;
-use crate::store::State;
 
 pub(crate) use built_in::CRD_COLLECTION;
 
@@ -37,7 +35,7 @@ pub(crate) struct Resource {
     pub(crate) collection: Arc<str>,
     pub(crate) origin: Origin,
     /// The conversion webhook, if the definition names one.
-    pub(crate) conversion: Option<Arc<conversion::Webhook>>,
+    pub(crate) conversion: Option<Arc<Conversion>>,
 }
 
 /// The origin of a kind.
@@ -48,6 +46,17 @@ pub(crate) enum Origin {
         /// True if `spec.conversion.strategy` is `Webhook`: a webhook or the hooks of the process convert objects.
         converts: bool,
     },
+}
+
+/// The conversion webhook of a definition.
+#[derive(Debug)]
+pub(crate) struct Conversion {
+    /// Unique for each compiled definition, so that results of an older webhook are not used.
+    pub(crate) id: u64,
+    /// `clientConfig`: where the webhook is.
+    pub(crate) client_config: Value,
+    /// The versions of reviews that it understands, the preferred one first.
+    pub(crate) review_versions: Vec<String>,
 }
 
 /// Properties of a built-in kind.
@@ -109,6 +118,8 @@ pub(crate) enum Cell {
     Path(String),
     /// A function of a built-in kind.
     Computed(fn(&Value) -> Value),
+    /// A function of a built-in kind and of the current time.
+    Aged(fn(&Value, Timestamp) -> Value),
 }
 
 impl Resource {
@@ -167,34 +178,10 @@ static BUILT_IN_BY_NAME: LazyLock<HashMap<(&'static str, &'static str), Arc<Reso
 
 impl Registry {
     /// Nothing but the built-in kinds.
-    pub(crate) fn built_in() -> Arc<Self> {
-        Arc::new(Self {
+    pub(crate) fn built_in() -> Self {
+        Self {
             custom: BTreeMap::new(),
-        })
-    }
-
-    /// The built-in kinds and those of the stored CustomResourceDefinitions.
-    pub(crate) fn stored(state: &State) -> Arc<Self> {
-        let mut registry = Self {
-            custom: BTreeMap::new(),
-        };
-        for object in state.range(CRD_COLLECTION, "", None) {
-            let definition = object.value();
-            if !crd::names::is_served(&definition, &[]) {
-                continue;
-            }
-            match crd::compile(&definition) {
-                Ok(resource) => registry = registry.with(Arc::new(resource)),
-                Err(errors) => {
-                    tracing::error!(
-                        crd = object.name(),
-                        ?errors,
-                        "a stored definition cannot be served"
-                    );
-                }
-            }
         }
-        Arc::new(registry)
     }
 
     pub(crate) fn with(&self, resource: Arc<Resource>) -> Self {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::controlplane;
-use crate::crd::seconds;
 use crate::patch::managed::{self, Writer};
 use crate::rest::view::Kind;
 use crate::server::{Core, OpenError};
 use crate::store::{Write, WriteError};
+use crate::time::seconds;
 
 /// The ConfigMap with the certificate authority of the server.
 const ROOT_CA: &str = "kube-root-ca.crt";

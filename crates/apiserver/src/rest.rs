@@ -29,12 +29,12 @@ use crate::http::go_json;
 use crate::http::query::Query;
 use crate::kinds::shape::protobuf::encode;
 use crate::kinds::{Resource, Version};
+use crate::schema::json_type;
 use crate::server::Core;
 use crate::services::Reservations;
 use crate::user::UserInfo;
 
 pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object};
-pub(crate) use meta::{label as label_1123, label_1035, subdomain, unqualified};
 pub(crate) use warnings::Warnings;
 pub(crate) use write::{definitions_beside, edit, failed_write};
 
@@ -225,18 +225,6 @@ async fn verb(call: &Call, method: &Method, warnings: &mut Warnings) -> Result<A
             Method::POST => crate::special::subresource(call, subresource, warnings).await,
             _ => Err(ApiError::method_not_allowed()),
         },
-    }
-}
-
-/// The name of a JSON type in the errors of Go's decoder.
-pub(crate) fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

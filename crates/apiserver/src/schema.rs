@@ -25,19 +25,24 @@ pub use budget::Overflow;
 pub(crate) use budget::{Budget, weight};
 pub(crate) use cel::Condition;
 pub use error::{FieldError, Reason};
-pub(crate) use go::{go_json, go_plain, go_quote, go_syntax};
+pub(crate) use go::{go_json, go_plain, go_quote, go_syntax, json_type};
 pub(crate) use node::{Additional, Kind, ListType, MapType, Node};
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::store::MAX_BYTES;
 use path::Path;
 
 /// The maximum depth of objects, schemas and patches: less than the 128 levels of JSON readers, since lists and watch
 /// events wrap objects in one or two more.
 pub const MAX_DEPTH: usize = 120;
+
+/// The maximum size of a stored object in bytes: the default limit of requests to etcd (`--max-request-bytes`).
+pub(crate) const MAX_BYTES: usize = 3 << 19;
+
+/// The maximum number of unknown or duplicate fields that are reported, as in `sigs.k8s.io/json`.
+pub(crate) const MAX_REPORTED: usize = 100;
 
 /// Whose rules judge the keywords of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,17 +4,16 @@
 
 mod field;
 mod lexer;
-mod names;
 
 use std::fmt;
 
 use serde_json::Value;
 
+use crate::names::{label_key_problems, label_value_problems};
 use crate::schema::go_quote;
 use lexer::{Parser, Token};
 
 pub use field::FieldSelector;
-pub use names::{label_key_problems, label_value_problems, subdomain_problems};
 
 /// Why a selector is rejected, for a `Status` of reason `BadRequest`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -21,7 +21,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-pub(crate) use gate::{MAX_BYTES, Unstorable};
+pub(crate) use gate::Unstorable;
 pub(crate) use log::At;
 pub(crate) use object::{Change, Draft, Event, Object, frame, json_at};
 pub(crate) use sqlite::past::Unread;
@@ -144,7 +144,7 @@ impl Store {
         let state = State::new(options.history);
         match &options.store {
             options::Store::Memory => {
-                let registry = ArcSwap::new(Registry::built_in());
+                let registry = ArcSwap::from_pointee(Registry::built_in());
                 let state = RwLock::new(state);
                 let problem = RwLock::default();
                 let shared = Shared {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::kinds::{Cell, Column, Version};
-use crate::rest::view::metadata_only;
+use crate::time::age;
 
 /// A table of rows from [`row`]. `head`: whether it has column definitions.
 pub(crate) fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head: bool) -> Value {
@@ -19,9 +19,8 @@ pub(crate) fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head:
     })
 }
 
-/// The row of an object. `include` is `includeObject` of the query.
-pub(crate) fn row(version: &Version, value: Value, include: Option<&str>) -> Value {
-    let now = Timestamp::now();
+/// The row of an object. `include` is `includeObject` of the query; ages are those at `now`.
+pub(crate) fn row(version: &Version, value: Value, include: Option<&str>, now: Timestamp) -> Value {
     let cells: Vec<Value> = version
         .columns
         .iter()
@@ -40,6 +39,13 @@ pub(crate) fn row(version: &Version, value: Value, include: Option<&str>) -> Val
         Some(object) => json!({"cells": cells, "object": object}),
         None => json!({"cells": cells, "object": null}),
     }
+}
+
+/// `PartialObjectMetadata` of an object.
+pub(crate) fn metadata_only(value: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"],
+    })
 }
 
 /// Removes the annotation of a DaemonSet's template generation: kube-apiserver builds rows from the internal type,
@@ -70,6 +76,7 @@ fn definition(column: &Column) -> Value {
 fn cell(column: &Column, value: &Value, now: Timestamp) -> Value {
     let path = match &column.cell {
         Cell::Computed(compute) => return compute(value),
+        Cell::Aged(compute) => return compute(value, now),
         Cell::Path(path) => path,
     };
     let found = crate::table_path::find(value, path);
@@ -108,39 +115,5 @@ fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
-    }
-}
-
-/// The time since `since`, as kubectl prints it (`duration.HumanDuration`).
-pub(crate) fn age(since: &str, now: Timestamp) -> String {
-    let Ok(since) = since.parse::<Timestamp>() else {
-        return "<invalid>".to_owned();
-    };
-    human(now.duration_since(since).as_secs())
-}
-
-/// A duration in seconds as kubectl prints it: `45s`, `2m5s`, `3h20m`, `5d`.
-pub fn human(seconds: i64) -> String {
-    let (minutes, hours) = (seconds / 60, seconds / 3600);
-    let days = hours / 24;
-    let and = |rest: i64, unit: &str| {
-        if rest == 0 {
-            String::new()
-        } else {
-            format!("{rest}{unit}")
-        }
-    };
-    match seconds {
-        ..-1 => "<invalid>".to_owned(),
-        -1..0 => "0s".to_owned(),
-        0..120 => format!("{seconds}s"),
-        120..600 => format!("{minutes}m{}", and(seconds % 60, "s")),
-        600..10_800 => format!("{minutes}m"),
-        10_800..28_800 => format!("{hours}h{}", and(minutes % 60, "m")),
-        28_800..172_800 => format!("{hours}h"),
-        172_800..691_200 => format!("{days}d{}", and(hours % 24, "h")),
-        691_200..63_072_000 => format!("{days}d"),
-        63_072_000..252_288_000 => format!("{}y{}", days / 365, and(days % 365, "d")),
-        _ => format!("{}y", days / 365),
     }
 }

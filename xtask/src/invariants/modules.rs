@@ -37,6 +37,7 @@ const RULES: &[Rule] = &[
         within: "topology",
         of: "apiserver",
         only: &[
+            "apiserver::names",
             "apiserver::patch::json",
             "apiserver::schema",
             "apiserver::selector",

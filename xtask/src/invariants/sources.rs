@@ -139,6 +139,7 @@ const RULES: &[Rule] = &[
         within: &[
             "crates/api/",
             // What `topology` uses of it.
+            "crates/apiserver/src/names",
             "crates/apiserver/src/patch/json.rs",
             "crates/apiserver/src/schema",
             "crates/apiserver/src/selector",

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::kinds::Resource;
+use crate::names::{label_key_problems, label_value_problems, subdomain_problems};
 use crate::schema::{Condition, FieldError};
-use crate::selector::{label_key_problems, label_value_problems, subdomain_problems};
 use crate::value::{slice, text};
 use crate::webhook::check_client_config;
 

@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 
 use super::rules::{Attributes, forbidden, review};
 use crate::error::ApiError;
-use crate::rest::subdomain;
+use crate::names::subdomain;
 use crate::server::Core;
 use crate::user::UserInfo;
 

@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::conditions::Left;
 use super::{Collector, report};
 use crate::controlplane;
-use crate::crd;
 use crate::kinds::Resource;
 use crate::namespaces::{self, is_in_every_namespace};
 use crate::patch::managed::{self, Writer};
 use crate::rest::edit;
 use crate::rest::view::Kind;
 use crate::store::{Change, Object, Place};
+use crate::time::seconds;
 
 const PODS: &str = "/pods";
 
@@ -73,7 +73,7 @@ impl Collector<'_> {
     /// Sets the conditions that report the remaining content.
     async fn set_conditions(&self, resource: &Resource, namespace: &Object, left: Left) {
         let now = Timestamp::now();
-        let time = crd::seconds(now);
+        let time = seconds(now);
         let done = edit(self.core, resource, &namespace.key, |namespace| {
             let before = namespace.clone();
             let conditions = left.conditions(&namespace["status"]["conditions"], &time);

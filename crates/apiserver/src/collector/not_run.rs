@@ -4,10 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Collector, report};
-use crate::crd;
 use crate::namespaces;
 use crate::rest::edit;
 use crate::store::{Change, Object, Place};
+use crate::time::seconds;
 
 /// The source of the Events.
 const COMPONENT: &str = "ferrostack";
@@ -70,7 +70,7 @@ impl Collector<'_> {
         let Some(resource) = self.resource(place) else {
             return;
         };
-        let now = crd::seconds(Timestamp::now());
+        let now = seconds(Timestamp::now());
         let done = edit(self.core, &resource, &place.key, |pod| {
             if !is_waiting(pod) || is_bound(pod) {
                 return false;
@@ -100,7 +100,7 @@ impl Collector<'_> {
             "Pod" => "FailedScheduling",
             _ => "NoPodsCreated",
         };
-        let now = crd::seconds(Timestamp::now());
+        let now = seconds(Timestamp::now());
         let event = || {
             let mut event = namespaces::object("Event", &namespace, &name, json!({}));
             event["involvedObject"] = json!({

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{items, strings, text, unapproved, unchangeable};
-use crate::rest::{label_1035, subdomain};
+use crate::names::{label_1035, subdomain};
 use crate::schema::{FieldError, Schema, go_json};
 
 /// Validates a definition before it is stored; `live` is the stored definition on an update.

@@ -6,6 +6,7 @@ mod more;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Cell, Column};
@@ -140,7 +141,7 @@ fn cells_of(group: &str, kind: &str) -> Vec<Column> {
             computed("Timezone", more::cron_zone),
             computed("Suspend", more::cron_suspend),
             number(computed("Active", more::cron_active)),
-            computed("Last Schedule", more::cron_last),
+            aged("Last Schedule", more::cron_last),
             age(),
             computed("Containers", more::cron_containers),
             computed("Images", more::cron_images),
@@ -282,7 +283,7 @@ fn workloads(kind: &str, all: &mut Vec<Column>) {
 }
 
 fn events() -> Vec<Column> {
-    let mut seen = computed("Last Seen", cells::last_seen);
+    let mut seen = aged("Last Seen", cells::last_seen);
     "string".clone_into(&mut seen.kind);
     vec![
         seen,
@@ -291,7 +292,7 @@ fn events() -> Vec<Column> {
         computed("Object", cells::event_object),
         computed("Subobject", more::event_subobject),
         computed("Source", more::event_source),
-        computed("First Seen", more::event_first_seen),
+        aged("First Seen", more::event_first_seen),
         computed("Count", more::event_count),
         computed("Message", cells::event_message),
         wide(name()),
@@ -341,6 +342,13 @@ fn boolean(name: &str, at: &str) -> Column {
 fn computed(name: &str, compute: fn(&Value) -> Value) -> Column {
     Column {
         cell: Cell::Computed(compute),
+        ..path(name, "")
+    }
+}
+
+fn aged(name: &str, compute: fn(&Value, Timestamp) -> Value) -> Column {
+    Column {
+        cell: Cell::Aged(compute),
         ..path(name, "")
     }
 }

@@ -18,8 +18,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use crate::http::decode::duplicates::MOST;
-use crate::schema::{Budget, Overflow, weight};
+use crate::schema::{Budget, MAX_REPORTED, Overflow, weight};
 
 /// The maximum size of the defaults of one object as JSON. As protobuf, by which built-in objects are limited, they
 /// take a quarter of it or more.
@@ -491,7 +490,7 @@ fn read_struct(
                 read_value(&field.shape, &mut value, &path, unknown)?;
                 known.insert(name, value);
             }
-            None if unknown.len() < MOST => unknown.push(path.full()),
+            None if unknown.len() < MAX_REPORTED => unknown.push(path.full()),
             None => {}
         }
     }

@@ -6,8 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::PatchError;
-use crate::rest::json_type;
-use crate::schema::{MAX_DEPTH, depth, go_quote, too_deep};
+use crate::schema::{MAX_DEPTH, depth, go_quote, json_type, too_deep};
 
 /// The maximum number of operations of a JSON patch in kube-apiserver.
 const MAX_OPERATIONS: usize = 10_000;

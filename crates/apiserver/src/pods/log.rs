@@ -125,7 +125,7 @@ impl Options {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let flag = |on: bool| on.then(|| "true".to_owned());
         let number = |number: Option<i64>| number.map(|number| number.to_string());
-        let since = self.since_time.map(crate::crd::seconds);
+        let since = self.since_time.map(crate::time::seconds);
         let pairs = [
             ("follow", flag(self.follow)),
             ("limitBytes", number(self.limit_bytes)),

@@ -9,11 +9,11 @@ use super::{Call, Warnings, hooked, kept, meta, scale, strategy};
 use crate::admission::{self, Admission, Attributes, Operation};
 use crate::auth::restriction;
 use crate::conversion;
-use crate::crd::seconds;
 use crate::error::ApiError;
 use crate::kinds::{Origin, Resource, Version};
 use crate::patch::managed::{self, Writer};
 use crate::schema::{FieldError, Reason};
+use crate::time::seconds;
 
 /// `fieldValidation`: how unknown and duplicate fields are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,13 +12,14 @@ use super::{Answer, Call, Warnings, kept, meta};
 use crate::admission::{self, Operation};
 use crate::auth::restriction;
 use crate::conversion;
-use crate::crd::{self, seconds};
+use crate::crd;
 use crate::error::ApiError;
 use crate::http::query::Query;
 use crate::kinds::Resource;
 use crate::schema::FieldError;
 use crate::server::Core;
 use crate::store::{Object, WriteError};
+use crate::time::seconds;
 
 /// The finalizer of foreground deletion: dependents are deleted first.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";

@@ -9,9 +9,9 @@ use super::view::Kind;
 use super::{Call, Warnings, meta, scale, strategy};
 use crate::admission::Admission;
 use crate::conversion;
-use crate::crd::seconds;
 use crate::error::ApiError;
 use crate::patch::managed::{self, Writer};
+use crate::time::seconds;
 
 /// A write that mutating hooks may change.
 pub(super) struct Write<'a> {

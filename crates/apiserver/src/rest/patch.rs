@@ -7,10 +7,10 @@ use super::view::Kind;
 use super::write::{Change, change_object, check_type, create_object};
 use super::{Answer, Call, Warnings, meta};
 use crate::conversion;
-use crate::crd::seconds;
 use crate::error::ApiError;
 use crate::http::decode;
 use crate::patch::{self, Applier};
+use crate::time::seconds;
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -55,7 +55,7 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
     if media == MERGE && !body.is_object() && !body.is_null() {
         return Err(ApiError::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            super::json_type(body)
+            crate::schema::json_type(body)
         )));
     }
     let gvk = (

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::view::{self, Kind};
+use super::view::Kind;
 use super::{Answer, Call};
 use crate::conversion;
 use crate::error::ApiError;
@@ -49,11 +50,11 @@ pub(crate) fn value_answer(call: &Call, code: u16, value: Value) -> Result<Answe
         code,
         match call.accept.form {
             Form::Whole => value,
-            Form::Metadata => view::metadata_only(&value),
+            Form::Metadata => table::metadata_only(&value),
             Form::Table => {
                 let include = include_object(call)?;
                 let revision = value["metadata"]["resourceVersion"].clone();
-                let rows = vec![table::row(call.version(), value, include)];
+                let rows = vec![table::row(call.version(), value, include, Timestamp::now())];
                 table::table(
                     call.version(),
                     rows,
@@ -210,7 +211,7 @@ fn list_of(call: &Call, page: &Page) -> Result<Answer, ApiError> {
             let items: Result<Vec<Value>, ApiError> = page
                 .objects
                 .iter()
-                .map(|object| Ok(view::metadata_only(&kind.value(object, api_version)?)))
+                .map(|object| Ok(table::metadata_only(&kind.value(object, api_version)?)))
                 .collect();
             Ok(Answer::Value(
                 200,
@@ -222,6 +223,7 @@ fn list_of(call: &Call, page: &Page) -> Result<Answer, ApiError> {
         }
         Form::Table => {
             let include = include_object(call)?;
+            let now = Timestamp::now();
             let rows: Result<Vec<Value>, ApiError> = page
                 .objects
                 .iter()
@@ -230,6 +232,7 @@ fn list_of(call: &Call, page: &Page) -> Result<Answer, ApiError> {
                         version,
                         kind.value(object, api_version)?,
                         include,
+                        now,
                     ))
                 })
                 .collect();

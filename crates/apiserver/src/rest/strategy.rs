@@ -13,11 +13,11 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{Call, json_type, meta};
+use super::{Call, meta};
 use crate::crd;
 use crate::error::ApiError;
 use crate::kinds::Resource;
-use crate::schema::FieldError;
+use crate::schema::{FieldError, json_type};
 
 pub(crate) use volumes::{CLAIM_PROTECTION, NOT_READY, VOLUME_PROTECTION};
 

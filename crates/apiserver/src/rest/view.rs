@@ -51,7 +51,7 @@ impl Kind<'_> {
                 let Some(webhook) = &self.resource.conversion else {
                     return Ok(value);
                 };
-                webhook.convert(self.core, value, api_version)
+                conversion::convert(self.core, webhook, value, api_version)
             }
             Origin::Custom { converts: true } => {
                 let metadata = value["metadata"].clone();
@@ -189,11 +189,4 @@ fn keep_identity(converted: &mut Value, mut metadata: Value) {
     if let Some(fields) = converted.as_object_mut() {
         fields.insert("metadata".to_owned(), metadata);
     }
-}
-
-/// `PartialObjectMetadata` of an object.
-pub(crate) fn metadata_only(value: &Value) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"],
-    })
 }

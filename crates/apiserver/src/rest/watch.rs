@@ -9,12 +9,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use rand::Rng as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::read::Selection;
-use super::view::{self, Kind};
+use super::view::Kind;
 use super::{Answer, Call};
 use crate::body;
 use crate::conversion;
@@ -398,12 +399,17 @@ impl Watcher {
     fn formed(&mut self, value: Value) -> Value {
         match self.form {
             Form::Whole => value,
-            Form::Metadata => view::metadata_only(&value),
+            Form::Metadata => table::metadata_only(&value),
             Form::Table => {
                 let version = self.resource.version(&self.version);
                 let version = version.unwrap_or_else(|| self.resource.stored_version());
                 let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
-                let rows = vec![table::row(version, value, self.include.as_deref())];
+                let rows = vec![table::row(
+                    version,
+                    value,
+                    self.include.as_deref(),
+                    Timestamp::now(),
+                )];
                 table::table(
                     version,
                     rows,

@@ -454,7 +454,7 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
         return Err(ApiError::bad_request(format!(
             "{kind} in version \"{}\" cannot be handled as a {kind}: json: cannot unmarshal {} into Go struct field {kind}.metadata of type v1.ObjectMeta",
             call.version,
-            super::json_type(metadata)
+            crate::schema::json_type(metadata)
         )));
     }
     Ok(())

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::{FieldError, node::Node, path::Path};
-use crate::selector::subdomain_problems;
+use crate::names::subdomain_problems;
 
 /// Appends the violations of the type and metadata of every embedded object.
 pub(super) fn validate(value: &Value, node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {

@@ -35,6 +35,18 @@ pub(crate) fn go_quote(text: &str) -> String {
     quoted
 }
 
+/// The name of a JSON type in the errors of Go's decoder.
+pub(crate) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// A value in a field error: scalars as `%v` or `%q`, everything else as JSON.
 pub(crate) fn go_value(value: &Value) -> String {
     match value {

@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::http::decode::duplicates::MOST;
-
 use super::{
+    MAX_REPORTED,
     node::{Additional, Node},
     path::Path,
 };
@@ -26,7 +25,7 @@ pub(super) fn prune_value(value: &mut Value, node: &Node) {
 
 /// Records a removed field unless too many are recorded: each path may be as long as the object.
 fn record(unknown: &mut Vec<String>, path: Path<'_>) {
-    if unknown.len() < MOST {
+    if unknown.len() < MAX_REPORTED {
         unknown.push(path.dotted());
     }
 }

@@ -8,9 +8,10 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use super::dependent;
-use crate::rest::{label_1123, subdomain, unqualified};
+use crate::names::{
+    label as label_1123, label_key_problems, label_value_problems, subdomain, unqualified,
+};
 use crate::schema::{FieldError, Reason, go_json};
-use crate::selector::{label_key_problems, label_value_problems};
 use crate::value::text;
 
 const POLICIES: [&str; 2] = ["Cluster", "Local"];

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::{record, strings};
 use crate::auth::service_account::{Lifetime, Reference, Subject};
-use crate::crd::seconds;
 use crate::error::ApiError;
 use crate::rest::{Answer, Call};
 use crate::schema::FieldError;
+use crate::time::seconds;
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
 const GROUP: &str = "authentication.k8s.io";

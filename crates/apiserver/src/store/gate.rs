@@ -14,10 +14,7 @@ use serde_json::{Map, Value};
 
 use super::object::{Draft, Object};
 use crate::kinds::Registry;
-use crate::schema::{self, MAX_DEPTH};
-
-/// The maximum size of a stored object in bytes: the default limit of requests to etcd (`--max-request-bytes`).
-pub(crate) const MAX_BYTES: usize = 3 << 19;
+use crate::schema::{self, MAX_BYTES, MAX_DEPTH};
 
 /// Why an object cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

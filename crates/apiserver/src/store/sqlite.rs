@@ -32,7 +32,8 @@ use super::object::Object;
 use super::packing;
 use super::state::{Cold, Place, State};
 use super::{Shared, Write, WriteError};
-use crate::kinds::Registry;
+use crate::crd;
+use crate::kinds::{CRD_COLLECTION, Registry};
 use crate::options::Synchronous;
 use crate::server::OpenError;
 
@@ -48,6 +49,28 @@ pub(crate) struct Usage {
     pub(crate) retention: Retention,
 }
 
+/// The built-in kinds and those of the stored CustomResourceDefinitions.
+fn registry(state: &State) -> Registry {
+    let mut registry = Registry::built_in();
+    for object in state.range(CRD_COLLECTION, "", None) {
+        let definition = object.value();
+        if !crd::names::is_served(&definition, &[]) {
+            continue;
+        }
+        match crd::compile(&definition) {
+            Ok(resource) => registry = registry.with(Arc::new(resource)),
+            Err(errors) => {
+                tracing::error!(
+                    crd = object.name(),
+                    ?errors,
+                    "a stored definition cannot be served"
+                );
+            }
+        }
+    }
+    registry
+}
+
 /// Opens or creates the file, and reads it into `state`.
 pub(crate) async fn open(
     path: PathBuf,
@@ -59,7 +82,7 @@ pub(crate) async fn open(
     pool::run(move || {
         let database = format::prepare(&file, usage.synchronous, state);
         let database = database.map(|(connection, state)| {
-            let registry = ArcSwap::new(Registry::stored(&state));
+            let registry = ArcSwap::new(Arc::new(registry(&state)));
             let shared = Arc::new(Shared {
                 state: RwLock::new(state),
                 problem: RwLock::default(),

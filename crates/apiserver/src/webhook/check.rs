@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::names::subdomain_problems;
 use crate::schema::FieldError;
-use crate::selector::subdomain_problems;
 
 /// Requires exactly one of URL and Service, and a valid one.
 pub(crate) fn check_client_config(config: &Value, path: &str, errors: &mut Vec<FieldError>) {

@@ -8,8 +8,7 @@ use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// The maximum number of reported fields, as in `sigs.k8s.io/json`.
-pub(crate) const MOST: usize = 100;
+use crate::schema::MAX_REPORTED;
 
 /// The duplicate fields, each once.
 #[derive(Debug, Default)]
@@ -20,7 +19,7 @@ pub(super) struct Duplicates {
 
 impl Duplicates {
     pub(super) fn note(&mut self, path: &Path<'_>) {
-        if self.found.len() < MOST && self.seen.insert(path.hash()) {
+        if self.found.len() < MAX_REPORTED && self.seen.insert(path.hash()) {
             let text = path.to_string();
             count(text.len());
             self.found.push(text);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::table::age;
+use crate::time::age;
 
 pub(super) const NONE: &str = "<none>";
 const UNKNOWN: &str = "<unknown>";
@@ -306,7 +306,7 @@ pub(super) fn drivers(node: &Value) -> Value {
 
 pub(super) fn no_duration(request: &Value) -> Value {
     match request["spec"]["expirationSeconds"].as_i64() {
-        Some(seconds) => Value::from(crate::table::human(seconds)),
+        Some(seconds) => Value::from(crate::time::human(seconds)),
         None => Value::from(NONE),
     }
 }
@@ -400,7 +400,7 @@ pub(super) fn images(object: &Value) -> Value {
     joined(template_containers(object).filter_map(|c| c["image"].as_str().map(str::to_owned)))
 }
 
-pub(super) fn last_seen(event: &Value) -> Value {
+pub(super) fn last_seen(event: &Value, now: Timestamp) -> Value {
     let times = [
         &event["series"]["lastObservedTime"],
         &event["lastTimestamp"],
@@ -409,7 +409,7 @@ pub(super) fn last_seen(event: &Value) -> Value {
         &event["firstTimestamp"],
     ];
     let last = times.into_iter().find_map(Value::as_str);
-    Value::from(last.map_or_else(|| UNKNOWN.to_owned(), |last| age(last, Timestamp::now())))
+    Value::from(last.map_or_else(|| UNKNOWN.to_owned(), |last| age(last, now)))
 }
 
 pub(super) fn event_object(event: &Value) -> Value {

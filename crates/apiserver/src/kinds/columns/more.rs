@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::cells::{NONE, joined, list, text_or};
-use crate::table::age;
+use crate::time::age;
 use crate::value::text;
 
 const UNSET: &str = "<unset>";
@@ -42,14 +42,13 @@ pub(super) fn event_subobject(event: &Value) -> Value {
     Value::from(if old.is_empty() { new } else { old })
 }
 
-pub(super) fn event_first_seen(event: &Value) -> Value {
+pub(super) fn event_first_seen(event: &Value, now: Timestamp) -> Value {
     let times = [
         &event["firstTimestamp"],
         &event["deprecatedFirstTimestamp"],
         &event["eventTime"],
     ];
     let first = times.into_iter().find_map(Value::as_str);
-    let now = Timestamp::now();
     Value::from(first.map_or_else(|| "<unknown>".to_owned(), |first| age(first, now)))
 }
 
@@ -116,9 +115,9 @@ pub(super) fn cron_active(object: &Value) -> Value {
     Value::from(list(&object["status"]["active"]).len())
 }
 
-pub(super) fn cron_last(object: &Value) -> Value {
+pub(super) fn cron_last(object: &Value, now: Timestamp) -> Value {
     let last = object["status"]["lastScheduleTime"].as_str();
-    Value::from(last.map_or_else(|| NONE.to_owned(), |last| age(last, Timestamp::now())))
+    Value::from(last.map_or_else(|| NONE.to_owned(), |last| age(last, now)))
 }
 
 pub(super) fn cron_selector(_: &Value) -> Value {

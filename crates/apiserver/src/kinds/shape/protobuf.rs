@@ -328,7 +328,7 @@ fn time(bytes: &[u8], micro: bool) -> Result<Value, String> {
     Ok(match time {
         None => Value::Null,
         Some(time) if micro => Value::from(time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()),
-        Some(time) => Value::from(crate::crd::seconds(time)),
+        Some(time) => Value::from(crate::time::seconds(time)),
     })
 }
 

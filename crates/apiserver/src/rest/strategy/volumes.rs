@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::crd::seconds;
 use crate::rest::meta;
+use crate::time::seconds;
 
 /// Keeps a claim until no pod uses it (`StorageObjectInUseProtection`).
 pub(crate) const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";

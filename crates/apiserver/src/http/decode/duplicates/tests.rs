@@ -77,7 +77,7 @@ fn the_cost_of_decoding_is_linear_in_the_length_of_any_body() {
         let (steps, _) = decoded(&body);
         let (more, duplicates) = decoded(&twice);
         // Each of the hundred reports may be as long as the body.
-        let most = 2 * twice.len() + super::MOST * twice.len();
+        let most = 2 * twice.len() + super::MAX_REPORTED * twice.len();
         assert!(
             more <= most,
             "{name}: {more} steps for {} bytes",
@@ -87,7 +87,7 @@ fn the_cost_of_decoding_is_linear_in_the_length_of_any_body() {
             more <= 3 * steps.max(1024),
             "{name}: {steps}, then {more} steps"
         );
-        assert!(duplicates.len() <= super::MOST, "{name}");
+        assert!(duplicates.len() <= super::MAX_REPORTED, "{name}");
     }
 }
 
