@@ -1,7 +1,7 @@
 //! One function per target: input that cannot be read is passed over, everything else must keep the properties asserted
 //! here, and nothing may panic, overflow the stack or run away.
 
-use apiserver::{
+use apimachinery::{
     patch::{
         self, Applier, PatchError, Types, Versions,
         managed::{self, Writer},

@@ -27,7 +27,11 @@ const EMPTY_NAMES: [&str; 6] = [
 ];
 
 /// Sources whose messages have debug forms, and why.
-const DEBUG_FORMS: [(&str, &str); 7] = [
+const DEBUG_FORMS: [(&str, &str); 8] = [
+    (
+        "crates/apimachinery/",
+        "the words of kube-apiserver, which quotes with %q",
+    ),
     (
         "crates/apiserver/",
         "the words of kube-apiserver, which quotes with %q",

@@ -17,14 +17,14 @@ mod validation;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use apimachinery::patch;
+use apimachinery::schema::go_quote;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::patch;
 use crate::rest::view::Kind;
 use crate::rest::{Call, Warnings};
-use crate::schema::go_quote;
 use crate::server::Core;
 use crate::webhook;
 

@@ -24,19 +24,19 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use apimachinery::crd;
+use apimachinery::kinds::{CRD_COLLECTION, Resource};
+use apimachinery::patch::managed::{self, Writer};
+use apimachinery::time::seconds;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use crate::crd;
-use crate::kinds::{CRD_COLLECTION, Resource};
-use crate::patch::managed::{self, Writer};
 use crate::rest::view::Kind;
 use crate::rest::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object, edit};
 use crate::server::Core;
 use crate::store::{Change, Notice, Object, Place, WriteError};
-use crate::time::seconds;
 
 /// The time to live of Events in kube-apiserver (`--event-ttl`).
 const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);

@@ -11,14 +11,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::kinds::Conversion;
+use apimachinery::names::{label_key_problems, label_value_problems};
+use apimachinery::schema::{FieldError, go_quote};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ApiError;
-use crate::kinds::Conversion;
-use crate::names::{label_key_problems, label_value_problems};
-use crate::schema::{FieldError, go_quote};
 use crate::server::Core;
 use crate::webhook::{self, Target};
 

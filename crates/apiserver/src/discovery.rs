@@ -1,6 +1,9 @@
 //! `/version`; discovery of groups, versions and resources under `/api` and `/apis`, in the legacy and the aggregated
 //! form; and the OpenAPI documents.
 
+use apimachinery::crd;
+use apimachinery::kinds::{Origin, Registry, Resource, Version};
+use apimachinery::openapi::{self, Model};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderValue, Response, header};
@@ -8,13 +11,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::body::{self, Body};
-use crate::crd;
 use crate::error::ApiError;
 use crate::http::accept;
 use crate::http::json_document;
 use crate::http::path::Route;
-use crate::kinds::{Origin, Registry, Resource, Version};
-use crate::openapi::{self, Model};
 use crate::server::Core;
 
 const VERBS: &[&str] = &[

@@ -4,10 +4,9 @@
 
 use std::collections::HashSet;
 
+use apimachinery::patch::PatchError;
+use apimachinery::schema;
 use serde_json::{Value, json};
-
-use crate::patch::PatchError;
-use crate::schema;
 
 /// An error that is answered to a request.
 #[derive(Clone, Debug, thiserror::Error)]

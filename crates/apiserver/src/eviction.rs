@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
+use apimachinery::kinds::Resource;
+use apimachinery::schema::FieldError;
+use apimachinery::selector::LabelSelector;
+use apimachinery::time::seconds;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::kinds::Resource;
 use crate::rest::{Answer, Call, DeleteOptions, Propagation, delete_object, edit, failed_write};
-use crate::schema::FieldError;
-use crate::selector::LabelSelector;
 use crate::store::{Object, WriteError};
-use crate::time::seconds;
 
 /// The maximum number of evictions of a budget that its controller has not observed yet; more are rejected.
 const MOST_DISRUPTED: usize = 2000;

@@ -9,6 +9,7 @@ pub(crate) mod query;
 use std::sync::Arc;
 use std::time::Instant;
 
+use apimachinery::kinds::{Origin, Registry};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::request::Parts;
@@ -18,7 +19,6 @@ use serde_json::json;
 use crate::body::{self, Body, RequestBody};
 use crate::discovery;
 use crate::error::ApiError;
-use crate::kinds::{Origin, Registry};
 use crate::metrics::Labels;
 use crate::pods;
 use crate::rest::{self, Call};

@@ -2,14 +2,14 @@
 //!
 //! The core is a tower service: `kube::Client::new` accepts [`ApiServer::in_process`]. [`ApiServer::serve`] adds
 //! sockets and TLS. The crate depends neither on OpenStack nor on particular CustomResourceDefinitions: conversion and
-//! admission of custom kinds are provided by [`Hooks`].
+//! admission of custom kinds are provided by [`Hooks`]. Schemas, kinds, patches and selectors are in `apimachinery`.
 //!
 //! ```text
 //!   sockets: connections and their limits
 //!   serve ──► auth ──► http (routes, verbs) ──► store (memory, or SQLite behind it)
-//!                        │  kinds, crd: what is served        │ events
-//!                        │  schema, patch, selector, table    ▼
-//!                        └─ hooks: convert, default, validate  watch, collector
+//!                        │                                    │ events
+//!                        └─ hooks: convert, default, validate ▼
+//!                                                              watch, collector
 //! ```
 
 mod admission;
@@ -18,7 +18,6 @@ mod body;
 mod collector;
 mod controlplane;
 mod conversion;
-mod crd;
 mod discovery;
 mod error;
 mod eviction;
@@ -26,7 +25,6 @@ mod follow;
 mod hooks;
 mod http;
 mod in_process;
-mod kinds;
 mod metrics;
 mod namespaces;
 mod options;
@@ -38,19 +36,10 @@ mod server;
 mod services;
 mod special;
 mod store;
-mod table;
-mod table_path;
-mod time;
 mod user;
-mod value;
 mod webhook;
 
 pub mod backup;
-pub mod names;
-pub mod openapi;
-pub mod patch;
-pub mod schema;
-pub mod selector;
 pub mod sockets;
 
 pub use auth::tls::{TlsError, server_config};
@@ -62,5 +51,4 @@ pub use options::{Backend, Kept, NotRun, Options, Store, Synchronous};
 pub use pods::{Connection, Kubelet, KubeletClient, KubeletClientError, Line, Log};
 pub use reviewer::{Access, Reviewer};
 pub use server::{ApiServer, OpenError, Stats};
-pub use time::human;
 pub use user::UserInfo;

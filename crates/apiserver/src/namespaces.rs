@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use apimachinery::patch::managed::{self, Writer};
+use apimachinery::time::seconds;
 use serde_json::{Value, json};
 
 use crate::controlplane;
-use crate::patch::managed::{self, Writer};
 use crate::rest::view::Kind;
 use crate::server::{Core, OpenError};
 use crate::store::{Write, WriteError};
-use crate::time::seconds;
 
 /// The ConfigMap with the certificate authority of the server.
 const ROOT_CA: &str = "kube-root-ca.crt";

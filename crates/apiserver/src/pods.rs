@@ -29,6 +29,7 @@ mod upgrade;
 
 use std::sync::Arc;
 
+use apimachinery::value::text;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use http::{Extensions, HeaderMap, Method, Response, StatusCode};
@@ -41,7 +42,6 @@ use crate::error::ApiError;
 use crate::http::path::Path;
 use crate::http::query::Query;
 use crate::server::Core;
-use crate::value::text;
 
 use passed::Backend;
 

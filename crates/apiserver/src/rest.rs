@@ -16,6 +16,9 @@ mod write;
 
 use std::sync::Arc;
 
+use apimachinery::kinds::shape::protobuf::encode;
+use apimachinery::kinds::{Resource, Version};
+use apimachinery::schema::json_type;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use serde_json::Value;
@@ -27,9 +30,6 @@ use crate::http::accept::{Accept, Encoding, Form, PROTOBUF};
 use crate::http::decode::{self, Decoded};
 use crate::http::go_json;
 use crate::http::query::Query;
-use crate::kinds::shape::protobuf::encode;
-use crate::kinds::{Resource, Version};
-use crate::schema::json_type;
 use crate::server::Core;
 use crate::services::Reservations;
 use crate::user::UserInfo;
@@ -97,7 +97,7 @@ impl Call {
             .headers
             .get(header::USER_AGENT)
             .and_then(|value| value.to_str().ok());
-        let default = crate::patch::managed::default_manager(agent.unwrap_or("unknown"));
+        let default = apimachinery::patch::managed::default_manager(agent.unwrap_or("unknown"));
         self.query.get("fieldManager").unwrap_or(default).to_owned()
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::schema::go_quote;
 use http::Request;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -15,7 +16,6 @@ use crate::http::path;
 use crate::http::query::Query;
 use crate::http::{failure, handle_target, text};
 use crate::pods::Tunnels;
-use crate::schema::go_quote;
 use crate::server::Core;
 use crate::sockets::{self, Arriving, Duplex, Ended, Limits, Place};
 use crate::user::UserInfo;

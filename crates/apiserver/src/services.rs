@@ -12,12 +12,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use apimachinery::schema::FieldError;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
 use crate::rest::Call;
-use crate::schema::FieldError;
 use crate::store::Store;
 
 mod dependent;

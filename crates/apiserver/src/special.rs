@@ -3,18 +3,18 @@
 mod review;
 mod token;
 
+use apimachinery::kinds::{Origin, shape};
+use apimachinery::patch::managed::{self, Writer};
+use apimachinery::patch::{Types, Versions};
+use apimachinery::time::seconds;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::admission::{self, Gvk, Operation};
 use crate::auth::restriction;
 use crate::error::ApiError;
-use crate::kinds::{Origin, shape};
-use crate::patch::managed::{self, Writer};
-use crate::patch::{Types, Versions};
 use crate::rest::{Answer, Call, Warnings, edit, failed_write};
 use crate::store::WriteError;
-use crate::time::seconds;
 use crate::user::UserInfo;
 
 /// The answer to the create of a virtual kind; `None` for a kind that is stored.

@@ -15,6 +15,7 @@ mod state;
 
 use std::sync::{Arc, OnceLock};
 
+use apimachinery::kinds::{CRD_COLLECTION, Registry, Resource};
 use arc_swap::ArcSwap;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rusqlite::Connection;
@@ -27,7 +28,6 @@ pub(crate) use object::{Change, Draft, Event, Object, frame, json_at};
 pub(crate) use sqlite::past::Unread;
 pub(crate) use state::{Notice, Place, State};
 
-use crate::kinds::{CRD_COLLECTION, Registry, Resource};
 use crate::options::{self, Options};
 use crate::server::OpenError;
 use packing::PACK_ABOVE;

@@ -10,6 +10,7 @@ mod tls;
 
 use std::time::Duration;
 
+use apimachinery::schema::go_quote;
 use bytes::Bytes;
 use http::{Request, Response, header};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -17,7 +18,6 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-use crate::schema::go_quote;
 use crate::server::Core;
 
 pub(crate) use check::check_client_config;
@@ -170,4 +170,4 @@ fn refusal(code: u16, body: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

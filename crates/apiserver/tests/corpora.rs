@@ -17,13 +17,6 @@ mod api;
 )]
 mod requests;
 
-#[path = "../../../fuzz/src/targets.rs"]
-#[expect(
-    unreachable_pub,
-    reason = "it is reachable in the fuzz crate, whose file it is"
-)]
-mod targets;
-
 #[path = "../../../fuzz/src/seeds.rs"]
 #[expect(
     unreachable_pub,
@@ -32,26 +25,6 @@ mod targets;
 mod seeds;
 
 use seeds::run;
-
-#[test]
-fn json_merge_and_strategic_patches_survive_their_seeds() {
-    run("patch_json", targets::patch_json);
-}
-
-#[test]
-fn apply_survives_its_seeds() {
-    run("patch_apply", targets::patch_apply);
-}
-
-#[test]
-fn selectors_survive_their_seeds() {
-    run("selector", targets::selector);
-}
-
-#[test]
-fn schemas_survive_their_seeds() {
-    run("schema", targets::schema);
-}
 
 #[test]
 fn requests_of_every_kind_survive_their_seeds() {

@@ -117,7 +117,7 @@ impl Running {
 
     /// The first line: `command` runs, since when, and where.
     fn head(&self, command: &str, now: Timestamp) -> String {
-        let since = self.seconds(now).map(apiserver::human);
+        let since = self.seconds(now).map(apimachinery::time::human);
         let since = since.map(|it| format!(", for {it}")).unwrap_or_default();
         format!(
             "`{command}` runs (process {}{since}) on {}",

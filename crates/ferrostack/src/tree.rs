@@ -267,7 +267,7 @@ pub(crate) fn age(since: &str, now: Timestamp) -> String {
         return String::new();
     };
     // The clock of the writer may be ahead.
-    apiserver::human((now.as_second() - since.as_second()).max(0))
+    apimachinery::time::human((now.as_second() - since.as_second()).max(0))
 }
 
 #[cfg(test)]

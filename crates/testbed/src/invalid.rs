@@ -55,7 +55,7 @@ pub fn invalid(definitions: &[CustomResourceDefinition]) -> Vec<Invalid> {
         let mut object = bases[&rule.kind].clone();
         object["metadata"]["name"] = json!(format!("invalid-{index}"));
         object["metadata"]["labels"] = json!({"cluster.x-k8s.io/cluster-name": "demo"});
-        apiserver::patch::merge(&mut object, &rule.breaks).unwrap();
+        apimachinery::patch::merge(&mut object, &rule.breaks).unwrap();
         let version = object["apiVersion"].as_str().unwrap();
         let (group, version) = version.split_once('/').unwrap();
         Invalid {

@@ -109,7 +109,7 @@ fn patched(patch: &ClassPatch, target: &Target, values: &Named) -> Result<Option
             operations
                 .push(operation(change, values).map_err(|problem| format!("{field}{problem}"))?);
         }
-        let changed = apiserver::patch::json(&object, &Value::from(operations));
+        let changed = apimachinery::patch::json(&object, &Value::from(operations));
         object = changed.map_err(|error| format!("definitions[{at}].jsonPatches: {error}"))?;
     }
     Ok(Some(object))

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use api::admission::FieldError;
 use api::core::v1beta2::{ClassVariable, Variable};
-use apiserver::names::{label_key_problems, label_value_problems};
-use apiserver::schema::Schema;
+use apimachinery::names::{label_key_problems, label_value_problems};
+use apimachinery::schema::Schema;
 use serde_json::{Map, Value, json};
 
 /// The name of the variable that has the builtin variables as fields.

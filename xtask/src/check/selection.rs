@@ -23,7 +23,8 @@ const EVERYTHING: [&str; 5] = [
 ];
 
 /// The crates whose tests run the seeds of the fuzz targets.
-const CORPORA: [&str; 5] = [
+const CORPORA: [&str; 6] = [
+    "crates/apimachinery",
     "crates/apiserver",
     "crates/cloud-conf",
     "crates/csi-node",
@@ -52,7 +53,8 @@ const FILES: [(&str, Tested); 15] = [
 ];
 
 /// What is compared with real systems besides: the files of the comparison and what it is about.
-const COMPARED: [(&str, &str); 6] = [
+const COMPARED: [(&str, &str); 7] = [
+    ("crates/apimachinery/", API_SERVER),
     ("crates/apiserver/", API_SERVER),
     ("docs/apiserver.md", API_SERVER),
     ("crates/simulator/", CLOUD),

@@ -38,8 +38,14 @@ const RULES: &[Rule] = &[
         never: IO,
     },
     Rule {
-        name: "apiserver",
+        name: "apimachinery",
         uses: &[],
+        tests_use: &["skipped"],
+        never: IO,
+    },
+    Rule {
+        name: "apiserver",
+        uses: &["apimachinery"],
         tests_use: &["skipped"],
         never: &["kube"],
     },
@@ -173,13 +179,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "simulator",
-        uses: &["apiserver", "etcd"],
+        uses: &["apimachinery", "apiserver", "etcd"],
         tests_use: &[],
         never: &[],
     },
     Rule {
         name: "topology",
-        uses: &["api", "apiserver"],
+        uses: &["api", "apimachinery"],
         tests_use: &["skipped"],
         never: IO,
     },
@@ -191,7 +197,14 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "testbed",
-        uses: &["api", "apiserver", "heap", "management", "openstack"],
+        uses: &[
+            "api",
+            "apimachinery",
+            "apiserver",
+            "heap",
+            "management",
+            "openstack",
+        ],
         // The life of a cluster, with all controllers.
         tests_use: &["clusterapi", "provider", "simulator"],
         never: &[],
@@ -212,6 +225,7 @@ const RULES: &[Rule] = &[
         name: "ferrostack",
         uses: &[
             "api",
+            "apimachinery",
             "apiserver",
             "ccm",
             "cloud-conf",

@@ -33,16 +33,6 @@ const RULES: &[Rule] = &[
             "simulator::world",
         ],
     },
-    Rule {
-        within: "topology",
-        of: "apiserver",
-        only: &[
-            "apiserver::names",
-            "apiserver::patch::json",
-            "apiserver::schema",
-            "apiserver::selector",
-        ],
-    },
 ];
 
 /// Violations, and permissions that are not needed.

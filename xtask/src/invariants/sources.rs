@@ -138,11 +138,7 @@ const RULES: &[Rule] = &[
         ],
         within: &[
             "crates/api/",
-            // What `topology` uses of it.
-            "crates/apiserver/src/names",
-            "crates/apiserver/src/patch/json.rs",
-            "crates/apiserver/src/schema",
-            "crates/apiserver/src/selector",
+            "crates/apimachinery/",
             "crates/deployer/",
             "crates/topology/",
         ],
@@ -159,7 +155,7 @@ const RULES: &[Rule] = &[
         what: "knows OpenStack, or our kinds",
         paths: &[],
         words: &["openstack", "OpenStack", "cluster.x-k8s.io"],
-        within: &["crates/apiserver/"],
+        within: &["crates/apimachinery/", "crates/apiserver/"],
         except: &[],
     },
     Rule {

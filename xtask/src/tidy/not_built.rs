@@ -81,7 +81,8 @@ const ENTRIES: [(&str, &str); 17] = [
 ];
 
 /// Sources whose messages are those of the originals, or that no user reads.
-const ELSEWHERE: [&str; 4] = [
+const ELSEWHERE: [&str; 5] = [
+    "crates/apimachinery/",
     "crates/apiserver/",
     "crates/simulator/",
     "crates/testbed/",

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::schema::Condition;
+use apimachinery::selector::LabelSelector;
+use apimachinery::value::{items, text};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::schema::Condition;
-use crate::selector::LabelSelector;
 use crate::store::Store;
-use crate::value::{items, text};
 use crate::webhook::Target;
 
 const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";

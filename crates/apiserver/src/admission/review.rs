@@ -1,12 +1,12 @@
 //! `AdmissionReview`: the request to a hook, and validation of its answer.
 
+use apimachinery::schema::go_quote;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::rules::{Attributes, Gvk, Invocation};
 use crate::error::ApiError;
-use crate::schema::go_quote;
 
 /// The answer of a hook.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,11 +1,11 @@
 //! Matching of hooks and requests: rules, selectors of namespace and object, equivalent resources.
 
+use apimachinery::kinds::Origin;
 use serde_json::Value;
 
 use super::configuration::{Hook, Rule};
 use super::options;
 use crate::error::ApiError;
-use crate::kinds::Origin;
 use crate::rest::Call;
 
 /// The operation of a request.

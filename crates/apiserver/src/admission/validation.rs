@@ -1,11 +1,11 @@
 //! Validation of webhook configurations (`pkg/apis/admissionregistration/validation` of Kubernetes).
 
+use apimachinery::kinds::Resource;
+use apimachinery::names::{label_key_problems, label_value_problems, subdomain_problems};
+use apimachinery::schema::{Condition, FieldError};
+use apimachinery::value::{slice, text};
 use serde_json::{Value, json};
 
-use crate::kinds::Resource;
-use crate::names::{label_key_problems, label_value_problems, subdomain_problems};
-use crate::schema::{Condition, FieldError};
-use crate::value::{slice, text};
 use crate::webhook::check_client_config;
 
 /// Validates a configuration; other kinds have no errors. `old` is the stored one on an update.

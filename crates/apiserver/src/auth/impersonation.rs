@@ -3,12 +3,12 @@
 //! each of them. A malformed header is rejected and never ignored: otherwise the request would run as another user than
 //! it names.
 
+use apimachinery::names::subdomain;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
 use super::rules::{Attributes, forbidden, review};
 use crate::error::ApiError;
-use crate::names::subdomain;
 use crate::server::Core;
 use crate::user::UserInfo;
 

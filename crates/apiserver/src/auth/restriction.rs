@@ -5,6 +5,7 @@
 
 mod token;
 
+use apimachinery::value::text;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::CertificateSigningRequestDer;
@@ -16,7 +17,6 @@ use super::node::{self, LEASES, references};
 use crate::admission::Operation;
 use crate::error::ApiError;
 use crate::rest::Call;
-use crate::value::text;
 
 /// The annotation of mirror pods, by which a node reports its static pods.
 pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";

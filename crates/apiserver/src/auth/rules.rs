@@ -1,6 +1,7 @@
 //! Authorization. RBAC is not evaluated: administrators may do everything, nodes what the node authorizer allows,
 //! joining machines what kubeadm needs, and every user may read discovery documents.
 
+use apimachinery::selector::FieldSelector;
 use http::Method;
 
 use super::node;
@@ -8,7 +9,6 @@ use crate::error::{ApiError, qualified};
 use crate::http::path::{Path, Route, Target};
 use crate::http::query::Query;
 use crate::reviewer::Access;
-use crate::selector::FieldSelector;
 use crate::server::Core;
 use crate::user::UserInfo;
 

@@ -4,6 +4,7 @@
 
 mod bound;
 
+use apimachinery::schema::go_quote;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
@@ -16,7 +17,6 @@ use serde_json::{Value, json};
 use std::sync::OnceLock;
 
 use super::Bearer;
-use crate::schema::go_quote;
 use crate::server::Core;
 
 /// Signs tokens and verifies them.

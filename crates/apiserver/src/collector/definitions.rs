@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use apimachinery::crd::names;
+use apimachinery::kinds::CRD_COLLECTION;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Collector, report};
-use crate::crd::names;
-use crate::kinds::CRD_COLLECTION;
 use crate::rest::{definitions_beside, edit};
 use crate::server::Core;
 use crate::store::Place;

@@ -3,19 +3,19 @@
 
 use std::sync::Arc;
 
+use apimachinery::kinds::Resource;
+use apimachinery::patch::managed::{self, Writer};
+use apimachinery::time::seconds;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::conditions::Left;
 use super::{Collector, report};
 use crate::controlplane;
-use crate::kinds::Resource;
 use crate::namespaces::{self, is_in_every_namespace};
-use crate::patch::managed::{self, Writer};
 use crate::rest::edit;
 use crate::rest::view::Kind;
 use crate::store::{Change, Object, Place};
-use crate::time::seconds;
 
 const PODS: &str = "/pods";
 

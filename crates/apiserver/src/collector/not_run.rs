@@ -1,5 +1,6 @@
 //! Events on Pods and workloads that nothing will run, so that `kubectl describe` gives the reason.
 
+use apimachinery::time::seconds;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -7,7 +8,6 @@ use super::{Collector, report};
 use crate::namespaces;
 use crate::rest::edit;
 use crate::store::{Change, Object, Place};
-use crate::time::seconds;
 
 /// The source of the Events.
 const COMPONENT: &str = "ferrostack";

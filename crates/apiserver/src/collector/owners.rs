@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use apimachinery::kinds::Resource;
 use serde_json::Value;
 
 use super::{Collector, report};
-use crate::kinds::Resource;
 use crate::rest::{FOREGROUND, ORPHAN, Propagation, edit};
 use crate::store::{Object, Place};
 

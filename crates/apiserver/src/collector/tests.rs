@@ -25,7 +25,7 @@ async fn events_of_both_groups_are_deleted_an_hour_after_their_last_occurrence()
     for (name, last) in [("old", after(0)), ("seen", after(30))] {
         let event = json!({
             "metadata": {"name": format!("core-{name}")}, "involvedObject": object,
-            "firstTimestamp": "2001-01-01T00:00:00Z", "lastTimestamp": crate::time::seconds(last),
+            "firstTimestamp": "2001-01-01T00:00:00Z", "lastTimestamp": apimachinery::time::seconds(last),
         });
         post(&server, "/api/v1/namespaces/default/events", &event).await;
         let event = json!({

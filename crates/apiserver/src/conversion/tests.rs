@@ -114,7 +114,7 @@ fn the_webhook_is_read_from_the_definition() {
 
 proptest::proptest! {
     #[test]
-    fn no_answer_of_a_webhook_panics(review in crate::patch::any_json()) {
+    fn no_answer_of_a_webhook_panics(review in crate::webhook::tests::any_json()) {
         let _ = unpack(&review, "v1", "u");
         let _ = unpack(&json!({"response": review}), "v1beta1", "u");
         let _ = checked(&object(), review, "g/v2");

@@ -6,6 +6,7 @@ pub(crate) mod duplicates;
 use std::borrow::Cow;
 use std::fmt;
 
+use apimachinery::kinds::shape::protobuf as wire;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Limited};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -16,7 +17,6 @@ use super::accept::ACCEPTED;
 use super::go_json;
 use crate::body::RequestBody;
 use crate::error::ApiError;
-use crate::kinds::shape::protobuf as wire;
 
 /// The limit of request bodies in kube-apiserver.
 const LIMIT: usize = 3 * 1024 * 1024;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::schema::go_quote;
+use apimachinery::schema::go_quote;
 
 /// The syntax error of a document; `None` when it is valid JSON.
 pub(crate) fn problem(bytes: &[u8]) -> Option<String> {

@@ -80,7 +80,7 @@ impl Query {
             match value {
                 "All" => dry = true,
                 other => {
-                    let error = crate::schema::FieldError::not_supported(
+                    let error = apimachinery::schema::FieldError::not_supported(
                         "dryRun",
                         &serde_json::json!([other]),
                         &["All".to_owned()],

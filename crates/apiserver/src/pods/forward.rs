@@ -5,6 +5,7 @@ mod streams;
 
 use std::sync::Arc;
 
+use apimachinery::value::text;
 use bytes::{Bytes, BytesMut};
 use futures::{SinkExt as _, StreamExt as _, future};
 use http::header::{HeaderName, SEC_WEBSOCKET_PROTOCOL};
@@ -24,7 +25,6 @@ use super::{Kubelet, Request, text_answer, upgrade};
 use crate::body::Body;
 use crate::error::ApiError;
 use crate::http::query::Query;
-use crate::value::text;
 
 /// The protocol of the streams in a SPDY connection.
 const PROTOCOL: &str = "portforward.k8s.io";

@@ -3,6 +3,9 @@
 
 use std::fmt::Write as _;
 
+use apimachinery::kinds::shape::time;
+use apimachinery::schema::FieldError;
+use apimachinery::value::text;
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt as _};
 use http::{Response, StatusCode};
@@ -13,9 +16,6 @@ use super::{Line, Log, Request, plain};
 use crate::body::{self, Body};
 use crate::error::ApiError;
 use crate::http::query::Query;
-use crate::kinds::shape::time;
-use crate::schema::FieldError;
-use crate::value::text;
 
 /// The options of a request for a log (`v1.PodLogOptions`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl Options {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let flag = |on: bool| on.then(|| "true".to_owned());
         let number = |number: Option<i64>| number.map(|number| number.to_string());
-        let since = self.since_time.map(crate::time::seconds);
+        let since = self.since_time.map(apimachinery::time::seconds);
         let pairs = [
             ("follow", flag(self.follow)),
             ("limitBytes", number(self.limit_bytes)),

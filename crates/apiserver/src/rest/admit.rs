@@ -1,6 +1,10 @@
 //! Admission of a write, from the object that a client sends to the object that is stored: field validation, defaults,
 //! strategy, hooks, schema, managed fields and generation, in the order of kube-apiserver.
 
+use apimachinery::kinds::{Origin, Resource, Version};
+use apimachinery::patch::managed::{self, Writer};
+use apimachinery::schema::{FieldError, Reason};
+use apimachinery::time::seconds;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -10,10 +14,6 @@ use crate::admission::{self, Admission, Attributes, Operation};
 use crate::auth::restriction;
 use crate::conversion;
 use crate::error::ApiError;
-use crate::kinds::{Origin, Resource, Version};
-use crate::patch::managed::{self, Writer};
-use crate::schema::{FieldError, Reason};
-use crate::time::seconds;
 
 /// `fieldValidation`: how unknown and duplicate fields are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use apimachinery::crd;
+use apimachinery::kinds::Resource;
+use apimachinery::schema::FieldError;
+use apimachinery::time::seconds;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -12,14 +16,10 @@ use super::{Answer, Call, Warnings, kept, meta};
 use crate::admission::{self, Operation};
 use crate::auth::restriction;
 use crate::conversion;
-use crate::crd;
 use crate::error::ApiError;
 use crate::http::query::Query;
-use crate::kinds::Resource;
-use crate::schema::FieldError;
 use crate::server::Core;
 use crate::store::{Object, WriteError};
-use crate::time::seconds;
 
 /// The finalizer of foreground deletion: dependents are deleted first.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";

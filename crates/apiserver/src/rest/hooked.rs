@@ -1,6 +1,8 @@
 //! Calls of admission hooks with the objects of a write: mutating hooks before the server sets its fields, validating
 //! hooks after.
 
+use apimachinery::patch::managed::{self, Writer};
+use apimachinery::time::seconds;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -10,8 +12,6 @@ use super::{Call, Warnings, meta, scale, strategy};
 use crate::admission::Admission;
 use crate::conversion;
 use crate::error::ApiError;
-use crate::patch::managed::{self, Writer};
-use crate::time::seconds;
 
 /// A write that mutating hooks may change.
 pub(super) struct Write<'a> {

@@ -1,13 +1,12 @@
 //! Metadata of objects: the fields that clients may set, those that the server sets, and validation.
 
+use apimachinery::kinds::{Resource, shape};
+use apimachinery::names::{is_label_value, label, subdomain, unqualified};
+use apimachinery::schema::{FieldError, go_json, go_quote};
+use apimachinery::time::seconds;
 use jiff::Timestamp;
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
-
-use crate::kinds::{Resource, shape};
-use crate::names::{is_label_value, label, subdomain, unqualified};
-use crate::schema::{FieldError, go_json, go_quote};
-use crate::time::seconds;
 
 /// The fields of `ObjectMeta`.
 const FIELDS: &[&str] = &[

@@ -1,5 +1,7 @@
 //! patch, in its four types.
 
+use apimachinery::patch::{self, Applier};
+use apimachinery::time::seconds;
 use serde_json::{Value, json};
 
 use super::admit::FieldValidation;
@@ -9,8 +11,6 @@ use super::{Answer, Call, Warnings, meta};
 use crate::conversion;
 use crate::error::ApiError;
 use crate::http::decode;
-use crate::patch::{self, Applier};
-use crate::time::seconds;
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -37,7 +37,7 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
     }
     if call.query.get("force").is_some() {
         let detail = "may not be specified for non-apply patch";
-        let error = crate::schema::FieldError::forbidden("force", detail);
+        let error = apimachinery::schema::FieldError::forbidden("force", detail);
         return Err(ApiError::invalid(
             "meta.k8s.io",
             "PatchOptions",
@@ -55,7 +55,7 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
     if media == MERGE && !body.is_object() && !body.is_null() {
         return Err(ApiError::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            crate::schema::json_type(body)
+            apimachinery::schema::json_type(body)
         )));
     }
     let gvk = (
@@ -131,7 +131,7 @@ fn other_version(call: &Call, patched: &Value) -> Option<ApiError> {
         return None;
     }
     let detail = format!("must be {}", version.api_version);
-    let error = crate::schema::FieldError::invalid("apiVersion", now, detail);
+    let error = apimachinery::schema::FieldError::invalid("apiVersion", now, detail);
     let name = call.name();
     Some(ApiError::invalid(
         &resource.group,
@@ -158,8 +158,10 @@ fn tests_revision(operations: &Value) -> bool {
 
 async fn apply(call: &Call, dry_run: bool, warnings: &mut Warnings) -> Result<Answer, ApiError> {
     let Some(manager) = call.query.get("fieldManager") else {
-        let error =
-            crate::schema::FieldError::required("fieldManager", "is required for apply patch");
+        let error = apimachinery::schema::FieldError::required(
+            "fieldManager",
+            "is required for apply patch",
+        );
         return Err(ApiError::invalid(
             "meta.k8s.io",
             "PatchOptions",

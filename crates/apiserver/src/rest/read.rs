@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use apimachinery::kinds::{Resource, selectable};
+use apimachinery::schema::FieldError;
+use apimachinery::selector::{FieldSelector, LabelSelector};
+use apimachinery::table;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
@@ -14,11 +18,7 @@ use crate::conversion;
 use crate::error::ApiError;
 use crate::http::accept::Form;
 use crate::http::go_json;
-use crate::kinds::{Resource, selectable};
-use crate::schema::FieldError;
-use crate::selector::{FieldSelector, LabelSelector};
 use crate::store::{At, Object, Unread};
-use crate::table;
 
 /// Answers a get.
 pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {

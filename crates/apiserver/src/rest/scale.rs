@@ -1,5 +1,8 @@
 //! The scale subresource: `autoscaling/v1 Scale`, for built-in and custom resources that have replicas.
 
+use apimachinery::kinds::Scale;
+use apimachinery::patch;
+use apimachinery::schema::{FieldError, go_plain};
 use serde_json::{Value, json};
 
 use super::view::Kind;
@@ -7,9 +10,6 @@ use super::write::{Change, change_object};
 use super::{Answer, Call, Warnings, meta};
 use crate::error::ApiError;
 use crate::http::decode;
-use crate::kinds::Scale;
-use crate::patch;
-use crate::schema::{FieldError, go_plain};
 
 /// Answers a get of the scale.
 pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {

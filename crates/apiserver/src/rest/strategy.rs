@@ -8,16 +8,16 @@ mod rollout;
 mod volumes;
 mod workloads;
 
+use apimachinery::crd;
+use apimachinery::kinds::Resource;
+use apimachinery::schema::{FieldError, json_type};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{Call, meta};
-use crate::crd;
 use crate::error::ApiError;
-use crate::kinds::Resource;
-use crate::schema::{FieldError, json_type};
 
 pub(crate) use volumes::{CLAIM_PROTECTION, NOT_READY, VOLUME_PROTECTION};
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use apimachinery::kinds::{Origin, Resource, shape};
+use apimachinery::patch::{Types, Versions};
+use apimachinery::schema::Schema;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::conversion;
 use crate::error::ApiError;
-use crate::kinds::{Origin, Resource, shape};
-use crate::patch::{Types, Versions};
-use crate::schema::Schema;
 use crate::server::Core;
 use crate::store::{Object, json_at};
 

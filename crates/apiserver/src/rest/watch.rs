@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use apimachinery::kinds::{CRD_COLLECTION, Resource};
+use apimachinery::table;
 use bytes::Bytes;
 use jiff::Timestamp;
 use rand::Rng as _;
@@ -22,11 +24,9 @@ use crate::conversion;
 use crate::error::ApiError;
 use crate::http::accept::Form;
 use crate::http::query::Query;
-use crate::kinds::{CRD_COLLECTION, Resource};
 use crate::metrics::{Labels, Watching};
 use crate::server::Core;
 use crate::store::{Change, Event, Object, Unread, frame};
-use crate::table;
 
 /// The interval of bookmarks in kube-apiserver.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
@@ -119,7 +119,7 @@ fn start(query: &Query) -> Result<Start, ApiError> {
         .map(|_| query.flag("sendInitialEvents"));
     let matching = query.get("resourceVersionMatch");
     let forbidden = |detail: &str| {
-        let error = crate::schema::FieldError::forbidden("resourceVersionMatch", detail);
+        let error = apimachinery::schema::FieldError::forbidden("resourceVersionMatch", detail);
         Err(ApiError::invalid(
             "meta.k8s.io",
             "ListOptions",

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use apimachinery::crd;
+use apimachinery::kinds::{CRD_COLLECTION, Resource};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -10,9 +12,7 @@ use super::read::{object_answer, value_answer};
 use super::view::Kind;
 use super::{Answer, Call, Warnings, meta};
 use crate::conversion;
-use crate::crd;
 use crate::error::ApiError;
-use crate::kinds::{CRD_COLLECTION, Resource};
 use crate::server::Core;
 use crate::store::{NAMESPACES, Object, Place, Serve, Unstorable, Write, WriteError, gate};
 
@@ -374,7 +374,7 @@ fn serving(core: &Core, crd: &Value, delete: bool) -> Result<Serve, WriteError> 
             plural: text(&crd["spec"]["names"]["plural"]),
         });
     }
-    let refused = |errors: Vec<crate::schema::FieldError>| {
+    let refused = |errors: Vec<apimachinery::schema::FieldError>| {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         WriteError::Failed(format!(
             "the definition cannot be served: {}",
@@ -454,7 +454,7 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
         return Err(ApiError::bad_request(format!(
             "{kind} in version \"{}\" cannot be handled as a {kind}: json: cannot unmarshal {} into Go struct field {kind}.metadata of type v1.ObjectMeta",
             call.version,
-            crate::schema::json_type(metadata)
+            apimachinery::schema::json_type(metadata)
         )));
     }
     Ok(())
@@ -574,7 +574,7 @@ fn check_preconditions(call: &Call, new: &Value, live: &Value, put: bool) -> Res
     if given.is_empty() || given == "0" {
         if put && resource.is_custom() {
             let zero = Value::from(0);
-            let error = crate::schema::FieldError::invalid(
+            let error = apimachinery::schema::FieldError::invalid(
                 "metadata.resourceVersion",
                 &zero,
                 "must be specified for an update",

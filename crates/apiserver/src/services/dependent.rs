@@ -2,9 +2,8 @@
 //! (pkg/registry/core/service/strategy.go, `dropTypeDependentFields`): when a Service changes so that it cannot have such a
 //! field any more, a value that its author left as it was is dropped, and another value is an error.
 
+use apimachinery::schema::FieldError;
 use serde_json::{Value, json};
-
-use crate::schema::FieldError;
 
 /// True if a Service is reachable from outside of the cluster, and so has a policy for that traffic.
 fn is_external(spec: &Value) -> bool {

@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use apimachinery::names::{
+    label as label_1123, label_key_problems, label_value_problems, subdomain, unqualified,
+};
+use apimachinery::schema::{FieldError, Reason, go_json};
+use apimachinery::value::text;
 use serde_json::{Value, json};
 
 use super::dependent;
-use crate::names::{
-    label as label_1123, label_key_problems, label_value_problems, subdomain, unqualified,
-};
-use crate::schema::{FieldError, Reason, go_json};
-use crate::value::text;
 
 const POLICIES: [&str; 2] = ["Cluster", "Local"];
 const DISTRIBUTIONS: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];

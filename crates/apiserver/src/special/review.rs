@@ -1,5 +1,6 @@
 //! TokenReview and the reviews of access.
 
+use apimachinery::selector::FieldSelector;
 use serde_json::{Value, json};
 
 use super::strings;
@@ -7,7 +8,6 @@ use crate::auth;
 use crate::auth::rules::{self, Attributes};
 use crate::error::ApiError;
 use crate::rest::Call;
-use crate::selector::FieldSelector;
 use crate::user::UserInfo;
 
 /// Rejects reviews without attributes.
@@ -20,8 +20,11 @@ pub(super) fn check(call: &Call, spec: &Value) -> Result<(), ApiError> {
     let asks = spec["resourceAttributes"].is_object() || spec["nonResourceAttributes"].is_object();
     if kind.ends_with("AccessReview") && !asks {
         let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        let error =
-            crate::schema::FieldError::invalid("spec.resourceAttributes", &Value::Null, detail);
+        let error = apimachinery::schema::FieldError::invalid(
+            "spec.resourceAttributes",
+            &Value::Null,
+            detail,
+        );
         // The error names no kind, since internal types have none.
         return Err(ApiError::invalid("authorization.k8s.io", "", "", &[error]));
     }

@@ -2,6 +2,8 @@
 //!
 //! Source of the rules and messages: `pkg/registry/core/serviceaccount/storage/token.go` of kube-apiserver.
 
+use apimachinery::schema::FieldError;
+use apimachinery::time::seconds;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -9,8 +11,6 @@ use super::{record, strings};
 use crate::auth::service_account::{Lifetime, Reference, Subject};
 use crate::error::ApiError;
 use crate::rest::{Answer, Call};
-use crate::schema::FieldError;
-use crate::time::seconds;
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
 const GROUP: &str = "authentication.k8s.io";

@@ -7,14 +7,14 @@
 
 use std::fmt;
 
+use apimachinery::kinds::Registry;
+use apimachinery::schema::{self, MAX_BYTES, MAX_DEPTH};
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 use serde_json::{Map, Value};
 
 use super::object::{Draft, Object};
-use crate::kinds::Registry;
-use crate::schema::{self, MAX_BYTES, MAX_DEPTH};
 
 /// Why an object cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

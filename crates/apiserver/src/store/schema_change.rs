@@ -9,8 +9,9 @@
 
 use std::sync::Arc;
 
+use apimachinery::kinds::{CRD_COLLECTION, Resource};
+
 use super::{Object, Store};
-use crate::kinds::{CRD_COLLECTION, Resource};
 
 /// The number of objects after which a pass yields to other tasks.
 const AT_ONCE: usize = 64;

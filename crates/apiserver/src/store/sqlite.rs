@@ -21,6 +21,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
+use apimachinery::crd;
+use apimachinery::kinds::{CRD_COLLECTION, Registry};
 use arc_swap::ArcSwap;
 use parking_lot::RwLock;
 use rusqlite::{Connection, ErrorCode, params};
@@ -32,8 +34,6 @@ use super::object::Object;
 use super::packing;
 use super::state::{Cold, Place, State};
 use super::{Shared, Write, WriteError};
-use crate::crd;
-use crate::kinds::{CRD_COLLECTION, Registry};
 use crate::options::Synchronous;
 use crate::server::OpenError;
 

@@ -1,9 +1,8 @@
 //! Validation of `clientConfig` (`k8s.io/apiserver/pkg/util/webhook/validation.go`).
 
+use apimachinery::names::subdomain_problems;
+use apimachinery::schema::FieldError;
 use serde_json::Value;
-
-use crate::names::subdomain_problems;
-use crate::schema::FieldError;
 
 /// Requires exactly one of URL and Service, and a valid one.
 pub(crate) fn check_client_config(config: &Value, path: &str, errors: &mut Vec<FieldError>) {

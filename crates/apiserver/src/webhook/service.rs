@@ -1,8 +1,8 @@
 //! Resolution of a Service, as kube-proxy does it: through its EndpointSlices or its Endpoints.
 
+use apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
-use crate::selector::LabelSelector;
 use crate::server::Core;
 
 /// A host and a port behind a port of a Service. The messages are those of kube-apiserver's resolver.

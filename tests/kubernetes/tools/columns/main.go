@@ -1,8 +1,8 @@
 // Prints the columns that kube-apiserver shows of the built-in kinds on standard input (as in
-// crates/apiserver/src/openapi/generate/kinds.txt) as JSON, one kind per line, and for each column its name, type, format,
+// crates/apimachinery/src/openapi/generate/kinds.txt) as JSON, one kind per line, and for each column its name, type, format,
 // description and priority:
 //
-//	cd tests/kubernetes/tools && go run ./columns <../../../crates/apiserver/src/openapi/generate/kinds.txt >../../../crates/apiserver/src/kinds/columns.json
+//	cd tests/kubernetes/tools && go run ./columns <../../../crates/apimachinery/src/openapi/generate/kinds.txt >../../../crates/apimachinery/src/kinds/columns.json
 //
 // The descriptions of the name and of the age stand with all kinds and are left out; so are kinds that are never listed.
 // tests/kubernetes/generated compares what this prints with what is committed.

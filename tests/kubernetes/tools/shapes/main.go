@@ -1,13 +1,13 @@
 // Prints the fields of the Go types of the built-in kinds on standard input (as in
-// crates/apiserver/src/openapi/generate/kinds.txt) and of what they refer to, as JSON, one type per line:
+// crates/apimachinery/src/openapi/generate/kinds.txt) and of what they refer to, as JSON, one type per line:
 //
-//	cd tests/kubernetes/tools && go run ./shapes <../../../crates/apiserver/src/openapi/generate/kinds.txt >../../../crates/apiserver/src/kinds/shapes.json
+//	cd tests/kubernetes/tools && go run ./shapes <../../../crates/apimachinery/src/openapi/generate/kinds.txt >../../../crates/apimachinery/src/kinds/shapes.json
 //
-// With -protobuf it prints the numbers of the fields instead, for crates/apiserver/src/kinds/protobuf.json; a name that
+// With -protobuf it prints the numbers of the fields instead, for crates/apimachinery/src/kinds/protobuf.json; a name that
 // begins with "@" is that of a type whose fields stand in the one that holds it.
 //
 // With -wire it prints the fields of what else travels as protobuf, definitions, lists and failures, for
-// crates/apiserver/src/kinds/wire.json.
+// crates/apimachinery/src/kinds/wire.json.
 //
 // A field is written even when it is empty where its type begins with "!"; "*" is a pointer, "[]" a list, "{}" a map.
 package main

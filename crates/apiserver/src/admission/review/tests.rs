@@ -97,7 +97,7 @@ fn a_denial_names_the_hook_and_keeps_its_status() {
 
 proptest::proptest! {
     #[test]
-    fn no_answer_of_a_hook_panics(review in crate::patch::any_json(), mutating: bool) {
+    fn no_answer_of_a_hook_panics(review in crate::webhook::tests::any_json(), mutating: bool) {
         let _ = verify(&review, "v1", "u", mutating);
         let _ = verify(&answer(&review), "v1beta1", "u", mutating);
         let _ = denial("h", &review).status();

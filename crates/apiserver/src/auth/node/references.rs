@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use apimachinery::value::{items, text};
 use serde_json::Value;
 
 use crate::auth::restriction::MIRROR;
 use crate::server::Core;
 use crate::store::Object;
-use crate::value::{items, text};
 
 /// The kinds of objects that a node may read because its pods refer to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Service account tokens that a node may request: for its pods, with the audiences that these pods declare.
 
+use apimachinery::value::{items, text};
 use serde_json::Value;
 
 use super::Write;
 use crate::auth::rules::{self, Attributes};
 use crate::error::ApiError;
-use crate::value::{items, text};
 
 /// Rejects a TokenRequest of a node that is not for one of its pods.
 pub(super) fn admit(write: &Write<'_>) -> Result<(), ApiError> {

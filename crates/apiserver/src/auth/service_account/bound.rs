@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use apimachinery::value::text;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::server::Core;
 use crate::store::Object;
 use crate::user::UserInfo;
-use crate::value::text;
 
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";

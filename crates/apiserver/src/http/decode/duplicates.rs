@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use crate::schema::MAX_REPORTED;
+use apimachinery::schema::MAX_REPORTED;
 
 /// The duplicate fields, each once.
 #[derive(Debug, Default)]

@@ -1,8 +1,7 @@
 //! The ranges for the pods of a Node, and what of it is given once and may not change (`ValidateNode`, `ValidateNodeUpdate`).
 
+use apimachinery::schema::FieldError;
 use serde_json::Value;
-
-use crate::schema::FieldError;
 
 /// Several ranges are one for each family of addresses.
 pub(super) fn ranges(node: &Value) -> Option<FieldError> {

@@ -1,9 +1,9 @@
 //! What pods get from admission, and what of them may change.
 
+use apimachinery::schema::FieldError;
 use serde_json::{Map, Value, json};
 
 use crate::rest::meta;
-use crate::schema::FieldError;
 
 /// Where containers find the token of their service account.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";

@@ -1,8 +1,7 @@
 //! The rules of update strategies (`pkg/apis/apps/validation` of Kubernetes).
 
+use apimachinery::schema::{FieldError, Reason, go_json};
 use serde_json::{Value, json};
-
-use crate::schema::{FieldError, Reason, go_json};
 
 /// What is wrong with the strategy of a workload that has one.
 pub(super) fn rules(kind: &str, spec: &Value, errors: &mut Vec<FieldError>) {

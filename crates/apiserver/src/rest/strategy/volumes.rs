@@ -1,10 +1,10 @@
 //! What admission adds to nodes, volumes and claims, for the collector to take away again.
 
+use apimachinery::time::seconds;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::rest::meta;
-use crate::time::seconds;
 
 /// Keeps a claim until no pod uses it (`StorageObjectInUseProtection`).
 pub(crate) const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";

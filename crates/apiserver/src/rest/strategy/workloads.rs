@@ -1,11 +1,11 @@
 //! Pods and what makes them: the defaults and rules of workloads.
 
+use apimachinery::kinds::Resource;
+use apimachinery::schema::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::{default, rollout};
-use crate::kinds::Resource;
 use crate::rest::meta;
-use crate::schema::FieldError;
 
 pub(super) fn workload(kind: &str, new: &mut Value, live: Option<&Value>) {
     match kind {

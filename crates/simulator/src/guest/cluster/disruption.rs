@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use apiserver::selector::LabelSelector;
+use apimachinery::selector::LabelSelector;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 

@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 
 /// A time as Kubernetes writes it: RFC 3339 in whole seconds.
-pub(crate) fn seconds(time: Timestamp) -> String {
+pub fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// The time since `since`, as kubectl prints it (`duration.HumanDuration`).
-pub(crate) fn age(since: &str, now: Timestamp) -> String {
+pub fn age(since: &str, now: Timestamp) -> String {
     let Ok(since) = since.parse::<Timestamp>() else {
         return "<invalid>".to_owned();
     };

@@ -7,7 +7,7 @@ use crate::kinds::{Cell, Column, Version};
 use crate::time::age;
 
 /// A table of rows from [`row`]. `head`: whether it has column definitions.
-pub(crate) fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head: bool) -> Value {
+pub fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head: bool) -> Value {
     let columns: Value = if head {
         version.columns.iter().map(definition).collect()
     } else {
@@ -20,7 +20,7 @@ pub(crate) fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head:
 }
 
 /// The row of an object. `include` is `includeObject` of the query; ages are those at `now`.
-pub(crate) fn row(version: &Version, value: Value, include: Option<&str>, now: Timestamp) -> Value {
+pub fn row(version: &Version, value: Value, include: Option<&str>, now: Timestamp) -> Value {
     let cells: Vec<Value> = version
         .columns
         .iter()
@@ -42,7 +42,7 @@ pub(crate) fn row(version: &Version, value: Value, include: Option<&str>, now: T
 }
 
 /// `PartialObjectMetadata` of an object.
-pub(crate) fn metadata_only(value: &Value) -> Value {
+pub fn metadata_only(value: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"],
     })

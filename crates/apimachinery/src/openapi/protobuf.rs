@@ -23,7 +23,7 @@ enum Part {
 }
 
 /// The document.
-pub(crate) fn document(document: &Value) -> Vec<u8> {
+pub fn document(document: &Value) -> Vec<u8> {
     use Part::{One, Text, Texts};
     let fields = [
         ("swagger", 1, Text),

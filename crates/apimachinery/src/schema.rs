@@ -23,9 +23,10 @@ mod validate;
 
 pub use budget::Overflow;
 pub(crate) use budget::{Budget, weight};
-pub(crate) use cel::Condition;
+pub use cel::Condition;
 pub use error::{FieldError, Reason};
-pub(crate) use go::{go_json, go_plain, go_quote, go_syntax, json_type};
+pub(crate) use go::go_syntax;
+pub use go::{go_json, go_plain, go_quote, json_type};
 pub(crate) use node::{Additional, Kind, ListType, MapType, Node};
 
 use std::sync::Arc;
@@ -39,10 +40,10 @@ use path::Path;
 pub const MAX_DEPTH: usize = 120;
 
 /// The maximum size of a stored object in bytes: the default limit of requests to etcd (`--max-request-bytes`).
-pub(crate) const MAX_BYTES: usize = 3 << 19;
+pub const MAX_BYTES: usize = 3 << 19;
 
 /// The maximum number of unknown or duplicate fields that are reported, as in `sigs.k8s.io/json`.
-pub(crate) const MAX_REPORTED: usize = 100;
+pub const MAX_REPORTED: usize = 100;
 
 /// Whose rules judge the keywords of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -144,7 +145,7 @@ impl Schema {
 
     /// Validates like [`Self::validate`] and inserts `errors` between the violations of the schema and those of its
     /// rules.
-    pub(crate) fn validate_beside(
+    pub fn validate_beside(
         &self,
         object: &Value,
         old: Option<&Value>,
@@ -163,12 +164,12 @@ impl Schema {
 }
 
 /// True if a value is nested deeper than [`MAX_DEPTH`].
-pub(crate) fn too_deep(value: &Value) -> bool {
+pub fn too_deep(value: &Value) -> bool {
     depth(value) > MAX_DEPTH
 }
 
 /// The number of nested arrays and objects: 0 for a scalar. Neither recurses nor continues beyond [`MAX_DEPTH`] + 1.
-pub(crate) fn depth(value: &Value) -> usize {
+pub fn depth(value: &Value) -> usize {
     let mut level: Vec<&Value> = vec![value];
     for depth in 0..=MAX_DEPTH {
         let mut next = Vec::new();

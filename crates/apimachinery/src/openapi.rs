@@ -7,7 +7,7 @@
 pub(crate) mod builtin;
 mod definitions;
 mod operations;
-pub(crate) mod protobuf;
+pub mod protobuf;
 
 use std::collections::BTreeSet;
 

@@ -14,14 +14,14 @@ const DEPTH: usize = 64;
 
 /// A compiled condition.
 #[derive(Debug)]
-pub(crate) struct Condition {
+pub struct Condition {
     source: String,
     program: Result<IdedExpr, String>,
 }
 
 impl Condition {
     /// Compiles an expression. A syntax error is returned by each evaluation.
-    pub(crate) fn new(source: &str) -> Self {
+    pub fn new(source: &str) -> Self {
         let source = source.trim();
         Self {
             source: source.to_owned(),
@@ -30,17 +30,12 @@ impl Condition {
     }
 
     /// The syntax error of the expression.
-    pub(crate) fn problem(&self) -> Option<&str> {
+    pub fn problem(&self) -> Option<&str> {
         self.program.as_ref().err().map(String::as_str)
     }
 
     /// Evaluates the condition. Null objects are null in the expression.
-    pub(crate) fn evaluate(
-        &self,
-        object: &Value,
-        old: &Value,
-        request: &Value,
-    ) -> Result<bool, String> {
+    pub fn evaluate(&self, object: &Value, old: &Value, request: &Value) -> Result<bool, String> {
         let program = self
             .program
             .as_ref()

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 /// A string as Go's `%q` prints it.
-pub(crate) fn go_quote(text: &str) -> String {
+pub fn go_quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for c in text.chars() {
@@ -36,7 +36,7 @@ pub(crate) fn go_quote(text: &str) -> String {
 }
 
 /// The name of a JSON type in the errors of Go's decoder.
-pub(crate) fn json_type(value: &Value) -> &'static str {
+pub fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -60,7 +60,7 @@ pub(crate) fn go_value(value: &Value) -> String {
 }
 
 /// A value as `%v` prints it: `map[a:1 b:[x y]]`.
-pub(crate) fn go_plain(value: &Value) -> String {
+pub fn go_plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),
@@ -102,7 +102,7 @@ pub(crate) fn go_number(number: f64) -> String {
 }
 
 /// A value as `encoding/json` writes it: HTML characters are escaped, and whole floats have no fraction.
-pub(crate) fn go_json(value: &Value) -> String {
+pub fn go_json(value: &Value) -> String {
     let mut text = String::new();
     write_json(value, &mut text);
     text

@@ -6,9 +6,9 @@
 //! bounded by the depth of values, which decoding limits.
 
 mod computed;
-pub(crate) mod protobuf;
+pub mod protobuf;
 mod quantity;
-pub(crate) mod time;
+pub mod time;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ const COMPUTED: usize = 16;
 
 /// A struct.
 #[derive(Debug)]
-pub(crate) struct Struct {
+pub struct Struct {
     /// The name of the Go type, such as `Container`.
     name: &'static str,
     fields: BTreeMap<&'static str, Field>,
@@ -146,13 +146,13 @@ fn shape(text: &'static str) -> Shape {
 }
 
 /// The type of a kind; `None` for kinds without one (CustomResourceDefinition).
-pub(crate) fn of(group: &str, version: &str, kind: &str) -> Option<&'static Struct> {
+pub fn of(group: &str, version: &str, kind: &str) -> Option<&'static Struct> {
     let name = KINDS.get(format!("{group}/{version}, Kind={kind}").as_str())?;
     STRUCTS.get(name)
 }
 
 /// The type of the metadata of all kinds.
-pub(crate) fn metadata() -> Option<&'static Struct> {
+pub fn metadata() -> Option<&'static Struct> {
     STRUCTS.get("meta.v1.ObjectMeta")
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn definition_status() -> Option<&'static Struct> {
 impl Struct {
     /// Decodes a value: rejects values of wrong types with the messages of Go, removes unknown fields, and returns
     /// their paths.
-    pub(crate) fn read(&self, value: &mut Value) -> Result<Vec<String>, String> {
+    pub fn read(&self, value: &mut Value) -> Result<Vec<String>, String> {
         let mut unknown = Vec::new();
         read_struct(self, value, &Path::root(), &mut unknown)?;
         Ok(unknown)
@@ -186,7 +186,7 @@ impl Struct {
     ///
     /// # Errors
     /// If the defaults alone are larger than an object that can be stored; some of them are in `value` then.
-    pub(crate) fn default(&self, value: &mut Value) -> Result<(), Overflow> {
+    pub fn default(&self, value: &mut Value) -> Result<(), Overflow> {
         let mut budget = Budget::new(MOST_DEFAULTS);
         self.fill(value, &mut budget);
         budget.done()
@@ -241,7 +241,7 @@ impl Struct {
     }
 
     /// Encodes a value: empty fields are omitted or written as their types require.
-    pub(crate) fn write(&self, value: &mut Value) {
+    pub fn write(&self, value: &mut Value) {
         let Value::Object(fields) = value else { return };
         fields.retain(|name, value| {
             self.fields
@@ -259,7 +259,7 @@ impl Struct {
 
     /// Converts a value to what kube-apiserver reads back from its storage: an empty list without `omitempty` becomes
     /// null.
-    pub(crate) fn store(&self, value: &mut Value) {
+    pub fn store(&self, value: &mut Value) {
         let Value::Object(fields) = value else { return };
         for (name, field) in &self.fields {
             let Some(value) = fields.get_mut(*name) else {
@@ -274,7 +274,7 @@ impl Struct {
     }
 
     /// The empty object.
-    pub(crate) fn zero(&self) -> Value {
+    pub fn zero(&self) -> Value {
         let mut value = json!({});
         self.write(&mut value);
         value

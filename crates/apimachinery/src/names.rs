@@ -5,7 +5,7 @@ mod labels;
 pub use labels::{label_key_problems, label_value_problems, subdomain_problems};
 
 /// RFC 1123 subdomain.
-pub(crate) fn subdomain(name: &str) -> Option<&'static str> {
+pub fn subdomain(name: &str) -> Option<&'static str> {
     if name.len() > 253 {
         return Some("must be no more than 253 characters");
     }
@@ -14,7 +14,7 @@ pub(crate) fn subdomain(name: &str) -> Option<&'static str> {
 }
 
 /// RFC 1123 label.
-pub(crate) fn label(name: &str) -> Option<&'static str> {
+pub fn label(name: &str) -> Option<&'static str> {
     if name.len() > 63 {
         return Some("must be no more than 63 characters");
     }
@@ -42,7 +42,7 @@ fn is_label(text: &str) -> bool {
 }
 
 /// The reasons why a text is not a qualified name: `example.com/MyName`, or `MyName` (`IsQualifiedName`).
-pub(crate) fn unqualified(key: &str) -> Vec<String> {
+pub fn unqualified(key: &str) -> Vec<String> {
     const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
     const LONGEST: usize = 63;
     let mut problems = Vec::new();
@@ -75,7 +75,7 @@ pub(crate) fn unqualified(key: &str) -> Vec<String> {
 }
 
 /// True for the value of a label, and for the name within a qualified name.
-pub(crate) fn is_label_value(text: &str) -> bool {
+pub fn is_label_value(text: &str) -> bool {
     let edge = |c: Option<&u8>| c.is_none_or(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();
     let inner = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');

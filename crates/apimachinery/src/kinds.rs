@@ -3,8 +3,8 @@
 
 mod built_in;
 pub(crate) mod columns;
-pub(crate) mod selectable;
-pub(crate) mod shape;
+pub mod selectable;
+pub mod shape;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
@@ -14,34 +14,45 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 
-pub(crate) use built_in::CRD_COLLECTION;
+pub use built_in::CRD_COLLECTION;
 
 /// A resource: a kind of object and the URL under which it is served.
 #[derive(Debug)]
-pub(crate) struct Resource {
-    pub(crate) group: String,
-    pub(crate) plural: String,
-    pub(crate) singular: String,
-    pub(crate) kind: String,
-    pub(crate) list_kind: String,
-    pub(crate) short_names: Vec<String>,
-    pub(crate) categories: Vec<String>,
-    pub(crate) namespaced: bool,
+pub struct Resource {
+    /// API group, empty for core.
+    pub group: String,
+    /// Lower-case plural name, as in URLs.
+    pub plural: String,
+    /// Lower-case singular name.
+    pub singular: String,
+    /// Kind.
+    pub kind: String,
+    /// The kind of a list: `PodList`.
+    pub list_kind: String,
+    /// Short names for command lines: `po`.
+    pub short_names: Vec<String>,
+    /// Groups of resources to which it belongs: `all`.
+    pub categories: Vec<String>,
+    /// True if objects live in namespaces.
+    pub namespaced: bool,
     /// All versions, the one that discovery prefers first.
-    pub(crate) versions: Vec<Version>,
+    pub versions: Vec<Version>,
     /// The `apiVersion` in which objects are stored.
-    pub(crate) stored: String,
+    pub stored: String,
     /// The name of the collection in the store.
-    pub(crate) collection: Arc<str>,
-    pub(crate) origin: Origin,
+    pub collection: Arc<str>,
+    /// Built in, or defined.
+    pub origin: Origin,
     /// The conversion webhook, if the definition names one.
-    pub(crate) conversion: Option<Arc<Conversion>>,
+    pub conversion: Option<Arc<Conversion>>,
 }
 
 /// The origin of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub enum Origin {
+    /// A kind of Kubernetes itself.
     BuiltIn(Traits),
+    /// A kind of a CustomResourceDefinition.
     Custom {
         /// True if `spec.conversion.strategy` is `Webhook`: a webhook or the hooks of the process convert objects.
         converts: bool,
@@ -50,51 +61,59 @@ pub(crate) enum Origin {
 
 /// The conversion webhook of a definition.
 #[derive(Debug)]
-pub(crate) struct Conversion {
+pub struct Conversion {
     /// Unique for each compiled definition, so that results of an older webhook are not used.
-    pub(crate) id: u64,
+    pub id: u64,
     /// `clientConfig`: where the webhook is.
-    pub(crate) client_config: Value,
+    pub client_config: Value,
     /// The versions of reviews that it understands, the preferred one first.
-    pub(crate) review_versions: Vec<String>,
+    pub review_versions: Vec<String>,
 }
 
 /// Properties of a built-in kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Traits {
+pub struct Traits {
     /// True if `metadata.generation` is incremented when the spec changes.
-    pub(crate) generation: bool,
+    pub generation: bool,
     /// True for reviews, such as TokenReview: the API server answers and stores no object.
-    pub(crate) virtual_: bool,
+    pub virtual_: bool,
 }
 
 /// One version of a resource.
 #[derive(Debug)]
-pub(crate) struct Version {
-    pub(crate) name: String,
+pub struct Version {
+    /// `v1`.
+    pub name: String,
     /// `group/version`.
-    pub(crate) api_version: String,
-    pub(crate) served: bool,
-    pub(crate) status: bool,
-    pub(crate) scale: Option<Scale>,
+    pub api_version: String,
+    /// False for a version that is only stored.
+    pub served: bool,
+    /// True with the status subresource.
+    pub status: bool,
+    /// The scale subresource.
+    pub scale: Option<Scale>,
     /// Further subresources: `eviction`, `token`, `finalize`.
-    pub(crate) subresources: Vec<&'static str>,
+    pub subresources: Vec<&'static str>,
     pub(crate) columns: Vec<Column>,
-    pub(crate) schema: Option<Schema>,
+    /// The compiled schema of a custom kind.
+    pub schema: Option<Schema>,
     /// `openAPIV3Schema` of the definition.
-    pub(crate) open_api: Option<Value>,
+    pub open_api: Option<Value>,
     /// Fields beyond the metadata that field selectors may refer to.
-    pub(crate) selectable: Vec<String>,
+    pub selectable: Vec<String>,
     /// The warning for clients that use this version.
-    pub(crate) warning: Option<String>,
+    pub warning: Option<String>,
 }
 
 /// The field paths of the scale subresource, such as `.spec.replicas`.
 #[derive(Clone, Debug)]
-pub(crate) struct Scale {
-    pub(crate) spec: String,
-    pub(crate) status: String,
-    pub(crate) selector: Option<String>,
+pub struct Scale {
+    /// Replicas in the spec.
+    pub spec: String,
+    /// Replicas in the status.
+    pub status: String,
+    /// The label selector of the replicas, as text.
+    pub selector: Option<String>,
 }
 
 /// A column of `kubectl get`.
@@ -123,12 +142,13 @@ pub(crate) enum Cell {
 }
 
 impl Resource {
-    pub(crate) fn version(&self, name: &str) -> Option<&Version> {
+    /// The version of a name, served or not.
+    pub fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
     }
 
     /// The Go type of a version; `None` for custom kinds and CustomResourceDefinitions.
-    pub(crate) fn shape(&self, version: &str) -> Option<&'static shape::Struct> {
+    pub fn shape(&self, version: &str) -> Option<&'static shape::Struct> {
         match self.origin {
             Origin::BuiltIn(_) => shape::of(&self.group, version, &self.kind),
             Origin::Custom { .. } => None,
@@ -136,23 +156,25 @@ impl Resource {
     }
 
     /// The version in which objects are stored.
-    pub(crate) fn stored_version(&self) -> &Version {
+    pub fn stored_version(&self) -> &Version {
         self.versions
             .iter()
             .find(|v| v.api_version == self.stored)
             .unwrap_or(&self.versions[0])
     }
 
-    pub(crate) fn is_custom(&self) -> bool {
+    /// True for a kind of a CustomResourceDefinition.
+    pub fn is_custom(&self) -> bool {
         matches!(self.origin, Origin::Custom { .. })
     }
 
-    pub(crate) fn is_crd(&self) -> bool {
+    /// True for CustomResourceDefinitions themselves.
+    pub fn is_crd(&self) -> bool {
         *self.collection == *CRD_COLLECTION
     }
 
     /// The key of an object in the collection.
-    pub(crate) fn key(&self, namespace: &str, name: &str) -> Arc<str> {
+    pub fn key(&self, namespace: &str, name: &str) -> Arc<str> {
         if self.namespaced {
             format!("{namespace}/{name}").into()
         } else {
@@ -163,7 +185,7 @@ impl Resource {
 
 /// All resources of one server.
 #[derive(Clone, Debug)]
-pub(crate) struct Registry {
+pub struct Registry {
     custom: BTreeMap<(String, String), Arc<Resource>>,
 }
 
@@ -178,25 +200,28 @@ static BUILT_IN_BY_NAME: LazyLock<HashMap<(&'static str, &'static str), Arc<Reso
 
 impl Registry {
     /// Nothing but the built-in kinds.
-    pub(crate) fn built_in() -> Self {
+    pub fn built_in() -> Self {
         Self {
             custom: BTreeMap::new(),
         }
     }
 
-    pub(crate) fn with(&self, resource: Arc<Resource>) -> Self {
+    /// The registry with a custom kind added or replaced.
+    pub fn with(&self, resource: Arc<Resource>) -> Self {
         let mut custom = self.custom.clone();
         custom.insert((resource.group.clone(), resource.plural.clone()), resource);
         Self { custom }
     }
 
-    pub(crate) fn without(&self, group: &str, plural: &str) -> Self {
+    /// The registry without a custom kind.
+    pub fn without(&self, group: &str, plural: &str) -> Self {
         let mut custom = self.custom.clone();
         custom.remove(&(group.to_owned(), plural.to_owned()));
         Self { custom }
     }
 
-    pub(crate) fn find(&self, group: &str, plural: &str) -> Option<Arc<Resource>> {
+    /// The resource of a group and a plural name.
+    pub fn find(&self, group: &str, plural: &str) -> Option<Arc<Resource>> {
         if let Some(found) = BUILT_IN_BY_NAME.get(&(group, plural)) {
             return Some(Arc::clone(found));
         }
@@ -205,21 +230,23 @@ impl Registry {
             .cloned()
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+    /// All resources, the built-in ones first.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         BUILT_IN.iter().chain(self.custom.values())
     }
 
-    pub(crate) fn has_group(&self, group: &str) -> bool {
+    /// True if a group has resources.
+    pub fn has_group(&self, group: &str) -> bool {
         self.all().any(|resource| resource.group == group)
     }
 
     /// True if a resource is built in.
-    pub(crate) fn has_built_in(group: &str, plural: &str) -> bool {
+    pub fn has_built_in(group: &str, plural: &str) -> bool {
         BUILT_IN_BY_NAME.contains_key(&(group, plural))
     }
 
     /// True if a group has built-in kinds.
-    pub(crate) fn is_built_in(group: &str) -> bool {
+    pub fn is_built_in(group: &str) -> bool {
         BUILT_IN.iter().any(|resource| resource.group == group)
     }
 }

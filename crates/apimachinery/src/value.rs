@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 /// The string; empty for anything else.
-pub(crate) fn text(value: &Value) -> &str {
+pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
 /// The elements of a list; none for anything else.
-pub(crate) fn items(list: &Value) -> impl Iterator<Item = &Value> {
+pub fn items(list: &Value) -> impl Iterator<Item = &Value> {
     slice(list).iter()
 }
 
 /// The elements of a list as a slice; empty for anything else.
-pub(crate) fn slice(list: &Value) -> &[Value] {
+pub fn slice(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
 }

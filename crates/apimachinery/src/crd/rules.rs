@@ -14,7 +14,7 @@ use crate::names::{label_1035, subdomain};
 use crate::schema::{FieldError, Schema, go_json};
 
 /// Validates a definition before it is stored; `live` is the stored definition on an update.
-pub(crate) fn check(crd: &Value, live: Option<&Value>) -> Vec<FieldError> {
+pub fn check(crd: &Value, live: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     name(crd, &mut errors);
     spec(crd, &mut errors);
@@ -28,7 +28,7 @@ pub(crate) fn check(crd: &Value, live: Option<&Value>) -> Vec<FieldError> {
 
 /// Validates a definition whose spec is unchanged. In a status that a client writes, the accepted names must be valid;
 /// any other write must keep the versions in which objects are stored.
-pub(crate) fn check_status(crd: &Value, live: &Value) -> Vec<FieldError> {
+pub fn check_status(crd: &Value, live: &Value) -> Vec<FieldError> {
     const PATH: &str = "status.acceptedNames";
     let mut errors = Vec::new();
     if crd["status"] == live["status"] {

@@ -16,7 +16,7 @@ mod measure;
 mod run;
 
 pub(super) use compile::{check, compile};
-pub(crate) use condition::Condition;
+pub use condition::Condition;
 pub(super) use run::validate;
 
 use kube_cel::cel::IdedExpr;

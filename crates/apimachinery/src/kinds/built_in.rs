@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Origin, Resource, Scale, Traits, Version};
 
 /// The collection of CustomResourceDefinitions.
-pub(crate) const CRD_COLLECTION: &str = "apiextensions.k8s.io/customresourcedefinitions";
+pub const CRD_COLLECTION: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
 /// One row of the table.
 struct Row {

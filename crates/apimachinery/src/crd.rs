@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions: the resources that they define, and their defaults and status.
 
-pub(crate) mod names;
-pub(crate) mod rules;
+pub mod names;
+pub mod rules;
 mod written;
 
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use crate::schema::{FieldError, Schema};
 use crate::time::seconds;
 
 /// The finalizer that keeps a definition until its custom objects are deleted.
-pub(crate) const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+pub const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Compiles a definition to the resource that it defines.
 ///
 /// # Errors
 /// All violations of the definition, with the paths of their fields.
-pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
+pub fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
     let spec = &crd["spec"];
     let names = &spec["names"];
     let mut errors = Vec::new();
@@ -89,7 +89,7 @@ pub(crate) fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
 /// Fills in the defaults of a definition before it is stored, and adds the storage version to `status.storedVersions`.
 /// `old` is the stored definition on an update. A new definition has neither accepted names nor conditions until
 /// [`names::accept`] sets them.
-pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>) {
+pub fn prepare(crd: &mut Value, old: Option<&Value>) {
     default_spec(crd);
     written::schemas(crd);
     let mut versions = items(&crd["spec"]["versions"]).iter();
@@ -111,7 +111,7 @@ pub(crate) fn prepare(crd: &mut Value, old: Option<&Value>) {
 ///
 /// # Errors
 /// The error of Go's decoder.
-pub(crate) fn read_status(status: &mut Value) -> Result<(), String> {
+pub fn read_status(status: &mut Value) -> Result<(), String> {
     let Some(shape) = shape::definition_status() else {
         return Ok(());
     };
@@ -121,7 +121,7 @@ pub(crate) fn read_status(status: &mut Value) -> Result<(), String> {
 }
 
 /// Sets the condition `Terminating` of a definition that is being deleted.
-pub(crate) fn terminate(crd: &mut Value, now: Timestamp) {
+pub fn terminate(crd: &mut Value, now: Timestamp) {
     let (reason, message) = (
         "InstanceDeletionPending",
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
@@ -175,7 +175,7 @@ pub(crate) fn unapproved(crd: &Value) -> Vec<FieldError> {
 
 /// The sort key of a version in discovery, greatest first: `v2`, then `v1`, then `v1beta1`, then all other names
 /// (kube-aware version order).
-pub(crate) fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
+pub fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let other = || (0, 0, 0, std::cmp::Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else {
         return other();

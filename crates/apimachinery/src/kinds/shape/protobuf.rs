@@ -4,7 +4,7 @@
 //! types (`protobuf.json`, `tests/kubernetes/tools/shapes -protobuf`). The type of a field follows from its shape; the
 //! shapes of definitions, lists and failures are in `wire.json`.
 
-pub(crate) mod encode;
+pub mod encode;
 pub(crate) mod wire;
 
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ fn kind_of(api_version: &str, kind: &str) -> Option<&'static str> {
 }
 
 /// Decodes an object; `None` for kinds without known field numbers.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Option<Value>, String> {
+pub fn decode(bytes: &[u8]) -> Result<Option<Value>, String> {
     let raw = bytes.strip_prefix(MAGIC).ok_or(
         "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
     )?;

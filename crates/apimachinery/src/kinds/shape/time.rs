@@ -7,7 +7,7 @@ pub(super) const MICROSECONDS: [&str; 4] =
     ["acquireTime", "eventTime", "lastObservedTime", "renewTime"];
 
 /// Checks that a text is a time; the error is that of Go.
-pub(crate) fn check(text: &str, micro: bool) -> Result<(), String> {
+pub fn check(text: &str, micro: bool) -> Result<(), String> {
     let fraction = if micro { ".000000" } else { "" };
     let layout = format!("2006-01-02T15:04:05{fraction}Z07:00");
     let failed = |at: &str, element: &str| {

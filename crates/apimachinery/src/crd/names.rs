@@ -33,7 +33,7 @@ struct Names {
 }
 
 /// A stored definition without what its names do not depend on: `metadata.name`, `spec.group`, `spec.names` and `status`.
-pub(crate) fn outline(stored: &[u8]) -> Value {
+pub fn outline(stored: &[u8]) -> Value {
     // It was serialised from a definition, so it parses.
     let Ok(outline) = serde_json::from_slice::<Outline>(stored) else {
         return Value::Null;
@@ -47,7 +47,7 @@ pub(crate) fn outline(stored: &[u8]) -> Value {
 
 /// True if the objects of a definition are served: the definition is established, or it is new and has no conflict.
 /// `others` are the other definitions of its group.
-pub(crate) fn is_served(crd: &Value, others: &[Value]) -> bool {
+pub fn is_served(crd: &Value, others: &[Value]) -> bool {
     match condition(crd, "NamesAccepted") {
         None => decide(crd, others).conflict.is_none(),
         Some(_) => is_true(crd, "Established"),
@@ -60,12 +60,12 @@ pub(crate) fn is_established(crd: &Value) -> bool {
 }
 
 /// True if names are to be accepted: the definition is not established, or requests other names than the accepted ones.
-pub(crate) fn is_open(crd: &Value) -> bool {
+pub fn is_open(crd: &Value) -> bool {
     !is_true(crd, "Established") || crd["spec"]["names"] != crd["status"]["acceptedNames"]
 }
 
 /// Accepts the names of a definition, and establishes it when none is in use. Returns whether its status changed.
-pub(crate) fn accept(crd: &mut Value, others: &[Value], now: Timestamp) -> bool {
+pub fn accept(crd: &mut Value, others: &[Value], now: Timestamp) -> bool {
     if !is_open(crd) {
         return false;
     }

@@ -9,7 +9,7 @@ use super::{MAGIC, NUMBERS, Numbers, SCHEMA, kind_of, structure_of};
 use crate::kinds::shape::{Shape, Struct};
 
 /// Encodes an object or a list in its envelope. `None` if a part of it has no protobuf form, such as an unknown field.
-pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
+pub fn encode(object: &Value) -> Option<Vec<u8>> {
     let (api_version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
     let content = match kind_of(api_version, kind) {
         Some(name) => structure(name, object.as_object()?)?,
@@ -28,7 +28,7 @@ pub(crate) fn encode(object: &Value) -> Option<Vec<u8>> {
 }
 
 /// Encodes an event of a watch, preceded by its length, from a line of JSON.
-pub(crate) fn event(line: &[u8]) -> Option<Vec<u8>> {
+pub fn event(line: &[u8]) -> Option<Vec<u8>> {
     let event: Value = serde_json::from_slice(line).ok()?;
     let mut object = Writer::default();
     object.bytes(1, &encode(&event["object"])?);

@@ -60,7 +60,7 @@ pub(super) fn labels(group: &str, kind: &str) -> &'static [&'static str] {
 }
 
 /// The reason why objects are not selected by a label, as kube-apiserver states it.
-pub(crate) fn check(resource: &Resource, version: &Version, label: &str) -> Result<(), String> {
+pub fn check(resource: &Resource, version: &Version, label: &str) -> Result<(), String> {
     let beyond = &version.selectable;
     // Kinds without labels of their own share a rule that ignores the scope.
     let shared = !resource.is_custom() && beyond.is_empty();
@@ -82,12 +82,12 @@ pub(crate) fn check(resource: &Resource, version: &Version, label: &str) -> Resu
 }
 
 /// True if a label names something beyond the name and the namespace.
-pub(crate) fn is_beyond_metadata(label: &str) -> bool {
+pub fn is_beyond_metadata(label: &str) -> bool {
     !matches!(label, NAME | NAMESPACE)
 }
 
 /// The text of a field of an object in its stored version. Both forms of Event are stored as the older one.
-pub(crate) fn text(resource: &Resource, object: &Value, label: &str) -> Option<String> {
+pub fn text(resource: &Resource, object: &Value, label: &str) -> Option<String> {
     if resource.is_custom() {
         return found(object, label);
     }
