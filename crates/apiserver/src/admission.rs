@@ -1,7 +1,6 @@
 //! Admission webhooks: MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 //!
 //! ```text
-//!   configuration   the stored configurations, compiled once per change
 //!   rules           which hooks match a request
 //!   review          the AdmissionReview sent to a hook, and validation of its answer
 //!   validation      validation of configurations
@@ -9,7 +8,6 @@
 //!
 //! Source of the rules and messages: `k8s.io/apiserver/pkg/admission/plugin/webhook`.
 
-mod configuration;
 mod review;
 mod rules;
 mod validation;
@@ -22,18 +20,17 @@ use apimachinery::schema::go_quote;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
+use crate::call::{Call, Warnings};
+use crate::core::Core;
 use crate::error::ApiError;
-use crate::rest::view::Kind;
-use crate::rest::{Call, Warnings};
-use crate::server::Core;
+use crate::view::Kind;
 use crate::webhook;
+use crate::webhook::configuration::{Hook, Hooks};
 
-pub(crate) use configuration::Cache;
 pub(crate) use review::Answered;
 pub(crate) use rules::{Attributes, Gvk, Operation};
 pub(crate) use validation::validate as validate_configuration;
 
-use configuration::{Hook, Hooks};
 use rules::Invocation;
 
 /// The admission of a request for which at least one hook has a rule.
@@ -216,7 +213,7 @@ impl<'a> Admission<'a> {
         let uid = uuid::Uuid::new_v4().to_string();
         let review = review::request(&self.attributes, invocation, version, &uid, object, old);
         let core = &self.attributes.call.core;
-        let answer = webhook::post(core, &hook.target, &review, hook.timeout)
+        let answer = webhook::post(core.caller(), &hook.target, &review, hook.timeout)
             .await
             .map_err(|error| Failure::Call(format!("failed to call webhook: {error}")))?;
         review::verify(&answer, version, &uid, hook.mutating)

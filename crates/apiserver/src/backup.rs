@@ -20,9 +20,10 @@ use rusqlite::Connection;
 use tokio::io::AsyncReadExt as _;
 
 use crate::body::{self, Body};
+use crate::core::Core;
 use crate::error::ApiError;
 use crate::options::Synchronous;
-use crate::server::{Core, OpenError};
+use crate::store::OpenError;
 use crate::store::State;
 use crate::store::sqlite::{self, format};
 

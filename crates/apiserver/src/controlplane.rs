@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::core::Core;
 use crate::namespaces::{SERVER, create_missing, object};
 use crate::rest::edit;
-use crate::server::Core;
 use crate::store::{Place, WriteError};
 
 const SERVICE: &str = "default/kubernetes";

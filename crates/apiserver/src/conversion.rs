@@ -19,8 +19,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::error::ApiError;
-use crate::server::Core;
-use crate::webhook::{self, Target};
+use crate::webhook::{self, Caller, Target};
 
 /// The timeout of conversion webhooks in client-go.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -29,14 +28,14 @@ const CACHED: usize = 8192;
 
 /// The object in another version if the result is cached. Otherwise fails, and records the conversion for [`resolve`].
 pub(crate) fn convert(
-    core: &Core,
+    converter: Converter<'_>,
     webhook: &Arc<Conversion>,
     object: Value,
     to: &str,
 ) -> Result<Value, ApiError> {
     let key = key(webhook, &object, to);
     let result = SCOPE.with_borrow(|scope| scope.as_ref()?.results.get(&key).cloned());
-    let result = result.or_else(|| core.conversions.0.lock().get(&key).cloned());
+    let result = result.or_else(|| converter.conversions.0.lock().get(&key).cloned());
     if let Some(result) = result {
         return Ok((*result).clone());
     }
@@ -70,6 +69,13 @@ type Key = [u8; 32];
 #[derive(Debug, Default)]
 pub(crate) struct Conversions(Mutex<HashMap<Key, Arc<Value>>>);
 
+/// Conversions by webhook.
+#[derive(Clone, Copy)]
+pub(crate) struct Converter<'a> {
+    pub(crate) conversions: &'a Conversions,
+    pub(crate) caller: Caller<'a>,
+}
+
 #[derive(Default)]
 struct Scope {
     results: HashMap<Key, Arc<Value>>,
@@ -89,7 +95,7 @@ thread_local! {
 
 /// Runs `work` again until all conversions that it needs are cached.
 pub(crate) async fn resolve<T>(
-    core: &Core,
+    converter: Converter<'_>,
     mut work: impl FnMut() -> Result<T, ApiError>,
 ) -> Result<T, ApiError> {
     let mut results = HashMap::new();
@@ -99,7 +105,7 @@ pub(crate) async fn resolve<T>(
             return result;
         }
         results = scope.results;
-        for (key, converted) in make(core, scope.missing).await? {
+        for (key, converted) in make(converter, scope.missing).await? {
             results.insert(key, converted);
         }
     }
@@ -117,7 +123,10 @@ fn run<T>(results: HashMap<Key, Arc<Value>>, work: &mut impl FnMut() -> T) -> (T
 }
 
 /// Calls the webhooks: once for all objects with the same webhook and version.
-async fn make(core: &Core, mut missing: Vec<Missing>) -> Result<Vec<(Key, Arc<Value>)>, ApiError> {
+async fn make(
+    converter: Converter<'_>,
+    mut missing: Vec<Missing>,
+) -> Result<Vec<(Key, Arc<Value>)>, ApiError> {
     let mut all = Vec::new();
     while let Some(first) = missing.first() {
         let (id, to) = (first.webhook.id, first.to.clone());
@@ -127,7 +136,7 @@ async fn make(core: &Core, mut missing: Vec<Missing>) -> Result<Vec<(Key, Arc<Va
             .partition(|missing| missing.webhook.id == id && missing.to == to);
         missing = rest;
         let objects: Vec<&Value> = together.iter().map(|missing| &missing.object).collect();
-        let converted = ask(core, &webhook, &objects, &to)
+        let converted = ask(converter.caller, &webhook, &objects, &to)
             .await
             .map_err(|message| ApiError::new(500, "", message))?;
         let converted = together
@@ -136,7 +145,7 @@ async fn make(core: &Core, mut missing: Vec<Missing>) -> Result<Vec<(Key, Arc<Va
             .map(|(missing, value)| (missing.key, Arc::new(value)));
         all.extend(converted);
     }
-    let mut cache = core.conversions.0.lock();
+    let mut cache = converter.conversions.0.lock();
     if cache.len() + all.len() > CACHED {
         cache.clear();
     }
@@ -147,7 +156,7 @@ async fn make(core: &Core, mut missing: Vec<Missing>) -> Result<Vec<(Key, Arc<Va
 }
 
 async fn ask(
-    core: &Core,
+    caller: Caller<'_>,
     webhook: &Conversion,
     objects: &[&Value],
     to: &str,
@@ -168,7 +177,7 @@ async fn ask(
     let failed = |why: String| format!("conversion webhook for {kind} failed: {why}");
     let target = Target::read(&webhook.client_config)
         .ok_or_else(|| failed("it has neither a URL nor a Service".to_owned()))?;
-    let answer = webhook::post(core, &target, &review, TIMEOUT)
+    let answer = webhook::post(caller, &target, &review, TIMEOUT)
         .await
         .map_err(|error| failed(error.to_string()))?;
     let converted = unpack(&answer, version, &uid).map_err(failed)?;

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::body::{self, Body};
+use crate::core::Core;
 use crate::error::ApiError;
-use crate::http::accept;
-use crate::http::json_document;
-use crate::http::path::Route;
-use crate::server::Core;
+use crate::request::accept;
+use crate::request::path::Route;
+use crate::response::json_document;
 
 const VERBS: &[&str] = &[
     "create",
@@ -85,7 +85,7 @@ pub(crate) fn document(
             return Ok(match accept::open_api_v2_in_protobuf(wanted) {
                 Some(false) => open_api(&registry, OpenApi::V2),
                 Some(true) => open_api(&registry, OpenApi::V2Protobuf),
-                None => crate::http::empty(406),
+                None => crate::response::empty(406),
             });
         }
         Route::OpenApiV3 => return Ok(open_api(&registry, OpenApi::Index)),

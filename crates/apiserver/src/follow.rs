@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::{Stream, stream};
 use serde_json::Value;
 
-use crate::server::Core;
+use crate::core::Core;
 use crate::store::{Change, Event, Object, Unread};
 
 /// The number of events that are read from the store at a time.

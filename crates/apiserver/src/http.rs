@@ -1,10 +1,4 @@
-//! Routing of requests, and the common parts of their answers.
-
-pub(crate) mod accept;
-pub(crate) mod decode;
-pub(crate) mod go_json;
-pub(crate) mod path;
-pub(crate) mod query;
+//! Routing of requests.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,22 +7,23 @@ use apimachinery::kinds::{Origin, Registry};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use serde_json::json;
 
-use crate::body::{self, Body, RequestBody};
+use crate::body::{Body, RequestBody};
+use crate::call::Call;
+use crate::core::Core;
 use crate::discovery;
 use crate::error::ApiError;
-use crate::metrics::Labels;
+use crate::metrics::{self, Labels};
 use crate::pods;
-use crate::rest::{self, Call};
-use crate::serve::ServedVersion;
-use crate::server::Core;
+use crate::request::accept::{self, Form};
+use crate::request::path::{Path, Route, Target};
+use crate::request::query::Query;
+use crate::request::{ServedVersion, decode};
+use crate::response::{empty, failure, json_document, text};
+use crate::rest;
 use crate::user::UserInfo;
-
-use accept::{Encoding, Form};
-use path::{Path, Route, Target};
-use query::Query;
 
 /// Answers a request that is authorized.
 pub(crate) fn handle_target(
@@ -51,7 +46,7 @@ async fn handled(
     let query = Query::parse(parts.uri.query());
     let begun = Instant::now();
     let counted = Arc::clone(&core);
-    let labels = Labels::of(&core, &route, &parts.method, &query);
+    let labels = Labels::of(&core.store.registry(), &route, &parts.method, &query);
     let running = counted.requests.begin(labels);
     let answer = match route {
         Route::Object(path) if pods::is_for_kubelet(&path) => {
@@ -99,25 +94,6 @@ async fn handled(
     let answer = answer.unwrap_or_else(|error| failure(&error));
     running.end(answer.status().as_u16(), begun.elapsed());
     answer
-}
-
-/// The answer for an error.
-pub(crate) fn failure(error: &ApiError) -> Response<Body> {
-    failure_in(error, Encoding::Json)
-}
-
-/// The answer for an error in the encoding that the client accepts.
-pub(crate) fn failure_in(error: &ApiError, encoding: Encoding) -> Response<Body> {
-    let mut response = rest::respond(error.code, error.status().to_string().into(), encoding);
-    let retry = error
-        .details
-        .as_ref()
-        .map(|details| &details["retryAfterSeconds"]);
-    if let Some(seconds) = retry.and_then(serde_json::Value::as_i64) {
-        let seconds = HeaderValue::from(seconds);
-        response.headers_mut().insert(header::RETRY_AFTER, seconds);
-    }
-    response
 }
 
 async fn objects(
@@ -218,13 +194,6 @@ fn not_found() -> Response<Body> {
     text(404, "404 page not found\n")
 }
 
-/// A response without a body.
-pub(crate) fn empty(code: u16) -> Response<Body> {
-    let mut response = text(code, "");
-    response.headers_mut().remove(header::CONTENT_TYPE);
-    response
-}
-
 fn document(core: &Core, route: &Route, request: &Parts) -> Result<Response<Body>, ApiError> {
     match route {
         Route::Version => {
@@ -234,7 +203,11 @@ fn document(core: &Core, route: &Route, request: &Parts) -> Result<Response<Body
         }
         Route::Health => Ok(text(200, "ok")),
         Route::Metrics => {
-            let mut response = text(200, &crate::metrics::text(core));
+            let mut all = metrics::text(core.stats(), &core.requests, &core.store);
+            if let Some(more) = &core.options.more_metrics {
+                all.push_str(&more());
+            }
+            let mut response = text(200, &all);
             let media = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
             let media = HeaderValue::from_static(media);
             response.headers_mut().insert(header::CONTENT_TYPE, media);
@@ -248,18 +221,4 @@ fn document(core: &Core, route: &Route, request: &Parts) -> Result<Response<Body
         Route::Misplaced(_) | Route::Unknown => Ok(not_found()),
         route => discovery::document(core, route, &request.headers),
     }
-}
-
-/// A JSON document that is not an object of the API.
-pub(crate) fn json_document(value: serde_json::Value) -> Response<Body> {
-    rest::respond(200, value.to_string().into(), Encoding::Json)
-}
-
-/// A plain-text response.
-pub(crate) fn text(code: u16, text: &str) -> Response<Body> {
-    let mut response = Response::new(body::full(text.to_owned()));
-    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, plain);
-    response
 }

@@ -17,12 +17,14 @@ use hyper_util::rt::TokioIo;
 
 use crate::auth::rules;
 use crate::body::{self, Body, BoxError, RequestBody};
+use crate::core::Core;
 use crate::error::ApiError;
 use crate::follow::{self, Followed};
-use crate::http::query::Query;
-use crate::http::{failure, handle_target, path};
+use crate::http::handle_target;
 use crate::pods::Tunnels;
-use crate::server::Core;
+use crate::request::path;
+use crate::request::query::Query;
+use crate::response::failure;
 use crate::user::UserInfo;
 
 /// The buffer of a connection in memory, in each direction, in bytes.

@@ -8,19 +8,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use apimachinery::kinds::{Registry, Resource};
 use http::Method;
 use parking_lot::Mutex;
 
-use crate::http::path::{Path, Route};
-use crate::http::query::Query;
-use crate::rest::Call;
-use crate::server::Core;
+use crate::request::path::{Path, Route};
+use crate::request::query::Query;
+use crate::store::Store;
 
 /// Upper bounds of the duration buckets in seconds, as in kube-apiserver.
 const BUCKETS: [f64; 24] = [
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0,
     10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0,
 ];
+
+/// The size of an API server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// The number of stored objects.
+    pub objects: usize,
+    /// The total size of their JSON in bytes.
+    pub object_bytes: usize,
+    /// The revision of the last write.
+    pub revision: u64,
+    /// The number of open watches.
+    pub watches: usize,
+    /// The bytes that the past takes in memory: logs of events, lines of watches, and objects that are not current.
+    pub past_bytes: usize,
+    /// The size of the database file and its log in bytes; 0 in memory.
+    pub database_bytes: u64,
+}
 
 /// Counters and histograms of requests.
 #[derive(Debug, Default)]
@@ -60,7 +77,7 @@ pub(crate) struct Running<'a> {
 
 /// Counts a watch as running until it is dropped.
 pub(crate) struct Watching {
-    core: Arc<Core>,
+    requests: Arc<Requests>,
     labels: Labels,
 }
 
@@ -112,15 +129,10 @@ impl Durations {
 }
 
 impl Watching {
-    pub(crate) fn new(core: &Arc<Core>, labels: Labels) -> Self {
-        *core
-            .requests
-            .watches
-            .lock()
-            .entry(labels.clone())
-            .or_default() += 1;
+    pub(crate) fn new(requests: &Arc<Requests>, labels: Labels) -> Self {
+        *requests.watches.lock().entry(labels.clone()).or_default() += 1;
         Self {
-            core: Arc::clone(core),
+            requests: Arc::clone(requests),
             labels,
         }
     }
@@ -128,7 +140,7 @@ impl Watching {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        let mut watches = self.core.requests.watches.lock();
+        let mut watches = self.requests.watches.lock();
         if let Some(count) = watches.get_mut(&self.labels) {
             *count -= 1;
             if *count == 0 {
@@ -140,7 +152,7 @@ impl Drop for Watching {
 
 impl Labels {
     /// The labels of a request for a resource that is served.
-    pub(crate) fn of(core: &Core, route: &Route, method: &Method, query: &Query) -> Self {
+    pub(crate) fn of(registry: &Registry, route: &Route, method: &Method, query: &Query) -> Self {
         let verb = match *method {
             Method::GET | Method::HEAD => "GET",
             Method::POST => "POST",
@@ -156,7 +168,6 @@ impl Labels {
         let Route::Object(path) = route else {
             return unnamed;
         };
-        let registry = core.store.registry();
         let found = registry.find(&path.group, &path.plural);
         let Some(version) = found
             .as_ref()
@@ -178,14 +189,19 @@ impl Labels {
         }
     }
 
-    /// The labels of a watch.
-    pub(crate) fn watch(call: &Call) -> Self {
+    /// The labels of a watch of a resource in a version; `name` and `namespace` as in the URL.
+    pub(crate) fn watch(
+        resource: &Resource,
+        version: &str,
+        namespace: &str,
+        name: Option<&str>,
+    ) -> Self {
         Self {
             verb: "WATCH",
-            group: call.group().to_owned(),
-            version: call.version.clone(),
-            resource: call.resource.plural.clone(),
-            scope: match (&call.name, call.namespace.as_str()) {
+            group: resource.group.clone(),
+            version: version.to_owned(),
+            resource: resource.plural.clone(),
+            scope: match (name, namespace) {
                 (Some(_), _) => "resource",
                 (None, "") => "cluster",
                 (None, _) => "namespace",
@@ -227,11 +243,10 @@ fn scope(path: &Path, creates: bool) -> &'static str {
 }
 
 /// All metrics in the text format.
-pub(crate) fn text(core: &Core) -> String {
+pub(crate) fn text(stats: Stats, requests: &Requests, store: &Store) -> String {
     let mut out = String::new();
-    let stats = core.stats();
-    requests(core, &mut out);
-    objects(core, &mut out);
+    of_requests(requests, &mut out);
+    of_objects(store, &mut out);
     for (name, help, value) in [
         (
             "apiserver_storage_object_bytes",
@@ -257,9 +272,6 @@ pub(crate) fn text(core: &Core) -> String {
         head(&mut out, name, help, "gauge");
         let _ = writeln!(out, "{name} {value}");
     }
-    if let Some(more) = &core.options.more_metrics {
-        out.push_str(&more());
-    }
     out
 }
 
@@ -269,8 +281,7 @@ fn head(out: &mut String, name: &str, help: &str, kind: &str) {
     let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
 }
 
-fn requests(core: &Core, out: &mut String) {
-    let requests = &core.requests;
+fn of_requests(requests: &Requests, out: &mut String) {
     let name = "apiserver_current_inflight_requests";
     head(out, name, "Requests being answered.", "gauge");
     for (kind, count) in [
@@ -315,10 +326,10 @@ fn requests(core: &Core, out: &mut String) {
     }
 }
 
-fn objects(core: &Core, out: &mut String) {
+fn of_objects(store: &Store, out: &mut String) {
     let name = "apiserver_storage_objects";
     head(out, name, "Objects stored, by resource.", "gauge");
-    let state = core.store.read();
+    let state = store.read();
     let mut collections: Vec<_> = state.populated().cloned().collect();
     collections.sort();
     for collection in collections {

@@ -1,15 +1,12 @@
-//! The namespaces and priority classes that every cluster has, and the objects that every namespace has.
-
-use std::sync::Arc;
+//! The objects that every namespace has.
 
 use apimachinery::patch::managed::{self, Writer};
 use apimachinery::time::seconds;
 use serde_json::{Value, json};
 
-use crate::controlplane;
-use crate::rest::view::Kind;
-use crate::server::{Core, OpenError};
+use crate::core::Core;
 use crate::store::{Write, WriteError};
+use crate::view::Kind;
 
 /// The ConfigMap with the certificate authority of the server.
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -18,50 +15,6 @@ const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kub
 /// The field managers of objects that kube-apiserver creates, and of those that kube-controller-manager creates.
 pub(crate) const SERVER: &str = "kube-apiserver";
 const CONTROLLERS: &str = "kube-controller-manager";
-const PRIORITY_CLASSES: &str = "scheduling.k8s.io/priorityclasses";
-/// The classes of what a cluster cannot do without (`rest.PostStartHook` of `pkg/registry/scheduling`).
-const SYSTEM_CLASSES: [(&str, i64, &str); 2] = [
-    (
-        "system-node-critical",
-        2_000_001_000,
-        "Used for system critical pods that must not be moved from their current node.",
-    ),
-    (
-        "system-cluster-critical",
-        2_000_000_000,
-        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
-    ),
-];
-const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
-
-/// Creates missing default namespaces, the objects that every namespace has, and the Service of the server.
-pub(crate) async fn bootstrap(core: &Arc<Core>) -> Result<(), OpenError> {
-    fill(core).await.map_err(|problem| OpenError::Option {
-        option: "store",
-        problem,
-    })
-}
-
-async fn fill(core: &Core) -> Result<(), String> {
-    for name in ALWAYS {
-        create_missing(core, SERVER, "/namespaces", name, || namespace(name)).await?;
-    }
-    let open: Vec<String> = {
-        let state = core.store.read();
-        let all = state.range("/namespaces", "", None);
-        let open = all.filter(|namespace| !namespace.facts.deleting);
-        open.map(|namespace| namespace.name().to_owned()).collect()
-    };
-    for namespace in open {
-        create_defaults(core, &namespace).await?;
-    }
-    for (name, value, description) in SYSTEM_CLASSES {
-        let class = || priority_class(name, value, description);
-        create_missing(core, SERVER, PRIORITY_CLASSES, name, class).await?;
-    }
-    controlplane::keep(core).await
-}
-
 /// Creates the objects that every namespace has: its default service account, and the ConfigMap with the authority by
 /// which pods verify the server.
 pub(crate) async fn create_defaults(core: &Core, namespace: &str) -> Result<(), String> {
@@ -169,28 +122,4 @@ pub(crate) fn object(kind: &str, namespace: &str, name: &str, mut fields: Value)
         "creationTimestamp": seconds(jiff::Timestamp::now()),
     });
     fields
-}
-
-fn namespace(name: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Namespace",
-        "metadata": {
-            "name": name, "uid": uuid::Uuid::new_v4().to_string(),
-            "creationTimestamp": seconds(jiff::Timestamp::now()),
-            "labels": {"kubernetes.io/metadata.name": name},
-        },
-        "spec": {"finalizers": ["kubernetes"]},
-        "status": {"phase": "Active"},
-    })
-}
-
-fn priority_class(name: &str, value: i64, description: &str) -> Value {
-    json!({
-        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
-        "metadata": {
-            "name": name, "uid": uuid::Uuid::new_v4().to_string(), "generation": 1,
-            "creationTimestamp": seconds(jiff::Timestamp::now()),
-        },
-        "value": value, "description": description, "preemptionPolicy": "PreemptLowerPriority",
-    })
 }

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 use crate::hooks::{Hooks, NoHooks};
-use crate::pods::{Kubelet, KubeletClient};
+use crate::kubelet::{Kubelet, KubeletClient};
 use crate::reviewer::Reviewer;
 use crate::user::UserInfo;
 

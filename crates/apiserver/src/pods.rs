@@ -10,14 +10,12 @@
 //!     upgrade     switches a connection to another protocol
 //!     spdy        kubectl, client-go: SPDY/3.1, directly or tunnelled through a WebSocket
 //!     channels    kube-rs, browsers: a WebSocket with two channels for each port
-//!   client    connections to real kubelets
 //!   passed    requests to real kubelets, and their responses
 //!   translate exec and attach over a WebSocket, translated to SPDY for real kubelets
 //! ```
 //!
 //! Source of the rules and messages: `pkg/registry/core/pod` of kube-apiserver, and `pkg/cri/streaming` of the kubelet.
 
-mod client;
 mod command;
 mod forward;
 mod log;
@@ -30,78 +28,20 @@ mod upgrade;
 use std::sync::Arc;
 
 use apimachinery::value::text;
-use futures::future::BoxFuture;
-use futures::stream::BoxStream;
 use http::{Extensions, HeaderMap, Method, Response, StatusCode};
-use jiff::Timestamp;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::body::{self, Body};
+use crate::core::Core;
 use crate::error::ApiError;
-use crate::http::path::Path;
-use crate::http::query::Query;
-use crate::server::Core;
+use crate::kubelet::{Kubelet, KubeletClient, PREFERRED, joined};
+use crate::request::path::Path;
+use crate::request::query::Query;
 
 use passed::Backend;
 
-pub use client::{KubeletClient, KubeletClientError};
 pub(crate) use proxy::is_for_node;
 pub(crate) use upgrade::Tunnels;
-
-/// The kubelets of a cluster. Methods are called on the task of the request and must not block.
-pub trait Kubelet: Send + Sync {
-    /// True if the kubelet of `node`, a Node, is reachable. If not, requests fail as they do in kube-apiserver.
-    fn is_reachable(&self, node: &Value) -> bool;
-
-    /// Returns the log of a container of `pod`, a Pod on `node` whose status reports that the container runs or has
-    /// run.
-    ///
-    /// `follow`: whether the stream of later lines is requested, too.
-    ///
-    /// # Errors
-    /// Why there is no log. It becomes the message of a 400, as with a kubelet.
-    fn log<'a>(
-        &'a self,
-        node: &'a Value,
-        pod: &'a Value,
-        container: &'a str,
-        follow: bool,
-    ) -> BoxFuture<'a, Result<Log, String>>;
-
-    /// Opens a connection to a port of `pod`, a Pod on `node`.
-    ///
-    /// # Errors
-    /// Why the port does not accept connections. It is sent on the error stream of the connection.
-    fn connect<'a>(
-        &'a self,
-        node: &'a Value,
-        pod: &'a Value,
-        port: u16,
-    ) -> BoxFuture<'a, Result<Box<dyn Connection>, String>>;
-}
-
-/// A connection to a port of a pod.
-pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
-
-/// A container's log.
-pub struct Log {
-    /// The existing lines, oldest first.
-    pub lines: Vec<Line>,
-    /// The stream of later lines until the container ends; `None` if there will be none.
-    pub more: Option<BoxStream<'static, Line>>,
-}
-
-/// A line of a log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// The time at which it was written.
-    pub at: Timestamp,
-    /// The text without the line break.
-    pub text: String,
-}
 
 /// A request to a pod's kubelet.
 pub(crate) struct Request<'a> {
@@ -218,7 +158,7 @@ impl Request<'_> {
         let client = self.core.options.kubelet_client.as_ref();
         Node::of(
             node,
-            &client.map_or(client::PREFERRED.to_vec(), KubeletClient::preferred),
+            &client.map_or(PREFERRED.to_vec(), KubeletClient::preferred),
         )
     }
 
@@ -303,15 +243,6 @@ impl Node {
             true => format!("dial tcp: lookup {}: no such host", self.host),
             false => format!("dial tcp {}: connect: connection refused", self.address()),
         }
-    }
-}
-
-/// A host and a port in the form for URLs.
-fn joined(host: &str, port: u16) -> String {
-    if host.contains(':') {
-        format!("[{host}]:{port}")
-    } else {
-        format!("{host}:{port}")
     }
 }
 

@@ -12,11 +12,12 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::impersonation::Refusal;
 use crate::auth::{authenticate, impersonation, rules};
 use crate::body::{self, Body};
-use crate::http::path;
-use crate::http::query::Query;
-use crate::http::{failure, handle_target, text};
+use crate::core::Core;
+use crate::http::handle_target;
 use crate::pods::Tunnels;
-use crate::server::Core;
+use crate::request::query::Query;
+use crate::request::{ServedVersion, path};
+use crate::response::{failure, text};
 use crate::sockets::{self, Arriving, Duplex, Ended, Limits, Place};
 use crate::user::UserInfo;
 
@@ -45,10 +46,6 @@ pub(crate) async fn listen(
     }
     listening.await;
 }
-
-/// The version that `/version` answers on one connection, if it is not the one of [`crate::Options`].
-#[derive(Clone, Debug)]
-pub(crate) struct ServedVersion(pub(crate) Arc<str>);
 
 /// Serves one connection, from the TLS handshake to its end.
 pub(crate) async fn connection(

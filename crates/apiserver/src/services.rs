@@ -17,7 +17,6 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::rest::Call;
 use crate::store::Store;
 
 mod dependent;
@@ -192,8 +191,11 @@ fn claims(service: &Value) -> Vec<Claim> {
 }
 
 /// Allocates a free cluster IP.
-pub(crate) fn choose_address(call: &Call) -> Result<String, ApiError> {
-    let mut choice = call.reservations.choice(&call.core.store);
+pub(crate) fn choose_address(
+    reservations: &Reservations,
+    store: &Store,
+) -> Result<String, ApiError> {
+    let mut choice = reservations.choice(store);
     match choice.any(&Range::addresses(), &HashSet::new()) {
         Some(Claim::Address(address)) => Ok(address.to_string()),
         _ => Err(full("serviceIP")),
@@ -201,12 +203,16 @@ pub(crate) fn choose_address(call: &Call) -> Result<String, ApiError> {
 }
 
 /// Reserves the cluster IP that a new Service requests.
-pub(crate) fn claim_address(call: &Call, service: &Value) -> Result<(), ApiError> {
+pub(crate) fn claim_address(
+    reservations: &Reservations,
+    store: &Store,
+    service: &Value,
+) -> Result<(), ApiError> {
     let text = service["spec"]["clusterIP"].as_str().unwrap_or_default();
     let Ok(address) = text.parse() else {
         return Ok(());
     };
-    let mut choice = call.reservations.choice(&call.core.store);
+    let mut choice = reservations.choice(store);
     if choice.claim(Claim::Address(address), &HashSet::new()) {
         return Ok(());
     }
@@ -218,7 +224,8 @@ pub(crate) fn claim_address(call: &Call, service: &Value) -> Result<(), ApiError
 
 /// Allocates the node ports of a Service: requested ones are validated, missing ones chosen.
 pub(crate) fn node_ports(
-    call: &Call,
+    reservations: &Reservations,
+    store: &Store,
     new: &mut Value,
     live: Option<&Value>,
 ) -> Result<(), ApiError> {
@@ -235,7 +242,7 @@ pub(crate) fn node_ports(
     }
     let wanted = !balanced || spec["allocateLoadBalancerNodePorts"] != false;
     let mut service = Ports {
-        choice: call.reservations.choice(&call.core.store),
+        choice: reservations.choice(store),
         name: new["metadata"]["name"]
             .as_str()
             .unwrap_or_default()

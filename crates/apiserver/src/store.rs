@@ -8,6 +8,7 @@
 pub(crate) mod gate;
 mod log;
 mod object;
+mod open_error;
 mod packing;
 mod schema_change;
 pub(crate) mod sqlite;
@@ -25,11 +26,11 @@ use tokio::sync::oneshot;
 pub(crate) use gate::Unstorable;
 pub(crate) use log::At;
 pub(crate) use object::{Change, Draft, Event, Object, frame, json_at};
+pub use open_error::OpenError;
 pub(crate) use sqlite::past::Unread;
 pub(crate) use state::{Notice, Place, State};
 
 use crate::options::{self, Options};
-use crate::server::OpenError;
 use packing::PACK_ABOVE;
 use sqlite::Usage;
 use sqlite::past;

@@ -4,6 +4,7 @@
 //! keep-alive to pay off. Source of the rules: `k8s.io/apiserver/pkg/util/webhook`.
 
 mod check;
+pub(crate) mod configuration;
 mod service;
 mod target;
 mod tls;
@@ -18,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
 
-use crate::server::Core;
+use crate::store::Store;
 
 pub(crate) use check::check_client_config;
 pub(crate) use target::Target;
@@ -32,16 +33,23 @@ const ANSWER: usize = 16 * 1024 * 1024;
 #[error("{0}")]
 pub(crate) struct CallError(String);
 
+/// Calls of webhooks: where Services are, and the TLS settings.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) authorities: &'a Authorities,
+}
+
 /// Posts a review and returns the review of the answer.
 pub(crate) async fn post(
-    core: &Core,
+    caller: Caller<'_>,
     target: &Target,
     review: &Value,
     timeout: Duration,
 ) -> Result<Value, CallError> {
     let url = target.url(timeout);
     let named = |why: String| CallError(format!("Post {}: {why}", go_quote(&url)));
-    let exchanged = tokio::time::timeout(timeout, exchange(core, target, &url, review));
+    let exchanged = tokio::time::timeout(timeout, exchange(caller, target, &url, review));
     let response = match exchanged.await {
         Err(_) => return Err(named("context deadline exceeded".to_owned())),
         Ok(Err(why)) => return Err(named(why)),
@@ -60,14 +68,14 @@ pub(crate) async fn post(
 }
 
 async fn exchange(
-    core: &Core,
+    caller: Caller<'_>,
     target: &Target,
     url: &str,
     review: &Value,
 ) -> Result<Response<Bytes>, String> {
-    let place = target.place(core)?;
+    let place = target.place(caller.store)?;
     let stream = connect(&place.host, place.port).await?;
-    let config = core.authorities.config(&target.ca)?;
+    let config = caller.authorities.config(&target.ca)?;
     let stream = tls::handshake(config, &place.name, stream).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await

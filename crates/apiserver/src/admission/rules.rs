@@ -3,10 +3,10 @@
 use apimachinery::kinds::Origin;
 use serde_json::Value;
 
-use super::configuration::{Hook, Rule};
 use super::options;
+use crate::call::Call;
 use crate::error::ApiError;
-use crate::rest::Call;
+use crate::webhook::configuration::{Hook, Rule};
 
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

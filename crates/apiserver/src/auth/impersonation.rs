@@ -8,8 +8,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
 use super::rules::{Attributes, forbidden, review};
+use crate::core::Core;
 use crate::error::ApiError;
-use crate::server::Core;
 use crate::user::UserInfo;
 
 const USER: &str = "impersonate-user";

@@ -6,7 +6,7 @@
 pub(super) mod references;
 
 use super::rules::{Attributes, Denied, is_read};
-use crate::server::Core;
+use crate::core::Core;
 use crate::user::UserInfo;
 
 use references::{Kind, is_related};

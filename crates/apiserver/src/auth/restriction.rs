@@ -15,8 +15,8 @@ use x509_parser::prelude::{FromDer as _, X509CertificationRequest};
 
 use super::node::{self, LEASES, references};
 use crate::admission::Operation;
+use crate::call::Call;
 use crate::error::ApiError;
-use crate::rest::Call;
 
 /// The annotation of mirror pods, by which a node reports its static pods.
 pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";

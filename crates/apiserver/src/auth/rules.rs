@@ -5,11 +5,11 @@ use apimachinery::selector::FieldSelector;
 use http::Method;
 
 use super::node;
+use crate::core::Core;
 use crate::error::{ApiError, qualified};
-use crate::http::path::{Path, Route, Target};
-use crate::http::query::Query;
+use crate::request::path::{Path, Route, Target};
+use crate::request::query::Query;
 use crate::reviewer::Access;
-use crate::server::Core;
 use crate::user::UserInfo;
 
 /// The attributes of a request that authorization depends on.

@@ -3,9 +3,9 @@ use std::time::Duration;
 use http::Method;
 
 use super::{Durations, Labels};
-use crate::http::path::target;
-use crate::http::query::Query;
 use crate::options::Options;
+use crate::request::path::target;
+use crate::request::query::Query;
 use crate::server::ApiServer;
 
 #[test]
@@ -22,7 +22,12 @@ async fn labels_contain_served_resources_only() {
     let server = ApiServer::open(Options::default()).await.unwrap();
     let core = server.core();
     let label = |method: Method, path: &str, query: Option<&str>| {
-        let labels = Labels::of(core, &target(path).route, &method, &Query::parse(query));
+        let labels = Labels::of(
+            &core.store.registry(),
+            &target(path).route,
+            &method,
+            &Query::parse(query),
+        );
         (labels.verb, labels.resource, labels.scope)
     };
     let pods = "/api/v1/namespaces/a/pods";
@@ -60,7 +65,7 @@ async fn requests_are_counted_under_the_names_of_kube_apiserver() {
     let server = ApiServer::open(Options::default()).await.unwrap();
     let core = server.core();
     let labels = Labels::of(
-        core,
+        &core.store.registry(),
         &target("/api/v1/nodes").route,
         &Method::GET,
         &Query::default(),
@@ -68,7 +73,7 @@ async fn requests_are_counted_under_the_names_of_kube_apiserver() {
     core.requests
         .begin(labels)
         .end(200, Duration::from_millis(1));
-    let text = super::text(core);
+    let text = super::text(core.stats(), &core.requests, &core.store);
     for line in [
         "apiserver_request_total{code=\"200\",component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"nodes\",scope=\"cluster\",subresource=\"\",verb=\"LIST\",version=\"v1\"} 1",
         "apiserver_current_inflight_requests{request_kind=\"readOnly\"} 0",

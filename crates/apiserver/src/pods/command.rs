@@ -6,7 +6,7 @@ use http::Response;
 use super::{Request, translate, upgrade};
 use crate::body::Body;
 use crate::error::ApiError;
-use crate::http::query::Query;
+use crate::request::query::Query;
 
 /// The connected streams of a process (`v1.PodExecOptions`, `v1.PodAttachOptions`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

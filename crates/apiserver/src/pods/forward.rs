@@ -21,10 +21,11 @@ use tokio_util::io::ReaderStream;
 
 use super::passed::{Backend, Begun, spdy_headers};
 use super::spdy::PIECE;
-use super::{Kubelet, Request, text_answer, upgrade};
+use super::{Request, text_answer, upgrade};
 use crate::body::Body;
 use crate::error::ApiError;
-use crate::http::query::Query;
+use crate::kubelet::Kubelet;
+use crate::request::query::Query;
 
 /// The protocol of the streams in a SPDY connection.
 const PROTOCOL: &str = "portforward.k8s.io";

@@ -12,10 +12,11 @@ use http::{Response, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{Line, Log, Request, plain};
+use super::{Request, plain};
 use crate::body::{self, Body};
 use crate::error::ApiError;
-use crate::http::query::Query;
+use crate::kubelet::{Line, Log};
+use crate::request::query::Query;
 
 /// The options of a request for a log (`v1.PodLogOptions`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

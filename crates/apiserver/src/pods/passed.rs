@@ -19,11 +19,11 @@ use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::client::KubeletClient;
 use super::{Node, Request, plain, text_answer, upgrade};
 use crate::body::{self, Body};
+use crate::core::Core;
 use crate::error::ApiError;
-use crate::server::Core;
+use crate::kubelet::KubeletClient;
 
 /// The maximum length of a kubelet's error message in bytes; the rest is dropped.
 const LONGEST_MESSAGE: usize = 50_000;

@@ -7,7 +7,7 @@ use http::{HeaderValue, Response, StatusCode, Uri};
 use super::{Request, text_answer};
 use crate::body::{self, Body};
 use crate::error::ApiError;
-use crate::http::path::Path;
+use crate::request::path::Path;
 
 /// True if a path is that of a node's proxy.
 pub(crate) fn is_for_node(path: &Path) -> bool {

@@ -8,12 +8,13 @@ use apimachinery::time::seconds;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::view::Kind;
-use super::{Call, Warnings, hooked, kept, meta, scale, strategy};
+use super::{hooked, kept, meta, scale, strategy};
 use crate::admission::{self, Admission, Attributes, Operation};
 use crate::auth::restriction;
+use crate::call::{Call, Warnings};
 use crate::conversion;
 use crate::error::ApiError;
+use crate::view::Kind;
 
 /// `fieldValidation`: how unknown and duplicate fields are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,7 +274,7 @@ pub(crate) async fn admit(
         if let Some(status) = sent_status {
             let mut whole = requested.clone();
             whole["status"] = status;
-            whole = conversion::resolve(&call.core, || {
+            whole = conversion::resolve(call.core.converter(), || {
                 let mut whole = whole.clone();
                 managed::update(live, &mut whole, writer, &kind)?;
                 Ok(whole)
@@ -283,7 +284,7 @@ pub(crate) async fn admit(
         } else if resource.conversion.is_none() {
             managed::update(live, &mut requested, writer, &kind)?;
         } else {
-            requested = conversion::resolve(&call.core, || {
+            requested = conversion::resolve(call.core.converter(), || {
                 let mut requested = requested.clone();
                 managed::update(live, &mut requested, writer, &kind)?;
                 Ok(requested)

@@ -10,16 +10,17 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::read::{Selection, object_answer};
-use super::view::Kind;
 use super::write::{commit, failed_write, is_finished};
-use super::{Answer, Call, Warnings, kept, meta};
+use super::{kept, meta};
 use crate::admission::{self, Operation};
 use crate::auth::restriction;
+use crate::call::{Answer, Call, Warnings};
 use crate::conversion;
+use crate::core::Core;
 use crate::error::ApiError;
-use crate::http::query::Query;
-use crate::server::Core;
+use crate::request::query::Query;
 use crate::store::{Object, WriteError};
+use crate::view::Kind;
 
 /// The finalizer of foreground deletion: dependents are deleted first.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -70,7 +71,7 @@ pub(crate) async fn delete(call: &Call, warnings: &mut Warnings) -> Result<Answe
         }
         Deleted::Gone(object) => Ok(Answer::Value(200, success(call, &object))),
         Deleted::Waiting(object) => {
-            conversion::resolve(&call.core, || object_answer(call, 200, &object)).await
+            conversion::resolve(call.core.converter(), || object_answer(call, 200, &object)).await
         }
     }
 }

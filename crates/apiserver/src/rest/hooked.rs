@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::admit::settle;
-use super::view::Kind;
-use super::{Call, Warnings, meta, scale, strategy};
+use super::{meta, scale, strategy};
 use crate::admission::Admission;
+use crate::call::{Call, Warnings};
 use crate::conversion;
 use crate::error::ApiError;
+use crate::view::Kind;
 
 /// A write that mutating hooks may change.
 pub(super) struct Write<'a> {
@@ -139,7 +140,7 @@ impl Write<'_> {
                 core: &call.core,
                 resource,
             };
-            view = conversion::resolve(&call.core, || {
+            view = conversion::resolve(call.core.converter(), || {
                 let mut view = view.clone();
                 managed::update(live, &mut view, writer, &kind)?;
                 Ok(view)

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Call;
+use crate::call::Call;
 use crate::error::ApiError;
 use crate::user::UserInfo;
 

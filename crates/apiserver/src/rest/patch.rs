@@ -5,12 +5,13 @@ use apimachinery::time::seconds;
 use serde_json::{Value, json};
 
 use super::admit::FieldValidation;
-use super::view::Kind;
+use super::meta;
 use super::write::{Change, change_object, check_type, create_object};
-use super::{Answer, Call, Warnings, meta};
+use crate::call::{Answer, Call, Warnings};
 use crate::conversion;
 use crate::error::ApiError;
-use crate::http::decode;
+use crate::request::decode;
+use crate::view::Kind;
 
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -225,7 +226,7 @@ async fn apply(call: &Call, dry_run: bool, warnings: &mut Warnings) -> Result<An
             "apiVersion": config["apiVersion"], "kind": config["kind"],
             "metadata": {"name": call.name()},
         });
-        let new = conversion::resolve(&call.core, || {
+        let new = conversion::resolve(call.core.converter(), || {
             Ok(patch::apply(&empty, &config, applier, &kind)?)
         })
         .await?;

@@ -12,13 +12,13 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::view::Kind;
-use super::{Answer, Call};
+use crate::call::{Answer, Call};
 use crate::conversion;
 use crate::error::ApiError;
-use crate::http::accept::Form;
-use crate::http::go_json;
+use crate::request::accept::Form;
+use crate::request::go_json;
 use crate::store::{At, Object, Unread};
+use crate::view::Kind;
 
 /// Answers a get.
 pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
@@ -162,7 +162,7 @@ struct Page {
 pub(crate) async fn list(call: &Call) -> Result<Answer, ApiError> {
     let selection = Selection::of(call)?;
     let page = page(call, &selection).await?;
-    conversion::resolve(&call.core, || list_of(call, &page)).await
+    conversion::resolve(call.core.converter(), || list_of(call, &page)).await
 }
 
 /// A page in the form and version of a request.

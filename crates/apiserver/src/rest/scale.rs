@@ -5,11 +5,12 @@ use apimachinery::patch;
 use apimachinery::schema::{FieldError, go_plain};
 use serde_json::{Value, json};
 
-use super::view::Kind;
+use super::meta;
 use super::write::{Change, change_object};
-use super::{Answer, Call, Warnings, meta};
+use crate::call::{Answer, Call, Warnings};
 use crate::error::ApiError;
-use crate::http::decode;
+use crate::request::decode;
+use crate::view::Kind;
 
 /// Answers a get of the scale.
 pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {

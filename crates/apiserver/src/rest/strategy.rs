@@ -16,8 +16,10 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::{Call, meta};
+use super::meta;
+use crate::call::Call;
 use crate::error::ApiError;
+use crate::services;
 
 pub(crate) use volumes::{CLAIM_PROTECTION, NOT_READY, VOLUME_PROTECTION};
 
@@ -169,7 +171,7 @@ pub(super) fn remove_server_fields(resource: &Resource, sent: &Value, new: &mut 
 /// The same for a changed object, and what storage has removed is there as it was sent.
 pub(super) fn restore_sent_fields(resource: &Resource, sent: &Value, new: &mut Value) {
     if resource.group.is_empty() && resource.kind == "Service" {
-        crate::services::restore_sent(&mut new["spec"], &sent["spec"]);
+        services::restore_sent(&mut new["spec"], &sent["spec"]);
     }
 }
 
@@ -189,7 +191,7 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
             }
         }
         "Service" => {
-            errors.extend(crate::services::problems(new, live));
+            errors.extend(services::problems(new, live));
         }
         "Node" => {
             errors.extend(nodes::ranges(new));
@@ -384,8 +386,8 @@ fn data_keys(data: &Value, errors: &mut Vec<FieldError>) {
 
 fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), ApiError> {
     if let Some(live) = live {
-        crate::services::drop_dependent(&mut new["spec"], &live["spec"]);
-        crate::services::carry_addresses(&mut new["spec"], &live["spec"]);
+        services::drop_dependent(&mut new["spec"], &live["spec"]);
+        services::carry_addresses(&mut new["spec"], &live["spec"]);
     }
     let external = new["spec"]["type"] == "ExternalName";
     if !external {
@@ -395,10 +397,10 @@ fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), Api
         {
             default(new, "spec", "clusterIP", address.clone());
         } else if new["spec"]["clusterIP"].as_str().is_none_or(str::is_empty) {
-            let address = crate::services::choose_address(call)?;
+            let address = services::choose_address(&call.reservations, &call.core.store)?;
             new["spec"]["clusterIP"] = Value::from(address);
         } else {
-            crate::services::claim_address(call, new)?;
+            services::claim_address(&call.reservations, &call.core.store, new)?;
         }
         let address = new["spec"]["clusterIP"].clone();
         // The endpoints of a headless service without a selector are managed by the user, who may give them any
@@ -416,7 +418,7 @@ fn service(call: &Call, new: &mut Value, live: Option<&Value>) -> Result<(), Api
         default(new, "spec", "clusterIPs", json!([address]));
         default(new, "spec", "ipFamilies", families);
         default(new, "spec", "ipFamilyPolicy", json!(policy));
-        crate::services::node_ports(call, new, live)?;
+        services::node_ports(&call.reservations, &call.core.store, new, live)?;
     }
     Ok(())
 }
@@ -452,34 +454,6 @@ fn definition(
     })?;
     top_set(new, "status", status);
     Ok(())
-}
-
-/// Converts an Event between its two groups.
-pub(crate) fn convert_event(mut event: Value, api_version: &str) -> Value {
-    const NAMES: &[(&str, &str)] = &[
-        ("involvedObject", "regarding"),
-        ("message", "note"),
-        ("reportingComponent", "reportingController"),
-        ("source", "deprecatedSource"),
-        ("firstTimestamp", "deprecatedFirstTimestamp"),
-        ("lastTimestamp", "deprecatedLastTimestamp"),
-        ("count", "deprecatedCount"),
-    ];
-    let Some(fields) = event.as_object_mut() else {
-        return event;
-    };
-    for (core, new) in NAMES {
-        let (from, to) = if api_version == "v1" {
-            (*new, *core)
-        } else {
-            (*core, *new)
-        };
-        if let Some(value) = fields.remove(from) {
-            fields.insert(to.to_owned(), value);
-        }
-    }
-    fields.insert("apiVersion".to_owned(), Value::from(api_version));
-    event
 }
 
 /// Sets a default in a part of an object, such as `spec`, which is created if it is missing.

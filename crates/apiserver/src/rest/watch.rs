@@ -17,16 +17,16 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::read::Selection;
-use super::view::Kind;
-use super::{Answer, Call};
 use crate::body;
+use crate::call::{Answer, Call};
 use crate::conversion;
+use crate::core::Core;
 use crate::error::ApiError;
-use crate::http::accept::Form;
-use crate::http::query::Query;
 use crate::metrics::{Labels, Watching};
-use crate::server::Core;
+use crate::request::accept::Form;
+use crate::request::query::Query;
 use crate::store::{Change, Event, Object, Unread, frame};
+use crate::view::Kind;
 
 /// The interval of bookmarks in kube-apiserver.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
@@ -52,7 +52,15 @@ pub(crate) async fn watch(call: &Call) -> Result<Answer, ApiError> {
     let watcher = Watcher {
         core: Arc::clone(&call.core),
         _counted: Counted::new(&call.core),
-        _watching: Watching::new(&call.core, Labels::watch(call)),
+        _watching: Watching::new(
+            &call.core.requests,
+            Labels::watch(
+                &call.resource,
+                &call.version,
+                &call.namespace,
+                call.name.as_deref(),
+            ),
+        ),
         resource: Arc::clone(&call.resource),
         api_version: call.version().api_version.clone(),
         version: call.version.clone(),
@@ -215,7 +223,7 @@ impl Watcher {
             let core = Arc::clone(&self.core);
             for object in &initial {
                 // What is awaited only now and then is boxed: a watch waits for most of its time, and has its size then.
-                let line = Box::pin(conversion::resolve(&core, || {
+                let line = Box::pin(conversion::resolve(core.converter(), || {
                     Ok(self.object_line(Change::Added, object))
                 }));
                 if let Some(line) = line_of(line.await) {
@@ -251,7 +259,7 @@ impl Watcher {
                         yield line;
                         continue;
                     }
-                    let line = Box::pin(conversion::resolve(&core, || Ok(self.event_line(event))));
+                    let line = Box::pin(conversion::resolve(core.converter(), || Ok(self.event_line(event))));
                     if let Some(line) = line_of(line.await.map(Option::unwrap_or_default)) {
                         yield line;
                     }

@@ -8,13 +8,14 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::admit::{Incoming, admit};
+use super::meta;
 use super::read::{object_answer, value_answer};
-use super::view::Kind;
-use super::{Answer, Call, Warnings, meta};
+use crate::call::{Answer, Call, Warnings};
 use crate::conversion;
+use crate::core::Core;
 use crate::error::ApiError;
-use crate::server::Core;
 use crate::store::{NAMESPACES, Object, Place, Serve, Unstorable, Write, WriteError, gate};
+use crate::view::Kind;
 
 /// Answers a create.
 pub(crate) async fn create(call: &Call, warnings: &mut Warnings) -> Result<Answer, ApiError> {
@@ -78,7 +79,7 @@ pub(crate) async fn create_object(
     let now = Timestamp::now();
     let resource = &call.resource;
     if !resource.is_custom()
-        && let Some(answer) = crate::special::virtual_create(call, &object, warnings).await?
+        && let Some(answer) = super::special::virtual_create(call, &object, warnings).await?
     {
         return Ok(answer);
     }
@@ -110,13 +111,13 @@ pub(crate) async fn create_object(
     match commit(&call.core, resource, key, 0, &ready, false).await {
         Ok(object) => {
             if resource.is_crd() {
-                crate::collector::definitions::accept(&call.core, &name).await;
+                super::definitions::accept(&call.core, &name).await;
             }
             if &*resource.collection == "/namespaces" {
                 let created = crate::namespaces::create_defaults(&call.core, &name).await;
                 created.map_err(|problem| failed_write(WriteError::Failed(problem)))?;
             }
-            conversion::resolve(&call.core, || object_answer(call, 201, &object)).await
+            conversion::resolve(call.core.converter(), || object_answer(call, 201, &object)).await
         }
         Err(WriteError::Conflict) => Err(taken()),
         Err(WriteError::Closed(_)) => {
@@ -186,7 +187,7 @@ pub(crate) async fn change_object(
             .store
             .get(&resource.collection, &key)
             .ok_or_else(|| call.not_found())?;
-        let (stored, live, new) = conversion::resolve(&call.core, || {
+        let (stored, live, new) = conversion::resolve(call.core.converter(), || {
             let stored = kind.value(&current, &resource.stored)?;
             let live = kind.value(&current, &call.version().api_version)?;
             let new = how(&live)?;
@@ -212,7 +213,10 @@ pub(crate) async fn change_object(
             warnings.0.append(&mut found.0);
         }
         if unchanged && *current.facts.api_version == *resource.stored {
-            return conversion::resolve(&call.core, || object_answer(call, 200, &current)).await;
+            return conversion::resolve(call.core.converter(), || {
+                object_answer(call, 200, &current)
+            })
+            .await;
         }
         if change.dry_run {
             return dry_answer(call, 200, ready).await;
@@ -230,7 +234,10 @@ pub(crate) async fn change_object(
         {
             Ok(object) => {
                 warnings.0.append(&mut found.0);
-                return conversion::resolve(&call.core, || object_answer(call, 200, &object)).await;
+                return conversion::resolve(call.core.converter(), || {
+                    object_answer(call, 200, &object)
+                })
+                .await;
             }
             Err(WriteError::Conflict) => {}
             Err(error) => return Err(failed_write(error)),

@@ -35,7 +35,7 @@ use super::packing;
 use super::state::{Cold, Place, State};
 use super::{Shared, Write, WriteError};
 use crate::options::Synchronous;
-use crate::server::OpenError;
+use crate::store::OpenError;
 
 pub(crate) use compaction::{Retention, continue_after};
 pub(crate) use queue::Writer;

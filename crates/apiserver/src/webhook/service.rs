@@ -3,18 +3,17 @@
 use apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
-use crate::server::Core;
+use crate::store::Store;
 
 /// A host and a port behind a port of a Service. The messages are those of kube-apiserver's resolver.
 pub(super) fn resolve(
-    core: &Core,
+    store: &Store,
     namespace: &str,
     name: &str,
     port: u16,
 ) -> Result<(String, u16), String> {
     let key = format!("{namespace}/{name}");
-    let service = core
-        .store
+    let service = store
         .get("/services", &key)
         .ok_or_else(|| format!("service \"{name}\" not found"))?
         .value();
@@ -29,15 +28,15 @@ pub(super) fn resolve(
         .find(|candidate| candidate["port"] == port)
         .ok_or_else(|| format!("no service port {port} found for service \"{name}\""))?;
     let port_name = found["name"].as_str().unwrap_or_default();
-    let address = from_slices(core, namespace, name, port_name)
-        .or_else(|| from_endpoints(core, &key, port_name));
+    let address = from_slices(store, namespace, name, port_name)
+        .or_else(|| from_endpoints(store, &key, port_name));
     address.ok_or_else(|| format!("no endpoints available for service \"{name}\""))
 }
 
-fn from_slices(core: &Core, namespace: &str, service: &str, port: &str) -> Option<(String, u16)> {
+fn from_slices(store: &Store, namespace: &str, service: &str, port: &str) -> Option<(String, u16)> {
     let wanted = LabelSelector::parse(&format!("kubernetes.io/service-name={service}")).ok()?;
     let slices: Vec<Value> = {
-        let state = core.store.read();
+        let state = store.read();
         let all = state.range("discovery.k8s.io/endpointslices", namespace, None);
         all.filter(|slice| slice.namespace() == namespace && wanted.matches(&slice.facts.labels))
             .map(|slice| slice.value())
@@ -51,8 +50,8 @@ fn from_slices(core: &Core, namespace: &str, service: &str, port: &str) -> Optio
     })
 }
 
-fn from_endpoints(core: &Core, key: &str, port: &str) -> Option<(String, u16)> {
-    let endpoints = core.store.get("/endpoints", key)?.value();
+fn from_endpoints(store: &Store, key: &str, port: &str) -> Option<(String, u16)> {
+    let endpoints = store.get("/endpoints", key)?.value();
     endpoints["subsets"].as_array()?.iter().find_map(|subset| {
         let number = number(&subset["ports"], port)?;
         Some((subset["addresses"][0]["ip"].as_str()?.to_owned(), number))

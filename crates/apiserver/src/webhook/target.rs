@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::service;
-use crate::server::Core;
+use crate::store::Store;
 
 /// The address of a webhook, and the authorities of its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Target {
     }
 
     /// Resolves the destination.
-    pub(super) fn place(&self, core: &Core) -> Result<Place, String> {
+    pub(super) fn place(&self, store: &Store) -> Result<Place, String> {
         match &self.at {
             At::Url { authority, .. } => {
                 let (host, port) = split(authority)?;
@@ -113,7 +113,7 @@ impl Target {
                 port,
                 ..
             } => {
-                let (host, to) = service::resolve(core, namespace, name, *port)?;
+                let (host, to) = service::resolve(store, namespace, name, *port)?;
                 Ok(Place {
                     host,
                     port: to,

@@ -6,7 +6,7 @@ use apimachinery::value::{items, text};
 use serde_json::Value;
 
 use crate::auth::restriction::MIRROR;
-use crate::server::Core;
+use crate::core::Core;
 use crate::store::Object;
 
 /// The kinds of objects that a node may read because its pods refer to them.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::call::Call;
 use crate::error::ApiError;
-use crate::rest::Call;
 
 const CLASSES: &str = "scheduling.k8s.io/priorityclasses";
 const PREEMPTS: &str = "PreemptLowerPriority";

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transac
 
 use super::{signed, unsigned};
 use crate::options::Synchronous;
-use crate::server::OpenError;
+use crate::store::OpenError;
 use crate::store::object::Object;
 use crate::store::state::State;
 

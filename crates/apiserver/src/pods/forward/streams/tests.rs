@@ -4,8 +4,8 @@ use futures::future::{BoxFuture, FutureExt as _};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::super::super::{Connection, Kubelet, Log};
 use super::*;
+use crate::kubelet::{Connection, Kubelet, Log};
 
 /// A pod that accepts connections on port 80 only, and answers with all received bytes in reverse.
 struct Pod;

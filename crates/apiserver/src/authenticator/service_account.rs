@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::sync::OnceLock;
 
 use super::Bearer;
-use crate::server::Core;
+use crate::store::Store;
 
 /// Signs tokens and verifies them.
 pub(crate) struct Signer {
@@ -124,7 +124,7 @@ impl Signer {
     /// Why the token is invalid: its lifetime, its audiences, or a deleted object that it is bound to.
     pub(crate) fn bearer(
         &self,
-        core: &Core,
+        store: &Store,
         token: &str,
         audiences: &[String],
         now: Timestamp,
@@ -166,7 +166,7 @@ impl Signer {
         {
             return Err("service account token is not valid yet".to_owned());
         }
-        let user = bound::user(core, &claims, now - LEEWAY)?;
+        let user = bound::user(store, &claims, now - LEEWAY)?;
         Ok(Some(Bearer {
             user: match claims["jti"].as_str() {
                 Some(id) => user.known_by(format!("JTI={id}")),

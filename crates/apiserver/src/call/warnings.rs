@@ -15,7 +15,7 @@ pub(crate) struct Warnings(pub(crate) Vec<String>);
 
 impl Warnings {
     /// The texts of the headers.
-    pub(super) fn into_headers(self) -> Vec<String> {
+    pub(crate) fn into_headers(self) -> Vec<String> {
         let mut seen = HashSet::new();
         let mut all = self.0;
         all.retain(|text| !text.is_empty() && seen.insert(text.clone()));

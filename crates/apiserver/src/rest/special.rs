@@ -10,10 +10,11 @@ use apimachinery::time::seconds;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::{edit, failed_write};
 use crate::admission::{self, Gvk, Operation};
 use crate::auth::restriction;
+use crate::call::{Answer, Call, Warnings};
 use crate::error::ApiError;
-use crate::rest::{Answer, Call, Warnings, edit, failed_write};
 use crate::store::WriteError;
 use crate::user::UserInfo;
 
@@ -63,7 +64,7 @@ pub(crate) async fn virtual_create(
         }
         _ => return Err(ApiError::method_not_allowed()),
     };
-    crate::rest::complete_unstored(&mut object, &status);
+    super::complete_unstored(&mut object, &status);
     if call.resource.kind == "SelfSubjectReview" {
         object["metadata"]["creationTimestamp"] = Value::from(seconds(Timestamp::now()));
     }
@@ -86,7 +87,7 @@ pub(crate) async fn subresource(
     admission::of_created(call, kind, call.name(), &mut body, warnings).await?;
     match subresource {
         "token" => token::request(call, &body),
-        "eviction" => crate::eviction::evict(call, &body).await,
+        "eviction" => super::eviction::evict(call, &body).await,
         "binding" => bind(call, call.name(), &body).await,
         _ => Err(ApiError::unknown_resource()),
     }

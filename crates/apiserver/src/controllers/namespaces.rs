@@ -14,8 +14,8 @@ use super::{Collector, report};
 use crate::controlplane;
 use crate::namespaces::{self, is_in_every_namespace};
 use crate::rest::edit;
-use crate::rest::view::Kind;
 use crate::store::{Change, Object, Place};
+use crate::view::Kind;
 
 const PODS: &str = "/pods";
 

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::strings;
 use crate::auth;
 use crate::auth::rules::{self, Attributes};
+use crate::call::Call;
 use crate::error::ApiError;
-use crate::rest::Call;
 use crate::user::UserInfo;
 
 /// Rejects reviews without attributes.

@@ -18,10 +18,10 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::auth::tls::{TlsError, certificates};
+use crate::tls::{TlsError, certificates};
 
 /// The default of `--kubelet-preferred-address-types`.
-pub(super) const PREFERRED: [&str; 5] = [
+pub(crate) const PREFERRED: [&str; 5] = [
     "Hostname",
     "InternalDNS",
     "InternalIP",
@@ -113,7 +113,7 @@ impl KubeletClient {
         Ok(self)
     }
 
-    pub(super) fn preferred(&self) -> Vec<&str> {
+    pub(crate) fn preferred(&self) -> Vec<&str> {
         self.preferred.iter().map(String::as_str).collect()
     }
 
@@ -121,7 +121,7 @@ impl KubeletClient {
     ///
     /// # Errors
     /// The message of Go's dialer.
-    pub(super) async fn dial(
+    pub(crate) async fn dial(
         &self,
         host: &str,
         port: u16,

@@ -5,11 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::server::Core;
+use crate::store::Store;
 use crate::user::UserInfo;
 
 /// The user of a bootstrap token, if the token is known, enabled for authentication and not expired.
-pub(super) fn user(core: &Core, token: &str, now: Timestamp) -> Option<UserInfo> {
+pub(super) fn user(store: &Store, token: &str, now: Timestamp) -> Option<UserInfo> {
     let (id, secret) = token.split_once('.')?;
     let simple = |text: &str| {
         text.bytes()
@@ -18,9 +18,7 @@ pub(super) fn user(core: &Core, token: &str, now: Timestamp) -> Option<UserInfo>
     if id.len() != 6 || secret.len() != 16 || !simple(id) || !simple(secret) {
         return None;
     }
-    let object = core
-        .store
-        .get("/secrets", &format!("kube-system/bootstrap-token-{id}"))?;
+    let object = store.get("/secrets", &format!("kube-system/bootstrap-token-{id}"))?;
     if object.facts.deleting {
         return None;
     }

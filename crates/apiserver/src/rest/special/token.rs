@@ -8,9 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{record, strings};
-use crate::auth::service_account::{Lifetime, Reference, Subject};
+use crate::authenticator::service_account::{Lifetime, Reference, Subject};
+use crate::call::{Answer, Call};
 use crate::error::ApiError;
-use crate::rest::{Answer, Call};
 
 const API_VERSION: &str = "authentication.k8s.io/v1";
 const GROUP: &str = "authentication.k8s.io";

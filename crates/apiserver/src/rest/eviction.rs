@@ -11,8 +11,9 @@ use apimachinery::time::seconds;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::{DeleteOptions, Propagation, delete_object, edit, failed_write};
+use crate::call::{Answer, Call};
 use crate::error::ApiError;
-use crate::rest::{Answer, Call, DeleteOptions, Propagation, delete_object, edit, failed_write};
 use crate::store::{Object, WriteError};
 
 /// The maximum number of evictions of a budget that its controller has not observed yet; more are rejected.
@@ -40,7 +41,7 @@ pub(crate) async fn evict(call: &Call, body: &Value) -> Result<Answer, ApiError>
         // A pending pod must not have started meanwhile: a running pod counts for its budget.
         let pinned = (!ended).then_some(pod.revision);
         match remove(call, &key, pinned, &asked).await {
-            Ok(()) => return Ok(crate::special::success()),
+            Ok(()) => return Ok(super::special::success()),
             Err(error) if error.code == 409 && asked.revision.is_none() => conflict = Some(error),
             Err(error) => return Err(error),
         }
@@ -67,7 +68,7 @@ async fn evict_counted(
     }
     let removed = remove(call, key, pinned, asked).await;
     match (removed, budget) {
-        (Ok(()), _) => Ok(crate::special::success()),
+        (Ok(()), _) => Ok(super::special::success()),
         // The pod may have become ready.
         (Err(error), Some(budget))
             if error.code == 409 && pinned.is_some() && asked.revision.is_none() =>

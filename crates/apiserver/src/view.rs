@@ -9,8 +9,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::conversion;
+use crate::core::Core;
 use crate::error::ApiError;
-use crate::server::Core;
 use crate::store::{Object, json_at};
 
 /// A resource and the conversions between its versions.
@@ -40,7 +40,7 @@ impl Kind<'_> {
         }
         match self.resource.origin {
             Origin::BuiltIn(_) if self.resource.plural == "events" => {
-                let mut event = super::strategy::convert_event(value, api_version);
+                let mut event = event_in(value, api_version);
                 let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
                 if let Some(shape) = shape::of(group, version, "Event") {
                     shape.write(&mut event);
@@ -51,7 +51,7 @@ impl Kind<'_> {
                 let Some(webhook) = &self.resource.conversion else {
                     return Ok(value);
                 };
-                conversion::convert(self.core, webhook, value, api_version)
+                conversion::convert(self.core.converter(), webhook, value, api_version)
             }
             Origin::Custom { converts: true } => {
                 let metadata = value["metadata"].clone();
@@ -102,7 +102,10 @@ impl Kind<'_> {
         if self.resource.conversion.is_none() || value["apiVersion"] == api_version {
             return self.convert(value, api_version);
         }
-        conversion::resolve(self.core, || self.convert(value.clone(), api_version)).await
+        conversion::resolve(self.core.converter(), || {
+            self.convert(value.clone(), api_version)
+        })
+        .await
     }
 
     /// Registers all conversions that a list needs before the first one is looked up, so that a single call converts
@@ -173,6 +176,34 @@ impl Versions for Kind<'_> {
         self.convert_alone(object.clone(), api_version)
             .map_err(|error| error.message)
     }
+}
+
+/// Converts an Event between its two groups.
+fn event_in(mut event: Value, api_version: &str) -> Value {
+    const NAMES: &[(&str, &str)] = &[
+        ("involvedObject", "regarding"),
+        ("message", "note"),
+        ("reportingComponent", "reportingController"),
+        ("source", "deprecatedSource"),
+        ("firstTimestamp", "deprecatedFirstTimestamp"),
+        ("lastTimestamp", "deprecatedLastTimestamp"),
+        ("count", "deprecatedCount"),
+    ];
+    let Some(fields) = event.as_object_mut() else {
+        return event;
+    };
+    for (core, new) in NAMES {
+        let (from, to) = if api_version == "v1" {
+            (*new, *core)
+        } else {
+            (*core, *new)
+        };
+        if let Some(value) = fields.remove(from) {
+            fields.insert(to.to_owned(), value);
+        }
+    }
+    fields.insert("apiVersion".to_owned(), Value::from(api_version));
+    event
 }
 
 /// Restores the metadata after conversion. As in kube-apiserver, webhooks may change labels and annotations only.

@@ -18,41 +18,41 @@ const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigur
 
 /// All hooks in the order of calls: sorted by the name of their configuration.
 #[derive(Debug, Default)]
-pub(super) struct Hooks {
-    pub(super) mutating: Vec<Hook>,
-    pub(super) validating: Vec<Hook>,
+pub(crate) struct Hooks {
+    pub(crate) mutating: Vec<Hook>,
+    pub(crate) validating: Vec<Hook>,
 }
 
 /// One webhook of a configuration.
 #[derive(Debug)]
-pub(super) struct Hook {
-    pub(super) name: String,
-    pub(super) mutating: bool,
-    pub(super) rules: Vec<Rule>,
-    pub(super) namespace_selector: LabelSelector,
-    pub(super) object_selector: LabelSelector,
-    pub(super) conditions: Vec<Condition>,
+pub(crate) struct Hook {
+    pub(crate) name: String,
+    pub(crate) mutating: bool,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) namespace_selector: LabelSelector,
+    pub(crate) object_selector: LabelSelector,
+    pub(crate) conditions: Vec<Condition>,
     /// `matchPolicy: Equivalent`.
-    pub(super) equivalent: bool,
+    pub(crate) equivalent: bool,
     /// `failurePolicy: Fail`.
-    pub(super) fails_closed: bool,
+    pub(crate) fails_closed: bool,
     /// `reinvocationPolicy: IfNeeded`.
-    pub(super) reinvoke: bool,
+    pub(crate) reinvoke: bool,
     /// True if the hook has no side effects on dry runs.
-    pub(super) dry_runs: bool,
-    pub(super) timeout: Duration,
+    pub(crate) dry_runs: bool,
+    pub(crate) timeout: Duration,
     versions: Vec<String>,
-    pub(super) target: Target,
+    pub(crate) target: Target,
 }
 
 /// A rule. All of its fields must match.
 #[derive(Debug)]
-pub(super) struct Rule {
-    pub(super) operations: Vec<String>,
-    pub(super) groups: Vec<String>,
-    pub(super) versions: Vec<String>,
-    pub(super) resources: Vec<String>,
-    pub(super) scope: String,
+pub(crate) struct Rule {
+    pub(crate) operations: Vec<String>,
+    pub(crate) groups: Vec<String>,
+    pub(crate) versions: Vec<String>,
+    pub(crate) resources: Vec<String>,
+    pub(crate) scope: String,
 }
 
 /// The compiled hooks of a server, updated when a configuration changes.
@@ -77,7 +77,7 @@ impl Cache {
     }
 
     /// The current hooks.
-    pub(super) fn hooks(&self, store: &Store) -> Arc<Hooks> {
+    pub(crate) fn hooks(&self, store: &Store) -> Arc<Hooks> {
         let now = (*self.mutating.borrow(), *self.validating.borrow());
         if let Some((then, hooks)) = &*self.compiled.lock()
             && *then == now
@@ -95,7 +95,7 @@ impl Cache {
 
 impl Hook {
     /// The first supported version of AdmissionReview.
-    pub(super) fn review_version(&self) -> Option<&str> {
+    pub(crate) fn review_version(&self) -> Option<&str> {
         let mut versions = self.versions.iter().map(String::as_str);
         versions.find(|version| matches!(*version, "v1" | "v1beta1"))
     }

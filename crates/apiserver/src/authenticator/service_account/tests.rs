@@ -74,7 +74,7 @@ async fn a_token_is_valid_for_its_audiences_and_lifetime() {
     let now = Timestamp::now();
     let refused = |token: &str, audience: &str, after: i64| {
         let at = now + jiff::SignedDuration::from_secs(after);
-        signer.bearer(core, token, &[audience.to_owned()], at)
+        signer.bearer(&core.store, token, &[audience.to_owned()], at)
     };
     let vault = token(signer, &subject(), "vault", now);
     assert_eq!(

@@ -6,8 +6,7 @@ use apimachinery::value::text;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::server::Core;
-use crate::store::Object;
+use crate::store::{Object, Store};
 use crate::user::UserInfo;
 
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
@@ -22,7 +21,7 @@ const INVALIDATED: &str = "service account token has been invalidated";
 ///
 /// # Errors
 /// The claim that is no longer valid.
-pub(super) fn user(core: &Core, claims: &Value, deleted_before: i64) -> Result<UserInfo, String> {
+pub(super) fn user(store: &Store, claims: &Value, deleted_before: i64) -> Result<UserInfo, String> {
     let about = &claims["kubernetes.io"];
     let namespace = text(&about["namespace"]);
     let (name, uid) = (
@@ -30,7 +29,7 @@ pub(super) fn user(core: &Core, claims: &Value, deleted_before: i64) -> Result<U
         text(&about["serviceaccount"]["uid"]),
     );
     let key = |name: &str| format!("{namespace}/{name}");
-    let account = core.store.get("/serviceaccounts", &key(name));
+    let account = store.get("/serviceaccounts", &key(name));
     let account = account.ok_or_else(|| format!("serviceaccounts {name:?} not found"))?;
     if *account.facts.uid != *uid {
         return Err(format!(
@@ -55,13 +54,13 @@ pub(super) fn user(core: &Core, claims: &Value, deleted_before: i64) -> Result<U
     };
     let named = |kind: &str| about[kind].is_object().then(|| text(&about[kind]["name"]));
     if let Some(secret) = named("secret") {
-        check("secret", core.store.get("/secrets", &key(secret)))?;
+        check("secret", store.get("/secrets", &key(secret)))?;
     }
     if let Some(pod) = named("pod") {
-        check("pod", core.store.get("/pods", &key(pod)))?;
+        check("pod", store.get("/pods", &key(pod)))?;
     } else if let Some(node) = named("node") {
         // The Node in a token that is bound to a pod is informational.
-        check("node", core.store.get("/nodes", node))?;
+        check("node", store.get("/nodes", node))?;
     }
     let mut user = UserInfo {
         name: format!("system:serviceaccount:{namespace}:{name}"),

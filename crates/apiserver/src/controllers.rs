@@ -5,7 +5,6 @@
 //!   owners       dependents of deleted owners, and deletions that wait for dependents
 //!   namespaces   deletion of namespaces, and the objects that every other namespace has
 //!   conditions   conditions of a namespace that is being deleted
-//!   definitions  acceptance of the names of definitions
 //!   not_run      events on Pods and workloads that nothing will run
 //!   protection   removal of finalizers and taints that admission has set on nodes, volumes and claims
 //! ```
@@ -14,8 +13,7 @@
 //! server ends it.
 
 mod conditions;
-pub(crate) mod definitions;
-mod namespaces;
+pub(crate) mod namespaces;
 mod not_run;
 mod owners;
 mod protection;
@@ -33,10 +31,12 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
 
-use crate::rest::view::Kind;
-use crate::rest::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object, edit};
-use crate::server::Core;
+use crate::core::Core;
+use crate::rest::{
+    DeleteOptions, FOREGROUND, ORPHAN, Propagation, definitions, delete_object, edit,
+};
 use crate::store::{Change, Notice, Object, Place, WriteError};
+use crate::view::Kind;
 
 /// The time to live of Events in kube-apiserver (`--event-ttl`).
 const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
@@ -66,7 +66,7 @@ async fn run(
         Collector { core: &core }.object(&place).await;
     }
     if let Some(core) = core.upgrade() {
-        Collector { core: &core }.definitions().await;
+        definitions::decide_open(&core).await;
     }
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -122,7 +122,7 @@ impl Collector<'_> {
                 self.dependent(&dependent).await;
             }
             if *place.collection == *CRD_COLLECTION {
-                self.names_released(&object.value()).await;
+                definitions::names_released(self.core, &object.value()).await;
             }
         } else {
             if object.facts.owners != before {
@@ -132,7 +132,7 @@ impl Collector<'_> {
                 self.deleting(place).await;
             }
             if *place.collection == *CRD_COLLECTION {
-                self.accept(place).await;
+                definitions::accept(self.core, &place.key).await;
             }
             if &*place.collection == "/nodes" {
                 self.ready(place, object).await;
