@@ -63,7 +63,7 @@ type Key = (String, String);
 
 #[derive(Default)]
 struct Held {
-    /// Whether the watch has listed the kind.
+    /// True after the first list of the watch.
     is_listed: bool,
     holders: HashMap<Key, Holder>,
     by_identity: HashMap<Identity, BTreeSet<Key>>,

@@ -18,11 +18,8 @@ mod teardown;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::Status;
 use api::core::v1beta2::Cluster;
-use api::infra::v1beta2::{
-    OpenStackCluster, OpenStackClusterSpec, OpenStackClusterStatus, OpenStackMachine,
-};
+use api::infra::v1beta2::{OpenStackCluster, OpenStackClusterSpec, OpenStackMachine};
 use kube::ResourceExt;
 use kube::api::ListParams;
 use kube::runtime::controller::Action;
@@ -39,6 +36,7 @@ use self::facts::{Facts, Inside};
 use self::observed::Observed;
 use self::prepare::prepare;
 use crate::claims::SOON;
+use crate::context::kept::{self, api};
 use crate::context::{
     self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
 };
@@ -46,7 +44,6 @@ use crate::credentials;
 use crate::identity::{CLUSTER_ID, Identity, Mark};
 use crate::names::Names;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 
 /// The finalizer of OpenStackClusters, the same as that of the Go provider.
@@ -76,7 +73,7 @@ pub(crate) async fn reconcile(
         Err(error) => (OpenStackCluster::clone(&object), Err(error)),
     };
     let mut next = object.clone();
-    not_paused(&mut next, &ctx);
+    kept::paused(&mut next, ctx.now(), false);
     let result = match prepared {
         Ok(()) => normal(&ctx, &object, &mut next, &cluster).await,
         Err(error) => Err(error),
@@ -95,8 +92,7 @@ async fn normal(
         return Ok(Progress::Settled);
     };
     let identity_ref = &object.spec.identity_ref;
-    let cloud =
-        credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;
+    let cloud = credentials::cloud(ctx.access(), &namespace(object), identity_ref).await?;
     status::authenticated(next, ctx.now());
     let kinds = kinds(&cloud, &object.spec).await;
     let work = Work {
@@ -271,7 +267,7 @@ async fn finish(
         if !was_planned {
             status::unplanned(&mut next, problem, ctx.now());
         }
-        announce(ctx, object, &next, problem).await;
+        kept::announce(ctx, object, &next, problem).await;
     }
     store(ctx, object, next).await?;
     result
@@ -293,39 +289,7 @@ async fn store(
         before = stored.unwrap_or(after);
     }
     next.metadata = before.metadata.clone();
-    let of_status = |status: &OpenStackClusterStatus| status.conditions.clone();
-    let known = before.status.as_ref().map(of_status);
-    let after = next.status.as_mut();
-    context::steady(
-        known.as_deref(),
-        after.map(|status| status.conditions.as_mut_slice()),
-    );
-    let stored = patch::status(&api, &before, &next).await;
-    stored.map_err(Error::kubernetes("storing the status"))?;
-    Ok(())
-}
-
-/// Reason and message of a condition.
-fn reported(object: &OpenStackCluster, type_: Type) -> Option<(String, String)> {
-    let status = object.status.as_ref()?;
-    let known = api::conditions::find(&status.conditions, type_.as_str())?;
-    Some((known.reason.clone(), known.message.clone()))
-}
-
-/// Emits an event for a problem that the conditions did not report before.
-async fn announce(
-    ctx: &Context,
-    before: &OpenStackCluster,
-    after: &OpenStackCluster,
-    problem: &Problem,
-) {
-    let is_new = reported(before, problem.about) != reported(after, problem.about);
-    if is_new && !problem.is_announced {
-        let reason = problem.reason.as_str();
-        ctx.recorder
-            .warning(before, reason, "Reconcile", &problem.message)
-            .await;
-    }
+    kept::store_status(ctx, &before, next).await
 }
 
 async fn openstack_machines(
@@ -350,22 +314,7 @@ fn labelled(cluster: &str) -> ListParams {
 
 async fn pause(ctx: &Context, object: &OpenStackCluster) -> Result<Action, Error> {
     let mut next = object.clone();
-    let generation = next.metadata.generation;
-    let reported = next.status.get_or_insert_default();
-    let verdict = (Status::True, Reason::Paused, "");
-    status::condition(reported, generation, ctx.now(), Type::Paused, verdict);
-    let stored = patch::status(&api(ctx, object), object, &next).await;
-    stored.map_err(Error::kubernetes("storing the status"))?;
+    kept::paused(&mut next, ctx.now(), true);
+    kept::store_status(ctx, object, next).await?;
     Ok(Action::await_change())
-}
-
-fn not_paused(next: &mut OpenStackCluster, ctx: &Context) {
-    let generation = next.metadata.generation;
-    let reported = next.status.get_or_insert_default();
-    let verdict = (Status::False, Reason::NotPaused, "");
-    status::condition(reported, generation, ctx.now(), Type::Paused, verdict);
-}
-
-fn api(ctx: &Context, object: &OpenStackCluster) -> Api<OpenStackCluster> {
-    Api::namespaced(ctx.client.clone(), &namespace(object))
 }

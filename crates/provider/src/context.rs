@@ -1,5 +1,7 @@
 //! What all reconciles of this crate share.
 
+pub(crate) mod kept;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::claims::{Claims, Denial};
 use crate::cluster::apply::{AT_REST, FRESH};
+use crate::credentials::Access;
 use crate::machine::console::Consoles;
 use crate::options::Options;
 use crate::problem::Problem;
@@ -39,6 +42,15 @@ impl Context {
     /// The current time, for conditions.
     pub(crate) fn now(&self) -> Timestamp {
         Timestamp::now()
+    }
+
+    /// The access to credentials and clouds.
+    pub(crate) fn access(&self) -> Access<'_> {
+        Access {
+            client: &self.client,
+            pool: &self.clouds,
+            ca: self.options.ca.as_deref(),
+        }
     }
 
     /// Whether the problem is none of the object's: in a process that stops, connections break off, to a cloud of the
@@ -154,7 +166,7 @@ pub(crate) fn namespace<K: ResourceExt>(object: &K) -> String {
     object.namespace().unwrap_or_default()
 }
 
-/// Whether reconciling of `object` is paused, by its Cluster or by an annotation.
+/// True for a paused `object`, by its Cluster or by an annotation.
 pub(crate) fn is_paused<K: ResourceExt>(object: &K, cluster: Option<&Cluster>) -> bool {
     object
         .annotations()
@@ -162,7 +174,7 @@ pub(crate) fn is_paused<K: ResourceExt>(object: &K, cluster: Option<&Cluster>) -
         || cluster.is_some_and(|cluster| cluster.spec.paused == Some(true))
 }
 
-/// Whether `object` is managed externally.
+/// True for an `object` under external management.
 pub(crate) fn is_managed_elsewhere<K: ResourceExt>(object: &K) -> bool {
     object
         .annotations()
@@ -180,7 +192,7 @@ pub(crate) fn age<K: Resource>(object: &K, conditions: Option<&[Condition]>) -> 
     }
 }
 
-/// Whether `object` is being deleted.
+/// True for an `object` in deletion.
 pub(crate) fn is_deleting<K: Resource>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_some()
 }

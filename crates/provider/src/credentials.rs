@@ -12,21 +12,32 @@ use operator::retry::Retry;
 use crate::problem::{self, Problem};
 use crate::reason::{Reason, Type};
 
+/// Access to credentials and clouds.
+#[derive(Clone, Copy)]
+pub(crate) struct Access<'a> {
+    /// The API server with Secrets.
+    pub(crate) client: &'a Client,
+    /// The sessions.
+    pub(crate) pool: &'a CloudPool,
+    /// Certificates of authorities, in PEM, for clouds without certificates.
+    pub(crate) ca: Option<&'a str>,
+}
+
 /// An authenticated session with the cloud that `identity` selects for an object in `namespace`.
 ///
 /// # Errors
 /// A problem with the credentials: missing, malformed, not allowed in this namespace, rejected, or the cloud is not
 /// reachable.
 pub(crate) async fn cloud(
-    client: &Client,
-    pool: &CloudPool,
+    access: Access<'_>,
     namespace: &str,
     identity: &IdentityRef,
 ) -> Result<Cloud, Problem> {
+    let Access { client, pool, ca } = access;
     let (namespace, name) = secret(client, namespace, identity).await?;
     let of_secret = |problem: Problem| problem.of_secret(&namespace, &name);
     let config = config(client, &namespace, &name, identity).await;
-    let config = config.map_err(of_secret)?;
+    let config = with_authorities(config.map_err(of_secret)?, ca);
     pool.get(&config).await.map_err(|error| {
         let doing = format!(
             "log in to cloud {} of Secret {namespace}/{name}",
@@ -34,6 +45,14 @@ pub(crate) async fn cloud(
         );
         of_secret(Problem::cloud(Type::Authentication, REASON, &doing, &error))
     })
+}
+
+/// The cloud with these authorities, unless Secret or entry have some.
+fn with_authorities(config: CloudConfig, ca: Option<&str>) -> CloudConfig {
+    match config.ca_pem.is_none() && config.cacert.is_none() {
+        true => config.with_ca(ca),
+        false => config,
+    }
 }
 
 /// The cloud that `identity` selects for an object in `namespace`, with its credentials. Sends no request to it.

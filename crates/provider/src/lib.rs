@@ -5,6 +5,8 @@
 //!   machine      OpenStackMachine: ports, volumes, server, providerID
 //!   pool         OpenStackFloatingIPPool: floating IPs that answer IPAddressClaims
 //!   server       OpenStackServer: a server of its own, by the plan of machines
+//!   context      what reconciles share; kept: identity, finalizer, conditions, the end of a deletion
+//!   alone        pools and servers: an identity of their own, without that of a cluster
 //!   identity     the owner of a resource in the cloud
 //!   claims       which objects have which identity: one that several have does not act
 //!   evidence     the identity of an object that lost its annotation
@@ -19,6 +21,7 @@
 //! plans the steps from the observed to the desired state (pure), applies them one by one, and writes status. Deletion
 //! is the same with an empty desired state.
 
+mod alone;
 mod claims;
 pub mod cluster;
 mod context;

@@ -20,11 +20,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::conditions::Status;
-use api::infra::v1beta2::{OpenStackMachine, OpenStackMachineStatus};
+use api::infra::v1beta2::OpenStackMachine;
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
 use openstack::Kind;
-use operator::client::Api;
 use operator::patch;
 use tracing::instrument;
 
@@ -34,12 +33,11 @@ use self::plan::Step;
 use self::prepare::prepare;
 use self::surroundings::{Needs, Surroundings};
 use self::work::Work;
-use crate::claims::SOON;
+use crate::context::kept::{self, api, condition, reported};
 use crate::context::{
     self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
 };
 use crate::credentials;
-use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 
@@ -58,17 +56,7 @@ pub(crate) async fn reconcile(
     let around = Surroundings::of(&ctx, &object).await?;
     let mut next = OpenStackMachine::clone(&object);
     let paused = is_paused(object.as_ref(), around.cluster.as_ref());
-    let reason = if paused {
-        Reason::Paused
-    } else {
-        Reason::NotPaused
-    };
-    status::condition(
-        &mut next,
-        ctx.now(),
-        Type::Paused,
-        (paused.into(), reason, ""),
-    );
+    kept::paused(&mut next, ctx.now(), paused);
     let result = if paused {
         Ok(Action::await_change())
     } else if is_deleting(object.as_ref()) {
@@ -80,45 +68,8 @@ pub(crate) async fn reconcile(
     } else {
         normal(&ctx, &object, &mut next, &around).await
     };
-    finish(&ctx, &object, next, result).await
-}
-
-/// Writes providerID and status, and returns when to reconcile again.
-async fn finish(
-    ctx: &Context,
-    object: &OpenStackMachine,
-    mut next: OpenStackMachine,
-    result: Result<Action, Error>,
-) -> Result<Action, Error> {
-    if ctx.is_of_shutdown(&result) {
-        return result;
-    }
-    if let Err(Error::Problem(problem)) = &result {
-        report(ctx, object, &mut next, problem).await;
-    }
-    store(ctx, object, next).await?;
-    match result {
-        Err(Error::Behind) => Ok(Action::requeue(SOON)),
-        result => result,
-    }
-}
-
-/// Writes a problem into the conditions, and emits an event if they did not report it before.
-async fn report(
-    ctx: &Context,
-    object: &OpenStackMachine,
-    next: &mut OpenStackMachine,
-    problem: &Problem,
-) {
-    let (about, reason, message) = (problem.about, problem.reason, &problem.message);
-    status::not_ready(next, ctx.now(), about, reason, message);
-    let is_new = reported(object, about) != reported(next, about);
-    if is_new && !problem.is_announced {
-        let recorder = &ctx.recorder;
-        recorder
-            .warning(object, reason.as_str(), "Reconcile", message)
-            .await;
-    }
+    let write = |next| store(&ctx, &object, next);
+    kept::finish(&ctx, object.as_ref(), next, result, write).await
 }
 
 /// Stores providerID and status.
@@ -142,23 +93,7 @@ async fn store(
             .unwrap_or(after);
         next.metadata = before.metadata.clone();
     }
-    let of_status = |status: &OpenStackMachineStatus| status.conditions.clone();
-    let known = before.status.as_ref().map(of_status);
-    let after = next.status.as_mut();
-    context::steady(
-        known.as_deref(),
-        after.map(|status| status.conditions.as_mut_slice()),
-    );
-    let stored = patch::status(&api, &before, &next).await;
-    stored.map_err(Error::kubernetes("storing the status"))?;
-    Ok(())
-}
-
-/// Reason and message of a condition.
-fn reported(object: &OpenStackMachine, type_: Type) -> Option<(&str, &str)> {
-    let status = object.status.as_ref()?;
-    let known = api::conditions::find(&status.conditions, type_.as_str())?;
-    Some((&known.reason, &known.message))
+    kept::store_status(ctx, &before, next).await
 }
 
 /// Reconciles an OpenStackMachine that is neither paused nor being deleted.
@@ -179,7 +114,7 @@ async fn normal(
     let mark = prepare(ctx, object, next, around, &needs).await?;
     let cloud = cloud(ctx, object, Some(needs.infra)).await?;
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
-    status::condition(next, now, Type::Authentication, verdict);
+    condition(next, now, Type::Authentication, verdict);
     let zone = needs.machine.spec.failure_domain.clone();
     let mut work = Work::new(ctx, object, &cloud, mark, zone, around.is_silent());
     let is_new = work.before.server().is_none();
@@ -348,8 +283,4 @@ async fn missing(
             Ok(context::settled())
         }
     }
-}
-
-fn api(ctx: &Context, object: &OpenStackMachine) -> Api<OpenStackMachine> {
-    Api::namespaced(ctx.client.clone(), &namespace(object))
 }

@@ -20,6 +20,9 @@ pub struct Options {
     pub machine_concurrency: u16,
     /// How long a server may run without a Node before its console output is read for the cause.
     pub bootstrap_timeout: Duration,
+    /// Certificates of authorities, in PEM (`--ca-certs`), for clouds whose Secret and entry have none; those of the system
+    /// when absent.
+    pub ca: Option<String>,
     /// How clouds are accessed and observed.
     pub clouds: PoolOptions,
     /// Sessions and lists that are shared with others, in place of ones with `clouds`. Its owner registers the metrics of
@@ -37,6 +40,7 @@ impl Default for Options {
             cluster_concurrency: 10,
             machine_concurrency: 10,
             bootstrap_timeout: Duration::from_secs(120),
+            ca: None,
             clouds: PoolOptions::default(),
             shared: None,
             metrics: Metrics::default(),

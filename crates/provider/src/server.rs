@@ -1,25 +1,20 @@
 //! OpenStackServer: a server that needs neither a Machine nor a Cluster, by the plan of machines.
 
-mod prepare;
+mod kept;
 mod status;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::Status;
 use api::infra::v1alpha1::OpenStackServer;
 use api::infra::v1beta2::{ManagedGroup, OpenStackMachineSpec};
 use kube::runtime::controller::Action;
 use kube::{Resource, ResourceExt};
 use openstack::{Cloud, Kind};
-use operator::client::Api;
-use operator::{finalizer, patch};
 use tracing::instrument;
 
-use crate::claims::SOON;
-use crate::context::{
-    self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
-};
+use crate::alone;
+use crate::context::{self, Context, Error, FALLBACK, is_managed_elsewhere, namespace};
 use crate::credentials;
 use crate::identity::{Identity, Mark};
 use crate::machine::desired::desired;
@@ -29,7 +24,6 @@ use crate::machine::observed::{Known, Observed};
 use crate::machine::plan::{self, Step};
 use crate::machine::pooled::Claimant;
 use crate::machine::work::ServerWork;
-use crate::names::SERVER_FINALIZER as FINALIZER;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
@@ -44,43 +38,7 @@ pub(crate) async fn reconcile(
         return Ok(Action::await_change());
     }
     let cluster = context::owner_cluster(&ctx.client, object.as_ref()).await?;
-    let mut next = OpenStackServer::clone(&object);
-    let paused = is_paused(object.as_ref(), cluster.as_ref());
-    let reason = if paused {
-        Reason::Paused
-    } else {
-        Reason::NotPaused
-    };
-    let verdict = (paused.into(), reason, "");
-    status::condition(&mut next, ctx.now(), Type::Paused, verdict);
-    let result = if paused {
-        Ok(Action::await_change())
-    } else if let Some(owner) = of_another_provider(&object) {
-        Err(owner.into())
-    } else if is_deleting(object.as_ref()) {
-        match delete(&ctx, &object, &mut next).await {
-            Ok(None) => return Ok(Action::await_change()),
-            Ok(Some(action)) => Ok(action),
-            Err(error) => Err(error),
-        }
-    } else {
-        normal(&ctx, &object, &mut next).await
-    };
-    finish(&ctx, &object, next, result).await
-}
-
-/// The Go provider creates such an object for each machine and bastion; here these have their servers themselves.
-fn of_another_provider(object: &OpenStackServer) -> Option<Problem> {
-    let mut owners = object.owner_references().iter();
-    let owner = owners.find(|owner| {
-        owner.api_version.starts_with(api::infra::GROUP)
-            && matches!(owner.kind.as_str(), "OpenStackMachine" | "OpenStackCluster")
-    })?;
-    let text = format!(
-        "another provider has created this for {} {}: it is left alone",
-        owner.kind, owner.name
-    );
-    Some(Problem::new(Type::Instance, Reason::IdentityUnknown, text))
+    alone::reconcile(object, &ctx, cluster.as_ref()).await
 }
 
 async fn normal(
@@ -88,10 +46,9 @@ async fn normal(
     object: &OpenStackServer,
     next: &mut OpenStackServer,
 ) -> Result<Action, Error> {
-    let id = prepare::prepare(ctx, object, next).await?;
-    let (spec, cloud) = (object.spec.as_machine(), cloud(ctx, object).await?);
-    let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
-    status::condition(next, ctx.now(), Type::Authentication, verdict);
+    let id = alone::prepare(ctx, object, next).await?;
+    let (spec, cloud) = (object.spec.as_machine(), alone::cloud(ctx, object).await?);
+    alone::authenticated(ctx, next);
     let mut work = work(ctx, object, &spec, &cloud, id);
     let is_new = work.before.server().is_none();
     let mut kinds = kinds(&spec, is_new, false);
@@ -197,47 +154,30 @@ async fn missing(work: &ServerWork<'_>, observed: &Observed, id: &str) -> Result
     }
 }
 
-/// Deletes all resources with the mark of the server. `None`: none is left, and the finalizer is removed.
-async fn delete(
-    ctx: &Context,
-    object: &OpenStackServer,
-    next: &mut OpenStackServer,
-) -> Result<Option<Action>, Error> {
-    if !finalizer::has(object, FINALIZER) {
-        return Ok(Some(Action::await_change()));
-    }
-    let waits = match take_down(ctx, object, next).await {
-        Err(Error::Problem(problem)) => {
-            let verdict = (Status::True, problem.reason, problem.message.as_str());
-            status::condition(next, ctx.now(), Type::Deleting, verdict);
-            return Err(problem.into());
-        }
-        other => other?,
-    };
-    let Some(text) = waits else {
-        if object.spec.floating_ip_pool_ref.is_some() {
-            claimant(object, &object.name_any()).give_back(ctx).await?;
-        }
-        let removed = finalizer::remove(&api(ctx, object), object, FINALIZER).await;
-        removed.map_err(Error::kubernetes("removing the finalizer"))?;
-        return Ok(None);
-    };
-    let verdict = (Status::True, Reason::WaitingForDeletion, text.as_str());
-    status::condition(next, ctx.now(), Type::Deleting, verdict);
-    status::not_ready(next, ctx.now(), Type::Instance, Reason::Deleting, &text);
-    Ok(Some(Action::requeue(FALLBACK)))
-}
-
-/// Reason for which the deletion waits; `None` when nothing is left.
+/// Deletes all resources with the mark of the server, and gives the address of a pool back; returns what to wait for, `None`
+/// when nothing is left.
 async fn take_down(
     ctx: &Context,
     object: &OpenStackServer,
     next: &mut OpenStackServer,
 ) -> Result<Option<String>, Error> {
-    let Some(id) = prepare::identity(ctx, object, next).await? else {
-        return Ok(None);
-    };
-    let (spec, cloud) = (object.spec.as_machine(), cloud(ctx, object).await?);
+    if let Some(id) = alone::identity(ctx, object, next).await?
+        && let Some(wait) = delete(ctx, object, id).await?
+    {
+        return Ok(Some(wait));
+    }
+    if object.spec.floating_ip_pool_ref.is_some() {
+        claimant(object, &object.name_any()).give_back(ctx).await?;
+    }
+    Ok(None)
+}
+
+async fn delete(
+    ctx: &Context,
+    object: &OpenStackServer,
+    id: Identity,
+) -> Result<Option<String>, Error> {
+    let (spec, cloud) = (object.spec.as_machine(), alone::cloud(ctx, object).await?);
     let work = work(ctx, object, &spec, &cloud, id);
     let mut kinds = kinds(&spec, false, false);
     if kinds.contains(&Kind::Trunks) {
@@ -255,11 +195,6 @@ async fn take_down(
     let is_empty = work.observe(&kinds, Duration::ZERO).await?.is_empty();
     let again = "something that carries the server's mark appeared again";
     Ok((!is_empty).then(|| again.to_owned()))
-}
-
-async fn cloud(ctx: &Context, object: &OpenStackServer) -> Result<Cloud, Problem> {
-    let identity_ref = &object.spec.identity_ref;
-    credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await
 }
 
 /// The mark of a server has its own identity in the place of that of a cluster, too.
@@ -294,46 +229,4 @@ fn work<'a>(
         address: None,
         age: context::age(object, conditions),
     }
-}
-
-/// Writes the status, and returns when to reconcile again.
-async fn finish(
-    ctx: &Context,
-    object: &OpenStackServer,
-    mut next: OpenStackServer,
-    result: Result<Action, Error>,
-) -> Result<Action, Error> {
-    if ctx.is_of_shutdown(&result) {
-        return result;
-    }
-    if let Err(Error::Problem(problem)) = &result {
-        let (about, reason, message) = (problem.about, problem.reason, &problem.message);
-        status::not_ready(&mut next, ctx.now(), about, reason, message);
-        let is_new = status::reported(object, about) != status::reported(&next, about);
-        if is_new && !problem.is_announced {
-            let recorder = &ctx.recorder;
-            recorder
-                .warning(object, reason.as_str(), "Reconcile", message)
-                .await;
-        }
-    }
-    let before = OpenStackServer {
-        metadata: next.metadata.clone(),
-        ..object.clone()
-    };
-    let known = before.status.as_ref();
-    let known = known.map(|status| status.conditions.clone());
-    let after = next.status.as_mut();
-    let after = after.map(|status| status.conditions.as_mut_slice());
-    context::steady(known.as_deref(), after);
-    let stored = patch::status(&api(ctx, object), &before, &next).await;
-    stored.map_err(Error::kubernetes("storing the status"))?;
-    match result {
-        Err(Error::Behind) => Ok(Action::requeue(SOON)),
-        result => result,
-    }
-}
-
-fn api(ctx: &Context, object: &OpenStackServer) -> Api<OpenStackServer> {
-    Api::namespaced(ctx.client.clone(), &namespace(object))
 }

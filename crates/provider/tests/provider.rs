@@ -27,6 +27,9 @@ mod killing;
 #[path = "provider/leftovers.rs"]
 mod leftovers;
 
+#[path = "provider/lives.rs"]
+mod lives;
+
 #[path = "provider/looks.rs"]
 mod looks;
 

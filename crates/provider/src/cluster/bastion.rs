@@ -22,7 +22,7 @@ use super::apply::{Work, doing};
 use super::desired::bastion_spec;
 use super::facts::{Facts, place};
 use super::observed::Observed as OfCluster;
-use super::status;
+use crate::context::kept;
 use crate::context::{Context, Error};
 use crate::identity::{Identity, Mark};
 use crate::machine::desired::desired;
@@ -282,9 +282,7 @@ impl Observed {
 }
 
 fn condition(ctx: &Context, next: &mut OpenStackCluster, verdict: (Status, Reason, &str)) {
-    let generation = next.metadata.generation;
-    let status = next.status.get_or_insert_default();
-    status::condition(status, generation, ctx.now(), Type::Bastion, verdict);
+    kept::condition(next, ctx.now(), Type::Bastion, verdict);
 }
 
 /// Writes status and condition.

@@ -188,7 +188,7 @@ pub fn api_port(spec: &OpenStackClusterSpec) -> u16 {
         .unwrap_or(API_PORT)
 }
 
-/// Whether the API server gets a floating IP.
+/// True for an API server with a floating IP.
 pub fn wants_floating_ip(spec: &OpenStackClusterSpec) -> bool {
     let enabled = spec
         .api_server
@@ -285,12 +285,12 @@ fn floating_ip(spec: &OpenStackClusterSpec, facts: &Facts) -> Option<FloatingIp>
     Some(FloatingIp { network, address })
 }
 
-/// Whether `cidr` is an IPv6 CIDR.
+/// True for an IPv6 CIDR.
 pub fn is_ipv6(cidr: &str) -> bool {
     matches!(cidr.parse(), Ok(IpNet::V6(_)))
 }
 
-/// Whether `cidr` is an IPv4 CIDR.
+/// True for an IPv4 CIDR.
 pub fn is_ipv4(cidr: &str) -> bool {
     matches!(cidr.parse(), Ok(IpNet::V4(_)))
 }

@@ -238,12 +238,12 @@ impl Wait {
 pub struct Plan {
     /// The writes.
     pub steps: Vec<Step>,
-    /// What later steps wait for.
+    /// Reasons to wait before later steps.
     pub waits: Vec<Wait>,
 }
 
 impl Plan {
-    /// Whether the observed state is the desired state.
+    /// True without steps and waits.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.waits.is_empty()
     }

@@ -1,18 +1,32 @@
 //! The identity of an OpenStackCluster and its finalizer, which are stored before anything is created.
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
-use kube::ResourceExt;
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use openstack::Kind;
-use operator::{finalizer, patch};
+use operator::finalizer;
 
 use super::apply::FRESH;
-use super::{FINALIZER, api, openstack_machines};
+use super::{FINALIZER, openstack_machines};
+use crate::context::kept::{self, Kept};
 use crate::context::{Context, Error, namespace, of_cluster};
 use crate::credentials;
 use crate::evidence::{Evidence, Verdict};
 use crate::identity::{CLUSTER_ID, Identity};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
+
+impl Kept for OpenStackCluster {
+    const ID: &'static str = CLUSTER_ID;
+    const FINALIZER: &'static str = FINALIZER;
+
+    fn conditions(&self) -> Option<&[Condition]> {
+        self.status.as_ref().map(|it| it.conditions.as_slice())
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.status.get_or_insert_default().conditions
+    }
+}
 
 /// Stores identity and finalizer, both in one patch. A lost identity is restored if it is certain. A cluster acts only
 /// with an identity that no other object has.
@@ -26,36 +40,17 @@ pub(super) async fn prepare(
     let claims = &ctx.claims.clusters;
     if let Some(id) = Identity::of(object, CLUSTER_ID) {
         claims.sole(object, id)?;
-        return store(ctx, object, id).await;
+        return kept::store(ctx, object, id, |_| {}).await;
     }
     if let Some(id) = recovered(ctx, object).await? {
         claims.free(object, id)?;
-        store(ctx, object, id).await?;
+        kept::store(ctx, object, id, |_| {}).await?;
         // It may act once the watch of identities has shown that no other object has it.
         return Err(Error::Behind);
     }
     let id = claims.mint();
-    let stored = store(ctx, object, id).await;
+    let stored = kept::store(ctx, object, id, |_| {}).await;
     stored.inspect_err(|_| claims.discard(id))
-}
-
-async fn store(
-    ctx: &Context,
-    object: &OpenStackCluster,
-    id: Identity,
-) -> Result<OpenStackCluster, Error> {
-    let mut next = object.clone();
-    next.annotations_mut()
-        .insert(CLUSTER_ID.to_owned(), id.to_string());
-    if !finalizer::has(object, FINALIZER) {
-        next.finalizers_mut().push(FINALIZER.to_owned());
-    }
-    if next.metadata == object.metadata {
-        return Ok(next);
-    }
-    let stored = patch::object(&api(ctx, object), object, &next).await;
-    let stored = stored.map_err(Error::kubernetes("storing identity and finalizer"))?;
-    Ok(stored.unwrap_or(next))
 }
 
 /// The identity of an object without the annotation; `None` when nothing was created for it yet.
@@ -69,8 +64,7 @@ async fn recovered(ctx: &Context, object: &OpenStackCluster) -> Result<Option<Id
         return Ok(None);
     }
     let identity_ref = &object.spec.identity_ref;
-    let cloud =
-        credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;
+    let cloud = credentials::cloud(ctx.access(), &namespace(object), identity_ref).await?;
     let mut kinds = vec![
         Kind::Networks,
         Kind::Routers,

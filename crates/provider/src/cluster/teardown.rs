@@ -11,15 +11,16 @@ use kube::core::PartialObjectMeta;
 use kube::runtime::controller::Action;
 use openstack::Kind;
 use operator::client::Api;
+use operator::finalizer;
 use operator::retry::When;
-use operator::{finalizer, patch};
 
 use super::apply::{Outcome, Work, kinds};
 use super::leftovers::{self, Leftovers, Wanted};
 use super::observed::Observed;
 use super::prepare::prepare;
-use super::{FINALIZER, age, announce, api, bastion, labelled, plan, request, status};
+use super::{FINALIZER, age, bastion, labelled, plan, request};
 use crate::claims::SOON;
+use crate::context::kept::{self, api};
 use crate::context::{self, Context, Error, FALLBACK, namespace};
 use crate::credentials;
 use crate::identity::{CLUSTER_ID, Identity};
@@ -108,17 +109,15 @@ async fn store(
         action,
     } = waiting;
     let mut next = object.clone();
-    let generation = next.metadata.generation;
-    let status = next.status.get_or_insert_default();
+    let now = ctx.now();
     let verdict = (Status::True, reason, message.as_str());
-    status::condition(status, generation, ctx.now(), Type::Deleting, verdict);
+    kept::condition(&mut next, now, Type::Deleting, verdict);
     let ready = (Status::False, Reason::Deleting, message.as_str());
-    status::condition(status, generation, ctx.now(), Type::Ready, ready);
+    kept::condition(&mut next, now, Type::Ready, ready);
     if let Err(Error::Problem(problem)) = &action {
-        announce(ctx, object, &next, problem).await;
+        kept::announce(ctx, object, &next, problem).await;
     }
-    let stored = patch::status(&api(ctx, object), object, &next).await;
-    stored.map_err(Error::kubernetes("storing the status"))?;
+    kept::store_status(ctx, object, next).await?;
     action
 }
 
@@ -155,8 +154,7 @@ async fn take_down(
     };
     let inner = inner(ctx, object, cluster).await?;
     let identity_ref = &object.spec.identity_ref;
-    let cloud =
-        credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await?;
+    let cloud = credentials::cloud(ctx.access(), &namespace(object), identity_ref).await?;
     let kinds = kinds(&cloud, false, true).await;
     let work = Work {
         object,

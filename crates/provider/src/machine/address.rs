@@ -8,6 +8,7 @@ use super::status;
 use super::surroundings::Surroundings;
 use super::work::Work;
 use crate::context::Error;
+use crate::context::kept;
 use crate::reason::{Reason, Type};
 
 /// The one who claims the address of a machine.
@@ -54,6 +55,6 @@ pub(super) async fn claim(
 pub(super) fn associated(work: &Work<'_>, next: &mut OpenStackMachine) {
     if work.address.is_some() {
         let verdict = (Status::True, Reason::Ready, "");
-        status::condition(next, work.ctx.now(), Type::FloatingAddress, verdict);
+        kept::condition(next, work.ctx.now(), Type::FloatingAddress, verdict);
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn cloud(
         let reason = Reason::OpenStackAuthenticationFailed;
         return Err(Problem::new(Type::Authentication, reason, text));
     };
-    credentials::cloud(&ctx.client, &ctx.clouds, &namespace(object), identity_ref).await
+    credentials::cloud(ctx.access(), &namespace(object), identity_ref).await
 }
 
 /// The providerID of a server, with a region only if the identityRef of the machine sets one.

@@ -90,12 +90,12 @@ impl fmt::Display for Step {
 pub struct Plan {
     /// The writes.
     pub steps: Vec<Step>,
-    /// What later steps wait for.
+    /// Reasons to wait before later steps.
     pub waits: Vec<String>,
 }
 
 impl Plan {
-    /// Whether the observed state is the desired state.
+    /// True without steps and waits.
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && self.waits.is_empty()
     }

@@ -5,21 +5,45 @@
 //! machine. Ids in status and in providerID, which anybody may have written, only tell where to look for a lost mark.
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use api::k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use openstack::{Cloud, Kind};
-use operator::{finalizer, patch};
+use operator::finalizer;
 
+use super::FINALIZER;
 use super::inputs::cloud;
 use super::surroundings::{Needs, Surroundings};
-use super::{FINALIZER, api};
 use crate::claims::Claims;
 use crate::cluster::apply::FRESH;
+use crate::context::kept::{self, Kept, Served};
 use crate::context::{Context, Error};
 use crate::credentials;
 use crate::evidence::{Evidence, Verdict};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
+
+impl Kept for OpenStackMachine {
+    const ID: &'static str = MACHINE_ID;
+    const FINALIZER: &'static str = FINALIZER;
+
+    fn conditions(&self) -> Option<&[Condition]> {
+        self.status.as_ref().map(|it| it.conditions.as_slice())
+    }
+
+    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+        &mut self.status.get_or_insert_default().conditions
+    }
+}
+
+impl Served for OpenStackMachine {
+    const MAIN: Type = Type::Instance;
+
+    fn not_ready(&mut self, now: Timestamp, type_: Type, reason: Reason, message: &str) {
+        super::status::not_ready(self, now, type_, reason, message);
+    }
+}
 
 /// Stores identity and finalizer, both in one patch, and returns the mark. A lost identity is restored if it is
 /// certain.
@@ -115,27 +139,21 @@ async fn store(
     around: &Surroundings,
     mark: Mark,
 ) -> Result<(), Error> {
-    let mut wanted = object.clone();
-    let id = mark.machine.unwrap_or_default();
-    let annotations = wanted.annotations_mut();
-    annotations.insert(MACHINE_ID.to_owned(), id.to_string());
-    // It tells for whom the machine was created when the OpenStackCluster is replaced by another one.
-    annotations.insert(CLUSTER_ID.to_owned(), mark.cluster.to_string());
-    if around.is_control_plane() {
-        // KCP sets it on its machines; the controller of the cluster selects control plane machines by it.
+    let with = |wanted: &mut OpenStackMachine| {
+        // It tells for whom the machine was created when the OpenStackCluster is replaced by another one.
+        let cluster = mark.cluster.to_string();
         wanted
-            .labels_mut()
-            .entry(api::names::CONTROL_PLANE_LABEL.to_owned())
-            .or_default();
-    }
-    if !finalizer::has(object, FINALIZER) {
-        wanted.finalizers_mut().push(FINALIZER.to_owned());
-    }
-    if wanted.metadata != object.metadata {
-        let stored = patch::object(&api(ctx, object), object, &wanted).await;
-        let stored = stored.map_err(Error::kubernetes("storing identity and finalizer"))?;
-        next.metadata = stored.unwrap_or(wanted).metadata;
-    }
+            .annotations_mut()
+            .insert(CLUSTER_ID.to_owned(), cluster);
+        if around.is_control_plane() {
+            // KCP sets it on its machines; the controller of the cluster selects control plane machines by it.
+            let label = api::names::CONTROL_PLANE_LABEL.to_owned();
+            wanted.labels_mut().entry(label).or_default();
+        }
+    };
+    let id = mark.machine.unwrap_or_default();
+    let stored = kept::store(ctx, object, id, with).await?;
+    next.metadata = stored.metadata;
     Ok(())
 }
 

@@ -11,7 +11,8 @@ use kube::runtime::controller::Action;
 use super::observed::Observed;
 use super::surroundings::Surroundings;
 use super::work::Work;
-use super::{console, reported, status};
+use super::{console, status};
+use crate::context::kept::{self, reported};
 use crate::context::{self, Error};
 use crate::reason::{Reason, Type};
 
@@ -47,7 +48,7 @@ pub(super) async fn running(
                     .await;
             }
         }
-        _ => status::condition(next, now, Type::Ready, (Status::True, Reason::Ready, "")),
+        _ => kept::condition(next, now, Type::Ready, (Status::True, Reason::Ready, "")),
     }
     Ok(match failure {
         Progress::IsNode if work.is_silent => Action::requeue(SILENT_EVERY),
@@ -130,5 +131,5 @@ fn ingress(
         let text = "waiting for the machine to become a member of the load balancer";
         (Status::False, Reason::WaitingForCloud, text)
     };
-    status::condition(next, now, Type::ApiServerIngress, verdict);
+    kept::condition(next, now, Type::ApiServerIngress, verdict);
 }

@@ -1,6 +1,6 @@
 //! The status of a machine: a function of the observed state and of the problem of the reconcile.
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::Status;
 use api::infra::v1beta2::{
     Initialization, MachineAddress, MachineResources, OpenStackMachine, PortStatus,
     ResolvedFixedIp, ResolvedMachine, ResolvedPortSpec,
@@ -12,21 +12,8 @@ use super::desired::Desired;
 use super::facts::Facts;
 use super::observed::Observed;
 use super::pairs;
+use crate::context::kept::condition;
 use crate::reason::{Reason, Type};
-
-/// Sets one condition.
-pub(crate) fn condition(
-    object: &mut OpenStackMachine,
-    now: Timestamp,
-    type_: Type,
-    verdict: (Status, Reason, &str),
-) {
-    let generation = object.metadata.generation;
-    let (holds, reason, message) = verdict;
-    let verdict = Verdict::new(type_.as_str(), holds, reason.as_str()).because(message);
-    let status = object.status.get_or_insert_default();
-    conditions::set(&mut status.conditions, verdict, generation, now);
-}
 
 /// Sets a condition to false, and Ready, too.
 pub(crate) fn not_ready(

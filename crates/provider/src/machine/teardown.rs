@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use api::conditions::Status;
 use api::infra::v1beta2::OpenStackMachine;
 use kube::runtime::controller::Action;
 use openstack::Kind;
@@ -12,9 +11,10 @@ use super::inputs::{cloud, kinds};
 use super::observed::Observed;
 use super::surroundings::Surroundings;
 use super::work::Work;
-use super::{FINALIZER, address, api, plan, prepare, status};
-use crate::context::{Context, Error, FALLBACK, is_deleting};
-use crate::reason::{Reason, Type};
+use super::{FINALIZER, address, plan, prepare};
+use crate::context::kept;
+use crate::context::{Context, Error, is_deleting};
+use crate::reason::Type;
 
 /// Deletes all resources with the mark of the machine. `None`: none is left, and the finalizer is removed.
 pub(super) async fn delete(
@@ -27,34 +27,19 @@ pub(super) async fn delete(
         // The provider has created nothing for it.
         return Ok(Some(Action::await_change()));
     }
-    let now = ctx.now();
-    let waiting = match take_down(ctx, object, next, around).await {
-        Ok(waiting) => waiting,
-        Err(Error::Problem(mut problem)) => {
-            if problem.about == Type::Authentication {
-                problem.message.push_str(
-                    ". The server cannot be deleted until this is fixed (if nothing of the \
-                     machine is left in the cloud, remove the finalizer)",
-                );
-            }
-            let verdict = (Status::True, problem.reason, problem.message.as_str());
-            status::condition(next, now, Type::Deleting, verdict);
-            return Err(problem.into());
-        }
-        Err(error) => return Err(error),
-    };
-    let Some(message) = waiting else {
-        if object.spec.floating_ip_pool_ref.is_some() {
-            address::claimant(object, around).give_back(ctx).await?;
-        }
-        let removed = finalizer::remove(&api(ctx, object), object, FINALIZER).await;
-        removed.map_err(Error::kubernetes("removing the finalizer"))?;
-        return Ok(None);
-    };
-    let verdict = (Status::True, Reason::WaitingForDeletion, message.as_str());
-    status::condition(next, now, Type::Deleting, verdict);
-    status::not_ready(next, now, Type::Instance, Reason::Deleting, &message);
-    Ok(Some(Action::requeue(FALLBACK)))
+    let mut left = take_down(ctx, object, next, around).await;
+    if let Err(Error::Problem(problem)) = &mut left
+        && problem.about == Type::Authentication
+    {
+        problem.message.push_str(
+            ". The server cannot be deleted until this is fixed (if nothing of the machine is left in the cloud, remove \
+             the finalizer)",
+        );
+    }
+    if matches!(left, Ok(None)) && object.spec.floating_ip_pool_ref.is_some() {
+        address::claimant(object, around).give_back(ctx).await?;
+    }
+    kept::let_go(ctx, object, next, left).await
 }
 
 /// Deletes the resources with the mark of the machine, and returns what to wait for; `None` when none is left.

@@ -1,6 +1,6 @@
 //! The status of a pool: a function of what is there of it and of the problem of the reconcile.
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::Status;
 use api::infra::v1alpha1::OpenStackFloatingIPPool;
 use api::infra::v1beta2::NetworkStatus;
 use api::k8s_openapi::jiff::Timestamp;
@@ -8,21 +8,8 @@ use openstack::network::Network;
 
 use super::plan::{Wanted, shares};
 use super::work::Outcome;
+use crate::context::kept::condition;
 use crate::reason::{Reason, Type};
-
-/// Sets one condition.
-pub(super) fn condition(
-    object: &mut OpenStackFloatingIPPool,
-    now: Timestamp,
-    type_: Type,
-    verdict: (Status, Reason, &str),
-) {
-    let generation = object.metadata.generation;
-    let (holds, reason, message) = verdict;
-    let verdict = Verdict::new(type_.as_str(), holds, reason.as_str()).because(message);
-    let status = object.status.get_or_insert_default();
-    conditions::set(&mut status.conditions, verdict, generation, now);
-}
 
 /// Sets a condition to false, and with it those that summarize.
 pub(super) fn not_ready(
@@ -35,13 +22,6 @@ pub(super) fn not_ready(
     for type_ in [type_, Type::Pool, Type::Ready] {
         condition(object, now, type_, (Status::False, reason, message));
     }
-}
-
-/// Reason and message of a condition.
-pub(super) fn reported(object: &OpenStackFloatingIPPool, type_: Type) -> Option<(&str, &str)> {
-    let status = object.status.as_ref()?;
-    let known = conditions::find(&status.conditions, type_.as_str())?;
-    Some((&known.reason, &known.message))
 }
 
 /// Writes the addresses, and whether claims are answered.

@@ -1,28 +1,15 @@
 //! The status of a server: a function of the observed state and of the problem of the reconcile.
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::Status;
 use api::infra::v1alpha1::OpenStackServer;
 use api::k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 
+use crate::context::kept::{condition, reported};
 use crate::context::{self, FALLBACK};
 use crate::machine::status::{addresses, fault};
 use crate::machine::work::ServerWork;
 use crate::reason::{Reason, Type};
-
-/// Sets one condition.
-pub(super) fn condition(
-    object: &mut OpenStackServer,
-    now: Timestamp,
-    type_: Type,
-    verdict: (Status, Reason, &str),
-) {
-    let generation = object.metadata.generation;
-    let (holds, reason, message) = verdict;
-    let verdict = Verdict::new(type_.as_str(), holds, reason.as_str()).because(message);
-    let status = object.status.get_or_insert_default();
-    conditions::set(&mut status.conditions, verdict, generation, now);
-}
 
 /// Sets a condition to false, and Ready, too.
 pub(super) fn not_ready(
@@ -36,13 +23,6 @@ pub(super) fn not_ready(
         condition(object, now, type_, (Status::False, reason, message));
     }
     object.status.get_or_insert_default().ready = false;
-}
-
-/// Reason and message of a condition.
-pub(super) fn reported(object: &OpenStackServer, type_: Type) -> Option<(&str, &str)> {
-    let status = object.status.as_ref()?;
-    let known = conditions::find(&status.conditions, type_.as_str())?;
-    Some((&known.reason, &known.message))
 }
 
 /// Writes what the server is, and returns when to look again.

@@ -1,7 +1,6 @@
 //! The bastion of a cluster: created, changed, disabled and removed.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::OpenStackCluster;
@@ -10,8 +9,8 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams
 use openstack::Service;
 use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
-use testbed::Calls;
 
+use crate::lives::{Life, each_fails_once, failures, killed_at};
 use crate::world::{MINUTE, World, eventually, listed};
 
 /// The spec of the server of a bastion with this flavor.
@@ -439,36 +438,34 @@ async fn a_bastion_with_volumes_and_a_trunk_is_replaced_and_goes_without_a_trace
     assert_eq!(world.left_over(), Default::default());
 }
 
-async fn reached(writes: &Calls) {
-    while !writes.reached() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+/// The life of a bastion.
+struct OfBastion;
+
+impl Life for OfBastion {
+    const STAGES: &'static [&'static str] = &["created", "changed", "disabled", "deleted"];
+
+    async fn begin(world: &World, stage: &str) {
+        let with_volume = |flavor: &str| {
+            let mut spec = bastion(flavor);
+            spec["spec"]["rootVolume"] = json!({"sizeGiB": 20});
+            spec["spec"]["trunk"] = json!(true);
+            spec
+        };
+        match stage {
+            "created" => change(world, json!({"bastion": with_volume("m1.small")})).await,
+            "changed" => change(world, json!({"bastion": with_volume("m1.medium")})).await,
+            "disabled" => change(world, json!({"bastion": {"enabled": false}})).await,
+            _ => world.delete::<OpenStackCluster>("demo").await,
+        }
     }
-}
 
-/// The life of a bastion: the change of each stage is written once, whatever happens to the controllers.
-const STAGES: [&str; 4] = ["created", "changed", "disabled", "deleted"];
-
-async fn begin(world: &World, stage: &str) {
-    let with_volume = |flavor: &str| {
-        let mut spec = bastion(flavor);
-        spec["spec"]["rootVolume"] = json!({"sizeGiB": 20});
-        spec["spec"]["trunk"] = json!(true);
-        spec
-    };
-    match stage {
-        "created" => change(world, json!({"bastion": with_volume("m1.small")})).await,
-        "changed" => change(world, json!({"bastion": with_volume("m1.medium")})).await,
-        "disabled" => change(world, json!({"bastion": {"enabled": false}})).await,
-        _ => world.delete::<OpenStackCluster>("demo").await,
-    }
-}
-
-async fn end(world: &World, stage: &str) {
-    match stage {
-        "created" => drop(ready(world).await),
-        "changed" => drop(ready(world).await),
-        "disabled" => drop(without(world).await),
-        _ => world.gone::<OpenStackCluster>("demo").await,
+    async fn end(world: &World, stage: &str) {
+        match stage {
+            "created" => drop(ready(world).await),
+            "changed" => drop(ready(world).await),
+            "disabled" => drop(without(world).await),
+            _ => world.gone::<OpenStackCluster>("demo").await,
+        }
     }
 }
 
@@ -480,33 +477,17 @@ async fn killed_at_any_write_of_its_life_a_bastion_ends_the_same() {
         world.run();
         world.cluster(json!({"apiServer": {}, "tags": ["t"]})).await;
         world.cluster_ready().await;
-        let writes = world.cut_at(nth);
-        let mut was_cut = false;
-        for stage in STAGES {
-            begin(&world, stage).await;
-            if !was_cut {
-                was_cut = tokio::select! {
-                    () = end(&world, stage) => false,
-                    () = reached(&writes) => true,
-                } || writes.reached();
-            }
-            if was_cut && writes.reached() {
-                world.kill().await;
-                world.cloud.on_write(|_| {});
-                world.run();
-            }
-            end(&world, stage).await;
+        let look = |world: &World, stage| {
             let there = world.cloud.resources();
             let known = expected.entry(stage).or_insert_with(|| there.clone());
             assert_eq!(there, *known, "{stage}, killed at write {nth}");
-        }
+        };
+        let was_cut = killed_at::<OfBastion>(&mut world, nth, look).await;
         assert_eq!(
             world.left_over(),
             BTreeMap::default(),
             "killed at write {nth}"
         );
-        world.kill().await;
-        world.cloud.on_write(|_| {});
         world.delete::<Cluster>("demo").await;
         if !was_cut {
             assert!(nth > 30, "only {nth} writes");
@@ -534,30 +515,15 @@ const WRITES: [(&str, &str, &str); 13] = [
 
 #[tokio::test(start_paused = true)]
 async fn a_bastion_whose_every_kind_of_write_fails_once_ends_the_same() {
-    for action in [
-        json!({"status": 409}),
-        json!({"status": 429, "retry_after": 2}),
-        json!({"status": 500}),
-        json!({"status": 503, "retry_after": 2}),
-        json!({"drop": true}),
-        json!({"drop": true, "after_change": true}),
-        json!({"garbage": true}),
-    ] {
+    for action in failures() {
         let world = World::start().await;
         world.cluster(json!({"apiServer": {}, "tags": ["t"]})).await;
         world.cluster_ready().await;
         let before = world.cloud.resources();
-        for (service, method, route) in WRITES {
-            let mut rule =
-                json!({"service": service, "method": method, "route": route, "count": 1});
-            for (name, value) in action.as_object().unwrap() {
-                rule[name] = value.clone();
-            }
-            world.fault(rule).await;
-        }
+        each_fails_once(&world, &WRITES, &action).await;
         for stage in ["created", "changed"] {
-            begin(&world, stage).await;
-            end(&world, stage).await;
+            OfBastion::begin(&world, stage).await;
+            OfBastion::end(&world, stage).await;
             let count = |kind| world.count(kind);
             let there = (
                 count("server"),
@@ -567,8 +533,8 @@ async fn a_bastion_whose_every_kind_of_write_fails_once_ends_the_same() {
             );
             assert_eq!(there, (1, 2, 1, 1), "{stage}: {action}");
         }
-        begin(&world, "disabled").await;
-        end(&world, "disabled").await;
+        OfBastion::begin(&world, "disabled").await;
+        OfBastion::end(&world, "disabled").await;
         assert_eq!(world.cloud.resources(), before, "{action}");
         let writes = world.writes();
         for (_, method, route) in WRITES {

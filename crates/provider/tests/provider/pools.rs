@@ -1,7 +1,6 @@
 //! Pools of floating IPs: claims are answered, machines and bastions get their addresses, and nothing of others is used.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1alpha1::{OpenStackFloatingIPPool, OpenStackFloatingIPPoolStatus};
@@ -12,8 +11,8 @@ use kube::ResourceExt;
 use openstack::Service;
 use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
-use testbed::Calls;
 
+use crate::lives::{Life, each_fails_once, failures, killed_at};
 use crate::world::{MINUTE, World, eventually, listed};
 
 const V1ALPHA1: &str = "infrastructure.cluster.x-k8s.io/v1alpha1";
@@ -580,45 +579,43 @@ async fn a_bastion_has_the_address_of_a_pool_and_gives_it_back() {
     assert_eq!(world.left_over(), BTreeMap::default());
 }
 
-async fn reached(writes: &Calls) {
-    while !writes.reached() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+/// The life of a pool, of which a machine has an address, too.
+struct OfPool;
+
+impl Life for OfPool {
+    const STAGES: &'static [&'static str] = &["claimed", "used", "given back", "deleted"];
+
+    async fn begin(world: &World, stage: &str) {
+        match stage {
+            "claimed" => {
+                pool(world, json!({})).await;
+                claim(world, "a").await;
+            }
+            "used" => world.machine("md-0", false, reference()).await,
+            "given back" => {
+                world.delete::<IPAddressClaim>("a").await;
+                world.delete::<OpenStackMachine>("md-0").await;
+            }
+            _ => world.delete::<OpenStackFloatingIPPool>("public").await,
+        }
     }
-}
 
-/// The life of a pool: the change of each stage is written once, whatever happens to the controllers.
-const STAGES: [&str; 4] = ["claimed", "used", "given back", "deleted"];
-
-async fn begin(world: &World, stage: &str) {
-    match stage {
-        "claimed" => {
-            pool(world, json!({})).await;
-            claim(world, "a").await;
+    async fn end(world: &World, stage: &str) {
+        match stage {
+            "claimed" => drop(answer(world, "a").await),
+            "used" => {
+                external(&world.machine_ready("md-0").await);
+            }
+            "given back" => {
+                world.gone::<OpenStackMachine>("md-0").await;
+                eventually("no floating IP", || async {
+                    let left = world.count("floatingip");
+                    (left == 0).then_some(()).ok_or(left.to_string())
+                })
+                .await;
+            }
+            _ => world.gone::<OpenStackFloatingIPPool>("public").await,
         }
-        "used" => world.machine("md-0", false, reference()).await,
-        "given back" => {
-            world.delete::<IPAddressClaim>("a").await;
-            world.delete::<OpenStackMachine>("md-0").await;
-        }
-        _ => world.delete::<OpenStackFloatingIPPool>("public").await,
-    }
-}
-
-async fn end(world: &World, stage: &str) {
-    match stage {
-        "claimed" => drop(answer(world, "a").await),
-        "used" => {
-            external(&world.machine_ready("md-0").await);
-        }
-        "given back" => {
-            world.gone::<OpenStackMachine>("md-0").await;
-            eventually("no floating IP", || async {
-                let left = world.count("floatingip");
-                (left == 0).then_some(()).ok_or(left.to_string())
-            })
-            .await;
-        }
-        _ => world.gone::<OpenStackFloatingIPPool>("public").await,
     }
 }
 
@@ -629,30 +626,14 @@ async fn killed_at_any_write_to_the_cloud_a_pool_ends_the_same() {
     cluster(&world).await;
     let mut expected = BTreeMap::new();
     for nth in 1.. {
-        let writes = world.cut_at(nth);
-        let mut was_cut = false;
-        for stage in STAGES {
-            begin(&world, stage).await;
-            if !was_cut {
-                was_cut = tokio::select! {
-                    () = end(&world, stage) => false,
-                    () = reached(&writes) => true,
-                } || writes.reached();
-            }
-            if was_cut && writes.reached() {
-                world.kill().await;
-                world.cloud.on_write(|_| {});
-                world.run();
-            }
-            end(&world, stage).await;
+        let look = |world: &World, stage| {
             let there = world.cloud.resources();
             let known = expected.entry(stage).or_insert_with(|| there.clone());
             assert_eq!(there, *known, "{stage}, killed at write {nth}");
-        }
+        };
+        let was_cut = killed_at::<OfPool>(&mut world, nth, look).await;
         world.delete::<Machine>("md-0").await;
         world.delete::<Secret>("md-0").await;
-        world.kill().await;
-        world.cloud.on_write(|_| {});
         world.run();
         if !was_cut {
             assert!(nth > 8, "only {nth} writes");
@@ -671,11 +652,11 @@ async fn killed_at_any_write_to_the_api_server_a_pool_ends_the_same() {
         let fuse = testbed::Fuse::at(nth);
         world.run_behind(&fuse);
         let mut was_cut = false;
-        for stage in STAGES {
-            begin(&world, stage).await;
+        for stage in OfPool::STAGES {
+            OfPool::begin(&world, stage).await;
             if !was_cut {
                 was_cut = tokio::select! {
-                    () = end(&world, stage) => false,
+                    () = OfPool::end(&world, stage) => false,
                     () = fuse.blown() => true,
                 };
                 if was_cut {
@@ -683,7 +664,7 @@ async fn killed_at_any_write_to_the_api_server_a_pool_ends_the_same() {
                     world.run();
                 }
             }
-            end(&world, stage).await;
+            OfPool::end(&world, stage).await;
         }
         world.delete::<Machine>("md-0").await;
         world.delete::<Secret>("md-0").await;
@@ -698,39 +679,22 @@ async fn killed_at_any_write_to_the_api_server_a_pool_ends_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pool_whose_every_kind_of_write_fails_once_ends_the_same() {
-    const WRITES: [(&str, &str); 4] = [
-        ("POST", "/v2.0/floatingips"),
-        ("PUT", "/v2.0/floatingips/*/tags"),
-        ("PUT", "/v2.0/floatingips/*"),
-        ("DELETE", "/v2.0/floatingips/*"),
+    const WRITES: [(&str, &str, &str); 4] = [
+        ("network", "POST", "/v2.0/floatingips"),
+        ("network", "PUT", "/v2.0/floatingips/*/tags"),
+        ("network", "PUT", "/v2.0/floatingips/*"),
+        ("network", "DELETE", "/v2.0/floatingips/*"),
     ];
-    for action in [
-        json!({"status": 400}),
-        json!({"status": 403}),
-        json!({"status": 404}),
-        json!({"status": 409}),
-        json!({"status": 429, "retry_after": 2}),
-        json!({"status": 500}),
-        json!({"status": 503, "retry_after": 2}),
-        json!({"drop": true}),
-        json!({"drop": true, "after_change": true}),
-        json!({"garbage": true}),
-    ] {
+    let more = [400, 403, 404].map(|status| json!({"status": status}));
+    for action in failures().into_iter().chain(more) {
         let world = World::start().await;
         cluster(&world).await;
         let before = world.cloud.resources();
-        for (method, route) in WRITES {
-            let mut rule =
-                json!({"service": "network", "method": method, "route": route, "count": 1});
-            for (name, value) in action.as_object().unwrap() {
-                rule[name] = value.clone();
-            }
-            world.fault(rule).await;
-        }
-        for stage in STAGES {
-            begin(&world, stage).await;
-            end(&world, stage).await;
-            let number = match stage {
+        each_fails_once(&world, &WRITES, &action).await;
+        for stage in OfPool::STAGES {
+            OfPool::begin(&world, stage).await;
+            OfPool::end(&world, stage).await;
+            let number = match *stage {
                 "claimed" => 1,
                 "used" => 2,
                 _ => 0,

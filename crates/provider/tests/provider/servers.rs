@@ -1,15 +1,14 @@
 //! Servers that need neither a Machine nor a Cluster.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use api::infra::v1alpha1::{OpenStackFloatingIPPool, OpenStackServer};
 use kube::ResourceExt;
 use openstack::Service;
 use serde_json::{Value, json};
 use simulator::cloud::Options as CloudOptions;
-use testbed::Calls;
 
+use crate::lives::{Life, each_fails_once, failures, killed_at};
 use crate::world::{MINUTE, World, eventually, listed};
 
 const V1ALPHA1: &str = "infrastructure.cluster.x-k8s.io/v1alpha1";
@@ -350,27 +349,26 @@ async fn the_api_refuses_what_the_go_provider_refuses_of_a_server() {
     }
 }
 
-async fn reached(writes: &Calls) {
-    while !writes.reached() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+/// The life of a server with everything that one may have.
+struct OfServer;
+
+impl Life for OfServer {
+    const STAGES: &'static [&'static str] = &["created", "deleted", "without a pool"];
+
+    async fn begin(world: &World, stage: &str) {
+        match stage {
+            "created" => full(world).await,
+            "deleted" => world.delete::<OpenStackServer>("alone").await,
+            _ => world.delete::<OpenStackFloatingIPPool>("public").await,
+        }
     }
-}
 
-const STAGES: [&str; 3] = ["created", "deleted", "without a pool"];
-
-async fn begin(world: &World, stage: &str) {
-    match stage {
-        "created" => full(world).await,
-        "deleted" => world.delete::<OpenStackServer>("alone").await,
-        _ => world.delete::<OpenStackFloatingIPPool>("public").await,
-    }
-}
-
-async fn end(world: &World, stage: &str) {
-    match stage {
-        "created" => drop(ready(world).await),
-        "deleted" => world.gone::<OpenStackServer>("alone").await,
-        _ => world.gone::<OpenStackFloatingIPPool>("public").await,
+    async fn end(world: &World, stage: &str) {
+        match stage {
+            "created" => drop(ready(world).await),
+            "deleted" => world.gone::<OpenStackServer>("alone").await,
+            _ => world.gone::<OpenStackFloatingIPPool>("public").await,
+        }
     }
 }
 
@@ -381,31 +379,15 @@ async fn killed_at_any_write_a_server_ends_the_same() {
     private(&world).await;
     let (before, mut expected) = (world.cloud.resources(), None);
     for nth in 1.. {
-        let writes = world.cut_at(nth);
-        let mut was_cut = false;
-        for stage in STAGES {
-            begin(&world, stage).await;
-            if !was_cut {
-                was_cut = tokio::select! {
-                    () = end(&world, stage) => false,
-                    () = reached(&writes) => true,
-                } || writes.reached();
-            }
-            if was_cut && writes.reached() {
-                world.kill().await;
-                world.cloud.on_write(|_| {});
-                world.run();
-            }
-            end(&world, stage).await;
+        let look = |world: &World, stage| {
             if stage == "created" {
                 let there = world.cloud.resources();
                 let known = expected.get_or_insert_with(|| there.clone());
                 assert_eq!(there, *known, "killed at write {nth}");
             }
-        }
+        };
+        let was_cut = killed_at::<OfServer>(&mut world, nth, look).await;
         assert_eq!(world.cloud.resources(), before, "killed at write {nth}");
-        world.kill().await;
-        world.cloud.on_write(|_| {});
         world.run();
         if !was_cut {
             assert!(nth > 12, "only {nth} writes");
@@ -427,30 +409,15 @@ async fn a_server_whose_every_kind_of_write_fails_once_ends_the_same() {
         ("network", "POST", "/v2.0/floatingips"),
         ("network", "PUT", "/v2.0/floatingips/*"),
     ];
-    for action in [
-        json!({"status": 409}),
-        json!({"status": 429, "retry_after": 2}),
-        json!({"status": 500}),
-        json!({"status": 503, "retry_after": 2}),
-        json!({"drop": true}),
-        json!({"drop": true, "after_change": true}),
-        json!({"garbage": true}),
-    ] {
+    for action in failures() {
         let world = World::start().await;
         private(&world).await;
         let before = world.cloud.resources();
-        for (service, method, route) in WRITES {
-            let mut rule =
-                json!({"service": service, "method": method, "route": route, "count": 1});
-            for (name, value) in action.as_object().unwrap() {
-                rule[name] = value.clone();
-            }
-            world.fault(rule).await;
-        }
-        for stage in STAGES {
-            begin(&world, stage).await;
-            end(&world, stage).await;
-            if stage == "created" {
+        each_fails_once(&world, &WRITES, &action).await;
+        for stage in OfServer::STAGES {
+            OfServer::begin(&world, stage).await;
+            OfServer::end(&world, stage).await;
+            if *stage == "created" {
                 eventually("one of each", || async {
                     let count = |kind| world.count(kind);
                     let there = (count("server"), count("trunk"), count("volume"));
