@@ -12,7 +12,12 @@ use serde_json::{Value, json};
 use crate::graph::Object;
 
 /// The kinds that are paused by their annotation.
-const ANNOTATED: [&str; 2] = ["ClusterClass", "ClusterResourceSet"];
+const ANNOTATED: [&str; 4] = [
+    "ClusterClass",
+    "ClusterResourceSet",
+    "OpenStackFloatingIPPool",
+    "OpenStackServer",
+];
 
 /// The mark of a copy: the move, the uid of the original, and whether the end of the move resumes the copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +45,7 @@ impl Mark {
     }
 }
 
-/// True if pausing the object keeps controllers from a cluster.
+/// True if pausing the object keeps controllers from what moves.
 pub(crate) fn can_be_paused(object: &Object) -> bool {
     object.kind.is("Cluster") || ANNOTATED.iter().any(|kind| object.kind.is(kind))
 }

@@ -1,7 +1,8 @@
 //! Which objects move, why, and in which order.
 //!
 //! Owner references are the graph. Beyond what clusterctl follows, objects move that a cluster names and cannot do
-//! without: the credentials of its identityRef, Secrets in its kubeadm configuration, and what a ClusterResourceSet applies.
+//! without: the credentials of its identityRef, Secrets in its kubeadm configuration, what a ClusterResourceSet applies, and the
+//! pool of its floating IPs with all that have an address of it, since what stays would lose it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -22,6 +23,9 @@ const SECRETS: [&str; 6] = [
     "kubeconfig",
     "apiserver-etcd-client",
 ];
+
+/// The kind of pools of floating IPs.
+const POOL: &str = "OpenStackFloatingIPPool";
 
 /// An object and its kind.
 #[derive(Clone, Debug)]
@@ -230,6 +234,8 @@ fn reached(objects: &[Object]) -> BTreeMap<usize, String> {
                 format!("{} owns it", owner.label())
             } else if refers(owner, object) {
                 format!("{} refers to it", owner.label())
+            } else if refers_to_pool(object, owner) {
+                format!("it has an address of {}", owner.label())
             } else if is_named_after(owner, object) {
                 format!("it belongs to {} by its name", owner.label())
             } else {
@@ -242,8 +248,11 @@ fn reached(objects: &[Object]) -> BTreeMap<usize, String> {
     reasons
 }
 
-/// True if an object names a Secret or ConfigMap without which it does not work.
+/// True if an object names a Secret, a ConfigMap or a pool without which it does not work.
 fn refers(from: &Object, to: &Object) -> bool {
+    if refers_to_pool(from, to) {
+        return true;
+    }
     if !to.kind.group.is_empty() {
         return false;
     }
@@ -256,6 +265,22 @@ fn refers(from: &Object, to: &Object) -> bool {
     let mut secrets = BTreeSet::new();
     secrets_in(from.field("/spec"), &mut secrets);
     to.kind.is("Secret") && secrets.contains(to.name())
+}
+
+/// True if an object names this pool of floating IPs: what has an address of it, and its claim.
+fn refers_to_pool(from: &Object, to: &Object) -> bool {
+    to.kind.is(POOL) && names_pool(from.field("/spec"), to.name())
+}
+
+fn names_pool(value: &Value, pool: &str) -> bool {
+    match value {
+        Value::Object(fields) => fields.iter().any(|(field, value)| match field.as_str() {
+            "floatingIPPoolRef" | "poolRef" => value["kind"] == POOL && value["name"] == pool,
+            _ => names_pool(value, pool),
+        }),
+        Value::Array(items) => items.iter().any(|item| names_pool(item, pool)),
+        _ => false,
+    }
 }
 
 /// The names of Secrets in a spec: those of identityRef, and of files and passwords of the kubeadm configuration.

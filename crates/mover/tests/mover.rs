@@ -11,5 +11,8 @@ mod faults;
 mod files;
 #[path = "mover/pivot.rs"]
 mod pivot;
+#[path = "mover/pools.rs"]
+mod pools;
+
 #[path = "mover/refused.rs"]
 mod refused;

@@ -50,6 +50,53 @@ fn moved(selection: &Selection) -> Vec<String> {
 }
 
 #[test]
+fn a_pool_moves_with_the_cluster_that_uses_it_and_with_all_that_have_an_address_of_it() {
+    let reference = |name: &str| json!({"kind": "OpenStackFloatingIPPool", "name": name});
+    let of_pool = |name: &str| json!({"spec": {"poolRef": reference(name)}});
+    let uses = |name: &str| json!({"spec": {"template": {"spec": {"floatingIPPoolRef": reference(name)}}}});
+    let identity = json!({"spec": {"identityRef": {"name": "cloud"}}});
+    let selection = select(vec![
+        object("Cluster", "c", &[], json!({})),
+        object(
+            "OpenStackMachineTemplate",
+            "t",
+            &["Cluster/c"],
+            uses("used"),
+        ),
+        object("OpenStackFloatingIPPool", "used", &[], identity),
+        object("OpenStackFloatingIPPool", "other", &[], json!({})),
+        object("Secret", "cloud", &[], json!({})),
+        object("IPAddressClaim", "of a user", &[], of_pool("used")),
+        object(
+            "IPAddress",
+            "of a user",
+            &["IPAddressClaim/of a user"],
+            of_pool("used"),
+        ),
+        object("IPAddressClaim", "of the other", &[], of_pool("other")),
+        object(
+            "OpenStackServer",
+            "alone",
+            &[],
+            json!({"spec": {"floatingIPPoolRef": reference("used")}}),
+        ),
+        object("OpenStackServer", "without", &[], json!({"spec": {}})),
+    ]);
+    assert_eq!(
+        moved(&selection),
+        [
+            "Cluster/c",
+            "IPAddressClaim/of a user",
+            "OpenStackFloatingIPPool/used",
+            "OpenStackServer/alone",
+            "Secret/cloud",
+            "IPAddress/of a user",
+            "OpenStackMachineTemplate/t",
+        ]
+    );
+}
+
+#[test]
 fn a_cluster_moves_with_what_it_owns_names_and_needs_owners_first() {
     let identity = json!({"spec": {"template": {"spec": {"identityRef": {"name": "cloud-b"}}}}});
     let selection = select(vec![

@@ -116,7 +116,7 @@ impl World {
     }
 
     /// The objects of a cluster with credentials, templates, control plane and workers.
-    fn manifests(&self, control_plane: usize, workers: usize) -> Vec<Value> {
+    pub(crate) fn manifests(&self, control_plane: usize, workers: usize) -> Vec<Value> {
         const CORE: &str = "cluster.x-k8s.io/v1beta2";
         const INFRA: &str = "infrastructure.cluster.x-k8s.io/v1beta2";
         let reference = |group: &str, kind: &str, name: &str| json!({"apiGroup": group, "kind": kind, "name": name});
