@@ -34,6 +34,7 @@ pub mod convert;
 pub mod core;
 pub mod crds;
 pub mod decode;
+pub mod deletion;
 pub mod generate;
 pub mod infra;
 pub mod inventory;

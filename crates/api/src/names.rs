@@ -50,9 +50,13 @@ pub const CERTIFICATES_EXPIRY_ANNOTATION: &str = "machine.cluster.x-k8s.io/certi
 /// Annotation of a Cluster: the uid of the namespace kube-system in it, by which the programs in it mark what they create in
 /// the cloud.
 pub const WORKLOAD_UID_ANNOTATION: &str = "ferrostack.dev/workload-cluster-uid";
-/// Annotation of a Cluster, set by users: what of the programs in it is deleted with it, `services` or `volumes` or both with a
-/// comma.
+/// Annotation of a Cluster, set by users: what of the programs in it is deleted with it ([`Wanted`](crate::deletion::Wanted)).
 pub const DELETE_WITH_CLUSTER_ANNOTATION: &str = "ferrostack.dev/delete-with-cluster";
+/// Annotation of a Cluster that is being deleted: what became of its Services and claims in the workload cluster, one word.
+/// From then on its machines go.
+pub const EMPTIED_ANNOTATION: &str = "ferrostack.dev/emptied";
+/// The name of the CSI driver of Cinder, in PersistentVolumes and StorageClasses.
+pub const CINDER_DRIVER: &str = "cinder.csi.openstack.org";
 /// Annotation: the identity of an OpenStackCluster, a UUID that marks all of its resources in the cloud.
 pub const CLUSTER_IDENTITY_ANNOTATION: &str =
     "infrastructure.cluster.x-k8s.io/ferrostack-cluster-id";

@@ -24,7 +24,10 @@ mod deletion;
 mod descendants;
 mod facts;
 mod kubeconfig;
+mod release;
 mod state;
+
+pub use release::Patience;
 
 /// Runs the controller until shutdown.
 pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {

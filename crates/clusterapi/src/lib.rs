@@ -59,6 +59,7 @@ mod owners;
 mod pause;
 mod summary;
 
+pub use cluster::Patience;
 pub use context::Context;
 pub use error::Error;
 pub use machine::Synced;
@@ -101,6 +102,8 @@ pub struct Options {
     pub limits: BTreeMap<&'static str, u16>,
     /// Maximum number of workload clusters that are connected to, or asked whether they still answer, at a time.
     pub connections: u16,
+    /// How long the deletion of a cluster waits for the programs in it.
+    pub patience: Patience,
     /// Which objects are reconciled, and how often those at rest.
     pub objects: Objects,
     /// What Machines hand on to their Nodes, besides what they always do.
@@ -118,6 +121,7 @@ impl Default for Options {
             concurrency: 50,
             limits: BTreeMap::new(),
             connections: 100,
+            patience: Patience::default(),
             objects: Objects::default(),
             synced: Synced::default(),
             providers: Provider::ALL.into_iter().collect(),

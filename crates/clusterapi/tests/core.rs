@@ -42,5 +42,8 @@ mod resources;
 #[path = "core/kubeconfig.rs"]
 mod kubeconfig;
 
+#[path = "core/release.rs"]
+mod release;
+
 #[path = "core/topology.rs"]
 mod topology;

@@ -1,4 +1,4 @@
-//! Deletion of a Cluster: workers, then the control plane, then the infrastructure.
+//! Deletion of a Cluster: what the Cluster says of what is in it, workers, then the control plane, then the infrastructure.
 //!
 //! The order cannot be left to the garbage collector: workers cannot be drained without the control plane, and machines
 //! need the network of the infrastructure.
@@ -19,6 +19,7 @@ use operator::words::chain;
 use serde::de::DeserializeOwned;
 
 use super::descendants::{self, Descendants};
+use super::release::{self, Next};
 use super::{key, of, state, store};
 use crate::duties::Duties;
 use crate::error::{Doing, is_absent};
@@ -33,7 +34,12 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Erro
     if !finalizer::has(cluster, CLUSTER_FINALIZER) {
         return Ok(Action::await_change());
     }
-    let waiting = descend(ctx, cluster).await;
+    let (waiting, again) = match release::run(ctx, cluster).await {
+        Ok(Next::Stored) => return Ok(Action::await_change()),
+        Ok(Next::Descend) => (descend(ctx, cluster).await, RESYNC),
+        Ok(Next::Wait(reason, message)) => (Ok(Some((reason, message))), release::AGAIN),
+        Err(error) => (Err(error), RESYNC),
+    };
     if waiting.as_ref().is_err_and(|it| is_conflict(it)) {
         // The step is repeated at once, and not reported.
         return waiting.map(|_| Action::await_change());
@@ -57,7 +63,7 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Erro
     verdicts.extend(of_descendants(ctx, cluster).await);
     state::conclude(&mut after, verdicts, ctx.now());
     store(ctx, cluster, &after).await?;
-    waiting.map(|_| Action::requeue(RESYNC))
+    waiting.map(|_| Action::requeue(again))
 }
 
 /// The conditions about what is left of the cluster.

@@ -12,8 +12,8 @@ use api::kube;
 use api::kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use api::kube::{Client, ResourceExt};
 use apiserver::ApiServer;
-use clusterapi::Options;
 use clusterapi::remote::{ClusterKey, Connector};
+use clusterapi::{Options, Patience};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -63,7 +63,8 @@ impl Deref for World {
     }
 }
 
-struct Workload(Client);
+/// A connection to the workload cluster.
+pub(crate) struct Workload(pub(crate) Client);
 
 impl Debug for Workload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -174,6 +175,19 @@ impl World {
     pub(crate) fn run_with(&self, fuse: &Fuse) -> Running {
         let client = fuse.protect(&self.client);
         Self::start_controllers(client, fuse.protect(&self.workload))
+    }
+
+    /// Starts the controllers with another connection to the workload cluster, and other patience with it.
+    pub(crate) fn run_over(&self, connector: Arc<dyn Connector>, patience: Patience) {
+        let options = Options {
+            connector,
+            patience,
+            concurrency: 8,
+            ..Options::default()
+        };
+        let client = self.client.clone();
+        let running = Running::start(|shutdown| clusterapi::run(client, options, shutdown));
+        *self.controllers.lock() = Some(running);
     }
 
     fn start_controllers(client: Client, workload: Client) -> Running {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use api::deletion::Wanted;
 use clap::{Args, Subcommand, ValueEnum};
-use provider::cluster::leftovers::Wanted;
 
 use super::values::duration;
 use super::{ConnectArgs, DeleteProviders, OutputArg};
@@ -154,7 +154,8 @@ pub(crate) enum DeleteCommand {
 pub(crate) struct DeleteCluster {
     /// Name of the cluster.
     pub(crate) name: String,
-    /// Also delete what its Services and claims created in the cloud: `services`, `volumes`, or both with a comma.
+    /// Also delete what its Services and claims created in the cloud: `services`, `volumes` (as their reclaim policies say),
+    /// `volumes=delete` (all), or `services` and one of the others with a comma.
     #[arg(long, value_name = "WHAT", value_parser = with)]
     pub(crate) with: Option<Wanted>,
     /// Show what would be deleted, and what would stay, without changing anything.
@@ -171,10 +172,10 @@ pub(crate) struct DeleteCluster {
 }
 
 fn with(text: &str) -> Result<Wanted, String> {
-    let wanted = Wanted::parse(text)
-        .map_err(|word| format!("`{word}` is neither `services` nor `volumes`"))?;
+    let words = Wanted::WORDS;
+    let wanted = Wanted::parse(text).map_err(|word| format!("`{word}` is none of {words}"))?;
     match wanted.is_nothing() {
-        true => Err("it is `services`, `volumes`, or both with a comma".to_owned()),
+        true => Err(format!("it is {words}")),
         false => Ok(wanted),
     }
 }

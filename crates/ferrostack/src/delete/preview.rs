@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use api::core::v1beta2::Cluster;
+use api::deletion::{Volumes, Wanted};
 use api::infra::v1beta2::OpenStackCluster;
 use kube::Client;
 use openstack::inventory::Resource;
 use operator::client::Api;
-use provider::cluster::leftovers::{self, Leftovers, Wanted};
+use provider::cluster::leftovers::{self, Leftovers};
 use provider::cluster::observed::{Known, Observed};
 use provider::identity::{CLUSTER_ID, Identity};
 
@@ -46,7 +47,8 @@ pub(super) async fn text(
     let inventory = audit::connected(config?).await?;
     let view = audit::thing::view(&inventory).await;
     let view = view.context("cannot read the cloud")?;
-    let wanted = wanted.map_or_else(|| Wanted::of(&cluster), Ok)?;
+    let wanted = wanted.map_or_else(|| Wanted::of(&cluster), Ok);
+    let wanted = wanted.map_err(anyhow::Error::msg)?;
     let mut rows = Rows::default();
     if let Some(id) = Identity::of(&infra, CLUSTER_ID) {
         of_provider(
@@ -115,8 +117,9 @@ fn of_programs(left: &Leftovers, wanted: Wanted, rows: &mut Rows) {
     );
     rows.add(Form::SecurityGroup, &left.groups, |it| &it.name, then);
     let then = match wanted.volumes {
-        true => "deleted, of a claim",
-        false => "stays, of a claim: --with volumes deletes it",
+        Volumes::Delete => "deleted, of a claim",
+        Volumes::Policy => "of a claim: as the reclaim policy says",
+        Volumes::Keep => "stays, of a claim: --with volumes deletes it, or --with volumes=delete",
     };
     rows.add(Form::Volume, &left.volumes, |it| &it.name, then);
 }

@@ -5,10 +5,10 @@
 //! what they create, and which the Cluster records while its API server answers. No name is evidence.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use api::core::v1beta2::Cluster;
+use api::deletion::{Volumes, Wanted};
 use api::names::{DELETE_WITH_CLUSTER_ANNOTATION, WORKLOAD_UID_ANNOTATION, is_uuid};
 use kube::ResourceExt;
 use openstack::View;
@@ -18,8 +18,7 @@ use openstack::volume::Volume;
 
 use super::observed::Observed;
 use super::plan::{Plan, Step, Wait};
-use crate::problem::Problem;
-use crate::reason::{Reason, Type};
+use crate::reason::Type;
 
 /// Prefix of the names of the load balancers of Services.
 const OF_SERVICE: &str = "kube_service_";
@@ -32,66 +31,6 @@ const SHARED_TAG: &str = "ferrostack-shared=";
 /// The metadata of volumes with the name and the uid of a cluster.
 const VOLUME_CLUSTER: &str = "cinder.csi.openstack.org/cluster";
 const VOLUME_UID: &str = "cinder.csi.openstack.org/cluster-uid";
-
-/// Resources that the user wants to be deleted with the cluster. By default none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// Load balancers of Services, with their floating IPs and security groups.
-    pub services: bool,
-    /// Volumes.
-    pub volumes: bool,
-}
-
-impl Wanted {
-    /// Reads `services`, `volumes`, or both with a comma.
-    ///
-    /// # Errors
-    /// The word that is neither.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let mut wanted = Self::default();
-        for word in text.split(',').map(str::trim).filter(|it| !it.is_empty()) {
-            match word {
-                "services" => wanted.services = true,
-                "volumes" => wanted.volumes = true,
-                other => return Err(other.to_owned()),
-            }
-        }
-        Ok(wanted)
-    }
-
-    /// Reads the annotation of a Cluster.
-    ///
-    /// # Errors
-    /// The annotation has another word.
-    pub fn of(cluster: &Cluster) -> Result<Self, Problem> {
-        let annotation = cluster.annotations().get(DELETE_WITH_CLUSTER_ANNOTATION);
-        Self::parse(annotation.map_or("", String::as_str)).map_err(|word| {
-            let word = api::printable::bounded(&word, 64).into_owned();
-            let message = format!(
-                "annotation {DELETE_WITH_CLUSTER_ANNOTATION} of the Cluster: `{word}` is neither `services` nor `volumes`"
-            );
-            Problem::new(Type::Deleting, Reason::InvalidClusterSpec, message)
-        })
-    }
-
-    /// True if nothing is to be deleted.
-    #[must_use]
-    pub fn is_nothing(self) -> bool {
-        self == Self::default()
-    }
-}
-
-/// As the annotation has it.
-impl fmt::Display for Wanted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match (self.services, self.volumes) {
-            (true, true) => "services,volumes",
-            (true, false) => "services",
-            (false, true) => "volumes",
-            (false, false) => "",
-        })
-    }
-}
 
 /// The uid of the namespace kube-system in a Cluster, as it was recorded; `None` if it was not.
 #[must_use]
@@ -160,7 +99,8 @@ impl Leftovers {
     pub fn is_gone(&self, wanted: Wanted) -> bool {
         let services =
             self.balancers.is_empty() && self.floating_ips.is_empty() && self.groups.is_empty();
-        (!wanted.services || services) && (!wanted.volumes || self.volumes.is_empty())
+        (!wanted.services || services)
+            && (wanted.volumes != Volumes::Delete || self.volumes.is_empty())
     }
 }
 
@@ -197,7 +137,8 @@ fn of_cluster(description: &str) -> Option<&str> {
 pub fn plan(observed: &Observed, uid: &str, wanted: Wanted) -> Plan {
     let left = Leftovers::of(&observed.view, uid);
     let mut plan = Plan::default();
-    if wanted.volumes {
+    // Which volume stays under a policy is said by the API server of the cluster alone, and that has deleted the others.
+    if wanted.volumes == Volumes::Delete {
         volumes(&left, &mut plan);
     }
     if wanted.services {

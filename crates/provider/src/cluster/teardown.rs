@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use api::conditions::Status;
 use api::core::v1beta2::Cluster;
+use api::deletion::Wanted;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::names::WORKLOAD_UID_ANNOTATION;
 use kube::ResourceExt;
@@ -15,7 +16,7 @@ use operator::finalizer;
 use operator::retry::When;
 
 use super::apply::{Outcome, Work, kinds};
-use super::leftovers::{self, Leftovers, Wanted};
+use super::leftovers::{self, Leftovers};
 use super::observed::Observed;
 use super::prepare::prepare;
 use super::{FINALIZER, age, bastion, labelled, plan, request};
@@ -200,7 +201,8 @@ async fn inner(
     let Some(cluster) = cluster.filter(|it| context::is_deleting(*it)) else {
         return Ok(None);
     };
-    let wanted = Wanted::of(cluster)?;
+    let wanted = Wanted::of(cluster)
+        .map_err(|message| Problem::new(Type::Deleting, Reason::InvalidClusterSpec, message))?;
     if wanted.is_nothing() {
         return Ok(None);
     }

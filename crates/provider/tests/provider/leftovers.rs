@@ -98,7 +98,7 @@ async fn killed_at_any_write_nothing_of_services_and_claims_is_left_and_all_of_a
     plant(&world, THEIRS, &subnet).await;
     let theirs = world.cloud.resources();
     for nth in 1.. {
-        cluster(&world, "services,volumes").await;
+        cluster(&world, "services,volumes=delete").await;
         delete(&world).await;
         let writes = world.cut_at(nth);
         let was_cut = eventually("the cut", || async {
@@ -128,9 +128,9 @@ async fn killed_at_any_write_nothing_of_services_and_claims_is_left_and_all_of_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn volumes_stay_and_so_does_everything_unless_the_cluster_says_otherwise() {
+async fn volumes_of_unknown_policy_stay_and_everything_unless_the_cluster_says_otherwise() {
     let world = World::start().await;
-    cluster(&world, "services").await;
+    cluster(&world, "services,volumes").await;
     delete(&world).await;
     world.gone::<OpenStackCluster>("demo").await;
     let volumes = BTreeMap::from([("volume".to_owned(), 2)]);
@@ -151,8 +151,8 @@ async fn nothing_is_deleted_while_two_clusters_have_one_uid_or_for_a_word_that_i
         "annotations": {"ferrostack.dev/workload-cluster-uid": OURS}}, "spec": {"paused": true}});
     world.create(copy).await;
     delete(&world).await;
-    world.cluster_says("Deleting", "`all` is neither").await;
-    let wanted = json!({"metadata": {"annotations": {"ferrostack.dev/delete-with-cluster": "services,volumes"}}});
+    world.cluster_says("Deleting", "`all` is none of").await;
+    let wanted = json!({"metadata": {"annotations": {"ferrostack.dev/delete-with-cluster": "services,volumes=delete"}}});
     world.merge::<Cluster>("demo", wanted).await;
     world.poke::<OpenStackCluster>("demo").await;
     world
@@ -169,7 +169,7 @@ async fn nothing_is_deleted_while_two_clusters_have_one_uid_or_for_a_word_that_i
 #[tokio::test(start_paused = true)]
 async fn a_cluster_that_stays_keeps_what_its_services_have() {
     let world = World::start().await;
-    cluster(&world, "services,volumes").await;
+    cluster(&world, "services,volumes=delete").await;
     world.delete::<OpenStackCluster>("demo").await;
     world.cluster_says("Deleting", "of Service default/").await;
     assert_eq!((world.count("floatingip"), world.count("volume")), (2, 2));

@@ -7,7 +7,7 @@ use crate::snapshot::{Item, Kind};
 use crate::why::chain::UNREACHED;
 
 /// The reasons of what ends by itself.
-pub(super) const PASSING: [&str; 25] = [
+pub(super) const PASSING: [&str; 27] = [
     "ClusterUpgrading",
     "Creating",
     "Deleting",
@@ -32,7 +32,9 @@ pub(super) const PASSING: [&str; 25] = [
     "WaitingForInfrastructureDeletion",
     "WaitingForMachineDeletion",
     "WaitingForMinReadySeconds",
+    "WaitingForServicesAndVolumes",
     "WaitingForWorkersDeletion",
+    "WaitingForWorkloadCluster",
 ];
 
 /// The reasons that only say of other conditions, or of other objects, that they are not as they should be.
