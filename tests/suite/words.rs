@@ -238,6 +238,11 @@ csi orphans --cloud-config {file} --cluster a --kubeconfig {refusing}
 csi orphans --cloud-config {file} --cluster a --yes
 docs nowhere
 docs --search nowhere-to-be-found
+plan -f /nowhere --kubeconfig {refusing}
+plan -f {file} --kubeconfig {refusing}
+plan -f {good} --kubeconfig {refusing}
+plan cluster a --kubeconfig {refusing}
+plan cluster a --kubeconfig /nowhere
 audit --cloud nowhere --kubeconfig {refusing}
 audit --cloud nowhere --kubeconfig /nowhere
 audit --cloud nowhere --yes

@@ -18,6 +18,7 @@ mod keystone;
 mod klog;
 mod manager;
 mod moving;
+mod plan;
 mod programs;
 mod providers;
 mod rolling;
@@ -60,6 +61,7 @@ pub(crate) use self::keystone::{
 };
 pub(crate) use self::manager::{Election, Listen, Manager};
 pub(crate) use self::moving::{Hidden, Move};
+pub(crate) use self::plan::{Plan, PlanCommand};
 pub(crate) use self::providers::ProviderArg;
 pub(crate) use self::rolling::{Resource, Rollout};
 pub(crate) use self::runner::{ProgramArgs, RunnerArgs};
@@ -164,6 +166,10 @@ pub(crate) enum Command {
     /// `init` installed for these providers is deleted; their CRDs and the namespace are kept unless --include-crd
     /// and --include-namespace are given.
     Delete(Box<Delete>),
+    /// Show the writes to the cloud for new, changed or stored clusters, and whether the quota has room for them.
+    ///
+    /// Nothing is changed. The exit status is 2 if something would be written, and 0 if nothing would be.
+    Plan(Box<Plan>),
     /// Find what clusters have left behind in a cloud, what has their names and no mark, and what is missing.
     ///
     /// The exit status is 2 if something is found, and 0 if nothing is, or if all of it was deleted.
@@ -244,6 +250,10 @@ impl Command {
             ) => &mut args.connect,
             Self::Rollout(Rollout::Undo(args)) => &mut args.connect,
             Self::Topology(Topology::Plan(args)) => &mut args.connect,
+            Self::Plan(args) => match &mut args.command {
+                Some(PlanCommand::Cluster(args)) => &mut args.connect,
+                None => &mut args.of_files.connect,
+            },
             Self::Move(args) => &mut args.connect,
             _ => return None,
         })

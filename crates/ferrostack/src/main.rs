@@ -55,6 +55,7 @@ mod manifest;
 mod moving;
 mod output;
 mod picture;
+mod plan;
 mod planning;
 mod readiness;
 mod repositories;
@@ -122,6 +123,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::OpenStack(OpenStack::Plan(args)) => {
             return deploy::plan(&args, &environment, print, warn).await;
         }
+        Command::Plan(args) => return plan::run(&args, &environment, print).await,
         Command::Audit(args) => {
             return audit::run(&args, &environment, print, output::answer_to).await;
         }

@@ -9,8 +9,8 @@
 //!   differences   what has changed there (pure)
 //! ```
 
-mod copy;
-mod differences;
+pub(crate) mod copy;
+pub(crate) mod differences;
 
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 pub(crate) mod address;
 pub(crate) mod apply;
 pub mod bastion;
-mod control_plane;
+pub(crate) mod control_plane;
 pub mod desired;
 pub mod facts;
 pub mod leftovers;
@@ -171,7 +171,7 @@ async fn looked_up(
 }
 
 /// The CIDRs of pods and Services.
-fn cidrs(cluster: &Cluster) -> Vec<String> {
+pub(crate) fn cidrs(cluster: &Cluster) -> Vec<String> {
     let network = cluster.spec.cluster_network.as_ref();
     let ranges = network.map(|network| [network.pods.as_ref(), network.services.as_ref()]);
     let ranges = ranges.into_iter().flatten().flatten();

@@ -12,6 +12,7 @@
 //!   evidence     the identity of an object that lost its annotation
 //!   credentials  an identityRef resolved to a cloud
 //!   resolve      the references of a spec resolved to resources of the cloud
+//!   preview      the writes that the plans would lead to, for people
 //!   recheck      a second look before something is called missing
 //!   index        objects by cluster and by mark
 //!   wake         changes in the cloud mapped to objects
@@ -33,6 +34,7 @@ pub mod machine;
 pub mod names;
 mod options;
 pub mod pool;
+pub mod preview;
 pub mod problem;
 pub mod reason;
 mod recheck;

@@ -10,7 +10,7 @@ use std::num::{ParseFloatError, ParseIntError};
 use clap::error::ContextKind;
 use clap::{Command, CommandFactory, FromArgMatches};
 
-use self::entries::{ENTRIES, Entry};
+use self::entries::{Entry, all};
 use super::groups::grouped;
 use super::{Cli, habits, programs};
 use crate::output;
@@ -66,7 +66,7 @@ fn documented(command: Command, path: &str) -> Command {
         let is_option = arg.get_action().takes_values() && !arg.is_positional();
         arg.allow_negative_numbers(is_option)
     });
-    match ENTRIES.iter().find(|entry| entry.command == path) {
+    match all().find(|entry| entry.command == path) {
         Some(entry) => command
             .after_help(short(entry))
             .after_long_help(long(entry)),

@@ -57,7 +57,7 @@ const REST: u32 = 10;
 const LOOKS: u32 = 600;
 
 /// A copy of the objects of a namespace.
-pub(super) struct Copy {
+pub(crate) struct Copy {
     server: ApiServer,
     client: Client,
     namespace: String,
@@ -65,7 +65,7 @@ pub(super) struct Copy {
 
 impl Copy {
     /// Copies the objects of `namespace` that are not being deleted.
-    pub(super) async fn of(client: &Client, namespace: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn of(client: &Client, namespace: &str) -> anyhow::Result<Self> {
         let options = Options {
             hooks: Arc::new(::management::Rules),
             ..Options::default()
@@ -93,12 +93,12 @@ impl Copy {
         Ok(copy)
     }
 
-    pub(super) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
     /// All objects.
-    pub(super) async fn objects(&self) -> anyhow::Result<Objects> {
+    pub(crate) async fn objects(&self) -> anyhow::Result<Objects> {
         let mut all = Objects::new();
         for (group, kind) in KINDS {
             for object in objects(&self.client, group, kind, &self.namespace).await? {
@@ -109,7 +109,7 @@ impl Copy {
     }
 
     /// Runs the controllers until nothing changes any more; returns what the Clusters say that stands in their way.
-    pub(super) async fn reconcile(&self) -> anyhow::Result<Vec<String>> {
+    pub(crate) async fn reconcile(&self) -> anyhow::Result<Vec<String>> {
         let clusters = api(&self.client, "cluster.x-k8s.io", "Cluster", &self.namespace);
         let finalizer = json!({ "metadata": { "finalizers": [clusterapi::CLUSTER_FINALIZER] } });
         for cluster in clusters.list(&ListParams::default()).await?.items {
@@ -139,7 +139,7 @@ impl Copy {
         Ok(obstacles)
     }
 
-    pub(super) async fn close(self) {
+    pub(crate) async fn close(self) {
         drop(self.client);
         self.server.close().await;
     }

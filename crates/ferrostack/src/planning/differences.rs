@@ -6,18 +6,18 @@ use api::names::CLUSTER_NAME_LABEL;
 use serde_json::{Value, json};
 
 /// Objects by kind and name.
-pub(super) type Objects = BTreeMap<(String, String), Value>;
+pub(crate) type Objects = BTreeMap<(String, String), Value>;
 
 /// What happens to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     Created,
     Modified,
     Deleted,
 }
 
 impl Action {
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
             Self::Modified => "modified",
@@ -28,18 +28,18 @@ impl Action {
 
 /// An object that changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Difference {
-    pub(super) kind: String,
-    pub(super) name: String,
-    pub(super) action: Action,
+pub(crate) struct Difference {
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) action: Action,
     /// The cluster that it belongs to.
-    pub(super) cluster: Option<String>,
+    pub(crate) cluster: Option<String>,
     /// Paths of fields of a modified object.
-    pub(super) fields: Vec<String>,
+    pub(crate) fields: Vec<String>,
 }
 
 impl Difference {
-    pub(super) fn json(&self, namespace: &str) -> Value {
+    pub(crate) fn json(&self, namespace: &str) -> Value {
         json!({
             "namespace": namespace,
             "kind": self.kind,
@@ -51,7 +51,7 @@ impl Difference {
 }
 
 /// What is created, modified and deleted, by kind and name.
-pub(super) fn differences(before: &Objects, after: &Objects) -> Vec<Difference> {
+pub(crate) fn differences(before: &Objects, after: &Objects) -> Vec<Difference> {
     let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
     let mut found = Vec::new();
     for key in keys {

@@ -59,7 +59,7 @@ fn control_plane_of(cluster: &str) -> ListParams {
 }
 
 /// The address of a machine on the cluster's network, if its server is running.
-fn running(
+pub(crate) fn running(
     machine: &OpenStackMachine,
     observed: &Observed,
     place: &Place,

@@ -1,5 +1,7 @@
 //! Examples and pages of the documentation, command by command.
 
+mod openstack;
+
 /// The end of the help of a command.
 pub(super) struct Entry {
     /// The words of the command, without the name of the program.
@@ -23,7 +25,11 @@ const fn entry(
 }
 
 /// The entries of all commands.
-pub(super) const ENTRIES: [Entry; 72] = [
+pub(super) fn all() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter().chain(&openstack::ENTRIES)
+}
+
+const ENTRIES: [Entry; 65] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -238,108 +244,6 @@ pub(super) const ENTRIES: [Entry; 72] = [
             "Use an entry of clouds.yaml",
             "ferrostack cloud-conf generate --cloud mycloud > cloud.conf",
         )],
-    ),
-    entry(
-        "openstack",
-        "openstack.md",
-        &[(
-            "Print the configuration of every service",
-            "ferrostack openstack config -f cloud.yaml",
-        )],
-    ),
-    entry(
-        "openstack up",
-        "openstack.md",
-        &[
-            (
-                "Rehearse a parameter file on a simulated cloud",
-                "ferrostack openstack up -f cloud.yaml --set network.mtu=9000",
-            ),
-            (
-                "Deploy a cloud in a cluster",
-                "ferrostack openstack up -f cloud.yaml --context mycluster --exit-when-ready",
-            ),
-        ],
-    ),
-    entry(
-        "openstack status",
-        "openstack.md",
-        &[(
-            "Show what each step is waiting for",
-            "ferrostack openstack status --context mycluster",
-        )],
-    ),
-    entry(
-        "openstack why",
-        "openstack.md#why-it-is-not-ready",
-        &[
-            (
-                "Print every root cause in a cloud",
-                "ferrostack openstack why --context mycluster",
-            ),
-            (
-                "Print the root cause for one program",
-                "ferrostack openstack why nova-api --context mycluster",
-            ),
-        ],
-    ),
-    entry(
-        "openstack clouds-yaml",
-        "openstack.md#logging-in",
-        &[(
-            "Log in to a cloud in a cluster",
-            "ferrostack openstack clouds-yaml --context mycluster > clouds.yaml",
-        )],
-    ),
-    entry(
-        "openstack apply",
-        "openstack.md#the-plan",
-        &[(
-            "Apply exactly the plan that was shown",
-            "ferrostack openstack apply --plan 3f2a0b1c9d8e7f60 -f cloud.yaml --context mycluster",
-        )],
-    ),
-    entry(
-        "openstack delete",
-        "openstack.md",
-        &[
-            (
-                "Delete a cloud, but keep its data",
-                "ferrostack openstack delete --context mycluster",
-            ),
-            (
-                "Delete everything, with volumes, passwords and keys",
-                "ferrostack openstack delete --context mycluster --purge-data",
-            ),
-        ],
-    ),
-    entry(
-        "openstack config",
-        "openstack.md",
-        &[
-            (
-                "Print the configuration of every service",
-                "ferrostack openstack config -f cloud.yaml",
-            ),
-            (
-                "Explain an option and its value",
-                "ferrostack openstack config nova --explain scheduler.workers",
-            ),
-        ],
-    ),
-    entry(
-        "openstack plan",
-        "openstack.md",
-        &[
-            (
-                "Show what would be changed in a cluster",
-                "ferrostack openstack plan -f cloud.yaml --context mycluster",
-            ),
-            (
-                "Show all objects of a cloud",
-                "ferrostack openstack plan -f cloud.yaml --empty",
-            ),
-        ],
     ),
     entry(
         "generate",
@@ -608,6 +512,28 @@ pub(super) const ENTRIES: [Entry; 72] = [
                 "ferrostack delete cluster demo --with services,volumes --dry-run",
             ),
         ],
+    ),
+    entry(
+        "plan",
+        "plan.md",
+        &[
+            (
+                "Show what a manifest would create in the cloud, and whether the quota has room for it",
+                "ferrostack plan -f cluster.yaml",
+            ),
+            (
+                "Show what would be written for a cluster, for a script",
+                "ferrostack plan cluster demo -o json",
+            ),
+        ],
+    ),
+    entry(
+        "plan cluster",
+        "plan.md",
+        &[(
+            "Show what would be written for a cluster as it is stored",
+            "ferrostack plan cluster demo",
+        )],
     ),
     entry(
         "audit",

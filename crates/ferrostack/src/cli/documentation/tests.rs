@@ -20,7 +20,7 @@ fn commands() -> Vec<(String, Command)> {
 #[test]
 fn every_help_has_examples_that_can_be_parsed_and_a_page() {
     for (path, mut command) in commands() {
-        let entries = ENTRIES.iter().filter(|entry| entry.command == path).count();
+        let entries = entries::all().filter(|entry| entry.command == path).count();
         assert_eq!(entries, 1, "`{path}`");
         let (short, long) = (
             command.render_help().to_string(),
@@ -40,7 +40,7 @@ fn every_help_has_examples_that_can_be_parsed_and_a_page() {
         }
     }
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");
-    for entry in &ENTRIES {
+    for entry in entries::all() {
         let (page, section) = entry.page.split_once('#').unwrap_or((entry.page, ""));
         let text = std::fs::read_to_string(format!("{docs}{page}")).unwrap();
         let heading = |line: &str| {

@@ -1,0 +1,108 @@
+//! The commands of an OpenStack on Kubernetes.
+
+use super::{Entry, entry};
+
+pub(super) const ENTRIES: [Entry; 9] = [
+    entry(
+        "openstack",
+        "openstack.md",
+        &[(
+            "Print the configuration of every service",
+            "ferrostack openstack config -f cloud.yaml",
+        )],
+    ),
+    entry(
+        "openstack up",
+        "openstack.md",
+        &[
+            (
+                "Rehearse a parameter file on a simulated cloud",
+                "ferrostack openstack up -f cloud.yaml --set network.mtu=9000",
+            ),
+            (
+                "Deploy a cloud in a cluster",
+                "ferrostack openstack up -f cloud.yaml --context mycluster --exit-when-ready",
+            ),
+        ],
+    ),
+    entry(
+        "openstack status",
+        "openstack.md",
+        &[(
+            "Show what each step is waiting for",
+            "ferrostack openstack status --context mycluster",
+        )],
+    ),
+    entry(
+        "openstack why",
+        "openstack.md#why-it-is-not-ready",
+        &[
+            (
+                "Print every root cause in a cloud",
+                "ferrostack openstack why --context mycluster",
+            ),
+            (
+                "Print the root cause for one program",
+                "ferrostack openstack why nova-api --context mycluster",
+            ),
+        ],
+    ),
+    entry(
+        "openstack clouds-yaml",
+        "openstack.md#logging-in",
+        &[(
+            "Log in to a cloud in a cluster",
+            "ferrostack openstack clouds-yaml --context mycluster > clouds.yaml",
+        )],
+    ),
+    entry(
+        "openstack apply",
+        "openstack.md#the-plan",
+        &[(
+            "Apply exactly the plan that was shown",
+            "ferrostack openstack apply --plan 3f2a0b1c9d8e7f60 -f cloud.yaml --context mycluster",
+        )],
+    ),
+    entry(
+        "openstack delete",
+        "openstack.md",
+        &[
+            (
+                "Delete a cloud, but keep its data",
+                "ferrostack openstack delete --context mycluster",
+            ),
+            (
+                "Delete everything, with volumes, passwords and keys",
+                "ferrostack openstack delete --context mycluster --purge-data",
+            ),
+        ],
+    ),
+    entry(
+        "openstack config",
+        "openstack.md",
+        &[
+            (
+                "Print the configuration of every service",
+                "ferrostack openstack config -f cloud.yaml",
+            ),
+            (
+                "Explain an option and its value",
+                "ferrostack openstack config nova --explain scheduler.workers",
+            ),
+        ],
+    ),
+    entry(
+        "openstack plan",
+        "openstack.md",
+        &[
+            (
+                "Show what would be changed in a cluster",
+                "ferrostack openstack plan -f cloud.yaml --context mycluster",
+            ),
+            (
+                "Show all objects of a cloud",
+                "ferrostack openstack plan -f cloud.yaml --empty",
+            ),
+        ],
+    ),
+];

@@ -1,0 +1,402 @@
+//! The writes of the controllers to the cloud for stored or imagined objects, by the same plans (pure).
+//!
+//! Resources of earlier steps have placeholders in place of ids.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::core::v1beta2::Cluster;
+use api::infra::v1beta2::{
+    ManagedGroup, NetworkStatusWithSubnets, OpenStackCluster, OpenStackMachine,
+    OpenStackMachineSpec, SecurityGroupStatus, Subnet,
+};
+use kube::ResourceExt;
+use openstack::View;
+
+use crate::cluster::control_plane::running;
+use crate::cluster::desired::{Desired as OfCluster, bastion_spec, desired as of_cluster};
+use crate::cluster::facts::{Facts, Inside, facts as cluster_facts, place};
+use crate::cluster::observed::{Known as KnownOfCluster, Observed as SeenOfCluster};
+use crate::cluster::plan::{self as cluster_plan, Step as ClusterStep};
+use crate::context::{is_deleting, namespace};
+use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
+use crate::machine::desired::{Desired, desired};
+use crate::machine::facts::{Scope, facts};
+use crate::machine::observed::{Known, Observed};
+use crate::machine::{pairs, plan as machine_plan};
+use crate::names::Names;
+use crate::problem::Problem;
+
+/// The effect of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// A new resource.
+    Create,
+    /// A change of a resource.
+    Change,
+    /// Another machine in the place of one.
+    Replace,
+    /// A deletion.
+    Delete,
+}
+
+impl Action {
+    /// The word in tables and in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Action::Create => "create",
+            Action::Change => "change",
+            Action::Replace => "replace",
+            Action::Delete => "delete",
+        }
+    }
+
+    /// By the first word of a step.
+    fn of(step: &str) -> Self {
+        match step.split(' ').next() {
+            Some("create") => Action::Create,
+            Some("delete" | "remove" | "disconnect") => Action::Delete,
+            _ => Action::Change,
+        }
+    }
+}
+
+/// One write to the cloud.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The effect.
+    pub action: Action,
+    /// The step, such as `create the network`.
+    pub step: String,
+    /// The name of the new resource; empty for others.
+    pub name: String,
+}
+
+/// Numbers of further resources, by the ids of quotas, such as `compute/cores`; memory in MiB, volumes in GiB.
+pub type Needs = BTreeMap<&'static str, i64>;
+
+/// The writes in order, and the resources for the quota.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preview {
+    /// The writes.
+    pub writes: Vec<Write>,
+    /// Reasons to wait before or after the writes.
+    pub waits: Vec<String>,
+    /// The number of new resources.
+    pub needs: Needs,
+}
+
+impl Preview {
+    fn step(&mut self, step: String, name: impl Into<String>) {
+        self.writes.push(Write {
+            action: Action::of(&step),
+            step,
+            name: name.into(),
+        });
+    }
+
+    /// Adds the needs of another preview.
+    pub fn need(&mut self, needs: &Needs) {
+        for (resource, number) in needs {
+            *self.needs.entry(resource).or_default() += number;
+        }
+    }
+
+    fn one(&mut self, resource: &'static str) {
+        *self.needs.entry(resource).or_default() += 1;
+    }
+}
+
+/// The objects of a cluster, and the cloud.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The Cluster.
+    pub cluster: &'a Cluster,
+    /// The OpenStackCluster, stored or not.
+    pub infra: &'a OpenStackCluster,
+    /// The existing control plane machines.
+    pub control_plane: &'a [OpenStackMachine],
+    /// The cloud.
+    pub view: &'a Arc<View>,
+}
+
+/// The writes for the cluster itself, and the OpenStackCluster afterwards, for the machines.
+///
+/// # Errors
+/// The problem of the spec, with the text of the condition.
+pub fn cluster(at: Place<'_>) -> Result<(Preview, OpenStackCluster), Problem> {
+    let infra = at.infra;
+    let id = Identity::of(infra, CLUSTER_ID).unwrap_or_default();
+    let known = KnownOfCluster::of(infra);
+    let observed = SeenOfCluster::of(Arc::clone(at.view), id, &known);
+    let mut preview = Preview::default();
+    if is_deleting(infra) {
+        let plan = cluster_plan::plan_deletion(&observed, None);
+        for step in plan.steps {
+            preview.step(step.to_string(), "");
+        }
+        preview.waits = plan.waits.into_iter().map(|wait| wait.message).collect();
+        return Ok((preview, infra.clone()));
+    }
+    let spec = &infra.spec;
+    let names = Names::new(&namespace(at.cluster), &at.cluster.name_any());
+    let place = place(spec, &observed)?;
+    let machines = at.control_plane.iter();
+    let inside = Inside {
+        control_plane: machines
+            .filter(|machine| !is_deleting(*machine))
+            .filter_map(|machine| running(machine, &observed, &place))
+            .collect(),
+        cidrs: crate::cluster::cidrs(at.cluster),
+    };
+    let facts = cluster_facts(spec, Mark::cluster(id), names, &observed, inside)?;
+    let desired = of_cluster(spec, &facts);
+    let plan = cluster_plan::plan(&desired, &observed);
+    for step in &plan.steps {
+        of_step(step, &desired, &mut preview);
+    }
+    preview.waits = plan.waits.into_iter().map(|wait| wait.message).collect();
+    let after = imagined(infra, &desired, &observed, &facts);
+    if observed.bastions().is_empty() {
+        bastion(&after, id, &desired, at.view, &mut preview)?;
+    }
+    Ok((preview, after))
+}
+
+fn of_step(step: &ClusterStep, desired: &OfCluster, preview: &mut Preview) {
+    let names = &desired.names;
+    let (name, resource) = match step {
+        // A tag belongs to what is created.
+        ClusterStep::TagCreated(_) => return,
+        ClusterStep::CreateNetwork => (names.network(), Some("network/network")),
+        ClusterStep::CreateSubnet => (names.network(), Some("network/subnet")),
+        ClusterStep::CreateRouter => (names.network(), Some("network/router")),
+        ClusterStep::AddInterface => (String::new(), Some("network/port")),
+        ClusterStep::CreateGroup(role) => (names.group(*role), Some("network/security_group")),
+        ClusterStep::CreateRules(role) => {
+            let rules = desired.groups.get(role).map_or(0, Vec::len);
+            let number = i64::try_from(rules).unwrap_or(i64::MAX);
+            preview.need(&Needs::from([("network/security_group_rule", number)]));
+            (names.group(*role), None)
+        }
+        ClusterStep::CreateBalancer => {
+            preview.one("network/port");
+            (names.balancer(), Some("load-balancer/loadbalancer"))
+        }
+        ClusterStep::CreateFloatingIp => (String::new(), Some("network/floatingip")),
+        _ => (String::new(), None),
+    };
+    if let Some(resource) = resource {
+        preview.one(resource);
+    }
+    preview.step(step.to_string(), name);
+}
+
+/// The OpenStackCluster with placeholders for missing resources.
+fn imagined(
+    infra: &OpenStackCluster,
+    desired: &OfCluster,
+    observed: &SeenOfCluster,
+    facts: &Facts,
+) -> OpenStackCluster {
+    let mut after = infra.clone();
+    let status = after.status.get_or_insert_default();
+    if status.network.is_none() {
+        let created = observed.network().map(|network| network.id.clone());
+        let id = facts.network.clone().or(created);
+        let subnets = facts.subnets.iter().map(|id| Subnet {
+            id: id.clone(),
+            ..Subnet::default()
+        });
+        status.network = Some(NetworkStatusWithSubnets {
+            id: id.unwrap_or_else(|| "(the network of the cluster)".to_owned()),
+            subnets: subnets.collect(),
+            ..NetworkStatusWithSubnets::default()
+        });
+    }
+    let group = |role: ManagedGroup| {
+        desired.groups.contains_key(&role).then(|| {
+            let name = desired.names.group(role);
+            let known = observed.group(&desired.names, role);
+            SecurityGroupStatus {
+                id: known.map_or_else(|| format!("({name})"), |group| group.id.clone()),
+                name,
+            }
+        })
+    };
+    status.control_plane_security_group = group(ManagedGroup::ControlPlane);
+    status.worker_security_group = group(ManagedGroup::Worker);
+    status.bastion_security_group = group(ManagedGroup::Bastion);
+    after
+}
+
+/// A new bastion.
+fn bastion(
+    infra: &OpenStackCluster,
+    id: Identity,
+    of_cluster: &OfCluster,
+    view: &Arc<View>,
+    preview: &mut Preview,
+) -> Result<(), Problem> {
+    let Some((_, spec)) = bastion_spec(&infra.spec) else {
+        return Ok(());
+    };
+    let machine = Machine {
+        name: of_cluster.names.bastion(),
+        spec,
+        existing: None,
+        failure_domain: infra
+            .spec
+            .bastion
+            .as_ref()
+            .and_then(|it| it.availability_zone.clone()),
+        group: ManagedGroup::Bastion,
+        cluster: of_cluster.names.cluster(),
+    };
+    let of_bastion = self::machine(&machine, Some(infra), id, view)?;
+    preview.writes.extend(of_bastion.writes);
+    preview.need(&of_bastion.needs);
+    if spec.floating_ip_pool_ref.is_none() {
+        preview.one("network/floatingip");
+        preview.step("create the floating IP of the bastion".to_owned(), "");
+    }
+    Ok(())
+}
+
+/// A machine, stored or imagined.
+#[derive(Clone, Debug)]
+pub struct Machine<'a> {
+    /// The name of the OpenStackMachine.
+    pub name: String,
+    /// The spec, of a template for an imagined machine.
+    pub spec: &'a OpenStackMachineSpec,
+    /// The stored OpenStackMachine.
+    pub existing: Option<&'a OpenStackMachine>,
+    /// The availability zone.
+    pub failure_domain: Option<String>,
+    /// The role.
+    pub group: ManagedGroup,
+    /// The name of the Cluster.
+    pub cluster: &'a str,
+}
+
+impl Machine<'_> {
+    fn mark(&self, cluster: Identity) -> Mark {
+        let id = self.existing.and_then(|it| Identity::of(it, MACHINE_ID));
+        Mark::machine(cluster, id.unwrap_or_default())
+    }
+
+    fn known(&self) -> Known {
+        self.existing.map(Known::of).unwrap_or_default()
+    }
+}
+
+/// The writes for a machine.
+///
+/// # Errors
+/// The problem of the spec, with the text of the condition.
+pub fn machine(
+    of: &Machine<'_>,
+    infra: Option<&OpenStackCluster>,
+    cluster: Identity,
+    view: &Arc<View>,
+) -> Result<Preview, Problem> {
+    let mark = of.mark(cluster);
+    let observed = Observed::of(Arc::clone(view), mark, of.known());
+    let mut preview = Preview::default();
+    if let (Some(existing), Some(_)) = (of.existing, observed.known.server()) {
+        let plan = machine_plan::existing(&pairs::of(existing), &observed);
+        for step in &plan.steps {
+            preview.step(step.to_string(), "");
+        }
+        preview.waits = plan.waits;
+        return Ok(preview);
+    }
+    let scope = Scope {
+        cluster_name: of.cluster.to_owned(),
+        group: of.group,
+        failure_domain: of.failure_domain.clone(),
+        zone_field: "failureDomain",
+        project: "the cloud".to_owned(),
+    };
+    let facts = facts(of.spec, infra, mark, &scope, view)?;
+    let tags = infra.map_or(&[][..], |infra| infra.spec.tags.as_slice());
+    let desired = desired(&of.name, of.spec, tags, &facts, None);
+    let plan = machine_plan::plan(&desired, &observed);
+    for step in &plan.steps {
+        of_machine(step, &desired, &mut preview);
+    }
+    // The plan waits for volumes, and creates the server then.
+    let creates = |step: &machine_plan::Step| matches!(step, machine_plan::Step::CreateServer);
+    if observed.server().is_none() && !plan.steps.iter().any(creates) {
+        of_machine(&machine_plan::Step::CreateServer, &desired, &mut preview);
+    }
+    if preview.writes.iter().any(|it| it.action == Action::Create) {
+        preview.need(&needs_of_server(&desired, view));
+        if of.spec.floating_ip_pool_ref.is_some() {
+            preview.one("network/floatingip");
+            preview.step("create its floating IP from the pool".to_owned(), "");
+        }
+    }
+    preview.waits = plan.waits;
+    Ok(preview)
+}
+
+fn of_machine(step: &machine_plan::Step, desired: &Desired, preview: &mut Preview) {
+    use machine_plan::Step;
+    match step {
+        // A tag belongs to what is created.
+        Step::TagPort(_) | Step::TagTrunk(_) => return,
+        Step::CreateVolume(index) => {
+            if let Some(volume) = desired.volumes.get(*index) {
+                let size = volume.create.size;
+                preview.need(&Needs::from([
+                    ("block-storage/volumes", 1),
+                    ("block-storage/gigabytes", size),
+                ]));
+                preview.step("create a volume".to_owned(), volume.create.name.clone());
+            }
+            return;
+        }
+        Step::CreatePorts => {
+            for port in &desired.ports {
+                preview.one("network/port");
+                preview.step("create a port".to_owned(), port.create.name.clone());
+            }
+            return;
+        }
+        Step::CreateTrunk(_) => preview.one("network/trunk"),
+        _ => {}
+    }
+    let is_server = matches!(step, Step::CreateServer);
+    let name = is_server.then(|| desired.server.name.clone());
+    preview.step(step.to_string(), name.unwrap_or_default());
+}
+
+fn needs_of_server(desired: &Desired, view: &View) -> Needs {
+    let mut needs = Needs::from([("compute/instances", 1)]);
+    if let Some(flavor) = view.flavors.get(&desired.server.flavor_id) {
+        needs.extend([("compute/cores", flavor.vcpus), ("compute/ram", flavor.ram)]);
+    }
+    needs
+}
+
+/// The deletion of a stored machine.
+pub fn deletion(machine: &OpenStackMachine, cluster: Identity, view: &Arc<View>) -> Preview {
+    let id = Identity::of(machine, MACHINE_ID).unwrap_or_default();
+    let mark = Mark::machine(cluster, id);
+    let observed = Observed::of(Arc::clone(view), mark, Known::of(machine));
+    let plan = machine_plan::plan_deletion(&observed, false);
+    let mut preview = Preview::default();
+    for step in &plan.steps {
+        preview.step(step.to_string(), "");
+    }
+    preview.waits = plan.waits;
+    preview
+}
+
+/// The identity of a cluster, a new one if necessary.
+#[must_use]
+pub fn identity(infra: &OpenStackCluster) -> Identity {
+    Identity::of(infra, CLUSTER_ID).unwrap_or_default()
+}
