@@ -13,6 +13,7 @@ mod registration;
 pub(crate) mod serve;
 pub(crate) mod subset;
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ use crate::footprint;
 const LEASE: &str = "controller-leader-election-ferrostack";
 /// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// The longest file of `--ca-certs`, in bytes: all authorities of a system have a fifth of it.
+const LONGEST_CA: u64 = 1 << 20;
 
 /// Runs until `shutdown`, or until leadership is lost.
 pub(crate) async fn run(
@@ -57,6 +60,10 @@ pub(crate) async fn run(
     let clouds = args.openstack_namespace.as_ref();
     let subset = Subset::new(args.providers.iter().map(|it| it.0), clouds.is_some());
     check(args, &subset)?;
+    for (flag, why) in args.idle.given() {
+        say(&format!("{flag} has no effect: {why}"));
+    }
+    let ca = args.ca_certs.as_deref().map(authorities).transpose()?;
     let election = election(&args.election, &namespace, &subset);
     election.check()?;
     let client = connect::connected(config, "ferrostack-manager")?;
@@ -87,7 +94,7 @@ pub(crate) async fn run(
     };
     let registration = Registration::new(&subset, &namespace, url, &certificate);
     registration.write(&client).await?;
-    let (mut core, infrastructure) = options(args, &subset, metrics.clone());
+    let (mut core, infrastructure) = options(args, &subset, metrics.clone(), ca);
     if let Some(core) = &mut core {
         core.connector = connect::to_workloads(environment);
     }
@@ -197,10 +204,29 @@ fn check(args: &Manager, subset: &Subset) -> anyhow::Result<()> {
     )
 }
 
+/// The certificates of `--ca-certs`, in PEM.
+fn authorities(path: &Path) -> anyhow::Result<String> {
+    let file = path.display();
+    let mut text = String::new();
+    let opened = std::fs::File::open(path);
+    let read = opened.and_then(|it| it.take(LONGEST_CA + 1).read_to_string(&mut text));
+    let read = read.with_context(|| format!("--ca-certs {file} cannot be read"))?;
+    anyhow::ensure!(
+        read as u64 <= LONGEST_CA,
+        "--ca-certs {file} has more than {LONGEST_CA} bytes"
+    );
+    anyhow::ensure!(
+        text.contains("-----BEGIN CERTIFICATE-----"),
+        "--ca-certs {file} has no certificate in PEM (-----BEGIN CERTIFICATE-----)"
+    );
+    Ok(text)
+}
+
 fn options(
     args: &Manager,
     subset: &Subset,
     metrics: Metrics,
+    ca: Option<String>,
 ) -> (Option<clusterapi::Options>, Option<provider::Options>) {
     let objects = Objects {
         filter: args.watch_filter.clone(),
@@ -231,6 +257,7 @@ fn options(
         cluster_concurrency: of_clusters.unwrap_or(defaults.cluster_concurrency),
         machine_concurrency: of_machines.unwrap_or(defaults.machine_concurrency),
         bootstrap_timeout: timeout.unwrap_or(defaults.bootstrap_timeout),
+        ca,
         metrics,
         ..defaults
     };

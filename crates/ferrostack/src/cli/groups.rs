@@ -271,13 +271,14 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "configure_cloud_routes",
             "route_reconciliation_period",
             "bootstrap_timeout",
+            "ca_certs",
         ],
     ),
     ("Global options", &["log", "log_json", "verbosity"]),
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 46] = [
+const LONG_ONLY: [&str; 47] = [
     "groups",
     "prune",
     "prune_interval",
@@ -297,6 +298,7 @@ const LONG_ONLY: [&str; 46] = [
     "external_network",
     "listen",
     "bootstrap_timeout",
+    "ca_certs",
     "log_json",
     "user_agent",
     "leader_elect_lease_duration",

@@ -9,7 +9,11 @@ use api::providers::Provider;
 use clap::Args;
 use regex::Regex;
 
+mod idle;
+
+use self::idle::GoManagers;
 use super::ProviderArg;
+use super::idle::WithoutEffect;
 use super::values::duration;
 
 #[derive(Debug, Args)]
@@ -62,6 +66,11 @@ pub(crate) struct Manager {
     /// How long a running server may take to become a node before its console log is searched for the reason [default: 2m].
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) bootstrap_timeout: Option<Duration>,
+    /// Certificates of authorities (PEM) for clouds whose Secret has none [default: those of the system].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_certs: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) idle: WithoutEffect<GoManagers>,
 }
 
 impl Manager {
@@ -82,6 +91,9 @@ impl Manager {
         given.extend(of_core.map(|(flag, _)| (flag, &[Provider::Core][..])));
         if self.bootstrap_timeout.is_some() {
             given.push(("bootstrap-timeout", &[Provider::Infrastructure]));
+        }
+        if self.ca_certs.is_some() {
+            given.push(("ca-certs", &[Provider::Infrastructure]));
         }
         let lost = given
             .into_iter()

@@ -384,3 +384,20 @@ async fn the_infrastructure_provider_does_its_part_for_the_core_controllers_of_a
         "{writes:#?}"
     );
 }
+
+#[test]
+fn the_file_of_authorities_is_read_within_a_limit_and_must_have_a_certificate() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ca.pem");
+    let refused = |text: &[u8]| {
+        std::fs::write(&path, text).unwrap();
+        authorities(&path).unwrap_err().to_string()
+    };
+    assert!(refused(b"no certificate").contains("has no certificate in PEM"));
+    assert!(refused(&vec![b'-'; (1 << 20) + 1]).contains("has more than 1048576 bytes"));
+    assert!(refused(b"\xff").contains("cannot be read"));
+    let text = "-----BEGIN CERTIFICATE-----\n";
+    std::fs::write(&path, text).unwrap();
+    assert_eq!(authorities(&path).unwrap(), text);
+    assert!(authorities(Path::new("/nowhere")).is_err());
+}
