@@ -10,12 +10,14 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 
-use crate::{protos, report};
+use crate::{protos, report, versions};
 
 /// The directory of the CustomResourceDefinitions.
 const CRDS: &str = "config/crd";
 /// All of them in one file, which the programs read.
 const PACKED: &str = "crates/api/src/crds/all.json.z";
+/// The definitions with the versions before v1beta1.
+const OLDER: &str = "crates/api/src/crds/older.json.z";
 
 /// Writes the generated files below `root`, or with `check` compares them.
 pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<()> {
@@ -32,13 +34,19 @@ pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<()> {
             }
         }
     }
-    let packed = root.join(PACKED);
-    let text = serde_json::to_string(&api::generate::definitions())?;
-    // Not the bytes: another version of the library may compress better.
-    if unpacked(&packed).unwrap_or_default() != text {
-        stale.push(PACKED.to_owned());
-        if !check {
-            pack(&packed, &text).context(PACKED)?;
+    let packed = [
+        (PACKED, api::generate::definitions()),
+        (OLDER, api::generate::older()),
+    ];
+    for (name, definitions) in packed {
+        let path = root.join(name);
+        let text = serde_json::to_string(&definitions)?;
+        // Not the bytes: another version of the library may compress better.
+        if unpacked(&path).unwrap_or_default() != text {
+            stale.push(name.to_owned());
+            if !check {
+                pack(&path, &text).context(name)?;
+            }
         }
     }
     for entry in fs::read_dir(root.join(CRDS)).into_iter().flatten() {
@@ -90,6 +98,7 @@ fn files() -> anyhow::Result<BTreeMap<String, String>> {
         );
         files.insert(format!("{CRDS}/{name}.yaml"), text);
     }
+    files.insert(versions::FILE.to_owned(), versions::page());
     if let Some(text) = protos::generated()? {
         files.insert(protos::FILE.to_owned(), text);
     }

@@ -50,6 +50,7 @@ mod stopwatch;
 mod syntax;
 mod test;
 mod tidy;
+mod versions;
 mod workspace;
 
 use std::path::{Path, PathBuf};

@@ -5,11 +5,13 @@
 pub(crate) mod duration;
 pub(crate) mod fields;
 mod mapping;
+pub(crate) mod moves;
 pub(crate) mod stash;
 
 use serde_json::Value;
 
-pub(crate) use mapping::Mapping;
+pub(crate) use mapping::{Mapping, Older};
+pub use moves::Row;
 
 /// Why a conversion failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +76,13 @@ pub fn convert(object: Value, desired: &str) -> Result<Value, ConversionError> {
         from,
         to: desired.to_owned(),
     })
+}
+
+/// The fields of an older version that the stored version of `object` does not have, for the person who writes them: none
+/// if `old`, the stored object on an update, has the same.
+#[must_use]
+pub fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    stash::warnings(object, old)
 }
 
 #[cfg(test)]

@@ -14,9 +14,14 @@ use crate::decode::decoded;
 /// A list of the definitions as JSON, compressed by zlib.
 const FILE: &[u8] = include_bytes!("crds/all.json.z");
 
+/// The same of the kinds that have versions before v1beta1, with these alone.
+const OLDER_FILE: &[u8] = include_bytes!("crds/older.json.z");
+
 // A file that is none is stale: `cargo xtask codegen --check`.
 static ALL: LazyLock<Vec<CustomResourceDefinition>> =
     LazyLock::new(|| read(FILE).unwrap_or_default());
+static OLDER: LazyLock<Vec<CustomResourceDefinition>> =
+    LazyLock::new(|| read(OLDER_FILE).unwrap_or_default());
 
 fn read(file: &[u8]) -> Option<Vec<CustomResourceDefinition>> {
     let value: Value = serde_json::from_slice(&inflated(file)?).ok()?;
@@ -53,3 +58,48 @@ pub fn of(groups: &[&str]) -> Vec<CustomResourceDefinition> {
     let is_of = |it: &&CustomResourceDefinition| groups.contains(&it.spec.group.as_str());
     ALL.iter().filter(is_of).cloned().collect()
 }
+
+/// All definitions, and those with the versions before v1beta1 alone.
+pub(crate) fn known() -> impl Iterator<Item = &'static CustomResourceDefinition> {
+    ALL.iter().chain(OLDER.iter())
+}
+
+/// The names of the versions before v1beta1, oldest first.
+#[must_use]
+pub fn older_versions() -> Vec<&'static str> {
+    let versions = OLDER.first().map(|it| it.spec.versions.iter());
+    versions
+        .into_iter()
+        .flatten()
+        .map(|it| it.name.as_str())
+        .collect()
+}
+
+/// Adds versions before v1beta1 to the definitions of their kinds: those of `served`, and, without being served, those of
+/// which `stored` says that objects of the definition may be stored in them. Other names are ignored.
+pub fn add_older(
+    definitions: &mut [CustomResourceDefinition],
+    served: &[String],
+    stored: impl Fn(&CustomResourceDefinition) -> Vec<String>,
+) {
+    for definition in definitions {
+        let older = OLDER
+            .iter()
+            .find(|older| older.metadata.name == definition.metadata.name);
+        let Some(older) = older else { continue };
+        let stored = stored(definition);
+        let wanted = older.spec.versions.iter().filter_map(|version| {
+            let served = served.contains(&version.name);
+            (served || stored.contains(&version.name)).then(|| {
+                let mut version = version.clone();
+                version.served = served;
+                version
+            })
+        });
+        let wanted: Vec<_> = wanted.collect();
+        definition.spec.versions.splice(0..0, wanted);
+    }
+}
+
+#[cfg(test)]
+mod tests;

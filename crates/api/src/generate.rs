@@ -3,6 +3,7 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
+use crate::convert::Row;
 use crate::{addons, bootstrap, controlplane, core, infra, ipam, openstack};
 
 /// Every CustomResourceDefinition of the suite, in the order for `kubectl apply`.
@@ -18,6 +19,37 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
         openstack::crd::all(),
     ];
     groups.into_iter().flatten().collect()
+}
+
+/// The same kinds in versions that are served only on request.
+#[must_use]
+pub fn older() -> Vec<CustomResourceDefinition> {
+    infra::crd::older()
+}
+
+/// The moves from each version before v1beta1 to the one after it, by kind.
+#[must_use]
+pub fn moves() -> Vec<Step> {
+    let names = infra::convert::older::VERSIONS;
+    let after = names.iter().skip(1).copied().chain(["v1beta1"]);
+    let steps = names.iter().zip(after).enumerate();
+    let step = |(at, (from, to)): (usize, (&&'static str, &'static str))| Step {
+        from,
+        to,
+        kinds: infra::convert::older::documented(at),
+    };
+    steps.map(step).collect()
+}
+
+/// The moves from one version to the next.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The older version.
+    pub from: &'static str,
+    /// The newer version.
+    pub to: &'static str,
+    /// The rows of each kind.
+    pub kinds: Vec<(&'static str, Vec<Row>)>,
 }
 
 #[cfg(test)]
@@ -99,7 +131,8 @@ mod tests {
 
     #[test]
     fn programs_read_what_the_types_say() {
-        let (read, generated) = (crate::crds::all(), definitions());
+        let read: Vec<_> = crate::crds::known().cloned().collect();
+        let generated: Vec<_> = definitions().into_iter().chain(older()).collect();
         let name = |it: &CustomResourceDefinition| it.metadata.name.clone();
         let names = |all: &[CustomResourceDefinition]| all.iter().map(name).collect::<Vec<_>>();
         assert_eq!(names(&read), names(&generated), "`cargo xtask codegen`");

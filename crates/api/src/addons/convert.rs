@@ -23,6 +23,7 @@ pub(crate) fn convert(
         up,
         down: |_| Ok(()),
         status,
+        older: &[],
     };
     mapping.convert(object, GROUP, kind, from, to)
 }

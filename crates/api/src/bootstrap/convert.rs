@@ -22,11 +22,13 @@ pub(crate) fn convert(
             up: config_up,
             down: config_down,
             status: Some(STATUS),
+            older: &[],
         },
         "KubeadmConfigTemplate" => Mapping {
             up: template_up,
             down: template_down,
             status: None,
+            older: &[],
         },
         _ => return None,
     };

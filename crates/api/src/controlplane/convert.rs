@@ -34,11 +34,13 @@ pub(crate) fn convert(
             up: spec_up,
             down: spec_down,
             status: Some((status_up, status_down)),
+            older: &[],
         },
         "KubeadmControlPlaneTemplate" => Mapping {
             up: template_up,
             down: template_down,
             status: None,
+            older: &[],
         },
         _ => return None,
     };

@@ -7,7 +7,8 @@
 use serde_json::{Value, json};
 
 use super::ConversionError;
-use super::fields::Turn;
+use super::fields::{Done, Fields, Turn};
+use super::moves::{self, Move};
 use super::stash::{self, Lists, Stash};
 
 /// The conversions of a kind.
@@ -19,7 +20,23 @@ pub(crate) struct Mapping {
     pub(crate) down: Turn,
     /// The status, up and down, if the kind has one.
     pub(crate) status: Option<(Turn, Turn)>,
+    /// The versions before v1beta1, oldest first.
+    pub(crate) older: &'static [Older],
 }
+
+/// A version before v1beta1, and the moves to the one after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Older {
+    /// Its name.
+    pub(crate) version: &'static str,
+    /// The moves in the spec.
+    pub(crate) spec: &'static [Move],
+    /// The moves in the status; `None` if this version has no status.
+    pub(crate) status: Option<&'static [Move]>,
+}
+
+/// The versions that all groups have, after the older ones.
+const COMMON: [&str; 2] = ["v1beta1", "v1beta2"];
 
 impl Mapping {
     /// Converts `object` of `group`; `None` for other groups and versions.
@@ -31,17 +48,16 @@ impl Mapping {
         from: &str,
         to: &str,
     ) -> Option<Result<Value, ConversionError>> {
-        let version = |text: &str| {
-            let rest = text.strip_prefix(group)?.strip_prefix('/')?;
-            matches!(rest, "v1beta1" | "v1beta2").then(|| rest.to_owned())
+        let place = |text: &str| {
+            let version = text.strip_prefix(group)?.strip_prefix('/')?;
+            self.versions().position(|known| known == version)
         };
-        let (from_version, to_version) = (version(from)?, version(to)?);
         let turn = OneWay {
             mapping: self,
             group,
             kind,
-            from: &from_version,
-            to: &to_version,
+            from: place(from)?,
+            to: place(to)?,
         };
         let malformed = |problem| ConversionError::Malformed {
             kind: kind.to_owned(),
@@ -50,71 +66,127 @@ impl Mapping {
         };
         Some(turn.convert(object, to).map_err(malformed))
     }
+
+    /// All versions, oldest first.
+    fn versions(&self) -> impl Iterator<Item = &'static str> {
+        self.older.iter().map(|it| it.version).chain(COMMON)
+    }
+
+    /// Converts a spec from the version at one place to that at another.
+    fn spec(&self, fields: &mut Fields, from: usize, to: usize) -> Done {
+        self.steps(fields, from, to, (self.up, self.down), |it| it.spec)
+    }
+
+    /// The same for a status; false if one of the versions has none.
+    fn status(&self, fields: &mut Fields, from: usize, to: usize) -> Done {
+        let Some(turns) = self.status else {
+            return Ok(());
+        };
+        self.steps(fields, from, to, turns, |it| it.status.unwrap_or_default())
+    }
+
+    fn has_status(&self, place: usize) -> bool {
+        match self.older.get(place) {
+            Some(version) => version.status.is_some(),
+            None => self.status.is_some(),
+        }
+    }
+
+    fn steps(
+        &self,
+        fields: &mut Fields,
+        from: usize,
+        to: usize,
+        (up, down): (Turn, Turn),
+        moves: fn(&Older) -> &'static [Move],
+    ) -> Done {
+        let between = from.min(to)..from.max(to);
+        let older = self
+            .older
+            .get(between.start..between.end.min(self.older.len()));
+        let older = older.unwrap_or_default();
+        // The last step is that between v1beta1 and v1beta2.
+        let is_last = between.end > self.older.len();
+        if from < to {
+            older
+                .iter()
+                .try_for_each(|it| moves::up(fields, moves(it)))?;
+            return if is_last { up(fields) } else { Ok(()) };
+        }
+        if is_last {
+            down(fields)?;
+        }
+        let mut older = older.iter().rev();
+        older.try_for_each(|it| moves::down(fields, moves(it)))
+    }
 }
 
-/// A conversion in one direction.
+/// A conversion in one direction, between places among the versions.
 struct OneWay<'a> {
     mapping: &'a Mapping,
     group: &'a str,
     kind: &'a str,
-    from: &'a str,
-    to: &'a str,
+    from: usize,
+    to: usize,
 }
+
+type Part = fn(&Mapping, &mut Fields, usize, usize) -> Done;
 
 impl OneWay<'_> {
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
+        let name = |place| self.mapping.versions().nth(place).unwrap_or_default();
+        let (from, to) = (name(self.from), name(self.to));
         let mut out = object.clone();
-        let lists = Lists::of(self.group, self.kind, self.from);
-        let kept = stash::take(&mut out, self.to);
-        let mut lost = Stash::default();
-        let spec = self.in_order(self.mapping.up, self.mapping.down);
-        if let Some((after, again)) = there_and_back(object, "spec", spec)? {
-            lost.add_spec(&object["spec"], &again, lists);
-            out["spec"] = after;
+        let kept = stash::take(&mut out, to);
+        let has_status = |place| self.mapping.has_status(place);
+        let both = has_status(self.from) && has_status(self.to);
+        if !both
+            && has_status(self.from)
+            && let Some(fields) = out.as_object_mut()
+        {
+            fields.remove("status");
         }
-        if let Some((up, down)) = self.mapping.status {
-            let status = self.in_order(up, down);
-            if let Some((after, again)) = there_and_back(object, "status", status)? {
-                lost.add_status(&object["status"], &again, lists);
-                out["status"] = after;
+        let parts: &[(&str, Part)] = match both {
+            true => &[("spec", Mapping::spec), ("status", Mapping::status)],
+            false => &[("spec", Mapping::spec)],
+        };
+        for (name, part) in parts {
+            self.turn(&mut out, name, *part, (self.from, self.to))?;
+        }
+        kept.restore(&mut out, Lists::of(self.group, self.kind, to));
+        // What comes back is what is restored, so that no change is lost that the other version does not show.
+        let mut back = json!({"spec": out.get("spec"), "status": out.get("status")});
+        let lists = Lists::of(self.group, self.kind, from);
+        let mut lost = Stash::default();
+        for (name, part) in parts {
+            let Some(before) = object.get(*name) else {
+                continue;
+            };
+            self.turn(&mut back, name, *part, (self.to, self.from))?;
+            match *name {
+                "spec" => lost.add_spec(before, &back[*name], lists),
+                _ => lost.add_status(before, &back[*name], lists),
             }
         }
-        kept.restore(&mut out, Lists::of(self.group, self.kind, self.to));
         out["apiVersion"] = json!(api_version);
-        stash::put(&mut out, self.from, &lost);
+        stash::put(&mut out, from, &lost);
         Ok(out)
     }
 
-    /// The conversion of this direction, and its inverse.
-    fn in_order(&self, up: Turn, down: Turn) -> (Turn, Turn) {
-        if self.from == "v1beta1" {
-            (up, down)
-        } else {
-            (down, up)
+    /// Converts the part `name` of an object.
+    fn turn(
+        &self,
+        object: &mut Value,
+        name: &str,
+        part: Part,
+        (from, to): (usize, usize),
+    ) -> Result<(), String> {
+        match object.get_mut(name) {
+            Some(Value::Object(fields)) => {
+                part(self.mapping, fields, from, to).map_err(|problem| format!("{name}.{problem}"))
+            }
+            None | Some(Value::Null) => Ok(()),
+            Some(_) => Err(format!("{name} is not an object")),
         }
-    }
-}
-
-/// The part `name` of an object in the other version, and the result of converting it back.
-fn there_and_back(
-    object: &Value,
-    name: &str,
-    (there, back): (Turn, Turn),
-) -> Result<Option<(Value, Value)>, String> {
-    let Some(before) = object.get(name) else {
-        return Ok(None);
-    };
-    let mut after = before.clone();
-    apply(there, &mut after, name)?;
-    let mut again = after.clone();
-    apply(back, &mut again, name)?;
-    Ok(Some((after, again)))
-}
-
-fn apply(turn: Turn, value: &mut Value, name: &str) -> Result<(), String> {
-    match value {
-        Value::Object(fields) => turn(fields).map_err(|problem| format!("{name}.{problem}")),
-        Value::Null => Ok(()),
-        _ => Err(format!("{name} is not an object")),
     }
 }

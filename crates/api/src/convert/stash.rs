@@ -11,11 +11,16 @@ use serde_json::{Map, Value, json};
 mod former;
 mod hash;
 mod lists;
+mod lost;
 mod path;
+mod schema;
 
 use hash::hash;
 pub(crate) use lists::Lists;
-use path::{Path, Step};
+pub(crate) use lost::warnings;
+use path::{Finder, Path, Step};
+#[cfg(test)]
+pub(crate) use schema::admits;
 
 /// The annotation that contains the stash.
 pub(crate) const ANNOTATION: &str = "cluster.x-k8s.io/ferrostack-conversion";
@@ -28,13 +33,30 @@ const TOGETHER: &[(&str, &[&str])] = &[
         "observedGeneration",
         &["status", "reason", "message", "lastTransitionTime"],
     ),
+    // The same of an image.
+    ("image", &["imageUUID"]),
+    // Networks became ports.
+    ("networks", &["ports"]),
+    ("dnsNameservers", &["nodeCidr"]),
+];
+
+/// Objects whose fields mean something together: one entry has all of them.
+const UNITS: &[&str] = &[
+    "network",
+    "subnet",
+    "router",
+    "filter",
+    "identityRef",
+    "profile",
+    "rootVolume",
+    "serverMetadata",
 ];
 
 /// Fields of one version that the other does not have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stash {
     /// By path in the object: `h`, the hash of the field after conversion there and back (absent: no field); `d`, its
-    /// value (absent: the field was absent).
+    /// value (absent: the field was absent); `p`, of a field that was gone, how many steps of its path were left.
     entries: Map<String, Value>,
     /// Entries of an earlier release.
     former: Option<former::Entries>,
@@ -44,7 +66,7 @@ impl Stash {
     /// Adds the fields of a spec that are lost, where `back` is the result of converting there and back.
     pub(crate) fn add_spec(&mut self, before: &Value, back: &Value, lists: &Lists) {
         let mut found = Vec::new();
-        differences(before, Some(back), &Path::of("spec"), lists, &mut found);
+        differences(before, Ok(back), &Path::of("spec"), lists, &mut found);
         self.add(found);
     }
 
@@ -52,7 +74,7 @@ impl Stash {
     /// of a condition, which v1beta1 does not have.
     pub(crate) fn add_status(&mut self, before: &Value, back: &Value, lists: &Lists) {
         let mut found = Vec::new();
-        differences(before, Some(back), &Path::of("status"), lists, &mut found);
+        differences(before, Ok(back), &Path::of("status"), lists, &mut found);
         found.retain(|(path, _)| path.is("/status/conditions/*/observedGeneration"));
         self.add(found);
     }
@@ -62,14 +84,15 @@ impl Stash {
         self.entries.extend(found);
     }
 
-    /// Restores every field that did not change in the other version.
+    /// Restores every field that did not change in the other version, and that the schema of its own version admits.
     pub(crate) fn restore(&self, object: &mut Value, lists: &Lists) {
         if let Some(former) = &self.former {
-            former.restore(object);
+            former.restore(object, lists);
         }
         let converted = object.clone();
+        let mut finder = Finder::new(&converted, lists);
         for (text, entry) in &self.entries {
-            let Some(steps) = path::find(text, &converted, lists) else {
+            let Some(steps) = finder.find(text).filter(|it| of_content(it)) else {
                 continue;
             };
             let now = match steps.split_last() {
@@ -79,14 +102,42 @@ impl Stash {
                 ),
                 _ => path::get(&converted, &steps).map(hash),
             };
-            if now.as_deref() != entry.get("h").and_then(Value::as_str) {
+            if now.as_deref() != entry.get("h").and_then(Value::as_str)
+                || !is_left(&converted, &steps, entry)
+            {
                 continue;
             }
             match entry.get("d") {
-                Some(value) => path::insert(object, &steps, value.clone()),
+                Some(value) if lists.admits(object, &steps, value) => {
+                    path::insert(object, &steps, value.clone());
+                }
+                Some(_) => {}
                 None => path::remove(object, &steps),
             }
         }
+    }
+}
+
+/// True if the objects in which a field was are still there.
+fn is_left(object: &Value, steps: &[Step], entry: &Value) -> bool {
+    let left = entry.get("p").and_then(Value::as_u64);
+    let left = left.and_then(|left| usize::try_from(left).ok());
+    let Some(left) = left.and_then(|left| steps.get(..left)) else {
+        return true;
+    };
+    path::get(object, left).is_some()
+}
+
+/// True for a path that entries are written for: no stash changes metadata or the kind.
+fn of_content(steps: &[Step]) -> bool {
+    let name = |at: usize| match steps.get(at) {
+        Some(Step::Member(name)) => name.as_str(),
+        _ => "",
+    };
+    match name(0) {
+        "spec" => true,
+        "status" => name(1) == "conditions" && name(3) == "observedGeneration" && steps.len() == 4,
+        _ => false,
     }
 }
 
@@ -130,63 +181,85 @@ pub(crate) fn put(object: &mut Value, version: &str, stash: &Stash) {
         .insert(ANNOTATION.to_owned(), json!(text));
 }
 
+/// `back`: what is left of the value, or of how many steps of its path anything is left.
 fn differences(
     before: &Value,
-    back: Option<&Value>,
+    back: Result<&Value, usize>,
     path: &Path,
     lists: &Lists,
     into: &mut Vec<(Path, Value)>,
 ) {
-    if back == Some(before) {
+    if back == Ok(before) {
         return;
     }
     match (before, back) {
-        (Value::Object(old), None | Some(Value::Object(_))) if !old.is_empty() => {
-            let new = back.and_then(Value::as_object);
+        (Value::Object(old), Err(_) | Ok(Value::Object(_)))
+            if !old.is_empty() && !path.is_unit() =>
+        {
+            let new = back.map(|back| back.as_object());
             members(old, new, path, lists, into);
         }
-        (Value::Array(old), Some(Value::Array(new))) if lists.pair(path, old, new) => {
+        (Value::Array(old), Ok(Value::Array(new))) if lists.pair(path, old, new) => {
             let keys = lists.keys(path);
+            let selectors = if old == new {
+                Vec::new()
+            } else {
+                path::by_hash(new)
+            };
             for (at, (old_item, new_item)) in old.iter().zip(new).enumerate() {
                 match keys.and_then(|keys| path::key_of(new_item, keys)) {
                     Some(key) => {
                         let path = path.element(&key);
-                        differences(old_item, Some(new_item), &path, lists, into);
+                        differences(old_item, Ok(new_item), &path, lists, into);
                     }
                     None if old_item != new_item => {
-                        let path = path.element(&path::by_hash(new, at));
+                        let Some(selector) = selectors.get(at) else {
+                            continue;
+                        };
+                        let path = path.element(selector);
                         into.push((path, entry(Some(old_item), Some(hash(new_item)))));
                     }
                     None => {}
                 }
             }
         }
-        (value, left) => into.push((path.clone(), entry(Some(value), left.map(hash)))),
+        (value, Ok(left)) => into.push((path.clone(), entry(Some(value), Some(hash(left))))),
+        (value, Err(left)) => {
+            let mut entry = entry(Some(value), None);
+            // A spec is always left.
+            if left > 1 {
+                entry["p"] = json!(left);
+            }
+            into.push((path.clone(), entry));
+        }
     }
 }
 
 fn members(
     old: &Map<String, Value>,
-    new: Option<&Map<String, Value>>,
+    new: Result<Option<&Map<String, Value>>, usize>,
     path: &Path,
     lists: &Lists,
     into: &mut Vec<(Path, Value)>,
 ) {
+    let depth = path.depth();
+    let fields = new.ok().flatten();
     for (name, value) in old {
         let path = path.member(name);
-        let left = new.and_then(|new| new.get(name));
+        let left = fields.and_then(|new| new.get(name));
         if left == Some(value) {
             continue;
         }
         if together(name).is_empty() {
+            let left = left.ok_or(new.err().unwrap_or(depth));
             differences(value, left, &path, lists, into);
         } else {
-            into.push((path, entry(Some(value), seen(new, name))));
+            into.push((path, entry(Some(value), seen(fields, name))));
         }
     }
-    let added = new.into_iter().flat_map(Map::keys);
+    let added = fields.into_iter().flat_map(Map::keys);
     for name in added.filter(|name| !old.contains_key(*name)) {
-        into.push((path.member(name), entry(None, seen(new, name))));
+        into.push((path.member(name), entry(None, seen(fields, name))));
     }
 }
 

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::convert;
+use super::stash::admits;
 
 /// Any part of a value that is valid by the schema: every field may be absent, even required ones.
 fn part_of(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
@@ -25,7 +26,10 @@ fn part_of(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
             let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items else {
                 return Just(json!([])).boxed();
             };
-            let items = proptest::collection::vec(part_of(items), 0..3);
+            let most = schema
+                .max_items
+                .map_or(2, |most| usize::try_from(most).unwrap());
+            let items = proptest::collection::vec(part_of(items), 0..=most.min(2));
             let is_set = schema.x_kubernetes_list_type.as_deref() == Some("set");
             let unique = move |mut items: Vec<Value>| {
                 if is_set {
@@ -36,7 +40,10 @@ fn part_of(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
             items.prop_map(unique).boxed()
         }
         Some("string") => text(schema),
-        Some("integer" | "number") => (0..4_i32).prop_map(Value::from).boxed(),
+        Some("integer" | "number") => {
+            let numbers = (0..4_i32).chain([100]).map(Value::from);
+            valid(schema, numbers.collect())
+        }
         Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
         // A value of any kind.
         _ => prop_oneof![Just(json!("a")), Just(json!({"b": []})), Just(json!(1))].boxed(),
@@ -59,10 +66,12 @@ fn object(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
         .values()
         .map(|schema| proptest::option::weighted(weight, part_of(schema)))
         .collect();
+    let most = schema.max_properties.unwrap_or(i64::MAX);
     let build = move |values: Vec<Option<Value>>| {
         let set = names.iter().cloned().zip(values);
         let set: BTreeMap<_, _> = set
             .filter_map(|(name, value)| Some((name, value?)))
+            .take(usize::try_from(most).unwrap())
             .collect();
         json!(set)
     };
@@ -76,11 +85,26 @@ fn text(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {
     } else if schema.format.as_deref() == Some("date-time") {
         &["2026-01-01T00:00:00Z"]
     } else {
-        &["", "a", "b", "x/y", "Ready"]
+        &[
+            "", "a", "b", "x/y", "Ready", "a,b", "True", "v1.34.0", "[1-2]",
+        ]
     };
-    proptest::sample::select(texts.to_vec())
-        .prop_map(Value::from)
-        .boxed()
+    valid(schema, texts.iter().map(|text| json!(text)).collect())
+}
+
+/// The values that the schema admits; any of them if it admits none.
+fn valid(schema: &JSONSchemaProps, values: Vec<Value>) -> BoxedStrategy<Value> {
+    let admitted: Vec<Value> = values
+        .iter()
+        .filter(|it| admits(schema, it))
+        .cloned()
+        .collect();
+    let chosen = if admitted.is_empty() {
+        values
+    } else {
+        admitted
+    };
+    proptest::sample::select(chosen).boxed()
 }
 
 /// The object as converted for server-side apply after it removed fields: `null` for what lost its last member.
@@ -98,32 +122,45 @@ fn emptied(value: &Value) -> Value {
     }
 }
 
-/// A kind's `apiVersion`, its other `apiVersion`, and an object with any part of spec and status.
-fn any_object() -> impl Strategy<Value = (String, String, Value)> {
+/// The versions of each kind that has several, with their schemas.
+fn kinds() -> BTreeMap<(String, String), Vec<(String, JSONSchemaProps)>> {
+    let mut kinds: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for crd in crate::crds::known() {
+        for version in &crd.spec.versions {
+            let schema = version.schema.as_ref();
+            let schema = schema.and_then(|s| s.open_api_v3_schema.clone());
+            let kind = (crd.spec.group.clone(), crd.spec.names.kind.clone());
+            let versions = kinds.entry(kind).or_default();
+            versions.push((version.name.clone(), schema.unwrap_or_default()));
+        }
+    }
+    kinds.retain(|_, versions| versions.len() > 1);
+    kinds
+}
+
+/// A kind's `apiVersion`, another `apiVersion` of it, and an object with any part of spec and status. `older`: of the kinds
+/// that have more than two versions.
+fn any_object(older: bool) -> impl Strategy<Value = (String, String, Value)> {
     let mut all = Vec::new();
-    for crd in crate::crds::all() {
-        let versions: Vec<_> = crd.spec.versions.iter().map(|v| v.name.clone()).collect();
-        if versions.len() < 2 {
+    for ((group, kind), versions) in kinds() {
+        if older && versions.len() == 2 {
             continue;
         }
-        for version in &crd.spec.versions {
-            let schema = version
-                .schema
-                .as_ref()
-                .and_then(|s| s.open_api_v3_schema.as_ref());
-            let properties = schema
-                .and_then(|s| s.properties.clone())
-                .unwrap_or_default();
+        let names: Vec<String> = versions.iter().map(|(name, _)| name.clone()).collect();
+        for (name, schema) in versions {
+            let properties = schema.properties.unwrap_or_default();
             let part = |name: &str| match properties.get(name) {
                 Some(schema) => proptest::option::weighted(0.9, part_of(schema)).boxed(),
                 None => Just(None).boxed(),
             };
-            let group = crd.spec.group.clone();
-            let this = format!("{group}/{}", version.name);
-            let other = versions.iter().find(|name| **name != version.name).unwrap();
-            let other = format!("{group}/{other}");
-            let kind = crd.spec.names.kind.clone();
-            let build = move |(spec, status): (Option<Value>, Option<Value>)| {
+            let this = format!("{group}/{name}");
+            let others: Vec<String> = names
+                .iter()
+                .filter(|other| **other != name)
+                .map(|other| format!("{group}/{other}"))
+                .collect();
+            let kind = kind.clone();
+            let build = move |(spec, status, other): (Option<Value>, Option<Value>, String)| {
                 let mut object =
                     json!({"apiVersion": this, "kind": kind, "metadata": {"name": "x"}});
                 for (name, value) in [("spec", spec), ("status", status)] {
@@ -131,33 +168,90 @@ fn any_object() -> impl Strategy<Value = (String, String, Value)> {
                         object[name] = value;
                     }
                 }
-                (this.clone(), other.clone(), object)
+                (this.clone(), other, object)
             };
-            all.push((part("spec"), part("status")).prop_map(build).boxed());
+            let other = proptest::sample::select(others);
+            let parts = (part("spec"), part("status"), other);
+            all.push(parts.prop_map(build).boxed());
         }
     }
     proptest::strategy::Union::new(all)
 }
 
+/// Takes one field or element out of `value`, or turns a list around: which one, `choice` says.
+fn edit(value: &mut Value, choice: &mut usize) -> bool {
+    let count = match value {
+        Value::Object(fields) => fields.len(),
+        Value::Array(items) => items.len(),
+        _ => 0,
+    };
+    if *choice < count {
+        match value {
+            Value::Object(fields) => {
+                let name = fields.keys().nth(*choice).cloned().unwrap();
+                fields.remove(&name);
+            }
+            Value::Array(items) if choice.is_multiple_of(2) => items.reverse(),
+            Value::Array(items) => drop(items.remove(*choice)),
+            _ => unreachable!(),
+        }
+        return true;
+    }
+    *choice -= count;
+    match value {
+        Value::Object(fields) => fields.values_mut().any(|inner| edit(inner, choice)),
+        Value::Array(items) => items.iter_mut().any(|inner| edit(inner, choice)),
+        _ => false,
+    }
+}
+
+fn comes_back(version: &str, other: &str, object: &Value) -> Result<(), TestCaseError> {
+    let there = convert(object.clone(), other);
+    prop_assert!(there.is_ok(), "{}: {:?}", object, there);
+    let there = there.unwrap();
+    prop_assert_eq!(&there["apiVersion"], &json!(other));
+    let back = convert(there, version).unwrap();
+    prop_assert_eq!(back.get("spec"), object.get("spec"));
+    if [version, other].iter().all(|name| name.contains("beta")) {
+        prop_assert_eq!(back.get("status").is_some(), object.get("status").is_some());
+    }
+    Ok(())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn any_part_of_any_object_is_converted_and_its_spec_comes_back(
-        (version, other, object) in any_object()
+        (version, other, object) in any_object(false)
     ) {
-        let there = convert(object.clone(), &other);
-        prop_assert!(there.is_ok(), "{}: {:?}", object, there);
-        let there = there.unwrap();
-        prop_assert_eq!(&there["apiVersion"], &json!(other));
-        let back = convert(there, &version).unwrap();
-        prop_assert_eq!(back.get("spec"), object.get("spec"));
-        prop_assert_eq!(back.get("status").is_some(), object.get("status").is_some());
+        comes_back(&version, &other, &object)?;
+    }
+
+    #[test]
+    fn so_it_is_between_any_two_versions_of_the_openstack_kinds(
+        (version, other, object) in any_object(true)
+    ) {
+        comes_back(&version, &other, &object)?;
+    }
+
+    #[test]
+    fn an_edit_in_the_other_version_wins(
+        (version, other, object) in any_object(true), choice in 0..60_usize
+    ) {
+        let mut there = convert(object, &other).unwrap();
+        let mut choice = choice;
+        if !there["spec"].is_null() {
+            edit(&mut there["spec"], &mut choice);
+        }
+        let back = convert(there.clone(), &version).unwrap();
+        let again = convert(back, &other).unwrap();
+        prop_assert_eq!(again.get("spec"), there.get("spec"));
     }
 
     #[test]
     fn what_server_side_apply_leaves_of_an_object_is_converted(
-        (version, other, object) in any_object()
+        (version, other, object) in any_object(false)
     ) {
         let there = convert(emptied(&object), &other);
         prop_assert!(there.is_ok(), "{}: {:?}", emptied(&object), there);

@@ -34,37 +34,44 @@ pub(crate) fn convert(
             up: cluster_up,
             down: cluster_down,
             status: Some((status::cluster_up, status::cluster_down)),
+            older: &[],
         },
         "Machine" => Mapping {
             up: machine_up,
             down: machine_down,
             status: Some((status::machine_up, status::machine_down)),
+            older: &[],
         },
         "MachineSet" => Mapping {
             up: set_up,
             down: set_down,
             status: Some((status::set_up, status::set_down)),
+            older: &[],
         },
         "MachineDeployment" => Mapping {
             up: deployment_up,
             down: deployment_down,
             status: Some((status::deployment_up, status::deployment_down)),
+            older: &[],
         },
         "MachineHealthCheck" => Mapping {
             up: health_check_up,
             down: health_check_down,
             status: Some((status::conditions_up, status::conditions_down)),
+            older: &[],
         },
         "ClusterClass" => Mapping {
             up: class::up,
             down: class::down,
             status: Some((class::status_up, class::status_down)),
+            older: &[],
         },
         // The same fields in both versions.
         "MachineDrainRule" => Mapping {
             up: |_| Ok(()),
             down: |_| Ok(()),
             status: None,
+            older: &[],
         },
         _ => return None,
     };

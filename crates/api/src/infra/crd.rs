@@ -10,6 +10,7 @@ use kube::CustomResourceExt;
 use super::{v1alpha1, v1beta1, v1beta2};
 use crate::names::PROVIDER_LABEL;
 
+mod alpha;
 mod older;
 
 /// The group's CustomResourceDefinitions, with all served versions.
@@ -35,6 +36,11 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         finish(v1alpha1::OpenStackFloatingIPPool::crd()),
         finish(v1alpha1::OpenStackServer::crd()),
     ]
+}
+
+/// The definitions of the kinds that have versions before v1beta1, with these alone.
+pub fn older() -> Vec<CustomResourceDefinition> {
+    alpha::definitions(&crds())
 }
 
 /// Merges both versions into one CustomResourceDefinition; the newer one is stored.

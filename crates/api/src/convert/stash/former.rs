@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::hash::{hash, text};
+use super::lists::Lists;
 use super::path::{Step, insert, remove};
 
 /// The annotation of the infrastructure group.
@@ -21,11 +22,10 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    pub(super) fn restore(&self, object: &mut Value) {
-        let Some(spec) = object.get_mut("spec") else {
+    pub(super) fn restore(&self, object: &mut Value, lists: &Lists) {
+        let Some(converted) = object.get("spec").cloned() else {
             return;
         };
-        let converted = spec.clone();
         for (pointer, entry) in &self.fields {
             let now = if self.of_infra {
                 let parent = pointer.rsplit_once('/').map(|(parent, _)| parent);
@@ -37,10 +37,14 @@ impl Entries {
             if now.as_deref() != entry.get("h").and_then(Value::as_str) {
                 continue;
             }
-            let steps = steps(pointer, &converted);
+            let mut steps = steps(pointer, &converted);
+            steps.insert(0, Step::Member("spec".to_owned()));
             match entry.get("d") {
-                Some(value) => insert(spec, &steps, value.clone()),
-                None => remove(spec, &steps),
+                Some(value) if lists.admits(object, &steps, value) => {
+                    insert(object, &steps, value.clone());
+                }
+                Some(_) => {}
+                None => remove(object, &steps),
             }
         }
     }

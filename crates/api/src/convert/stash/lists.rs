@@ -1,6 +1,6 @@
 //! The merge keys of the lists of a kind, from its CustomResourceDefinition.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -8,23 +8,27 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::Value;
 
-use super::path::{Path, key_of};
+use super::path::{Path, Step, get, key_of};
+use super::schema::{self, Spot};
 
 /// The lists of type `map` of one kind in one version.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
     /// The keys by path; `*` stands for any element.
     keys: BTreeMap<String, Vec<String>>,
+    /// The schema of the objects.
+    schema: Option<&'static JSONSchemaProps>,
 }
 
 static ALL: LazyLock<BTreeMap<[String; 3], Lists>> = LazyLock::new(|| {
     let mut all = BTreeMap::new();
-    for crd in crate::crds::all() {
+    for crd in crate::crds::known() {
         for version in &crd.spec.versions {
             let mut lists = Lists::default();
             let schema = version.schema.as_ref();
             if let Some(schema) = schema.and_then(|s| s.open_api_v3_schema.as_ref()) {
                 lists.add(schema, "");
+                lists.schema = Some(schema);
             }
             let name = [&crd.spec.group, &crd.spec.names.kind, &version.name];
             all.insert(name.map(String::clone), lists);
@@ -34,6 +38,7 @@ static ALL: LazyLock<BTreeMap<[String; 3], Lists>> = LazyLock::new(|| {
 });
 static NONE: Lists = Lists {
     keys: BTreeMap::new(),
+    schema: None,
 };
 
 impl Lists {
@@ -53,14 +58,35 @@ impl Lists {
         let Some(keys) = self.keys(path) else {
             return old.len() == new.len();
         };
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         old.len() == new.len()
             && old.iter().zip(new).all(|(old, new)| {
                 let key = key_of(old, keys);
-                let first = !seen.contains(&key);
-                seen.push(key.clone());
-                key.is_some() && first && key == key_of(new, keys)
+                key.is_some() && key == key_of(new, keys) && seen.insert(key)
             })
+    }
+
+    /// True if the schema of the version admits `value` at `steps` in `object`.
+    pub(super) fn admits(&self, object: &Value, steps: &[Step], value: &Value) -> bool {
+        let Some(root) = self.schema else {
+            return true;
+        };
+        let Some(spot) = schema::at(root, steps) else {
+            return false;
+        };
+        let Spot::Schema(schema) = spot else {
+            return true;
+        };
+        let has_room = steps.split_last().is_none_or(|(last, parents)| {
+            let (Step::Member(name), Some(Spot::Schema(above))) = (last, schema::at(root, parents))
+            else {
+                return true;
+            };
+            let there = get(object, parents).and_then(Value::as_object);
+            let others = there.map_or(0, |there| there.keys().filter(|key| *key != name).count());
+            schema::has_room(above, others)
+        });
+        has_room && schema::admits(schema, value)
     }
 
     fn add(&mut self, schema: &JSONSchemaProps, path: &str) {
@@ -86,6 +112,7 @@ impl Lists {
         };
         Self {
             keys: keys.iter().map(row).collect(),
+            schema: None,
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Paths of fields in an object: a JSON pointer whose list elements are selected by merge key or hash.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value, json};
 
+use super::UNITS;
 use super::hash::hash;
 use super::lists::Lists;
 
@@ -40,6 +43,17 @@ impl Path {
         }
     }
 
+    /// The number of its steps.
+    pub(super) fn depth(&self) -> usize {
+        self.text.matches('/').count()
+    }
+
+    /// True if the fields of the object at this path have one entry together.
+    pub(super) fn is_unit(&self) -> bool {
+        let name = self.pattern.rsplit('/').next();
+        name.is_some_and(|name| UNITS.contains(&name))
+    }
+
     /// Whether the path matches `pattern`.
     pub(super) fn is(&self, pattern: &str) -> bool {
         self.pattern == pattern
@@ -61,41 +75,74 @@ pub(super) fn key_of(item: &Value, keys: &[String]) -> Option<String> {
     Some(json!(values?).to_string())
 }
 
-/// The selector of the element `at` by its hash, with its index among equal elements and their number.
-pub(super) fn by_hash(items: &[Value], at: usize) -> String {
-    let same = |item: &&Value| items.get(at) == Some(*item);
-    let before = items.iter().take(at).filter(same).count();
-    let all = items.iter().filter(same).count();
-    let hash = items.get(at).map(hash).unwrap_or_default();
-    format!("#{hash} {before} {all}")
+/// The selectors of all elements by their hashes, each with its index among equal elements and their number.
+pub(super) fn by_hash(items: &[Value]) -> Vec<String> {
+    let hashes: Vec<String> = items.iter().map(hash).collect();
+    let mut all: HashMap<&str, (usize, usize)> = HashMap::new();
+    for hash in &hashes {
+        all.entry(hash).or_default().1 += 1;
+    }
+    let selector = |hash: &String| {
+        let (before, count) = all.get_mut(hash.as_str())?;
+        *before += 1;
+        Some(format!("#{hash} {} {count}", *before - 1))
+    };
+    hashes.iter().filter_map(selector).collect()
 }
 
-/// The steps to the field at `text`, which may be absent. `None` if an element on the path does not exist.
-pub(super) fn find(text: &str, object: &Value, lists: &Lists) -> Option<Vec<Step>> {
-    let mut path = Path {
-        text: String::new(),
-        pattern: String::new(),
-    };
-    let mut at = Some(object);
-    let mut steps = Vec::new();
-    for part in text.split('/').skip(1) {
-        let part = part.replace("~1", "/").replace("~0", "~");
-        if let Some(Value::Array(items)) = at {
-            let keys = lists.keys(&path);
-            let index = items.iter().enumerate().position(|(index, item)| {
-                let key = keys.and_then(|keys| key_of(item, keys));
-                key.unwrap_or_else(|| by_hash(items, index)) == part
-            })?;
-            path = path.element(&part);
-            at = items.get(index);
-            steps.push(Step::Element(index));
-        } else {
-            path = path.member(&part);
-            at = at.and_then(|value| value.get(&part));
-            steps.push(Step::Member(part));
+/// Finds the fields of an object by their paths. The elements of each list are looked at once.
+pub(super) struct Finder<'a> {
+    object: &'a Value,
+    lists: &'a Lists,
+    /// The places of elements by their selectors, by the path of the list.
+    known: HashMap<String, HashMap<String, usize>>,
+}
+
+impl<'a> Finder<'a> {
+    pub(super) fn new(object: &'a Value, lists: &'a Lists) -> Self {
+        Self {
+            object,
+            lists,
+            known: HashMap::new(),
         }
     }
-    Some(steps)
+
+    /// The steps to the field at `text`, which may be absent. `None` if an element on the path does not exist.
+    pub(super) fn find(&mut self, text: &str) -> Option<Vec<Step>> {
+        let mut path = Path {
+            text: String::new(),
+            pattern: String::new(),
+        };
+        let mut at = Some(self.object);
+        let mut steps = Vec::new();
+        for part in text.split('/').skip(1) {
+            let part = part.replace("~1", "/").replace("~0", "~");
+            if let Some(Value::Array(items)) = at {
+                let keys = self.lists.keys(&path);
+                let places = self.known.entry(path.text.clone());
+                let places = places.or_insert_with(|| selectors(items, keys));
+                let index = *places.get(&part)?;
+                path = path.element(&part);
+                at = items.get(index);
+                steps.push(Step::Element(index));
+            } else {
+                path = path.member(&part);
+                at = at.and_then(|value| value.get(&part));
+                steps.push(Step::Member(part));
+            }
+        }
+        Some(steps)
+    }
+}
+
+/// The first element of each selector: the merge key, or the hash where there is none.
+fn selectors(items: &[Value], keys: Option<&[String]>) -> HashMap<String, usize> {
+    let mut places = HashMap::new();
+    for (index, by_hash) in by_hash(items).into_iter().enumerate() {
+        let key = keys.and_then(|keys| key_of(items.get(index)?, keys));
+        places.entry(key.unwrap_or(by_hash)).or_insert(index);
+    }
+    places
 }
 
 /// The value at `steps`.

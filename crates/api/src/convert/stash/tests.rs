@@ -56,6 +56,19 @@ fn a_field_is_restored_only_beside_those_that_it_belongs_to() {
 }
 
 #[test]
+fn a_field_does_not_bring_back_the_object_that_it_was_in() {
+    let before = json!({"a": {"b": {"kept": 1, "lost": 2}, "gone": {"c": 3}}});
+    let back = json!({"a": {"b": {"kept": 1}}});
+    assert_eq!(restored(&before, &back, &back), before);
+    let now = json!({"a": {}});
+    assert_eq!(
+        restored(&before, &back, &now),
+        json!({"a": {"gone": {"c": 3}}})
+    );
+    assert_eq!(restored(&before, &back, &json!({})), json!({}));
+}
+
+#[test]
 fn names_with_slashes_and_brackets_are_names() {
     let before = json!({"a/b": {"~": 1, "[0]": 2}, "#x 0 1": 3});
     assert_eq!(restored(&before, &json!({}), &json!({})), before);

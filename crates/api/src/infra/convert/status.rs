@@ -1,5 +1,7 @@
 //! Status: that of v1beta1 is computed from v1beta2.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use super::machine::{ports_down, ports_up};
@@ -85,16 +87,19 @@ pub(super) fn template_up(fields: &mut Fields) -> Done {
     let Some(Value::Array(old)) = fields.get_mut("conditions").map(Value::take) else {
         return Ok(());
     };
+    // Conditions are a map by type in v1beta2; of duplicates in v1beta1 the last one wins.
+    let mut known = HashSet::new();
     let mut new: Vec<Value> = Vec::new();
-    for mut condition in old {
+    for mut condition in old.into_iter().rev() {
         if let Some(condition) = condition.as_object_mut() {
             condition_up(condition);
         }
-        // Conditions are a map by type in v1beta2; of duplicates in v1beta1 the last one wins.
-        let type_ = condition.get("type");
-        new.retain(|other| type_.is_none() || other.get("type") != type_);
-        new.push(condition);
+        let type_ = condition.get("type").map(Value::to_string);
+        if type_.is_none_or(|type_| known.insert(type_)) {
+            new.push(condition);
+        }
     }
+    new.reverse();
     fields.insert("conditions".to_owned(), Value::Array(new));
     Ok(())
 }
