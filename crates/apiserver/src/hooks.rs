@@ -46,6 +46,11 @@ pub trait Hooks: Send + Sync {
         dry_run: bool,
     ) -> Result<(), Vec<FieldError>>;
 
+    /// Warnings about an object that is accepted. `old` is the stored object on an update.
+    fn warnings(&self, _object: &Value, _old: Option<&Value>) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The object that further defaults and rules of `object` depend on, such as the class of a cluster.
     fn beside(&self, _object: &Value) -> Option<Beside> {
         None

@@ -54,7 +54,7 @@ pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{
     ClusterOptions, Env, FromConfigMap, Generate, GenerateCluster, GenerateYaml,
 };
-pub(crate) use self::init::{Init, InitCommand, Providers};
+pub(crate) use self::init::{Init, InitCommand, OlderVersions, Providers};
 pub(crate) use self::keystone::{
     GenerateKeystone, GroupsFrom, KeystoneAuth, KeystoneCheck, KeystoneExplain, KeystoneWebhook,
     Prune,

@@ -15,6 +15,7 @@ use crate::cli::{Init, InitCommand, Output};
 use crate::connect;
 use crate::environment::Environment;
 use crate::generate::check_namespace;
+use crate::manager::older::Older;
 use crate::manager::subset::Subset;
 use crate::manager::{installed, manifests};
 use crate::manifest;
@@ -42,6 +43,7 @@ pub(crate) async fn run(
         return print(&images(image.as_deref(), output.output));
     }
     choice::check(&args.providers)?;
+    Older::named(&args.older.serve_versions)?;
     ensure!(
         args.validate,
         "--validate=false: all manifests are validated before the first one is applied, so that a rejected one leaves nothing behind; \
@@ -81,7 +83,9 @@ async fn install(client: &Client, args: &Init, say: &impl Fn(&str)) -> anyhow::R
     let clouds = args.openstack_namespace.as_deref();
     let there = installed::read(client).await?;
     let chosen = choice::of(&args.providers, &there, namespace)?;
-    let subset = Subset::new(chosen, clouds.is_some());
+    let older = Older::named(&args.older.serve_versions)?;
+    let older = older.and_of(client, installed::is_ours).await?;
+    let subset = Subset::new(chosen, clouds.is_some()).serving(older);
     let text = manifests::render(&subset, namespace, args.image.as_deref(), clouds)?;
     let documents = manifest::read("the manifests of the manager", &text)?;
     apply::all(client, &documents, namespace)

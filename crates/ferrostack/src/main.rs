@@ -86,6 +86,7 @@ use crate::cli::{
     KeystoneAuth, OpenStack, SimulateCommand, Topology, Upgrade,
 };
 use crate::environment::Environment;
+use crate::manager::older::Older;
 use crate::manager::subset::Subset;
 use crate::output::{print, print_document, print_painted, remark, say, warn};
 
@@ -178,7 +179,9 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             image,
             providers,
             openstack_namespace,
+            older,
         }) => {
+            let older = Older::named(&older.serve_versions)?;
             for name in [Some(&namespace), openstack_namespace.as_ref()]
                 .into_iter()
                 .flatten()
@@ -187,6 +190,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             }
             let clouds = openstack_namespace.as_deref();
             let subset = Subset::new(providers.iter().map(|it| it.0), clouds.is_some());
+            let subset = subset.serving(older);
             let image = image.as_deref();
             print_document(&manager::manifests::render(
                 &subset, &namespace, image, clouds,

@@ -8,6 +8,7 @@ mod certificate;
 mod definitions;
 pub(crate) mod installed;
 pub(crate) mod manifests;
+pub(crate) mod older;
 mod ownership;
 mod registration;
 pub(crate) mod serve;

@@ -49,6 +49,7 @@ use crate::cli::Up;
 use crate::connect;
 use crate::data_dir::DataDir;
 use crate::environment::Environment;
+use crate::manager::older::Older;
 use crate::readiness::{self, Pending};
 use crate::simulated::{self, Bodies, Setup, Simulated};
 use crate::snapshot::Snapshot;
@@ -86,6 +87,7 @@ pub(crate) async fn run(
     }
     let started = Instant::now();
     check_install(args)?;
+    let older = Older::named(&args.older.serve_versions)?;
     let input = Input::read(args, environment).await?;
     let data = DataDir::open_when_free(&connect::data_dir(&args.data_dir, environment)?).await?;
     let mut progress = Progress::new(args, environment, started);
@@ -114,6 +116,7 @@ pub(crate) async fn run(
             &metrics,
             Nodes::None(why),
             reviewer,
+            &older,
             stops.servers.clone(),
         )
         .await?
@@ -203,7 +206,8 @@ pub(crate) async fn serve(
     let (listener, address) = endpoints::listen(what, "--listen", None, remembered).await?;
     endpoints.management = Some(address);
     endpoints.write(data)?;
-    Management::start(data, listener, metrics, nodes, None, stop.clone()).await
+    let older = Older::default();
+    Management::start(data, listener, metrics, nodes, None, &older, stop.clone()).await
 }
 
 /// Listens where the OpenStack is that is simulated behind the Pods of `data`: at the address of its first start, which

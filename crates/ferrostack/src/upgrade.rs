@@ -17,6 +17,7 @@ use crate::cli::{Output, UpgradeApply, UpgradePlan};
 use crate::environment::Environment;
 use crate::manager::installed::{self, Manager};
 use crate::manager::manifests;
+use crate::manager::older::Older;
 use crate::output;
 use crate::snapshot::counted;
 use crate::{apply as applying, connect, manifest};
@@ -57,7 +58,8 @@ pub(crate) async fn apply(
         );
     }
     let client = connect::cluster(&args.server, environment).await?;
-    upgrade(&client, args.image.as_deref(), &say).await?;
+    let older = Older::named(&args.older.serve_versions)?;
+    upgrade(&client, args.image.as_deref(), older, &say).await?;
     if args.wait_providers {
         let managers = read(&client).await?.managers;
         let available = storage::managers_available(&client, &managers, args.wait_provider_timeout);
@@ -67,7 +69,12 @@ pub(crate) async fn apply(
     Ok(())
 }
 
-async fn upgrade(client: &Client, image: Option<&str>, say: &impl Fn(&str)) -> anyhow::Result<()> {
+async fn upgrade(
+    client: &Client,
+    image: Option<&str>,
+    older: Older,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
     let plan = read(client).await?;
     ensure!(
         !plan.managers.is_empty(),
@@ -79,9 +86,11 @@ async fn upgrade(client: &Client, image: Option<&str>, say: &impl Fn(&str)) -> a
             installed::THIS
         );
     }
+    let older = older.and_of(client, installed::is_ours).await?;
     let mut rendered = Vec::new();
     for manager in &plan.managers {
-        rendered.push((manager, documents(client, manager, image).await?));
+        let documents = documents(client, manager, image, older.clone()).await?;
+        rendered.push((manager, documents));
     }
     for (manager, documents) in rendered {
         applying::all(client, &documents, &manager.namespace)
@@ -115,8 +124,9 @@ async fn documents(
     client: &Client,
     manager: &Manager,
     image: Option<&str>,
+    older: Older,
 ) -> anyhow::Result<Vec<manifest::Document>> {
-    let (subset, namespace) = (&manager.subset, &manager.namespace);
+    let (subset, namespace) = (&manager.subset.clone().serving(older), &manager.namespace);
     let name = subset.named(manifests::MANAGER);
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let found = deployments.get_opt(&name).await;

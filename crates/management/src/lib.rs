@@ -43,6 +43,10 @@ impl Hooks for Rules {
         validate(review).map_err(|errors| errors.into_iter().map(field).collect())
     }
 
+    fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
+        api::convert::warnings(object, old)
+    }
+
     fn beside(&self, object: &Value) -> Option<apiserver::Beside> {
         let class = cluster::class_of(object)?;
         Some(apiserver::Beside {

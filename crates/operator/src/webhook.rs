@@ -184,10 +184,11 @@ pub fn validate(review: &Value) -> Value {
 fn validate_by(review: &Value, judge: Judge, beside: Option<&Option<Value>>) -> Value {
     verdict(review, |review| {
         (judge.validate)(review)?;
-        match beside {
-            Some(beside) => (judge.judge)(review, beside.as_ref()),
-            None => Ok(Vec::new()),
+        let mut warnings = api::convert::warnings(review.object, review.old);
+        if let Some(beside) = beside {
+            warnings.extend((judge.judge)(review, beside.as_ref())?);
         }
+        Ok(warnings)
     })
 }
 

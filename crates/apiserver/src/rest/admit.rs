@@ -235,10 +235,11 @@ pub(crate) async fn admit(
         {
             errors.extend(found.into_iter().map(invalid));
         }
+        let hooks = &call.core.options.hooks;
+        warnings.0.extend(hooks.warnings(&ready, stored));
         if let Some(beside) = &beside
             && errors.is_empty()
         {
-            let hooks = &call.core.options.hooks;
             match hooks.validate_beside(&ready, stored, beside.as_ref()) {
                 Ok(more) => warnings.0.extend(more),
                 Err(found) => errors.extend(found.into_iter().map(invalid)),

@@ -6,8 +6,8 @@ use clap::{Args, Subcommand};
 
 use super::values::kubernetes_version;
 use super::{
-    GenerateCcm, GenerateCsi, GenerateKeystone, GenerateKubeconfig, GenerateProvider, Output,
-    OutputArg, ProviderArg, ServerArgs,
+    GenerateCcm, GenerateCsi, GenerateKeystone, GenerateKubeconfig, GenerateProvider,
+    OlderVersions, Output, OutputArg, ProviderArg, ServerArgs,
 };
 
 #[derive(Debug, Args)]
@@ -45,6 +45,8 @@ pub(crate) enum Generate {
         /// it.
         #[arg(long, value_name = "NAMESPACE")]
         openstack_namespace: Option<String>,
+        #[command(flatten)]
+        older: OlderVersions,
     },
     /// Print the manifests of providers, or describe them.
     Provider(Box<GenerateProvider>),

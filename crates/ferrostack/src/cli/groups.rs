@@ -171,6 +171,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "merge",
             "hide_api_warnings",
             "raw",
+            "diff",
         ],
     ),
     (
@@ -185,6 +186,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "webhook_kubeconfig",
             "apiserver",
             "authorization_config",
+            "serve_versions",
         ],
     ),
     (
@@ -278,7 +280,8 @@ const GROUPS: [(&str, &[&str]); 19] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 47] = [
+const LONG_ONLY: [&str; 48] = [
+    "serve_versions",
     "groups",
     "prune",
     "prune_interval",

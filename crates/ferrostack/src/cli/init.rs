@@ -24,6 +24,8 @@ pub(crate) struct Init {
     pub(crate) openstack_namespace: Option<String>,
     #[command(flatten)]
     pub(crate) providers: Providers,
+    #[command(flatten)]
+    pub(crate) older: OlderVersions,
     /// Validate all manifests before the first one is applied. They are always validated: `false` is rejected.
     #[arg(long, value_name = "true|false", default_value_t = true, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", action = clap::ArgAction::Set, hide_possible_values = true)]
@@ -36,6 +38,15 @@ pub(crate) struct Init {
     pub(crate) wait_provider_timeout: Duration,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
+}
+
+/// The versions in definitions.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct OlderVersions {
+    /// API versions that the definitions of the OpenStack kinds serve, v1beta1 and v1beta2 among them; before these there
+    /// are v1alpha4 to v1alpha7 [default: v1beta1,v1beta2; `init` and `upgrade apply` keep those that are served].
+    #[arg(long, value_name = "VERSIONS", value_delimiter = ',')]
+    pub(crate) serve_versions: Vec<String>,
 }
 
 /// The providers of clusterctl's `init`. Only the names of ours can be given, and `-`, which leaves one out.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::values::{LatencyArg, duration, latency, loopback};
-use super::{ClusterOptions, DataDirArg, OutputArg, RunnerArgs};
+use super::{ClusterOptions, DataDirArg, OlderVersions, OutputArg, RunnerArgs};
 use crate::ccm::manifests::IMAGE;
 
 #[derive(Debug, Args)]
@@ -40,6 +40,8 @@ pub(crate) struct Up {
     pub(crate) timeout: std::time::Duration,
     #[command(flatten)]
     pub(crate) output: OutputArg,
+    #[command(flatten)]
+    pub(crate) older: OlderVersions,
     /// Address on which the management API listens; port 0 selects a free port, which is used again at the next
     /// start.
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]

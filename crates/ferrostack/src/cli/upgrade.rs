@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::duration;
-use super::{OutputArg, Providers, ServerArgs};
+use super::{OlderVersions, OutputArg, Providers, ServerArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Upgrade {
@@ -34,6 +34,8 @@ pub(crate) struct UpgradeApply {
     /// Contract of Cluster API; only v1beta2 is supported.
     #[arg(long, value_enum, value_name = "CONTRACT", default_value = "v1beta2")]
     pub(crate) contract: Contract,
+    #[command(flatten)]
+    pub(crate) older: OlderVersions,
     #[command(flatten)]
     pub(crate) providers: Upgraded,
     /// Wait until the managers are available.

@@ -50,6 +50,11 @@ pub(super) fn annotate(
     annotations.insert(PROVIDERS.to_owned(), subset.names(","));
 }
 
+/// True if this program has installed a definition.
+pub(crate) fn is_ours(definition: &CustomResourceDefinition) -> bool {
+    definition.annotations().contains_key(VERSION)
+}
+
 /// Who has installed a definition of one of our kinds.
 pub(crate) fn installer(definition: &CustomResourceDefinition) -> Installer {
     if manifests::is_in_process(definition) {

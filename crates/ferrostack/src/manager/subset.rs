@@ -8,11 +8,14 @@ use std::collections::BTreeSet;
 use api::providers::Provider;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-/// Some or all providers, and whether the kind of clouds is among the kinds.
+use super::older::Older;
+
+/// Some or all providers, whether the kind of clouds is among the kinds, and versions besides those of today.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subset {
     providers: BTreeSet<Provider>,
     clouds: bool,
+    older: Older,
 }
 
 impl Subset {
@@ -23,7 +26,16 @@ impl Subset {
             providers.extend(Provider::ALL);
         }
         let clouds = clouds || providers.len() == Provider::ALL.len();
-        Self { providers, clouds }
+        Self {
+            providers,
+            clouds,
+            older: Older::default(),
+        }
+    }
+
+    /// The same with older versions in its definitions.
+    pub(crate) fn serving(self, older: Older) -> Self {
+        Self { older, ..self }
     }
 
     #[cfg(test)]
@@ -75,6 +87,7 @@ impl Subset {
         if self.clouds {
             all.extend(api::crds::of(&[api::openstack::GROUP]));
         }
+        self.older.add(&mut all);
         all
     }
 

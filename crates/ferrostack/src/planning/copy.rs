@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::differences::Objects;
 
+use crate::manager::older::Older;
+
 /// What a topology consists of, and what its controllers look at: owners come before what they own.
 const KINDS: [(&str, &str); 12] = [
     ("cluster.x-k8s.io", "ClusterClass"),
@@ -76,7 +78,7 @@ impl Copy {
             server,
             namespace: namespace.to_owned(),
         };
-        crate::up::install_definitions(&copy.client).await?;
+        crate::up::install_definitions(&copy.client, &Older::default()).await?;
         let namespaces: Api<Namespace> = Api::all(copy.client.clone());
         if namespaces.get_opt(namespace).await?.is_none() {
             let body = serde_json::from_value(json!({ "metadata": { "name": namespace } }))?;

@@ -24,6 +24,7 @@ use super::pki::Authority;
 use crate::data_dir::DataDir;
 use crate::kubeconfig;
 use crate::manager::manifests::NAMESPACE;
+use crate::manager::older::Older;
 
 /// The number of past events of each resource. The controllers are in the same process, and an informer elsewhere that
 /// missed more lists anew.
@@ -46,13 +47,14 @@ pub(crate) struct Management {
 
 impl Management {
     /// Opens the store, writes the admin kubeconfig and serves on `listener`. `/metrics` includes the `metrics` of the
-    /// controllers.
+    /// controllers; `older` are versions to serve besides those of today.
     pub(crate) async fn start(
         data: &DataDir,
         listener: TcpListener,
         metrics: &Metrics,
         nodes: Nodes,
         reviewer: Option<Arc<dyn Reviewer>>,
+        older: &Older,
         shutdown: CancellationToken,
     ) -> anyhow::Result<Self> {
         let address = listener.local_addr()?;
@@ -87,7 +89,7 @@ impl Management {
         )?;
         let client = Client::new(server.in_process(), "default");
         let client = operator::client::named(&client, "ferrostack");
-        install_definitions(&client).await?;
+        install_definitions(&client, older).await?;
         install_inventory(&client).await?;
         write_kubeconfig(data, &authority, address)?;
         let serving = tokio::spawn({
@@ -170,10 +172,12 @@ async fn install_inventory(client: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Installs or updates our CustomResourceDefinitions.
-pub(crate) async fn install_definitions(client: &Client) -> anyhow::Result<()> {
+/// Installs or updates our CustomResourceDefinitions, with older versions if there are any to serve.
+pub(crate) async fn install_definitions(client: &Client, older: &Older) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    for mut definition in ::management::definitions() {
+    let mut definitions = ::management::definitions();
+    older.add(&mut definitions);
+    for mut definition in definitions {
         let name = definition.metadata.name.clone().unwrap_or_default();
         let stored = api.get_opt(&name).await?;
         let installed = match stored {

@@ -87,16 +87,23 @@ async fn an_upgrade_applies_the_manifests_of_each_manager_and_again_changes_noth
     ];
     let client = cluster(&managers, Some(IMAGE)).await;
     was_installed_by(&client, Some("v0.0.9")).await;
-    let error = upgrade(&client, None, &|_: &str| {}).await.unwrap_err();
+    let error = upgrade(&client, None, Older::default(), &|_: &str| {})
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("with --image"), "{error}");
     let lines = Mutex::new(Vec::new());
     let say = |line: &str| lines.lock().push(line.to_owned());
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), "capi");
     let mut seen = Vec::new();
     for _ in 0..2 {
-        upgrade(&client, Some("example.org/ferrostack:2"), &say)
-            .await
-            .unwrap();
+        upgrade(
+            &client,
+            Some("example.org/ferrostack:2"),
+            Older::default(),
+            &say,
+        )
+        .await
+        .unwrap();
         let deployment = deployments
             .get("ferrostack-manager-infrastructure")
             .await
@@ -126,7 +133,9 @@ async fn an_upgrade_applies_the_manifests_of_each_manager_and_again_changes_noth
 async fn a_newer_version_is_not_replaced_and_nothing_is_nothing() {
     let client = cluster(&[&[Provider::Infrastructure]], None).await;
     was_installed_by(&client, Some("v99.0.0")).await;
-    let error = upgrade(&client, None, &|_: &str| {}).await.unwrap_err();
+    let error = upgrade(&client, None, Older::default(), &|_: &str| {})
+        .await
+        .unwrap_err();
     assert!(
         error
             .to_string()
@@ -134,14 +143,18 @@ async fn a_newer_version_is_not_replaced_and_nothing_is_nothing() {
         "{error}"
     );
     let nothing = cluster(&[], None).await;
-    let error = upgrade(&nothing, None, &|_: &str| {}).await.unwrap_err();
+    let error = upgrade(&nothing, None, Older::default(), &|_: &str| {})
+        .await
+        .unwrap_err();
     assert!(
         error.to_string().contains("`init` installs them"),
         "{error}"
     );
     // Before versions were written, too.
     was_installed_by(&client, None).await;
-    upgrade(&client, None, &|_: &str| {}).await.unwrap();
+    upgrade(&client, None, Older::default(), &|_: &str| {})
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -172,7 +185,9 @@ async fn versions_in_which_objects_may_be_stored_are_named_and_cleared_by_the_up
     assert!(plan.text("ferrostack").contains(&first));
     let lines = Mutex::new(Vec::new());
     let say = |line: &str| lines.lock().push(line.to_owned());
-    upgrade(&client, None, &say).await.unwrap();
+    upgrade(&client, None, Older::default(), &say)
+        .await
+        .unwrap();
     for name in &names {
         let status = definitions.get(name).await.unwrap().status.unwrap();
         assert_eq!(status.stored_versions.unwrap(), ["v1beta2"], "{name}");

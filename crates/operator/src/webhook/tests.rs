@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::json_patch::difference;
 use super::scope::Scope;
-use super::{convert, mutate, scale, validate};
+use super::{Judge, convert, mutate, scale, validate, validate_by};
 
 fn deployment() -> Value {
     json!({
@@ -152,6 +152,53 @@ fn objects_are_converted_together_or_not_at_all() {
     ));
     assert_eq!(bad["response"]["result"]["status"], "Failure");
     assert_eq!(bad["response"]["convertedObjects"], json!([]));
+}
+
+#[test]
+fn older_versions_are_converted_and_unknown_ones_refused() {
+    const GROUP: &str = "infrastructure.cluster.x-k8s.io";
+    let machine = |version: &str| {
+        json!({"apiVersion": format!("{GROUP}/{version}"), "kind": "OpenStackMachine",
+            "metadata": {"name": "a", "namespace": "b"},
+            "spec": {"flavor": "m1", "image": "u", "floatingIP": "192.0.2.1"}})
+    };
+    let request = |objects: Value, desired: &str| json!({"request": {"uid": "u", "objects": objects, "desiredAPIVersion": format!("{GROUP}/{desired}")}});
+    let versions = ["v1alpha4", "v1alpha5", "v1alpha6", "v1alpha7"];
+    let objects: Vec<Value> = versions.iter().map(|it| machine(it)).collect();
+    let answer = convert(&request(json!(objects), "v1beta2"));
+    let converted = answer["response"]["convertedObjects"].as_array().unwrap();
+    assert_eq!(converted.len(), 4, "{answer}");
+    for object in converted {
+        assert_eq!(object["spec"]["image"], json!({"filter": {"name": "u"}}));
+        let given = review(object.clone(), Value::Null);
+        let judge = Judge {
+            validate: |_| Ok(()),
+            beside: |_| None,
+            default: |_, _| {},
+            judge: |_, _| Ok(Vec::new()),
+        };
+        let warnings = validate_by(&given, judge, None)["response"]["warnings"].clone();
+        let text = warnings[0].as_str().unwrap_or_default();
+        assert!(
+            text.contains("OpenStackMachine b/a: spec.floatingIP of v1alpha"),
+            "{warnings}"
+        );
+        let again = review(object.clone(), object.clone());
+        assert!(validate_by(&again, judge, None)["response"]["warnings"].is_null());
+    }
+    for (object, desired) in [
+        (machine("v1alpha3"), "v1beta2"),
+        (machine("v1alpha7"), "v1"),
+        (json!({"kind": "OpenStackMachine"}), "v1beta2"),
+        (json!(3), "v1beta2"),
+    ] {
+        let answer = convert(&request(json!([object]), desired));
+        assert_eq!(
+            answer["response"]["result"]["status"], "Failure",
+            "{answer}"
+        );
+        assert_ne!(answer["response"]["result"]["message"], "", "{answer}");
+    }
 }
 
 fn value() -> impl Strategy<Value = Value> {

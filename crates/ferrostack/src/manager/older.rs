@@ -1,0 +1,97 @@
+//! Versions before v1beta1 in the definitions that are installed: those that are asked for, those that are served there
+//! already, and, without being served, those in which objects may be stored.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, bail};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::ListParams;
+use kube::{Client, ResourceExt};
+use operator::client::Api;
+
+/// The versions that are served by default.
+const DEFAULT: [&str; 2] = ["v1beta1", "v1beta2"];
+
+/// The older versions of definitions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Older {
+    served: BTreeSet<String>,
+    /// By the name of the definition.
+    stored: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Older {
+    /// The older ones among the versions of `--serve-versions`; none without the flag.
+    ///
+    /// # Errors
+    /// If there is no such version, or a default one is missing.
+    pub(crate) fn named(versions: &[String]) -> anyhow::Result<Self> {
+        let known = api::crds::older_versions();
+        for name in versions {
+            if !known.contains(&name.as_str()) && !DEFAULT.contains(&name.as_str()) {
+                bail!(
+                    "--serve-versions {name}: there is no such version; there are {}, {}",
+                    known.join(", "),
+                    DEFAULT.join(", ")
+                );
+            }
+        }
+        for name in DEFAULT {
+            if !versions.is_empty() && !versions.iter().any(|it| it == name) {
+                bail!(
+                    "--serve-versions lacks {name}, which is always served: the controllers of Cluster API use it"
+                );
+            }
+        }
+        let older = versions.iter().filter(|it| known.contains(&it.as_str()));
+        Ok(Self {
+            served: older.cloned().collect(),
+            stored: BTreeMap::new(),
+        })
+    }
+
+    /// Adds what the definitions in a cluster serve that are ours, and the versions in which objects may be stored.
+    pub(crate) async fn and_of(
+        self,
+        client: &Client,
+        is_ours: fn(&CustomResourceDefinition) -> bool,
+    ) -> anyhow::Result<Self> {
+        let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let listed = definitions.list(&ListParams::default()).await;
+        let listed = listed.context("cannot list CustomResourceDefinitions")?;
+        Ok(self.and(&listed.items, is_ours))
+    }
+
+    fn and(
+        mut self,
+        there: &[CustomResourceDefinition],
+        is_ours: fn(&CustomResourceDefinition) -> bool,
+    ) -> Self {
+        let known = api::crds::older_versions();
+        for definition in there.iter().filter(|it| it.spec.group == api::infra::GROUP) {
+            let status = definition.status.as_ref();
+            let stored = status.and_then(|it| it.stored_versions.as_ref());
+            let stored: BTreeSet<String> = stored.into_iter().flatten().cloned().collect();
+            self.stored.insert(definition.name_any(), stored);
+            let is_ours = is_ours(definition);
+            let versions = definition.spec.versions.iter();
+            let versions = versions.filter(|it| is_ours && it.served);
+            let names = versions.map(|it| it.name.clone());
+            self.served
+                .extend(names.filter(|it| known.contains(&it.as_str())));
+        }
+        self
+    }
+
+    /// Adds these versions to definitions.
+    pub(crate) fn add(&self, definitions: &mut [CustomResourceDefinition]) {
+        let served: Vec<String> = self.served.iter().cloned().collect();
+        api::crds::add_older(definitions, &served, |definition| {
+            let stored = self.stored.get(&definition.name_any());
+            stored.into_iter().flatten().cloned().collect()
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;
