@@ -266,6 +266,7 @@ generate cluster a --config /nowhere
 generate cluster a --from-config-map a --kubeconfig {refusing}
 generate yaml --from /nowhere
 generate manager -n NOT_A_NAMESPACE
+generate manager --serve-versions v1alpha3
 generate provider --core nowhere
 generate cloud-controller-manager --cloud nowhere
 generate cinder-csi-plugin --cloud nowhere
@@ -276,6 +277,7 @@ generate keystone-auth --keystone-url nowhere
 convert /nowhere
 convert {file}
 convert {good} -o /proc/nowhere/file
+convert -f /nowhere --diff
 convert http://127.0.0.1:1/a.yaml
 describe cluster a --kubeconfig {refusing}
 why a --kubeconfig {refusing}

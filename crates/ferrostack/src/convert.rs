@@ -1,5 +1,7 @@
 //! `convert`: manifests from one version of Cluster API's kinds to another.
 
+use std::path::PathBuf;
+
 use anyhow::Context;
 use api::convert::{ConversionError, convert};
 use serde_json::Value;
@@ -10,6 +12,9 @@ use crate::manifest;
 use crate::manifest::source;
 use crate::output;
 
+mod difference;
+mod layout;
+
 /// What was converted.
 #[derive(Debug, PartialEq, Eq)]
 struct Converted {
@@ -18,28 +23,46 @@ struct Converted {
     notes: Vec<String>,
 }
 
-/// Converts manifests, and prints or writes them. `note` is called with what stays as it is.
+/// Converts manifests, and prints or writes them, or what would change. `note` is called with what stays as it is.
 pub(crate) async fn run(
     args: &Convert,
     environment: &Environment,
     print: impl Fn(&str) -> anyhow::Result<()>,
     note: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let name = source::name(&args.source);
-    let text = source::text(&args.source)
-        .await
-        .map_err(|problem| anyhow::anyhow!("cannot read {name}: {problem}"))?;
-    let converted = all(&name, &text, args.to_version.as_str())?;
-    for line in &converted.notes {
-        note(line);
+    let mut sources = args.files.clone();
+    if sources.is_empty() {
+        let source = args.source.clone();
+        sources.push(source.unwrap_or_else(|| PathBuf::from("-")));
     }
+    let mut texts = Vec::new();
+    for source in &sources {
+        for file in source::files(source)? {
+            let name = source::name(&file);
+            let text = source::text(&file).await;
+            let text = text.map_err(|problem| anyhow::anyhow!("cannot read {name}: {problem}"))?;
+            let converted = all(&name, &text, args.to_version.as_str())?;
+            for line in &converted.notes {
+                note(line);
+            }
+            match args.diff {
+                true => texts.push(difference::unified(&name, &text, &converted.text)),
+                false => texts.push(converted.text),
+            }
+        }
+    }
+    let text = match args.diff {
+        true => texts.concat(),
+        false => texts.join("---\n"),
+    };
     match &args.output {
-        Some(file) => output::file::write(environment, file, &converted.text),
-        None => print(&converted.text),
+        Some(file) => output::file::write(environment, file, &text),
+        None if text.is_empty() => Ok(()),
+        None => print(&text),
     }
 }
 
-/// Converts every document of `text`. Those that stay as they are keep their comments.
+/// Converts every document of `text`, with its comments.
 fn all(name: &str, text: &str, version: &str) -> anyhow::Result<Converted> {
     let mut documents = Vec::new();
     let mut notes = Vec::new();
@@ -47,11 +70,15 @@ fn all(name: &str, text: &str, version: &str) -> anyhow::Result<Converted> {
         let place = format!("{name}:{}", part.line);
         let label = label(&part.value);
         match one(&part.value, version).with_context(|| format!("{place}: {label}"))? {
-            Outcome::Changed(value) => documents.push(serde_saphyr::to_string(&value)?),
+            Outcome::Changed(value) => {
+                let warnings = api::convert::warnings(&value, None);
+                notes.extend(warnings.iter().map(|line| format!("{place}: {line}")));
+                documents.push(layout::text(&value, part.text)?);
+            }
             Outcome::Same => documents.push(as_it_is(part.text)),
             Outcome::Unknown => {
                 notes.push(format!(
-                    "{place}: {label} stays as it is: there is no conversion of its kind"
+                    "{place}: {label} stays as it is: there is no conversion of its kind to {version}"
                 ));
                 documents.push(as_it_is(part.text));
             }

@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::manager::older::Older;
 
 const OLD: &str = "\
 # The cluster.
@@ -58,7 +59,9 @@ fn what_is_known_is_converted_and_the_rest_stays_as_it_is() {
     assert_eq!(balancer["enabled"], true);
     assert_eq!(
         converted.notes,
-        ["f.yaml:17: DockerCluster d stays as it is: there is no conversion of its kind"]
+        [
+            "f.yaml:17: DockerCluster d stays as it is: there is no conversion of its kind to v1beta2"
+        ]
     );
 }
 
@@ -94,25 +97,111 @@ fn what_cannot_be_converted_is_named_with_its_place() {
     assert!(error.starts_with("f.yaml:1: malformed YAML: "), "{error}");
 }
 
-/// Beside the workspace, where it is present.
 #[test]
-fn released_templates_in_v1beta1_become_manifests_in_v1beta2() {
+fn comments_and_order_of_a_converted_object_stay() {
+    let converted = all("f.yaml", OLD, "v1beta2").unwrap();
+    assert!(
+        converted
+            .text
+            .starts_with("# The cluster.\napiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata:\n  name: a\nspec:\n  infrastructureRef:\n    kind: OpenStackCluster\n    name: a\n"),
+        "{}",
+        converted.text
+    );
+}
+
+#[test]
+fn fields_without_effect_are_named_with_the_place_of_the_object() {
+    let text = "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha7\nkind: OpenStackMachine\nmetadata: {name: m, namespace: ns}\nspec: {flavor: m1, floatingIP: 192.0.2.1}\n";
+    let converted = all("f.yaml", text, "v1beta2").unwrap();
+    assert_eq!(converted.notes.len(), 1);
+    assert!(
+        converted.notes[0].starts_with(
+            "f.yaml:1: OpenStackMachine ns/m: spec.floatingIP of v1alpha7 has no effect"
+        ),
+        "{:?}",
+        converted.notes
+    );
+    let back = all("f.yaml", &converted.text, "v1alpha7").unwrap();
+    assert_eq!(documents(&back.text), documents(text));
+}
+
+/// The text of a template with a value for each variable, of the form that it needs.
+fn filled(template: &str) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (inside, after) = after.split_once('}').unwrap();
+        let end = inside.find([':', '=']).unwrap_or(inside.len());
+        let (name, default) = inside.split_at(end);
+        let default = default.trim_start_matches([':', '=', '"']);
+        let value = match name {
+            _ if !default.is_empty() => default.trim_end_matches('"'),
+            _ if name.ends_with("COUNT") || name.ends_with("VOLUME_SIZE") => "1",
+            "KUBERNETES_VERSION" => "v1.34.0",
+            "OPENSTACK_DNS_NAMESERVERS" => "192.0.2.53",
+            "OPENSTACK_EXTERNAL_NETWORK_ID" => "0f6ab4f3-5b2c-4a7b-9d4e-2f7c3b1d0a11",
+            _ if name.ends_with("_B64") => "YQ==",
+            _ => "value",
+        };
+        text.push_str(before);
+        text.push_str(value);
+        rest = after;
+    }
+    text + rest
+}
+
+/// Beside the workspace, where they are present.
+#[tokio::test]
+async fn released_templates_of_every_version_become_manifests_that_are_accepted() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstream/templates");
-    let file = path.join("capo-v0.14.0/cluster-template-capi-v1beta1.yaml");
-    let Ok(text) = std::fs::read_to_string(&file) else {
+    let Ok(releases) = std::fs::read_dir(&path) else {
         skipped::because(format_args!("no released templates at {}", path.display()));
         return;
     };
-    let text = text
-        .replace("_COUNT}", "}")
-        .replace("${CONTROL_PLANE_MACHINE}", "1")
-        .replace("${WORKER_MACHINE}", "1");
-    let converted = all("f", &text, "v1beta2").unwrap();
-    assert_eq!(converted.notes, [""; 0]);
-    for document in documents(&converted.text) {
-        let version = document["apiVersion"].as_str().unwrap();
+    let mut old = std::collections::BTreeSet::new();
+    let (mut count, mut refused) = (0, Vec::new());
+    for release in releases {
+        for file in source::files(&release.unwrap().path()).unwrap() {
+            let name = file.display().to_string();
+            let template = std::fs::read_to_string(&file).unwrap();
+            let converted = all(&name, &filled(&template), "v1beta2").unwrap();
+            assert_eq!(converted.notes, [""; 0], "{name}");
+            for document in documents(&template) {
+                old.insert(document["apiVersion"].as_str().unwrap().to_owned());
+            }
+            let mut documents = manifest::read(&name, &converted.text).unwrap();
+            // Of another project.
+            documents.retain(|it| it.text(&["apiVersion"]) != "openstack.k-orc.cloud/v1alpha1");
+            for document in &documents {
+                let version = document.text(&["apiVersion"]);
+                assert!(
+                    version == "v1" || version.ends_with("/v1beta2"),
+                    "{name}: {version}"
+                );
+            }
+            let server = apiserver::ApiServer::open(apiserver::Options {
+                hooks: std::sync::Arc::new(::management::Rules),
+                ..apiserver::Options::default()
+            });
+            let client = kube::Client::new(server.await.unwrap().in_process(), "default");
+            crate::up::install_definitions(&client, &Older::default())
+                .await
+                .unwrap();
+            if let Err(problem) = crate::apply::all(&client, &documents, "default").await {
+                let problem = format!("{problem:#}");
+                // A field that no version has had.
+                if !problem.contains("there is no field spec.template.spec.image.name") {
+                    refused.push(format!("{name}: {problem}"));
+                }
+            }
+            count += 1;
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+    assert!(count > 30, "{count}");
+    for version in ["v1alpha4", "v1alpha5", "v1alpha6", "v1alpha7"] {
         assert!(
-            version == "v1" || version.ends_with("/v1beta2"),
+            old.contains(&format!("{}/{version}", api::infra::GROUP)),
             "{version}"
         );
     }

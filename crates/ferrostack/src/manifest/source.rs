@@ -110,6 +110,14 @@ fn of_github(url: &str) -> Result<Option<String>, String> {
     }
 }
 
+/// The files that a source names: those of a directory, or else itself.
+pub(crate) fn files(source: &Path) -> Result<Vec<PathBuf>, ManifestError> {
+    match url(source).is_none() && source.is_dir() {
+        true => files_in(source),
+        false => Ok(vec![source.to_owned()]),
+    }
+}
+
 /// The manifests directly in `directory`, sorted by name.
 fn files_in(directory: &Path) -> Result<Vec<PathBuf>, ManifestError> {
     let unreadable = |problem: String| ManifestError::Unreadable {

@@ -351,7 +351,11 @@ const ENTRIES: [Entry; 65] = [
             ),
             (
                 "Convert standard input back to v1beta1",
-                "ferrostack convert --to-version v1beta1",
+                "ferrostack convert --to v1beta1",
+            ),
+            (
+                "Show what would change in the manifests of a directory",
+                "ferrostack convert -f manifests --diff",
             ),
         ],
     ),
