@@ -3,6 +3,7 @@
 pub(crate) mod apiserver;
 pub(crate) mod ccm;
 pub(crate) mod clusters;
+pub(crate) mod conversions;
 pub(crate) mod csi;
 pub(crate) mod deployer;
 pub(crate) mod keystone_auth;

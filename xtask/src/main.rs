@@ -138,6 +138,12 @@ enum Bench {
     Ccm(bench::ccm::Arguments),
     /// `ferrostack up` of many clusters with 1 control plane machine each: what a further cluster costs.
     Clusters(bench::clusters::Arguments),
+    /// Converts 1000 objects of the oldest version of the OpenStack kinds to the stored one, and back.
+    Conversions {
+        /// Print JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
     /// The Cinder CSI driver, and the Go one beside it: requests, time, memory. Needs root.
     Csi(bench::csi::Arguments),
     /// `ferrostack openstack up`, simulated and on a real node: time, memory, requests, a changed option.
@@ -209,6 +215,7 @@ fn main() -> ExitCode {
         Task::Bench(Bench::Apiserver(arguments)) => bench::apiserver::run(&root(), &arguments),
         Task::Bench(Bench::Ccm(arguments)) => bench::ccm::run(&root(), arguments),
         Task::Bench(Bench::Clusters(arguments)) => bench::clusters::run(&root(), &arguments),
+        Task::Bench(Bench::Conversions { json }) => bench::conversions::run(&root(), json),
         Task::Bench(Bench::Csi(arguments)) => bench::csi::run(&root(), &arguments),
         Task::Bench(Bench::Deployer(arguments)) => bench::deployer::run(&root(), &arguments),
         Task::Bench(Bench::KeystoneAuth(arguments)) => {
