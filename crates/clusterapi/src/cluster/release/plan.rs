@@ -21,8 +21,8 @@ pub(super) struct Object {
 /// A PersistentVolume of the CSI driver that has provisioned it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Volume {
-    /// Its name.
-    pub(super) name: String,
+    /// The object.
+    pub(super) object: Object,
     /// True if it outlives its claim.
     pub(super) retained: bool,
     /// The claim that it is bound to, or was.
@@ -62,8 +62,8 @@ pub(super) struct Seen {
     pub(super) claims: Vec<Claim>,
     /// The Pods with claims; none if no claim is to be deleted.
     pub(super) users: Vec<User>,
-    /// The names of the Nodes on which Pods may start.
-    pub(super) nodes: Vec<String>,
+    /// The Nodes on which Pods may start.
+    pub(super) nodes: Vec<Object>,
 }
 
 /// A write.
@@ -72,11 +72,11 @@ pub(super) enum Step {
     /// Delete a Service.
     Service(Object),
     /// Have a volume deleted with its claim.
-    Reclaim(String),
+    Reclaim(Object),
     /// Delete a claim: no new Pod is started with it.
     Claim(Object),
     /// Let no Pod start on a Node: what owns Pods with claims of their own creates others.
-    Cordon(String),
+    Cordon(Object),
     /// Delete a StatefulSet, which would create the claims of its Pods again.
     Set(Object),
     /// Delete a Pod: while it runs, its claims stay.
@@ -139,9 +139,9 @@ pub(super) fn plan(seen: &Seen, policy: Volumes) -> Plan {
             .extend((!service.deleting).then(|| Step::Service(service.clone())));
     }
     for volume in seen.volumes.iter().filter(|it| goes(it, policy)) {
-        plan.volumes.push(volume.name.clone());
+        plan.volumes.push(volume.object.name.1.clone());
         plan.steps
-            .extend(volume.retained.then(|| Step::Reclaim(volume.name.clone())));
+            .extend(volume.retained.then(|| Step::Reclaim(volume.object.clone())));
     }
     let doomed = doomed(&seen.volumes, &seen.claims, policy);
     let names: BTreeSet<&Name> = doomed.iter().map(|claim| &claim.object.name).collect();

@@ -82,7 +82,7 @@ async fn read(client: &Client, wanted: Wanted) -> Result<Seen, String> {
         seen.nodes = list(client, |node: Node| {
             let spec = node.spec.as_ref();
             let is_free = spec.is_none_or(|spec| spec.unschedulable != Some(true));
-            is_free.then(|| node.name_any())
+            is_free.then(|| object(&node))
         })
         .await?;
     }
@@ -122,11 +122,11 @@ fn volume(volume: PersistentVolume) -> Option<Volume> {
         .annotations()
         .get("pv.kubernetes.io/provisioned-by")
         .is_some_and(|driver| driver == CINDER_DRIVER);
-    let name = volume.name_any();
+    let object = object(&volume);
     let spec = volume.spec.filter(|_| is_ours)?;
     let text = |text: Option<String>| text.unwrap_or_default();
     Some(Volume {
-        name,
+        object,
         retained: spec.persistent_volume_reclaim_policy.as_deref() != Some("Delete"),
         claim: spec
             .claim_ref
@@ -181,13 +181,12 @@ async fn write(client: &Client, step: &Step) -> kube::Result<()> {
         Step::Claim(object) => delete::<PersistentVolumeClaim>(client, object).await,
         Step::Set(object) => delete::<StatefulSet>(client, object).await,
         Step::Pod(object) => delete::<Pod>(client, object).await,
-        Step::Reclaim(name) => {
-            let change = json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}});
-            patch::<PersistentVolume>(client, name, change).await
+        Step::Reclaim(object) => {
+            let spec = json!({"persistentVolumeReclaimPolicy": "Delete"});
+            patch::<PersistentVolume>(client, object, spec).await
         }
-        Step::Cordon(name) => {
-            let change = json!({"spec": {"unschedulable": true}});
-            patch::<Node>(client, name, change).await
+        Step::Cordon(object) => {
+            patch::<Node>(client, object, json!({"unschedulable": true})).await
         }
     }
 }
@@ -215,12 +214,18 @@ where
     }
 }
 
-async fn patch<K>(client: &Client, name: &str, change: serde_json::Value) -> kube::Result<()>
+async fn patch<K>(client: &Client, object: &Object, spec: serde_json::Value) -> kube::Result<()>
 where
     K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
     let api = Api::<K>::all(client.clone());
-    let change = Patch::Merge(&change);
-    api.patch(name, &PatchParams::default(), &change).await?;
-    Ok(())
+    let change = Patch::Merge(json!({"metadata": {"uid": object.uid}, "spec": spec}));
+    match api
+        .patch(&object.name.1, &PatchParams::default(), &change)
+        .await
+    {
+        // Another object has the name by now, whose uid cannot change.
+        Err(kube::Error::Api(status)) if matches!(status.code, 409 | 422) => Ok(()),
+        other => other.map(drop),
+    }
 }

@@ -8,12 +8,20 @@ fn object(name: &str) -> Object {
     }
 }
 
+/// An object of no namespace.
+fn whole(name: &str) -> Object {
+    Object {
+        name: (String::new(), name.to_owned()),
+        ..object(name)
+    }
+}
+
 fn volume(claim: &str, retained: bool) -> Volume {
-    let object = object(claim);
+    let of = object(claim);
     Volume {
-        name: format!("pv of {claim}"),
+        object: whole(&format!("pv of {claim}")),
         retained,
-        claim: Some((object.name, object.uid)),
+        claim: Some((of.name, of.uid)),
     }
 }
 
@@ -53,7 +61,7 @@ fn a_volume_goes_or_stays_as_its_reclaim_policy_says() {
     assert_eq!(
         found.steps,
         [
-            Step::Reclaim("pv of kept".to_owned()),
+            Step::Reclaim(whole("pv of kept")),
             Step::Claim(object("kept")),
             Step::Claim(object("gone")),
             Step::Pod(object("a")),
@@ -77,14 +85,14 @@ fn what_would_create_claims_again_goes_before_its_pods() {
         volumes: vec![volume("data-db-0", false), volume("web-scratch", false)],
         claims: vec![claim("data-db-0"), claim("web-scratch")],
         users: vec![of_set, scratch],
-        nodes: vec!["n".to_owned()],
+        nodes: vec![whole("n")],
         ..Seen::default()
     };
     let steps = plan(&seen, Volumes::Policy).steps;
     assert_eq!(
         steps[2..],
         [
-            Step::Cordon("n".to_owned()),
+            Step::Cordon(whole("n")),
             Step::Set(object("db")),
             Step::Pod(object("db-0")),
             Step::Pod(object("web")),
