@@ -140,8 +140,11 @@ pub(super) fn plan(seen: &Seen, policy: Volumes) -> Plan {
     }
     for volume in seen.volumes.iter().filter(|it| goes(it, policy)) {
         plan.volumes.push(volume.object.name.1.clone());
-        plan.steps
-            .extend(volume.retained.then(|| Step::Reclaim(volume.object.clone())));
+        plan.steps.extend(
+            volume
+                .retained
+                .then(|| Step::Reclaim(volume.object.clone())),
+        );
     }
     let doomed = doomed(&seen.volumes, &seen.claims, policy);
     let names: BTreeSet<&Name> = doomed.iter().map(|claim| &claim.object.name).collect();

@@ -185,9 +185,7 @@ async fn write(client: &Client, step: &Step) -> kube::Result<()> {
             let spec = json!({"persistentVolumeReclaimPolicy": "Delete"});
             patch::<PersistentVolume>(client, object, spec).await
         }
-        Step::Cordon(object) => {
-            patch::<Node>(client, object, json!({"unschedulable": true})).await
-        }
+        Step::Cordon(object) => patch::<Node>(client, object, json!({"unschedulable": true})).await,
     }
 }
 
