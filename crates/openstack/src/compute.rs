@@ -47,8 +47,15 @@ pub struct Compute {
     session: Session,
 }
 
+impl Session {
+    /// Nova.
+    pub fn compute(&self) -> Compute {
+        Compute::new(self.clone())
+    }
+}
+
 impl Compute {
-    pub(crate) fn new(session: Session) -> Self {
+    fn new(session: Session) -> Self {
         Self { session }
     }
 

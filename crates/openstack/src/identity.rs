@@ -1,16 +1,13 @@
 //! Keystone: projects of the user, and what the tokens of others are.
 
-use std::fmt;
-
 use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::error::{Error, ErrorKind, Result};
 use crate::service::Service;
-use crate::session::{Asker, Session};
+use crate::session::{Asker, Session, SubjectToken};
 
 /// A project in which the user has a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,34 +21,6 @@ pub struct Project {
     pub domain_id: String,
     /// False if disabled.
     pub enabled: bool,
-}
-
-/// A token of somebody else. It cannot be printed, and no session ever uses it as its own.
-#[derive(Clone)]
-pub struct SubjectToken(SecretString);
-
-impl SubjectToken {
-    pub(crate) fn expose(&self) -> &str {
-        self.0.expose_secret()
-    }
-}
-
-impl From<String> for SubjectToken {
-    fn from(token: String) -> Self {
-        Self(token.into())
-    }
-}
-
-impl From<SecretString> for SubjectToken {
-    fn from(token: SecretString) -> Self {
-        Self(token)
-    }
-}
-
-impl fmt::Debug for SubjectToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SubjectToken")
-    }
 }
 
 /// An id with its name.
@@ -176,8 +145,15 @@ pub struct Identity {
     session: Session,
 }
 
+impl Session {
+    /// Keystone.
+    pub fn identity(&self) -> Identity {
+        Identity::new(self.clone())
+    }
+}
+
 impl Identity {
-    pub(crate) fn new(session: Session) -> Self {
+    fn new(session: Session) -> Self {
         Self { session }
     }
 

@@ -65,8 +65,15 @@ pub struct Images {
     session: Session,
 }
 
+impl Session {
+    /// Glance.
+    pub fn image(&self) -> Images {
+        Images::new(self.clone())
+    }
+}
+
 impl Images {
-    pub(crate) fn new(session: Session) -> Self {
+    fn new(session: Session) -> Self {
         Self { session }
     }
 

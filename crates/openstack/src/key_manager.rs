@@ -37,8 +37,15 @@ pub struct KeyManager {
     session: Session,
 }
 
+impl Session {
+    /// Barbican.
+    pub fn key_manager(&self) -> KeyManager {
+        KeyManager::new(self.clone())
+    }
+}
+
 impl KeyManager {
-    pub(crate) fn new(session: Session) -> Self {
+    fn new(session: Session) -> Self {
         Self { session }
     }
 

@@ -36,6 +36,7 @@ pub use metrics::{Hook, Metrics, RequestLabels};
 pub use pool::{Cloud, CloudPool, PoolOptions};
 pub use service::Service;
 pub use session::{
-    CatalogEntry, DeviceLogin, Endpoint, Prompts, Session, SessionOptions, Token, VersionRange,
+    CatalogEntry, DeviceLogin, Endpoint, Prompts, Session, SessionOptions, SubjectToken, Token,
+    VersionRange,
 };
 pub use transport::{InProcess, Transport};

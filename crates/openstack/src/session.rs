@@ -21,23 +21,17 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::call::Timeouts;
-use crate::compute::Compute;
 use crate::config::CloudConfig;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flight::Flight;
-use crate::identity::Identity;
-use crate::image::Images;
-use crate::key_manager::KeyManager;
-use crate::loadbalancer::LoadBalancing;
 use crate::metrics::Metrics;
-use crate::network::Networking;
 use crate::service::Service;
 use crate::transport::{ConnectionPools, SharedTransport, Trust};
-use crate::volume::Volumes;
 
 pub use catalog::{CatalogEntry, Endpoint};
 pub use prompts::{DeviceLogin, Prompts};
 pub(crate) use subject::Asker;
+pub use subject::SubjectToken;
 pub use token::Token;
 pub use versions::VersionRange;
 
@@ -204,41 +198,6 @@ impl Session {
     pub async fn has(&self, service: Service) -> Result<bool> {
         let token = self.valid_token().await?;
         Ok(catalog::endpoint(&self.shared.config, &token, service).is_ok())
-    }
-
-    /// Nova.
-    pub fn compute(&self) -> Compute {
-        Compute::new(self.clone())
-    }
-
-    /// Neutron.
-    pub fn network(&self) -> Networking {
-        Networking::new(self.clone())
-    }
-
-    /// Glance.
-    pub fn image(&self) -> Images {
-        Images::new(self.clone())
-    }
-
-    /// Cinder.
-    pub fn volume(&self) -> Volumes {
-        Volumes::new(self.clone())
-    }
-
-    /// Octavia.
-    pub fn load_balancer(&self) -> LoadBalancing {
-        LoadBalancing::new(self.clone())
-    }
-
-    /// Barbican.
-    pub fn key_manager(&self) -> KeyManager {
-        KeyManager::new(self.clone())
-    }
-
-    /// Keystone.
-    pub fn identity(&self) -> Identity {
-        Identity::new(self.clone())
     }
 
     /// A clone whose requests are counted as shared polling, and limited apart from others.

@@ -149,8 +149,15 @@ pub struct Volumes {
     session: Session,
 }
 
+impl Session {
+    /// Cinder.
+    pub fn volume(&self) -> Volumes {
+        Volumes::new(self.clone())
+    }
+}
+
 impl Volumes {
-    pub(crate) fn new(session: Session) -> Self {
+    fn new(session: Session) -> Self {
         Self { session }
     }
 

@@ -84,19 +84,6 @@ const CIRCLES: &[Circle] = &[
         modules: &["pausing", "run", "transfer"],
     },
     Circle {
-        krate: "openstack",
-        modules: &[
-            "compute",
-            "identity",
-            "image",
-            "key_manager",
-            "loadbalancer",
-            "network",
-            "session",
-            "volume",
-        ],
-    },
-    Circle {
         krate: "provider",
         modules: &["claims", "cluster", "context", "evidence", "machine"],
     },

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode};
-use openstack::identity::SubjectToken;
+use openstack::SubjectToken;
 use openstack::transport::{Limits, SharedTransport, Transport, TransportError};
 use openstack::{CloudConfig, Error, ErrorKind, Session, SessionOptions, Timeouts};
 use secrecy::SecretString;

@@ -25,8 +25,15 @@ pub struct LoadBalancing {
     session: Session,
 }
 
+impl Session {
+    /// Octavia.
+    pub fn load_balancer(&self) -> LoadBalancing {
+        LoadBalancing::new(self.clone())
+    }
+}
+
 impl LoadBalancing {
-    pub(crate) fn new(session: Session) -> Self {
+    fn new(session: Session) -> Self {
         Self { session }
     }
 

@@ -33,8 +33,15 @@ struct Routes<'a> {
     routes: &'a [ExtraRoute],
 }
 
+impl Session {
+    /// Neutron.
+    pub fn network(&self) -> Networking {
+        Networking::new(self.clone())
+    }
+}
+
 impl Networking {
-    pub(crate) fn new(session: Session) -> Self {
+    fn new(session: Session) -> Self {
         Self { session }
     }
 

@@ -1,8 +1,10 @@
 //! Requests about the tokens of others, which are never the session's.
 
+use std::fmt;
+
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, header};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use serde::de::DeserializeOwned;
 
 use super::Session;
@@ -10,8 +12,35 @@ use super::auth::{identity_url, url_path};
 use super::send::Answered;
 use crate::answer;
 use crate::error::{Error, ErrorKind, Result};
-use crate::identity::SubjectToken;
 use crate::service::Service;
+
+/// A token of somebody else. It cannot be printed, and no session ever uses it as its own.
+#[derive(Clone)]
+pub struct SubjectToken(SecretString);
+
+impl SubjectToken {
+    pub(crate) fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl From<String> for SubjectToken {
+    fn from(token: String) -> Self {
+        Self(token.into())
+    }
+}
+
+impl From<SecretString> for SubjectToken {
+    fn from(token: SecretString) -> Self {
+        Self(token)
+    }
+}
+
+impl fmt::Debug for SubjectToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SubjectToken")
+    }
+}
 
 /// Who asks.
 #[derive(Clone, Copy, Debug)]

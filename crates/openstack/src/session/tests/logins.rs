@@ -133,7 +133,7 @@ async fn a_login_on_another_device_is_awaited_as_slowly_as_the_provider_wants() 
 
 #[tokio::test]
 async fn a_token_of_another_is_never_the_sessions() {
-    use crate::identity::SubjectToken;
+    use crate::session::SubjectToken;
     let show = |headers: HeaderMap| async move {
         let text = |name: &str| headers.get(name).map(|it| it.to_str().unwrap().to_owned());
         assert_eq!(
