@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api::core::v1beta2::{ClusterClass, ContractReference, VersionedReference};
+use api::core::v1beta2::{ClusterClass, VersionedReference};
 use api::kube::ResourceExt;
 use api::kube::runtime::controller::Action;
 use api::kube::runtime::reflector::ObjectRef;
@@ -17,6 +17,7 @@ use operator::patch;
 
 use crate::error::{Doing, is_absent};
 use crate::feed::Feed;
+use crate::references::contract;
 use crate::{Context, Error, duties, news, owners, pause};
 
 mod status;
@@ -44,15 +45,6 @@ fn triggers(
             .map(|class| ObjectRef::from_obj(class.as_ref()));
         stream::iter(found.collect::<Vec<_>>())
     })
-}
-
-/// The reference without its version.
-pub(crate) fn contract(reference: &VersionedReference) -> ContractReference {
-    let group = reference
-        .api_version
-        .split_once('/')
-        .map_or("", |(group, _)| group);
-    ContractReference::new(group, &reference.kind, &reference.name)
 }
 
 async fn reconcile(class: Arc<ClusterClass>, ctx: Arc<Context>) -> Result<Action, Error> {

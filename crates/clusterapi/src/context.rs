@@ -8,7 +8,6 @@ use api::k8s_openapi::jiff::Timestamp;
 use api::kube::core::NamespaceResourceScope;
 use api::kube::{Client, Resource};
 use api::providers::Provider;
-use operator::client;
 use operator::client::Api;
 use operator::controller::Settings;
 use operator::events::Recorder;
@@ -21,7 +20,7 @@ use crate::Options;
 use crate::external::External;
 use crate::feed::{Feed, Indexed};
 use crate::pki::versions::SecretVersions;
-use crate::remote::Remote;
+use crate::remote::{self, Remote};
 
 /// Interval of warnings while the caches are not synced.
 const SYNC_PATIENCE: Duration = Duration::from_secs(10);
@@ -58,7 +57,7 @@ pub struct Context {
 impl Context {
     /// Starts the shared watches.
     pub fn start(client: &Client, options: Options, shutdown: CancellationToken) -> Self {
-        let client = named(client, "clusterapi");
+        let client = remote::named(client, "clusterapi");
         // Other controllers do not read MachineSets and MachineDeployments.
         let of_core = shutdown.child_token();
         if !options.providers.contains(&Provider::Core) {
@@ -92,7 +91,7 @@ impl Context {
 
     /// The same context for another controller.
     pub fn of(&self, controller: &'static str) -> Arc<Self> {
-        let client = named(&self.client, controller);
+        let client = remote::named(&self.client, controller);
         Arc::new(Self {
             controller,
             remote: self.remote.of(controller),
@@ -167,11 +166,6 @@ impl Context {
     pub fn now(&self) -> Timestamp {
         Timestamp::now()
     }
-}
-
-/// A client whose user agent has the name of `controller`.
-pub(crate) fn named(client: &Client, controller: &str) -> Client {
-    client::named(client, &format!("ferrostack-{controller}"))
 }
 
 fn feed<K>(client: &Client, options: &Options, shutdown: &CancellationToken) -> Feed<K>

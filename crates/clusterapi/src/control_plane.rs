@@ -63,9 +63,9 @@ use operator::retry::is_conflict;
 use crate::Context;
 use crate::error::Error;
 use crate::feed::{Feed, Memory};
-use crate::machineset::set_owner_of_template;
 use crate::pki::Purpose;
 use crate::remote::{Change, ClusterKey};
+use crate::templates::set_owner_of_template;
 use crate::{news, owners, pause};
 
 pub use error::ControlPlaneError;

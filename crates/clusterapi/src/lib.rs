@@ -57,7 +57,9 @@ mod naming;
 mod news;
 mod owners;
 mod pause;
+mod references;
 mod summary;
+mod templates;
 
 pub use cluster::Patience;
 pub use context::Context;

@@ -17,7 +17,7 @@ use operator::controller::RESYNC;
 use operator::{finalizer, patch};
 
 use crate::error::Doing;
-use crate::{Context, Error, MACHINE_DEPLOYMENT_FINALIZER, machineset, owners, pause};
+use crate::{Context, Error, MACHINE_DEPLOYMENT_FINALIZER, owners, pause, templates};
 
 mod apply;
 mod proportion;
@@ -103,7 +103,7 @@ async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Res
     }
     let mut duties = Duties::default();
     let template = &deployment.spec.template.spec;
-    machineset::set_owner_of_templates(&ctx, template, &cluster, &mut duties).await;
+    templates::set_owner_of_templates(&ctx, template, &cluster, &mut duties).await;
     // A set that cannot be decoded must not be created again.
     let decoded = ctx
         .machinesets

@@ -29,10 +29,6 @@ mod scale;
 mod status;
 mod sync;
 
-pub(crate) use apply::DISABLE_CREATE;
-pub(crate) use preflight::WAITING;
-pub(crate) use sync::{set_owner_of_template, set_owner_of_templates};
-
 /// The duties of the reconcile of a set.
 type Duties = crate::duties::Duties<Error>;
 

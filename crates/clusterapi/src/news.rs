@@ -11,8 +11,10 @@ use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::kube::{Resource, ResourceExt};
 use operator::events::Type;
 
-use crate::machineset::WAITING;
 use crate::{Context, duties, pause};
+
+/// The start of the sentence for a check that passes without intervention.
+pub(crate) const WAITING: &str = "Waiting for ";
 
 /// An event to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]

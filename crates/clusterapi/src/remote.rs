@@ -15,6 +15,7 @@ use api::kube::Client;
 use futures::Stream;
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::future::BoxFuture;
+use operator::client;
 use parking_lot::Mutex;
 use secrecy::SecretString;
 use tokio::sync::Semaphore;
@@ -26,6 +27,11 @@ mod kubeconfig;
 mod tests;
 
 pub use kubeconfig::{KubeconfigConnector, secret_name};
+
+/// A client whose user agent has the name of `controller`.
+pub(crate) fn named(client: &Client, controller: &str) -> Client {
+    client::named(client, &format!("ferrostack-{controller}"))
+}
 
 /// Namespace and name of a Cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

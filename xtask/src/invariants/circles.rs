@@ -28,22 +28,6 @@ const CIRCLES: &[Circle] = &[
         ],
     },
     Circle {
-        krate: "clusterapi",
-        modules: &[
-            "clusterclass",
-            "context",
-            "counts",
-            "error",
-            "external",
-            "feed",
-            "machinedeployment",
-            "machineset",
-            "news",
-            "pki",
-            "remote",
-        ],
-    },
-    Circle {
         krate: "deployer",
         modules: &[
             "certificate",

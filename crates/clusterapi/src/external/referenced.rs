@@ -1,6 +1,7 @@
 //! Objects that a Cluster or a Machine refers to, and the conditions derived from them.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::sync::Arc;
 
 use api::conditions::{Status, Verdict};
@@ -8,6 +9,7 @@ use api::core::v1beta2::ContractReference;
 use api::kube::api::DynamicObject;
 use api::kube::{Resource, ResourceExt};
 use api::names::CLUSTER_NAME_LABEL;
+use operator::retry::Retry;
 use operator::words::chain;
 
 use super::{Contract, External, ExternalError, contract};
@@ -30,13 +32,17 @@ pub(crate) enum Referenced {
 impl External {
     /// Reads the object that `reference` of `subject`, in the cluster `cluster_name`, names, and adds `subject` as its
     /// owner.
-    pub(crate) async fn read_and_own<K: Resource<DynamicType = ()>>(
+    pub(crate) async fn read_and_own<K, E>(
         &self,
         subject: &K,
         cluster_name: &str,
         reference: Option<&ContractReference>,
-        duties: &mut Duties<crate::Error>,
-    ) -> Referenced {
+        duties: &mut Duties<E>,
+    ) -> Referenced
+    where
+        K: Resource<DynamicType = ()>,
+        E: Error + Retry + From<ExternalError> + 'static,
+    {
         let Some(reference) = reference else {
             return Referenced::Nothing;
         };

@@ -14,7 +14,7 @@ use api::kube::api::DynamicObject;
 use api::names::CLUSTER_NAME_LABEL;
 use topology::names::OWNED_LABEL;
 
-use crate::clusterclass::contract;
+use crate::references::contract;
 
 /// A key of the index, within a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -12,8 +12,11 @@ use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, TEMPLATE_HASH_LABEL};
 
-use crate::machineset::DISABLE_CREATE;
 use crate::{MACHINE_SET_FINALIZER, naming, owners};
+
+/// Annotation: no machine is created while it is `true`. The Go deployment controller writes it into every set, as `false`
+/// where machines may be created.
+pub(crate) const DISABLE_CREATE: &str = "cluster.x-k8s.io/disable-machine-create";
 
 pub(crate) use api::names::REVISION_ANNOTATION as REVISION;
 

@@ -21,15 +21,12 @@ use super::{Duties, Runner, of};
 use crate::error::{Doing, Error, is_absent};
 use crate::external::CloneRequest;
 use crate::inplace::MACHINE_SET_METADATA;
+use crate::machinedeployment::revision::DISABLE_CREATE;
 use crate::news::{self, News};
 use crate::{Context, naming, owners, selector};
 
 /// How many machines of one set are created concurrently.
 const AT_A_TIME: usize = 8;
-/// Annotation: no machine is created while it is `true`. The Go deployment controller writes it into every set, as `false`
-/// where machines may be created.
-pub(crate) const DISABLE_CREATE: &str = "cluster.x-k8s.io/disable-machine-create";
-
 /// Adopts machines that the selector matches and that have no controller. Each is tried.
 pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> {
     let namespace = set.namespace().unwrap_or_default();

@@ -9,12 +9,10 @@ use operator::words::chain;
 use super::Duties;
 use crate::Context;
 use crate::external::contract;
+use crate::news::WAITING;
 
 /// Annotation: names of checks to skip, separated by commas; `All` skips all.
 pub(crate) const SKIP: &str = "machineset.cluster.x-k8s.io/skip-preflight-checks";
-
-/// The start of the sentence for a check that passes without intervention.
-pub(crate) const WAITING: &str = "Waiting for ";
 
 /// The check of the versions of kubelets.
 const SKEW: &str = "KubernetesVersionSkew";

@@ -8,11 +8,10 @@ use api::core::v1beta2::{Machine, MachineSet};
 use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use api::kube::ResourceExt;
 
-use super::preflight::WAITING;
 use super::{Duties, apply, is_current, status, waits_for_remediation};
 use crate::error::Error;
 use crate::machinedeployment::rollout;
-use crate::news::{self, News};
+use crate::news::{self, News, WAITING};
 use crate::{Context, owners};
 
 /// The condition by which a machine waits for its replacement, and reads why it waits.

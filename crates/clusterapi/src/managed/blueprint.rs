@@ -13,9 +13,9 @@ use topology::desired::{Templates, key};
 use topology::variables;
 
 use super::{Obstacle, Runner};
-use crate::clusterclass::contract;
 use crate::error::Doing;
 use crate::external::{Contract, Kind};
+use crate::references::contract;
 
 /// From what the objects of a Cluster are computed.
 pub(super) struct Blueprint {

@@ -18,8 +18,7 @@ use tokio::sync::{Notify, SemaphorePermit};
 use tokio_util::sync::DropGuard;
 use tracing::{debug, info};
 
-use super::{Change, ClusterKey, Health, Remote, secret_name};
-use crate::context;
+use super::{Change, ClusterKey, Health, Remote, named, secret_name};
 
 /// Interval and timeout of the probes, and the number of consecutive failures that end a connection.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
@@ -38,7 +37,7 @@ impl Link {
     /// A client with the user agent of `controller`. None is kept for the next time: each has a task and a queue of its own,
     /// and there may be a thousand connections with a dozen controllers.
     pub(super) fn client_of(&self, controller: &'static str) -> Client {
-        context::named(&self.client, controller)
+        named(&self.client, controller)
     }
 }
 

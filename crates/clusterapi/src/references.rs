@@ -1,0 +1,12 @@
+//! References in forms of each other.
+
+use api::core::v1beta2::{ContractReference, VersionedReference};
+
+/// The reference without its version.
+pub(crate) fn contract(reference: &VersionedReference) -> ContractReference {
+    let group = reference
+        .api_version
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    ContractReference::new(group, &reference.kind, &reference.name)
+}
