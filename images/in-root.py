@@ -13,8 +13,8 @@ import sys
 ENVIRONMENT = pathlib.Path(sys.prefix)
 PACKAGES = next(ENVIRONMENT.glob('lib/python3*/site-packages'))
 DEBIAN = pathlib.Path('/usr/lib/python3/dist-packages')
-# Open vSwitch's library resolves names with it alone.
-LINKED = ['unbound.py', '_unbound.*.so']
+# Open vSwitch's library resolves names with the first alone; the others are of the packages of libvirt.
+LINKED = ['unbound.py', '_unbound.*.so', 'libvirt*.py', 'libvirtmod*.so']
 # What services look for: pipelines of their APIs, and Glance's definitions of metadata where Debian has them.
 COPIED = {
     'etc/nova/api-paste.ini': '/etc/nova/api-paste.ini',
