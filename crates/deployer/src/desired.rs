@@ -198,7 +198,7 @@ impl Names<'_> {
         let pod = self.pod(task.name, &task.run);
         // Where it runs and what it gets there is not what it does.
         let mut content = pod.clone();
-        let pod = self.placed(part, task.name, pod);
+        let pod = self.placed(part, task.name, &task.run, pod);
         content["containers"][0]["image"] = image.into();
         // A Job cannot be changed; another content is another Job.
         let digest = crate::held::digest(&[&content.to_string()]);
@@ -219,15 +219,22 @@ impl Names<'_> {
         let name = workload.name;
         let metadata = self.metadata(name);
         let mut spec = json!({
-            "replicas": workload.stateful.map_or(1, |it| it.replicas),
             "revisionHistoryLimit": 2,
             "selector": {"matchLabels": self.selector(name)},
             "template": {
                 "metadata": {"labels": self.labels(name)},
-                "spec": self.placed(part, name, self.serving(workload)),
+                "spec": self.placed(part, name, &workload.run, self.serving(workload)),
             },
         });
+        if workload.run.host.is_none() {
+            spec["replicas"] = workload.stateful.map_or(1, |it| it.replicas).into();
+        }
         let kind = match workload.stateful {
+            None if workload.run.host.is_some() => {
+                // Guests are on the node: its administrator says when their programs restart.
+                spec["updateStrategy"] = json!({"type": "OnDelete"});
+                ObjectKind::DaemonSet
+            }
             Some(stateful) => {
                 spec["serviceName"] = stateful.address.into();
                 if stateful.parallel {

@@ -54,13 +54,15 @@ pub enum ObjectKind {
     StatefulSet,
     /// A program.
     Deployment,
+    /// A program on each of some nodes.
+    DaemonSet,
     /// A program that ends.
     Job,
 }
 
 impl ObjectKind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ConfigMap,
         Self::Secret,
         Self::Service,
@@ -68,6 +70,7 @@ impl ObjectKind {
         Self::PersistentVolumeClaim,
         Self::StatefulSet,
         Self::Deployment,
+        Self::DaemonSet,
         Self::Job,
     ];
 
@@ -81,6 +84,7 @@ impl ObjectKind {
             Self::PersistentVolumeClaim => "PersistentVolumeClaim",
             Self::StatefulSet => "StatefulSet",
             Self::Deployment => "Deployment",
+            Self::DaemonSet => "DaemonSet",
             Self::Job => "Job",
         }
     }
@@ -93,7 +97,7 @@ impl ObjectKind {
     /// Its API group; empty for the core group.
     pub fn group(self) -> &'static str {
         match self {
-            Self::StatefulSet | Self::Deployment => "apps",
+            Self::StatefulSet | Self::Deployment | Self::DaemonSet => "apps",
             Self::Job => "batch",
             Self::NetworkPolicy => "networking.k8s.io",
             _ => "",
@@ -103,7 +107,7 @@ impl ObjectKind {
     /// Its `apiVersion`.
     pub fn api_version(self) -> &'static str {
         match self {
-            Self::StatefulSet | Self::Deployment => "apps/v1",
+            Self::StatefulSet | Self::Deployment | Self::DaemonSet => "apps/v1",
             Self::Job => "batch/v1",
             Self::NetworkPolicy => "networking.k8s.io/v1",
             _ => "v1",

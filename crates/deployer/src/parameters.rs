@@ -50,6 +50,19 @@ pub struct Network {
     pub mtu: Mtu,
     /// Names of the physical networks, which provider networks can refer to.
     pub physical: Vec<Physical>,
+    /// Where compute nodes forward packets.
+    pub datapath: Datapath,
+}
+
+/// Where Open vSwitch forwards the packets of guests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Datapath {
+    /// In the kernel where it has the module openvswitch, and otherwise in ovs-vswitchd.
+    Auto,
+    /// In the kernel.
+    System,
+    /// In ovs-vswitchd.
+    Userspace,
 }
 
 impl Default for Network {
@@ -57,6 +70,7 @@ impl Default for Network {
         Self {
             mtu: Mtu(1500),
             physical: Vec::new(),
+            datapath: Datapath::Auto,
         }
     }
 }
@@ -87,6 +101,8 @@ pub struct Physical {
     pub name: String,
     /// VLAN ids that projects' networks may get, such as `100:199`. Without it, only untagged networks are possible.
     pub vlans: Option<String>,
+    /// The interface of each compute node that leads there. Without it, only the nodes themselves reach the network.
+    pub interface: Option<String>,
 }
 
 /// The hypervisors.
@@ -98,6 +114,9 @@ pub struct Compute {
     /// How many there are with the driver `Fake`, and where.
     #[serde(default)]
     pub fake: Fake,
+    /// How they are with the driver `Libvirt`.
+    #[serde(default)]
+    pub libvirt: Libvirt,
 }
 
 /// What the hypervisors are.
@@ -105,6 +124,8 @@ pub struct Compute {
 pub enum Driver {
     /// Imaginary ones, for trials and tests: servers become ACTIVE, and nothing runs.
     Fake,
+    /// QEMU on each compute node, with KVM where a guest starts on it.
+    Libvirt,
 }
 
 /// Imaginary hypervisors.
@@ -181,10 +202,12 @@ pub struct DashboardParameters {
 }
 
 mod exposure;
+mod libvirt;
 mod place;
 mod workers;
 
 pub use self::exposure::{Exposure, Mode, Tls};
+pub(crate) use self::libvirt::{CpuMode, Libvirt};
 pub use self::place::{Nodes, Resources, Storage};
 pub use self::workers::Api;
 pub(crate) use self::workers::Workers;
@@ -299,10 +322,6 @@ impl Parameters {
         if let Some(path) = NOT_BUILT.iter().find(|path| has(path)) {
             return Err(reject(&at(path), "this field is not built yet"));
         }
-        if spec.pointer("/compute/driver") == Some(&"Libvirt".into()) {
-            let problem = "Libvirt is not built yet; Fake makes imaginary hypervisors";
-            return Err(reject(&at("compute.driver"), problem));
-        }
         if let Some(mode @ ("Gateway" | "LoadBalancer")) =
             spec.pointer("/exposure/mode").and_then(Json::as_str)
         {
@@ -351,6 +370,7 @@ impl Parameters {
             }
         }
         let wrong = self.compute.as_ref().and_then(|it| it.fake.wrong());
+        let wrong = wrong.or_else(|| self.wrong_of_computes());
         let wrong = wrong.or_else(|| self.exposure.as_ref()?.wrong());
         let wrong = wrong.or_else(|| self.nodes.wrong());
         let wrong = wrong.or_else(|| self.storage.wrong());

@@ -260,7 +260,7 @@ fn is_fixed(kind: ObjectKind, there: &Json, path: &str) -> bool {
             "spec.updateStrategy",
             "spec.revisionHistoryLimit",
         ]),
-        ObjectKind::Deployment => below(&["spec.selector"]),
+        ObjectKind::Deployment | ObjectKind::DaemonSet => below(&["spec.selector"]),
         ObjectKind::Service => path == "spec.clusterIP",
         // Replacing it would lose its data; the server's refusal tells what is possible.
         ObjectKind::NetworkPolicy | ObjectKind::PersistentVolumeClaim | ObjectKind::Job => false,

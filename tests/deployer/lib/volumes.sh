@@ -44,7 +44,7 @@ kept() {
 	"$binary" openstack delete --kubeconfig "$KUBECONFIG" --timeout "$((2 * PATIENCE))s" >"$work/deleted" || die "openstack delete failed: $(tail -n 3 "$work/deleted")"
 	grep -q 'volumes, passwords and keys stay' "$work/deleted" || die "it is not said that data stay: $(tail -n 1 "$work/deleted")"
 	for ((tries = 0; tries < 60; tries++)); do
-		left=$(kubectl get secrets,configmaps,services,statefulsets,deployments,jobs,pods -o name | grep -v '^configmap/kube-root-ca.crt$' | sort | paste -sd ' ')
+		left=$(kubectl get secrets,configmaps,services,statefulsets,deployments,daemonsets,jobs,pods -o name | grep -v '^configmap/kube-root-ca.crt$' | sort | paste -sd ' ')
 		[[ $left != "$stays" ]] || break
 		sleep 1
 	done

@@ -152,6 +152,11 @@ pub struct Network {
     #[schemars(length(max = 64))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub physical: Vec<Physical>,
+    /// Place where Open vSwitch forwards packets of guests, with the driver `Libvirt`. Default: `Auto`, which is `System` on nodes
+    /// whose kernel has the module openvswitch. `System`: in the kernel. `Userspace`: in ovs-vswitchd, on one node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["Auto", "System", "Userspace"]))]
+    pub datapath: Option<String>,
 }
 
 impl Default for Network {
@@ -159,6 +164,7 @@ impl Default for Network {
         Self {
             mtu: mtu(),
             physical: Vec::new(),
+            datapath: None,
         }
     }
 }
@@ -174,6 +180,11 @@ pub struct Physical {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = "^[0-9]{1,4}:[0-9]{1,4}$"))]
     pub vlans: Option<String>,
+    /// Interface of each compute node that leads to the network, with the driver `Libvirt`, such as `eth1`. Default: none, so
+    /// that only the nodes themselves reach it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = "^[A-Za-z0-9._-]{1,15}$"))]
+    pub interface: Option<String>,
 }
 
 /// The hypervisors.
@@ -181,16 +192,44 @@ pub struct Physical {
 #[serde(rename_all = "camelCase")]
 pub struct Compute {
     /// Driver of the hypervisors, required. `Fake`: imaginary hypervisors, for trials and tests, on which servers become ACTIVE
-    /// and nothing runs.
-    /// `Libvirt` is rejected: the driver is not built yet.
+    /// and nothing runs. `Libvirt`: QEMU on each node with the labels of `nodes.compute`, of release `2026.1`. Cannot be changed.
     #[schemars(extend("enum" = ["Fake", "Libvirt"], "x-kubernetes-validations" = [{
-        "rule": "self != 'Libvirt'",
-        "message": "Libvirt is not built yet; Fake makes imaginary hypervisors",
+        "rule": "self == oldSelf",
+        "message": "cannot be changed: servers may be on the hypervisors",
     }]))]
     pub driver: String,
     /// Number and zones of the imaginary hypervisors.
     #[serde(default)]
     pub fake: Fake,
+    /// Reservations and processors of the hypervisors of `Libvirt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub libvirt: Option<Libvirt>,
+}
+
+/// Hypervisors of libvirt and QEMU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Libvirt {
+    /// Number of processors of each node that guests do not get, such as `2`. Default: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1024))]
+    pub reserved_cpus: Option<i32>,
+    /// Number of MiB of memory of each node that guests do not get, such as `4096`. Default: 2048.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 16_777_216))]
+    pub reserved_memory_mib: Option<i32>,
+    /// Processor that guests see. Default: `Default`, with KVM the model of the node, without it that of QEMU.
+    /// `HostModel`: the model of the node. `HostPassthrough`: the processor of the node as it is, with KVM alone. `Custom`: one of
+    /// `cpuModels`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["Default", "HostModel", "HostPassthrough", "Custom"]))]
+    pub cpu_mode: Option<String>,
+    /// Models of QEMU, the best one first, such as `[Haswell, Nehalem]`. Required with `Custom`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    #[schemars(inner(length(max = 64), regex(pattern = "^[A-Za-z0-9._-]{1,64}$")))]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub cpu_models: Vec<String>,
 }
 
 /// Imaginary hypervisors.

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::names::Names;
 use crate::held::ACCOUNTS;
 use crate::image;
-use crate::service::definition::{Content, File, Probe, Run, Variable, Workload};
+use crate::service::definition::{Content, File, Host, Probe, Rights, Run, Variable, Workload};
 use crate::service::fake;
 
 /// Mode of files that everybody in the container reads.
@@ -63,7 +63,7 @@ impl Names<'_> {
             .environment
             .iter()
             .any(|(_, value)| matches!(value, Variable::Database(..)));
-        json!({
+        let mut pod = json!({
             "automountServiceAccountToken": false,
             "enableServiceLinks": links,
             "securityContext": {
@@ -77,15 +77,19 @@ impl Names<'_> {
             },
             "containers": [container],
             "volumes": volumes,
-        })
+        });
+        if let Some(host) = &run.host {
+            on_node(&mut pod, host);
+        }
+        pod
     }
 
     /// With the nodes that it runs on, and what it gets there.
-    pub(super) fn placed(&self, part: &str, name: &str, mut pod: Json) -> Json {
+    pub(super) fn placed(&self, part: &str, name: &str, run: &Run, mut pod: Json) -> Json {
         let parameters = &self.cloud.parameters;
-        let labels = match name {
-            fake::COMPUTE => &parameters.nodes.compute,
-            _ => &parameters.nodes.control,
+        let labels = match name == fake::COMPUTE || run.host.is_some() {
+            true => &parameters.nodes.compute,
+            false => &parameters.nodes.control,
         };
         if !labels.is_empty() {
             pod["nodeSelector"] = json!(labels);
@@ -126,6 +130,14 @@ impl Names<'_> {
             // Until every node has heard that the Pod ends, new connections come.
             container["lifecycle"] = json!({"preStop": {"exec": {"command": ["sleep", "5"]}}});
         }
+        if let Some(host) = workload
+            .run
+            .host
+            .as_ref()
+            .filter(|it| !it.ending.is_empty())
+        {
+            container["lifecycle"] = json!({"preStop": {"exec": {"command": host.ending}}});
+        }
         let ready = probe(&workload.ready);
         // A program that is slow under load still answers better than none; one that has ended is not ready at once.
         container["readinessProbe"] = with(
@@ -144,6 +156,47 @@ impl Names<'_> {
             );
         }
         pod
+    }
+}
+
+/// Gives a Pod what its program gets of the node.
+fn on_node(pod: &mut Json, host: &Host) {
+    for (index, (directory, path)) in host.directories.iter().enumerate() {
+        let name = format!("node-{index}");
+        let kind = match directory.split('/').nth(1) {
+            Some("sys") => "Directory",
+            Some("dev") => "CharDevice",
+            _ => "DirectoryOrCreate",
+        };
+        let volume = json!({"name": name, "hostPath": {"path": directory, "type": kind}});
+        let mount = json!({"name": name, "mountPath": path});
+        for (list, item) in [("/volumes", volume), ("/containers/0/volumeMounts", mount)] {
+            if let Some(Json::Array(list)) = pod.pointer_mut(list) {
+                list.push(item);
+            }
+        }
+    }
+    // Directories of the node are root's.
+    let profile = match host.rights {
+        Rights::Capabilities(_) => "RuntimeDefault",
+        Rights::All => "Unconfined",
+    };
+    pod["securityContext"] =
+        json!({"runAsUser": 0, "runAsGroup": 0, "seccompProfile": {"type": profile}});
+    let container = &mut pod["containers"][0]["securityContext"];
+    match host.rights {
+        Rights::Capabilities([]) => {}
+        Rights::Capabilities(capabilities) => {
+            container["capabilities"]["add"] = json!(capabilities);
+        }
+        Rights::All => *container = json!({"privileged": true, "readOnlyRootFilesystem": true}),
+    }
+    if host.network {
+        pod["hostNetwork"] = true.into();
+        pod["dnsPolicy"] = "ClusterFirstWithHostNet".into();
+    }
+    if host.processes {
+        pod["hostPID"] = true.into();
     }
 }
 

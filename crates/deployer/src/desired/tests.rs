@@ -1,5 +1,6 @@
 mod apis;
 mod given;
+pub(crate) mod nodes;
 mod probes;
 
 use std::collections::BTreeMap;

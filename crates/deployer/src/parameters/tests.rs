@@ -54,11 +54,11 @@ fn what_is_wrong_is_named_with_its_field() {
         ),
         (
             json!({"release": "zed", "compute": {"driver": "Libvirt"}}),
-            "compute.driver: Libvirt is not built yet; Fake makes imaginary hypervisors",
+            "compute.driver: Libvirt needs release 2026.1: the images of other releases have no libvirt",
         ),
         (
             json!({"release": "zed", "compute": {"driver": "Xen"}}),
-            "compute.driver: unknown variant `Xen`, expected `Fake`",
+            "compute.driver: unknown variant `Xen`, expected `Fake` or `Libvirt`",
         ),
         (
             json!({"release": "zed", "compute": {"driver": "Fake", "groups": []}}),

@@ -104,6 +104,19 @@ pub(super) fn problem(reference: &Reference, there: &Json) -> Option<String> {
                     .then(|| format!("has {available} of {wanted} replicas available"))
             }
         }
+        ObjectKind::DaemonSet => {
+            let (wanted, ready) = (
+                number("/status/desiredNumberScheduled"),
+                number("/status/numberReady"),
+            );
+            if stale() {
+                Some("has not been processed by its controller".to_owned())
+            } else if wanted == 0 {
+                Some(format!("has no node: none has the label {}", labels(there)))
+            } else {
+                (ready < wanted).then(|| format!("is ready on {ready} of {wanted} nodes"))
+            }
+        }
         ObjectKind::Job => {
             if holds(there, "Complete") {
                 None
@@ -119,6 +132,16 @@ pub(super) fn problem(reference: &Reference, there: &Json) -> Option<String> {
         | ObjectKind::NetworkPolicy
         | ObjectKind::PersistentVolumeClaim => None,
     }
+}
+
+/// The labels of the nodes of a DaemonSet, as users write them.
+fn labels(there: &Json) -> String {
+    let selector = there.pointer("/spec/template/spec/nodeSelector");
+    let labels = selector.and_then(Json::as_object).into_iter().flatten();
+    let labels: Vec<String> = labels
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    labels.join(",")
 }
 
 /// True if a Job has failed for good.

@@ -14,7 +14,7 @@ pub(super) fn restarts(graph: &Graph, plan: &Plan, observed: &Observed<'_>) -> V
     for action in plan.actions() {
         let workload = matches!(
             action.object.kind,
-            ObjectKind::Deployment | ObjectKind::StatefulSet
+            ObjectKind::Deployment | ObjectKind::StatefulSet | ObjectKind::DaemonSet
         );
         if !workload || action.verb == Verb::Create {
             continue;
@@ -26,6 +26,10 @@ pub(super) fn restarts(graph: &Graph, plan: &Plan, observed: &Observed<'_>) -> V
             }
         }
         if !causes.is_empty() {
+            if action.object.kind == ObjectKind::DaemonSet {
+                causes
+                    .push("on each node when its Pod there is deleted, and not before".to_owned());
+            }
             restarts.push(Restart {
                 workload: action.object.clone(),
                 causes,

@@ -1,4 +1,5 @@
 mod convergence;
+mod nodes;
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -14,7 +15,9 @@ fn stored(object: &Object) -> Json {
     json["metadata"]["uid"] = "x".into();
     json["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
     if let Some(pod) = json.pointer_mut("/spec/template/spec") {
-        pod["dnsPolicy"] = "ClusterFirst".into();
+        if pod.get("dnsPolicy").is_none() {
+            pod["dnsPolicy"] = "ClusterFirst".into();
+        }
         pod["containers"][0]["terminationMessagePath"] = "/dev/termination-log".into();
     }
     json

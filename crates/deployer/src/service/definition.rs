@@ -146,6 +146,38 @@ pub(crate) struct Run {
     pub(crate) volumes: Vec<(&'static str, &'static str)>,
     /// Environment variables.
     pub(crate) environment: Vec<(&'static str, Variable)>,
+    /// Access to its node. A workload with it is a DaemonSet on the compute nodes.
+    pub(crate) host: Option<Host>,
+}
+
+/// Access of a program to its node, beside that of every Pod. It runs as root there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Host {
+    /// Directories of the node, which outlive the Pod, and where they are in the container.
+    pub(crate) directories: Vec<(String, &'static str)>,
+    /// True if it is in the network namespace of the node.
+    pub(crate) network: bool,
+    /// True if it sees the processes of the node.
+    pub(crate) processes: bool,
+    /// Its rights.
+    pub(crate) rights: Rights,
+    /// A command before it ends.
+    pub(crate) ending: &'static [&'static str],
+}
+
+/// The rights of a program on its node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rights {
+    /// These capabilities.
+    Capabilities(&'static [&'static str]),
+    /// All.
+    All,
+}
+
+impl Default for Rights {
+    fn default() -> Self {
+        Self::Capabilities(&[])
+    }
 }
 
 /// The value of an environment variable.

@@ -10,10 +10,10 @@ use crate::accounts::mark;
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::Held;
-use crate::parameters::{Fake, Parameters};
+use crate::parameters::{Driver, Fake, Parameters};
 use crate::release::Release;
 
-/// The name of the StatefulSet, and with a number that of each hypervisor.
+/// The name of the StatefulSet, and with a number that of each hypervisor; with guests that of the DaemonSet.
 pub(crate) const COMPUTE: &str = "nova-compute";
 /// Where programs of ours are in a container.
 const COMPUTE_PROGRAM: &str = "/opt/ferrostack/compute.py";
@@ -192,5 +192,6 @@ pub(super) fn chassis(cloud: &Cloud, fake: &Fake) -> Workload {
 
 /// The imaginary hypervisors of a cloud, if it has some.
 pub(super) fn of(parameters: &Parameters) -> Option<&Fake> {
-    Some(&parameters.compute.as_ref()?.fake)
+    let compute = parameters.compute.as_ref()?;
+    (compute.driver == Driver::Fake).then_some(&compute.fake)
 }

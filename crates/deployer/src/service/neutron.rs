@@ -4,7 +4,7 @@ use super::Service;
 use super::definition::{
     Address, Callers, Definition, Entry, File, Probe, Run, Task, Variable, Workload, command, uwsgi,
 };
-use super::{fake, mariadb, ovn, rabbitmq};
+use super::{fake, libvirt, mariadb, metadata, ovn, rabbitmq};
 use crate::cloud::{self, Cloud};
 use crate::config::{Config, Source, Value};
 use crate::held::Held;
@@ -52,6 +52,10 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     networks(&mut config, parameters);
     if fake::of(parameters).is_some() {
         fake::network_options(&mut config);
+    }
+    if libvirt::of(parameters).is_some() {
+        let why = "guests read their metadata through the agents of their nodes";
+        config.require("ovn", "ovn_metadata_enabled", "true", why);
     }
     config
 }
@@ -193,6 +197,9 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         alive: None,
         needs: NEEDS.to_vec(),
     }));
+    if libvirt::of(&cloud.parameters).is_some() {
+        workloads.push(metadata::workload(cloud, held));
+    }
     let mut schema = with_files("neutron-db-manage");
     schema.extend(command(&["upgrade", "heads"]));
     Definition {

@@ -4,7 +4,7 @@ use super::Service;
 use super::definition::{
     Address, Callers, Definition, Entry, Probe, Run, Task, Workload, command, uwsgi,
 };
-use super::{edge, fake, rabbitmq};
+use super::{edge, fake, libvirt, rabbitmq};
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::Held;
@@ -50,6 +50,9 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     consoles(&mut config, parameters);
     if fake::of(parameters).is_some() {
         fake::compute_options(&mut config);
+    }
+    if let Some(libvirt) = libvirt::of(parameters) {
+        libvirt::compute_options(&mut config, libvirt);
     }
     config
 }
@@ -123,6 +126,10 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         definition.addresses.push(fake::address());
         definition.workloads.push(fake::computes(cloud, held, fake));
         definition.tasks.extend(fake::tasks(cloud, held, fake));
+    }
+    if let Some(parameters) = libvirt::of(&cloud.parameters) {
+        let workloads = libvirt::workloads(cloud, held, parameters);
+        definition.workloads.extend(workloads);
     }
     definition
 }

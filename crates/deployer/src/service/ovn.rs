@@ -3,8 +3,8 @@
 use super::definition::{
     Address, Callers, Definition, Probe, Run, Stateful, Task, Volume, Workload, command,
 };
-use super::fake;
 use super::mark::Marked;
+use super::{fake, libvirt, openvswitch};
 use crate::cloud::Cloud;
 use crate::held::Held;
 
@@ -74,6 +74,16 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         ..Definition::default()
     };
     definition.workloads.extend(chassis);
+    if libvirt::of(&cloud.parameters).is_some() {
+        // The agents of nodes are in the network of these, and no policy can name them.
+        for address in &mut definition.addresses {
+            if address.name == "ovn-sb" {
+                address.callers = Callers::Anyone;
+            }
+        }
+        let workloads = openvswitch::workloads(cloud, held);
+        definition.workloads.extend(workloads);
+    }
     definition
 }
 

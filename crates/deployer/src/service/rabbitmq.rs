@@ -110,6 +110,7 @@ fn broker(held: &Held) -> Workload {
                     text("+sbwt none +sbwtdcpu none +sbwtdio none"),
                 ),
             ],
+            host: None,
         },
         ports: PORTS,
         ready: PAGE,

@@ -23,7 +23,7 @@ const CONTROL: &[&str] = &[
 const METADATA: &[&str] = &["nova-metadata"];
 const CONSOLES: &[&str] = &["nova-compute", "nova-novncproxy"];
 
-const ROWS: [Row; 22] = [
+const ROWS: [Row; 27] = [
     // nova/scheduler/utils.py and the client of the scheduler are part of other programs, too.
     (Service::Nova, "scheduler", "max_attempts", ALL),
     (Service::Nova, "scheduler", "max_placement_results", ALL),
@@ -53,6 +53,11 @@ const ROWS: [Row; 22] = [
     (Service::Nova, "api_database", "", CONTROL),
     (Service::Nova, "database", "", CONTROL),
     (Service::Nova, "DEFAULT", "compute_driver", COMPUTE),
+    (Service::Nova, "DEFAULT", "my_ip", COMPUTE),
+    (Service::Nova, "DEFAULT", "reserved_host_cpus", COMPUTE),
+    (Service::Nova, "DEFAULT", "reserved_host_memory_mb", COMPUTE),
+    (Service::Nova, "libvirt", "", COMPUTE),
+    (Service::Nova, "os_vif_ovs", "", COMPUTE),
     (Service::Nova, "DEFAULT", "vif_plugging_is_fatal", COMPUTE),
     (Service::Nova, "DEFAULT", "vif_plugging_timeout", COMPUTE),
     (

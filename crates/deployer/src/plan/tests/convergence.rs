@@ -292,7 +292,7 @@ fn check_change(kind: ObjectKind, before: &Json, after: &Json) {
         .map(same)
         .into_iter()
         .for_each(drop),
-        ObjectKind::Deployment => same("/spec/selector"),
+        ObjectKind::Deployment | ObjectKind::DaemonSet => same("/spec/selector"),
         ObjectKind::Service => same("/spec/clusterIP"),
         ObjectKind::Job | ObjectKind::PersistentVolumeClaim => same("/spec"),
         ObjectKind::NetworkPolicy => {}

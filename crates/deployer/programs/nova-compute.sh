@@ -1,0 +1,12 @@
+# nova-compute on a node, when its libvirt answers.
+#   nova-compute.sh MODE    what guests see as their processor (compute.libvirt.cpuMode)
+set -eu
+until [ -S /run/libvirt/libvirt-sock ] && [ -s /run/libvirt/ferrostack-kind ]; do sleep 1; done
+OS_LIBVIRT__VIRT_TYPE=$(cat /run/libvirt/ferrostack-kind)
+export OS_LIBVIRT__VIRT_TYPE
+if [ "$1 $OS_LIBVIRT__VIRT_TYPE" = "HostPassthrough qemu" ]; then
+	echo "compute.libvirt.cpuMode: HostPassthrough needs KVM, on which no guest starts on this node" >&2
+	exit 1
+fi
+mkdir -p /var/lib/nova/instances /var/lib/nova/tmp
+exec nova-compute

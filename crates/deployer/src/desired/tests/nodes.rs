@@ -1,0 +1,163 @@
+//! Programs on compute nodes, beside guests.
+
+use super::*;
+
+/// A spec with hypervisors with guests.
+pub(crate) fn guests() -> Json {
+    json!({
+        "release": "2026.1",
+        "nodes": {"compute": {"openstack-compute-node": "enabled"}},
+        "network": {"physical": [{"name": "public", "interface": "eth1"}, {"name": "inner"}]},
+        "compute": {"driver": "Libvirt", "libvirt": {"reservedCpus": 1, "reservedMemoryMib": 512}},
+        "exposure": {"mode": "Edge", "host": "cloud.test", "addresses": ["192.0.2.7"]},
+    })
+}
+
+/// Each program on compute nodes: whether it has all rights, its capabilities, whether it is in the network of the node, and
+/// whether it sees its processes.
+const PROGRAMS: [(&str, bool, &[&str], bool, bool); 6] = [
+    ("libvirt", true, &[], true, true),
+    ("neutron-ovn-agent", true, &[], true, false),
+    (
+        "nova-compute",
+        false,
+        &[
+            "CHOWN",
+            "DAC_OVERRIDE",
+            "DAC_READ_SEARCH",
+            "FOWNER",
+            "NET_ADMIN",
+        ],
+        false,
+        false,
+    ),
+    ("openvswitch", false, &["NET_ADMIN", "NET_RAW"], true, false),
+    ("openvswitch-db", false, &[], false, false),
+    ("ovn-controller", false, &[], false, false),
+];
+
+fn daemons(graph: &Graph) -> BTreeMap<String, Json> {
+    let objects = graph.objects().map(|(_, it)| it);
+    let daemons = objects.filter(|it| it.reference().kind == ObjectKind::DaemonSet);
+    let named = |it: &Object| (it.reference().name.clone(), it.public()["spec"].clone());
+    daemons.map(named).collect()
+}
+
+#[test]
+fn programs_beside_guests_are_on_compute_nodes_and_restart_when_their_pod_is_deleted() {
+    let graph = desired(&cloud(&guests()), &held());
+    let daemons = daemons(&graph);
+    let names: Vec<&str> = daemons.keys().map(String::as_str).collect();
+    assert_eq!(names, PROGRAMS.map(|it| it.0));
+    for (name, spec) in daemons {
+        assert_eq!(spec["updateStrategy"]["type"], "OnDelete", "{name}");
+        assert!(spec.get("replicas").is_none(), "{name}");
+        let pod = &spec["template"]["spec"];
+        let labels = json!({"openstack-compute-node": "enabled"});
+        assert_eq!(pod["nodeSelector"], labels, "{name}");
+        let container = &pod["containers"][0];
+        assert!(container["readinessProbe"]["exec"].is_object(), "{name}");
+        assert!(container.get("livenessProbe").is_none(), "{name}");
+    }
+}
+
+#[test]
+fn rights_on_a_node_are_those_that_are_listed() {
+    let graph = desired(&cloud(&guests()), &held());
+    let daemons = daemons(&graph);
+    for (name, all, capabilities, network, processes) in PROGRAMS {
+        let pod = &daemons[name]["template"]["spec"];
+        assert_eq!(pod["automountServiceAccountToken"], false, "{name}");
+        assert_eq!(pod["hostNetwork"] == true, network, "{name}");
+        assert_eq!(pod["hostPID"] == true, processes, "{name}");
+        let context = &pod["containers"][0]["securityContext"];
+        assert_eq!(context["readOnlyRootFilesystem"], true, "{name}");
+        assert_eq!(context["privileged"] == true, all, "{name}");
+        if !all {
+            assert_eq!(context["allowPrivilegeEscalation"], false, "{name}");
+            assert_eq!(context["capabilities"]["drop"], json!(["ALL"]), "{name}");
+            let added: Vec<&str> = items(context, "/capabilities/add")
+                .map(|it| it.as_str().unwrap())
+                .collect();
+            assert_eq!(added, capabilities, "{name}");
+        }
+    }
+    // Nothing else has any.
+    for (name, pod) in pods(&graph) {
+        if !daemons.contains_key(&name) {
+            assert_eq!(
+                pod["spec"]["securityContext"]["runAsNonRoot"], true,
+                "{name}"
+            );
+            assert!(!pod.to_string().contains("hostPath"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn directories_of_nodes_are_those_of_the_cloud() {
+    let held = held();
+    let graph = desired(&cloud(&guests()), &held);
+    for (name, spec) in daemons(&graph) {
+        for volume in items(&spec, "/template/spec/volumes") {
+            let Some(path) = volume.pointer("/hostPath/path") else {
+                continue;
+            };
+            let path = path.as_str().unwrap();
+            let is_ours = path.split('/').any(|part| part == held.uid());
+            let known = ["/dev/net/tun", "/sys/fs/cgroup"].contains(&path);
+            assert!(is_ours || known, "{name}: {path}");
+        }
+    }
+}
+
+#[test]
+fn everything_refers_to_what_is_there_and_no_secret_is_outside_of_secrets() {
+    let (cloud, held) = (cloud(&guests()), held());
+    let graph = desired(&cloud, &held);
+    assert_eq!(graph.problems, Vec::<String>::new());
+    assert_eq!(dangling(&graph), Vec::<String>::new());
+    assert_eq!(unknown_addresses(&graph), Vec::<String>::new());
+    let secrets: Vec<Password> = SECRETS
+        .iter()
+        .flat_map(|(name, _)| held.secret(name).into_values())
+        .collect();
+    for (_, object) in graph.objects() {
+        let public = object.public().to_string();
+        let leaks = secrets.iter().any(|it| public.contains(it.expose()));
+        assert!(!leaks, "{}", object.reference());
+    }
+}
+
+#[test]
+fn a_compute_knows_no_database_and_its_node_by_variables() {
+    let graph = desired(&cloud(&guests()), &held());
+    let texts = |name: &str| {
+        let objects = graph.objects().map(|(_, it)| it.exposed());
+        let ours = objects.filter(|it| it["metadata"]["labels"][CONFIGURES] == name);
+        ours.map(|it| it["data"].to_string()).collect::<String>()
+    };
+    let compute = texts("nova-compute");
+    assert!(compute.contains("compute_driver = libvirt.LibvirtDriver"));
+    assert!(compute.contains("reserved_host_cpus = 1"), "{compute}");
+    assert!(compute.contains("reserved_host_memory_mb = 512"));
+    for text in [compute.as_str(), &texts("nova-compute-secret")] {
+        assert!(!text.contains("[database]") && !text.contains("[api_database]"));
+    }
+    assert!(!texts("nova-api").contains("[libvirt]"));
+    let daemons = daemons(&graph);
+    let container = &daemons["nova-compute"]["template"]["spec"]["containers"][0];
+    let host = items(container, "/env").find(|it| it["name"] == "OS_DEFAULT__HOST");
+    let field = &host.unwrap()["valueFrom"]["fieldRef"]["fieldPath"];
+    assert_eq!(field, "spec.nodeName");
+    let command = &daemons["openvswitch"]["template"]["spec"]["containers"][0]["command"];
+    let expected = json!([
+        "/bin/sh",
+        "/opt/ferrostack/openvswitch.sh",
+        "Auto",
+        "tcp:ovn-sb.openstack.svc.cluster.local:6642",
+        "public=eth1",
+        "inner="
+    ]);
+    assert_eq!(*command, expected);
+}

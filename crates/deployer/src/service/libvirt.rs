@@ -1,0 +1,198 @@
+//! Hypervisors with guests (`compute.driver: Libvirt`): libvirtd and nova-compute on the compute nodes.
+
+use super::Service;
+use super::definition::{File, Host, Probe, Rights, Run, Variable, Workload, command};
+use super::openvswitch::{self, DATABASE, kept, running};
+use super::{fake, rabbitmq};
+use crate::cloud::Cloud;
+use crate::config::{Config, Source, Value};
+use crate::held::Held;
+use crate::parameters::{CpuMode, Libvirt, Parameters};
+
+const LIBVIRT: &str = "/opt/ferrostack/libvirt.sh";
+const COMPUTE: &str = "/opt/ferrostack/nova-compute.sh";
+/// Sections that no option table has: how programs of Nova get the rights of root, which they have.
+const RIGHTS: &str = "/etc/nova/nova.conf.d/60-rights.conf";
+
+/// Options of Nova for such hypervisors.
+pub(super) fn compute_options(config: &mut Config, libvirt: &Libvirt) {
+    let field = "compute.driver";
+    config.derive("DEFAULT", "compute_driver", "libvirt.LibvirtDriver", field);
+    let cpus = libvirt.reserved_cpus.to_string();
+    let field = "compute.libvirt.reservedCpus";
+    config.derive("DEFAULT", "reserved_host_cpus", &cpus, field);
+    let memory = libvirt.reserved_memory_mib.to_string();
+    let field = "compute.libvirt.reservedMemoryMib";
+    config.derive("DEFAULT", "reserved_host_memory_mb", &memory, field);
+    let mode = match libvirt.cpu_mode {
+        CpuMode::Default => None,
+        CpuMode::HostModel => Some("host-model"),
+        CpuMode::HostPassthrough => Some("host-passthrough"),
+        CpuMode::Custom => Some("custom"),
+    };
+    if let Some(mode) = mode {
+        config.derive("libvirt", "cpu_mode", mode, "compute.libvirt.cpuMode");
+    }
+    if !libvirt.cpu_models.is_empty() {
+        let models = Value::List(libvirt.cpu_models.clone());
+        let field = Source::Parameter("compute.libvirt.cpuModels");
+        config.set("libvirt", "cpu_models", models, field);
+    }
+    let why = "each node tries it by starting a guest, and has kvm then";
+    config.require("libvirt", "virt_type", "qemu", why);
+    let why = "the libvirt of the node";
+    config.require("libvirt", "connection_uri", "qemu:///system", why);
+    let why = "the Open vSwitch of the node";
+    config.require("os_vif_ovs", "ovsdb_connection", DATABASE, why);
+    let why = "each node has its own";
+    config.require("DEFAULT", "my_ip", "127.0.0.1", why);
+    config.require("vnc", "server_listen", "127.0.0.1", why);
+    config.require("vnc", "server_proxyclient_address", "127.0.0.1", why);
+    let why = "a node that gets the label of compute nodes gets servers half a minute later";
+    let name = "discover_hosts_in_cells_interval";
+    config.preset("scheduler", name, "30", why);
+}
+
+/// Programs of each compute node.
+pub(super) fn workloads(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Vec<Workload> {
+    vec![libvirt(held), compute(cloud, held, parameters)]
+}
+
+fn libvirt(held: &Held) -> Workload {
+    let file = |object: &str, path: &str, text: &str| File::public(object, path, text.to_owned());
+    let run = Run {
+        command: command(&["/bin/sh", LIBVIRT]),
+        user: "root",
+        files: vec![
+            file(
+                "libvirt-program",
+                LIBVIRT,
+                include_str!("../../programs/libvirt.sh"),
+            ),
+            file(
+                "libvirt",
+                "/opt/ferrostack/libvirtd.conf",
+                include_str!("../../programs/libvirtd.conf"),
+            ),
+            file(
+                "libvirt-qemu",
+                "/opt/ferrostack/qemu.conf",
+                include_str!("../../programs/qemu.conf"),
+            ),
+        ],
+        scratch: vec!["/tmp", "/run", "/var/cache/libvirt", "/var/log/libvirt"],
+        host: Some(Host {
+            directories: vec![
+                (kept(held, "definitions"), "/etc/libvirt"),
+                (kept(held, "libvirt"), "/var/lib/libvirt"),
+                (kept(held, "nova"), "/var/lib/nova"),
+                (running(held, "libvirt"), "/run/libvirt"),
+                openvswitch::sockets(held),
+                ("/sys/fs/cgroup".to_owned(), "/node/cgroup"),
+            ],
+            network: true,
+            processes: true,
+            rights: Rights::All,
+            ending: &[],
+        }),
+        ..Run::default()
+    };
+    Workload {
+        name: "libvirt",
+        stateful: None,
+        run,
+        ports: &[],
+        ready: Probe::Command(&["virsh", "--quiet", "version", "--daemon"]),
+        alive: None,
+        // It plugs the ports of its guests.
+        needs: vec!["openvswitch"],
+    }
+}
+
+fn compute(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Workload {
+    let mode = match parameters.cpu_mode {
+        CpuMode::HostPassthrough => "HostPassthrough",
+        CpuMode::Default | CpuMode::HostModel | CpuMode::Custom => "any",
+    };
+    let mut files = Service::Nova.files(cloud, held, Some(fake::COMPUTE));
+    let program = include_str!("../../programs/nova-compute.sh");
+    files.push(File::public(
+        "nova-compute-program",
+        COMPUTE,
+        program.to_owned(),
+    ));
+    files.push(File::public("nova-compute-rights", RIGHTS, rights()));
+    let node = || Variable::Field("spec.nodeName");
+    let address = || Variable::Field("status.hostIP");
+    let run = Run {
+        command: command(&["/bin/sh", COMPUTE, mode]),
+        user: "root",
+        files,
+        scratch: vec!["/tmp"],
+        // What is of the node alone. oslo.config takes it before files.
+        environment: vec![
+            ("OS_DEFAULT__HOST", node()),
+            ("OS_DEFAULT__MY_IP", address()),
+            ("OS_VNC__SERVER_LISTEN", address()),
+            ("OS_VNC__SERVER_PROXYCLIENT_ADDRESS", address()),
+        ],
+        host: Some(Host {
+            directories: vec![
+                (kept(held, "nova"), "/var/lib/nova"),
+                (running(held, "libvirt"), "/run/libvirt"),
+                openvswitch::sockets(held),
+            ],
+            rights: Rights::Capabilities(CAPABILITIES),
+            ..Host::default()
+        }),
+        ..Run::default()
+    };
+    Workload {
+        name: fake::COMPUTE,
+        stateful: None,
+        run,
+        ports: &[],
+        ready: Probe::Connected(&[rabbitmq::PORT]),
+        alive: None,
+        needs: vec![
+            "libvirt",
+            "ovn-controller",
+            "nova-conductor",
+            "placement-api",
+        ],
+    }
+}
+
+/// Rights of nova-compute: disks and consoles of guests, which are QEMU's, and ports.
+const CAPABILITIES: &[&str] = &[
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "NET_ADMIN",
+];
+
+/// The sections of Nova's helpers: without sudo, which is in no image, and with no more capabilities than the Pod has.
+fn rights() -> String {
+    let helper =
+        "privsep-helper --config-file /etc/nova/nova.conf --config-dir /etc/nova/nova.conf.d";
+    let capabilities: Vec<String> = CAPABILITIES.iter().map(|it| format!("CAP_{it}")).collect();
+    let section = |(name, capabilities): (&str, String)| {
+        format!("[{name}]\nhelper_command = {helper}\ncapabilities = {capabilities}\n")
+    };
+    [
+        ("nova_sys_admin", capabilities.join(",")),
+        ("vif_plug_ovs_privileged", "CAP_NET_ADMIN".to_owned()),
+        (
+            "vif_plug_linux_bridge_privileged",
+            "CAP_NET_ADMIN".to_owned(),
+        ),
+    ]
+    .map(section)
+    .join("\n")
+}
+
+/// The hypervisors with guests of a cloud, if it has some.
+pub(super) fn of(parameters: &Parameters) -> Option<&Libvirt> {
+    parameters.libvirt()
+}
