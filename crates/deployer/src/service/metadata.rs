@@ -13,7 +13,7 @@ const ASKED: &str = "import socket
 it = socket.socket(socket.AF_UNIX)
 it.settimeout(5)
 it.connect('/var/lib/neutron/metadata_proxy')
-it.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')
+it.sendall(b'GET / HTTP/1.0\\r\\nX-Forwarded-For: 127.0.0.1\\r\\nX-OVN-Network-ID: none\\r\\n\\r\\n')
 assert it.recv(4) == b'HTTP'";
 
 /// The agent of each compute node.
@@ -72,7 +72,7 @@ fn configuration(southbound: &str) -> Config {
         ("DEFAULT", "nova_metadata_port", "8775"),
         ("DEFAULT", "metadata_workers", "1"),
         ("agent", "extensions", "metadata"),
-        ("agent", "root_helper", ""),
+        ("agent", "root_helper", "/usr/bin/env"),
         ("oslo_concurrency", "lock_path", "/var/lib/neutron/tmp"),
         ("ovs", "ovsdb_connection", DATABASE),
         ("ovn", "ovn_sb_connection", southbound),

@@ -38,7 +38,10 @@ async fn the_role_allows_what_the_controller_asks_for_in_the_life_of_a_cloud_and
     let world = World::open().await;
     let counter = Counter::default();
     let _controller = start(counter.of(&world.management.client));
-    world.create(json!({"release": "2026.1"})).await;
+    // A label that the simulated nodes have.
+    let nodes = json!({"compute": {"kubernetes.io/os": "linux"}});
+    let spec = json!({"release": "2026.1", "nodes": nodes, "compute": {"driver": "Libvirt"}});
+    world.create(spec).await;
     world.ready().await;
     // Every kind of object changes: those that an option restarts, and what somebody has changed.
     let config = json!({"DEFAULT": {"debug": true}});

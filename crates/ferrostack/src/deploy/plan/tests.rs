@@ -32,8 +32,13 @@ fn namespaces(client: &Client) -> Api<DynamicObject> {
 }
 
 async fn create_namespace(client: &Client, name: &str) {
+    create_namespace_for(client, name, "restricted").await;
+}
+
+/// Makes a namespace for Pods of this level of Pod Security.
+async fn create_namespace_for(client: &Client, name: &str, level: &str) {
     let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name,
-        "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
+        "labels": {"pod-security.kubernetes.io/enforce": level}}});
     let object = serde_json::from_value(object).unwrap();
     namespaces(client)
         .create(&PostParams::default(), &object)
@@ -253,6 +258,31 @@ async fn life(client: &Client, namespace: &str, release: &str) {
         .unwrap();
 }
 
+/// The same of a cloud with guests, whose programs have rights on their nodes.
+async fn life_of_guests(client: &Client, namespace: &str) {
+    let cloud = cloud(
+        namespace,
+        &json!({
+            "release": "2026.1",
+            "nodes": {"compute": {"openstack-compute-node": "enabled"}},
+            "network": {"physical": [{"name": "public", "interface": "eth1"}]},
+            "compute": {"driver": "Libvirt"},
+        }),
+    );
+    create_namespace_for(client, namespace, "privileged").await;
+    pods_are_accepted(client, &cloud).await;
+    let first = outcome(&cloud, Some(client)).await.unwrap();
+    rejected(&cloud, &first).unwrap();
+    apply(client, &cloud, &first.plan).await;
+    let again = outcome(&cloud, Some(client)).await.unwrap();
+    let actions: Vec<_> = again.plan.actions().collect();
+    assert!(actions.is_empty(), "{actions:?}");
+    namespaces(client)
+        .delete(namespace, &DeleteParams::default())
+        .await
+        .unwrap();
+}
+
 #[tokio::test]
 async fn every_object_is_accepted_and_planned_again_there_is_nothing_to_do() {
     let server = ApiServer::open(apiserver::Options::default())
@@ -262,6 +292,7 @@ async fn every_object_is_accepted_and_planned_again_there_is_nothing_to_do() {
     life(&client, "zed", "zed").await;
     life(&client, "epoxy", "2025.1").await;
     life(&client, "gazpacho", "2026.1").await;
+    life_of_guests(&client, "guests").await;
 }
 
 #[tokio::test]
@@ -289,6 +320,8 @@ async fn a_real_api_server_accepts_every_object() {
         let namespace = format!("plan-{name}-{}", std::process::id());
         life(&client, &namespace, release).await;
     }
+    let namespace = format!("plan-guests-{}", std::process::id());
+    life_of_guests(&client, &namespace).await;
 }
 
 /// What a file asks for.
