@@ -90,6 +90,7 @@ fn tests_are_those_of_what_changed_and_of_its_users() {
         (
             &["fuzz/seeds/a"],
             &[
+                "corpora of crates/apimachinery: fuzz/seeds/a changed",
                 "corpora of crates/apiserver: fuzz/seeds/a changed",
                 "corpora of crates/cloud-conf: fuzz/seeds/a changed",
                 "corpora of crates/csi-node: fuzz/seeds/a changed",
