@@ -94,6 +94,8 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
         serde_json::from_str(&done(home, &["describe", "cluster", "demo", "-o", "json"]).await)
             .unwrap();
     assert_eq!(tree["children"][1]["readyReplicas"], 1, "{tree:#}");
+    let planned = done(home, &["plan", "cluster", "demo"]).await;
+    assert_eq!(planned, "cluster demo: nothing would be written\n");
     // Conditions are shown where they are asked for; what is as it should be is left out with `!`.
     let describe = ["describe", "cluster", "demo"];
     let out = done(

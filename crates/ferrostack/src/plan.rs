@@ -199,7 +199,14 @@ async fn view(inventory: &Inventory) -> openstack::Result<Arc<View>> {
         Kind::Quotas,
     ];
     if inventory.session().has(Service::LoadBalancer).await? {
-        kinds.extend([Kind::Providers, Kind::LbFlavors]);
+        kinds.extend([
+            Kind::Listeners,
+            Kind::Pools,
+            Kind::Members,
+            Kind::Monitors,
+            Kind::Providers,
+            Kind::LbFlavors,
+        ]);
     }
     inventory.view(&kinds, SLOW).await
 }
