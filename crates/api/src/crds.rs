@@ -3,8 +3,6 @@
 //! They are generated from the types ([`generate`](crate::generate)) by `cargo xtask codegen`, into a file of this crate:
 //! programs do without the code that describes each type, which the linker leaves out.
 
-use std::sync::LazyLock;
-
 use flate2::{Decompress, FlushDecompress, Status};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
@@ -17,11 +15,11 @@ const FILE: &[u8] = include_bytes!("crds/all.json.z");
 /// The same of the kinds that have versions before v1beta1, with these alone.
 const OLDER_FILE: &[u8] = include_bytes!("crds/older.json.z");
 
-// A file that is none is stale: `cargo xtask codegen --check`.
-static ALL: LazyLock<Vec<CustomResourceDefinition>> =
-    LazyLock::new(|| read(FILE).unwrap_or_default());
-static OLDER: LazyLock<Vec<CustomResourceDefinition>> =
-    LazyLock::new(|| read(OLDER_FILE).unwrap_or_default());
+// What is read is not kept: in the types of Kubernetes all definitions take 30 MB. A file that is none is stale: `cargo xtask
+// codegen --check`.
+fn older() -> Vec<CustomResourceDefinition> {
+    read(OLDER_FILE).unwrap_or_default()
+}
 
 fn read(file: &[u8]) -> Option<Vec<CustomResourceDefinition>> {
     let value: Value = serde_json::from_slice(&inflated(file)?).ok()?;
@@ -49,31 +47,26 @@ fn inflated(file: &[u8]) -> Option<Vec<u8>> {
 /// Every CustomResourceDefinition of the suite, in the order for `kubectl apply`.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
-    ALL.clone()
+    read(FILE).unwrap_or_default()
 }
 
 /// Those of API groups, in the same order.
 #[must_use]
 pub fn of(groups: &[&str]) -> Vec<CustomResourceDefinition> {
-    let is_of = |it: &&CustomResourceDefinition| groups.contains(&it.spec.group.as_str());
-    ALL.iter().filter(is_of).cloned().collect()
+    let mut all = all();
+    all.retain(|it| groups.contains(&it.spec.group.as_str()));
+    all
 }
 
 /// All definitions, and those with the versions before v1beta1 alone.
-pub(crate) fn known() -> impl Iterator<Item = &'static CustomResourceDefinition> {
-    ALL.iter().chain(OLDER.iter())
+pub(crate) fn known() -> Vec<CustomResourceDefinition> {
+    let mut all = all();
+    all.extend(older());
+    all
 }
 
 /// The names of the versions before v1beta1, oldest first.
-#[must_use]
-pub fn older_versions() -> Vec<&'static str> {
-    let versions = OLDER.first().map(|it| it.spec.versions.iter());
-    versions
-        .into_iter()
-        .flatten()
-        .map(|it| it.name.as_str())
-        .collect()
-}
+pub const OLDER_VERSIONS: [&str; 4] = crate::infra::convert::older::VERSIONS;
 
 /// Adds versions before v1beta1 to the definitions of their kinds: those of `served`, and, without being served, those of
 /// which `stored` says that objects of the definition may be stored in them. Other names are ignored.
@@ -82,8 +75,9 @@ pub fn add_older(
     served: &[String],
     stored: impl Fn(&CustomResourceDefinition) -> Vec<String>,
 ) {
+    let all = older();
     for definition in definitions {
-        let older = OLDER
+        let older = all
             .iter()
             .find(|older| older.metadata.name == definition.metadata.name);
         let Some(older) = older else { continue };

@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn programs_read_what_the_types_say() {
-        let read: Vec<_> = crate::crds::known().cloned().collect();
+        let read = crate::crds::known();
         let generated: Vec<_> = definitions().into_iter().chain(older()).collect();
         let name = |it: &CustomResourceDefinition| it.metadata.name.clone();
         let names = |all: &[CustomResourceDefinition]| all.iter().map(name).collect::<Vec<_>>();

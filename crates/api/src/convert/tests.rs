@@ -125,7 +125,7 @@ fn emptied(value: &Value) -> Value {
 /// The versions of each kind that has several, with their schemas.
 fn kinds() -> BTreeMap<(String, String), Vec<(String, JSONSchemaProps)>> {
     let mut kinds: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for crd in crate::crds::known() {
+    for crd in &crate::crds::known() {
         for version in &crd.spec.versions {
             let schema = version.schema.as_ref();
             let schema = schema.and_then(|s| s.open_api_v3_schema.clone());

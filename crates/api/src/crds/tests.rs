@@ -57,7 +57,8 @@ fn lines(schema: &Value, path: &str, into: &mut Vec<String>) {
 }
 
 fn of(kind: &str, version: &str) -> Value {
-    let mut kinds = OLDER.iter();
+    let kinds = older();
+    let mut kinds = kinds.iter();
     let definition = kinds.find(|it| it.spec.names.kind == kind).unwrap();
     let mut versions = definition.spec.versions.iter();
     let found = versions.find(|it| it.name == version).unwrap();

@@ -26,7 +26,7 @@ impl Older {
     /// # Errors
     /// If there is no such version, or a default one is missing.
     pub(crate) fn named(versions: &[String]) -> anyhow::Result<Self> {
-        let known = api::crds::older_versions();
+        let known = api::crds::OLDER_VERSIONS;
         for name in versions {
             if !known.contains(&name.as_str()) && !DEFAULT.contains(&name.as_str()) {
                 bail!(
@@ -67,7 +67,7 @@ impl Older {
         there: &[CustomResourceDefinition],
         is_ours: fn(&CustomResourceDefinition) -> bool,
     ) -> Self {
-        let known = api::crds::older_versions();
+        let known = api::crds::OLDER_VERSIONS;
         for definition in there.iter().filter(|it| it.spec.group == api::infra::GROUP) {
             let status = definition.status.as_ref();
             let stored = status.and_then(|it| it.stored_versions.as_ref());

@@ -9,26 +9,26 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use serde_json::Value;
 
 use super::path::{Path, Step, get, key_of};
-use super::schema::{self, Spot};
+use super::schema::{Schema, Spot};
 
 /// The lists of type `map` of one kind in one version.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Lists {
     /// The keys by path; `*` stands for any element.
     keys: BTreeMap<String, Vec<String>>,
     /// The schema of the objects.
-    schema: Option<&'static JSONSchemaProps>,
+    schema: Option<Schema>,
 }
 
 static ALL: LazyLock<BTreeMap<[String; 3], Lists>> = LazyLock::new(|| {
     let mut all = BTreeMap::new();
-    for crd in crate::crds::known() {
+    for crd in &crate::crds::known() {
         for version in &crd.spec.versions {
             let mut lists = Lists::default();
             let schema = version.schema.as_ref();
             if let Some(schema) = schema.and_then(|s| s.open_api_v3_schema.as_ref()) {
                 lists.add(schema, "");
-                lists.schema = Some(schema);
+                lists.schema = Some(Schema::from(schema));
             }
             let name = [&crd.spec.group, &crd.spec.names.kind, &version.name];
             all.insert(name.map(String::clone), lists);
@@ -68,25 +68,24 @@ impl Lists {
 
     /// True if the schema of the version admits `value` at `steps` in `object`.
     pub(super) fn admits(&self, object: &Value, steps: &[Step], value: &Value) -> bool {
-        let Some(root) = self.schema else {
+        let Some(root) = &self.schema else {
             return true;
         };
-        let Some(spot) = schema::at(root, steps) else {
+        let Some(spot) = root.at(steps) else {
             return false;
         };
         let Spot::Schema(schema) = spot else {
             return true;
         };
         let has_room = steps.split_last().is_none_or(|(last, parents)| {
-            let (Step::Member(name), Some(Spot::Schema(above))) = (last, schema::at(root, parents))
-            else {
+            let (Step::Member(name), Some(Spot::Schema(above))) = (last, root.at(parents)) else {
                 return true;
             };
             let there = get(object, parents).and_then(Value::as_object);
             let others = there.map_or(0, |there| there.keys().filter(|key| *key != name).count());
-            schema::has_room(above, others)
+            above.has_room(others)
         });
-        has_room && schema::admits(schema, value)
+        has_room && schema.admits(value)
     }
 
     fn add(&mut self, schema: &JSONSchemaProps, path: &str) {

@@ -13,108 +13,200 @@ use serde_json::Value;
 
 use super::path::Step;
 
+/// What the schema of a value refuses. Descriptions, defaults and rules are left out: with them, in the types of Kubernetes,
+/// the schemas of all kinds take 30 MB for as long as the program runs.
+#[derive(Debug)]
+pub(super) struct Schema {
+    type_: Option<Type>,
+    /// Members beside `members` may have any value.
+    free: bool,
+    /// Sorted by name.
+    members: Box<[(Box<str>, Schema)]>,
+    /// The schema of other members.
+    others: Option<Box<Schema>>,
+    items: Option<Box<Schema>>,
+    limits: Option<Box<Limits>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    Array,
+    Boolean,
+    Integer,
+    Number,
+    Object,
+    String,
+    /// A type that no value has.
+    Other,
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Limits {
+    values: Option<Box<[Value]>>,
+    int32: bool,
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+    min_length: Option<i64>,
+    max_length: Option<i64>,
+    max_items: Option<i64>,
+    max_properties: Option<i64>,
+    pattern: Option<Box<str>>,
+}
+
 /// Knowledge of a place in an object.
 pub(super) enum Spot<'a> {
     /// Its schema.
-    Schema(&'a JSONSchemaProps),
+    Schema(&'a Schema),
     /// Any value may be there.
     Free,
 }
 
-/// The schema at `steps`; `None` where no field may be.
-pub(super) fn at<'a>(root: &'a JSONSchemaProps, steps: &[Step]) -> Option<Spot<'a>> {
-    let mut schema = root;
-    for step in steps {
-        let next = match step {
-            Step::Member(name) => member(schema, name),
-            Step::Element(_) => match &schema.items {
-                Some(JSONSchemaPropsOrArray::Schema(items)) => Some(&**items),
-                _ => None,
-            },
-        };
-        match next {
-            Some(next) => schema = next,
-            None => return is_free(schema).then_some(Spot::Free),
-        }
-    }
-    Some(Spot::Schema(schema))
-}
-
-fn member<'a>(schema: &'a JSONSchemaProps, name: &str) -> Option<&'a JSONSchemaProps> {
-    if let Some(found) = schema.properties.as_ref().and_then(|all| all.get(name)) {
-        return Some(found);
-    }
-    match &schema.additional_properties {
-        Some(JSONSchemaPropsOrBool::Schema(values)) => Some(values),
-        _ => None,
-    }
-}
-
-fn is_free(schema: &JSONSchemaProps) -> bool {
-    let says_nothing = schema.type_.is_none() && schema.x_kubernetes_int_or_string != Some(true);
-    says_nothing
-        || schema.x_kubernetes_preserve_unknown_fields == Some(true)
-        || matches!(
-            schema.additional_properties,
-            Some(JSONSchemaPropsOrBool::Bool(true))
-        )
-}
-
-/// True if an object with so many other members may have one more.
-pub(super) fn has_room(schema: &JSONSchemaProps, others: usize) -> bool {
-    within(others + 1, None, schema.max_properties)
-}
-
-/// True if the schema admits the value, or a part of it.
-pub(crate) fn admits(schema: &JSONSchemaProps, value: &Value) -> bool {
-    if let Some(values) = &schema.enum_
-        && !values.iter().any(|known| known.0 == *value)
-    {
-        return false;
-    }
-    let type_ = schema.type_.as_deref();
-    match value {
-        Value::Null => true,
-        Value::Bool(_) => matches!(type_, None | Some("boolean")),
-        Value::Number(number) => {
-            let fits = match type_ {
-                Some("integer") => number.is_i64() || number.is_u64(),
-                Some("number") => true,
-                Some(_) => false,
-                None => true,
+impl Schema {
+    /// The schema at `steps`; `None` where no field may be.
+    pub(super) fn at(&self, steps: &[Step]) -> Option<Spot<'_>> {
+        let mut schema = self;
+        for step in steps {
+            let next = match step {
+                Step::Member(name) => schema.member(name),
+                Step::Element(_) => schema.items.as_deref(),
             };
-            let number = number.as_f64().unwrap_or_default();
-            fits && schema.minimum.is_none_or(|least| number >= least)
-                && schema.maximum.is_none_or(|most| number <= most)
-                && (schema.format.as_deref() != Some("int32") || number.abs() <= 2_147_483_648.0)
+            match next {
+                Some(next) => schema = next,
+                None => return schema.free.then_some(Spot::Free),
+            }
         }
-        Value::String(text) => {
-            matches!(type_, None | Some("string"))
-                && within(text.chars().count(), schema.min_length, schema.max_length)
-                && schema.pattern.as_deref().is_none_or(|it| matches(it, text))
+        Some(Spot::Schema(schema))
+    }
+
+    /// True if an object with so many other members may have one more.
+    pub(super) fn has_room(&self, others: usize) -> bool {
+        within(others + 1, None, self.limit(|it| it.max_properties))
+    }
+
+    /// True if the schema admits the value, or a part of it.
+    pub(super) fn admits(&self, value: &Value) -> bool {
+        if let Some(values) = self.limits.as_ref().and_then(|it| it.values.as_ref())
+            && !values.contains(value)
+        {
+            return false;
         }
-        Value::Array(items) => {
-            let of = match &schema.items {
-                Some(JSONSchemaPropsOrArray::Schema(of)) => Some(of),
-                _ => None,
-            };
-            matches!(type_, None | Some("array"))
-                && within(items.len(), None, schema.max_items)
-                && items
-                    .iter()
-                    .all(|item| of.is_none_or(|of| admits(of, item)))
-        }
-        Value::Object(fields) => {
-            matches!(type_, None | Some("object"))
-                && within(fields.len(), None, schema.max_properties)
-                && fields
-                    .iter()
-                    .all(|(name, value)| match member(schema, name) {
-                        Some(of) => admits(of, value),
-                        None => is_free(schema),
+        let is = |type_| self.type_.is_none_or(|it| it == type_);
+        match value {
+            Value::Null => true,
+            Value::Bool(_) => is(Type::Boolean),
+            Value::Number(number) => {
+                let integer = number.is_i64() || number.is_u64();
+                let number = number.as_f64().unwrap_or_default();
+                (is(Type::Number) || (integer && is(Type::Integer)))
+                    && self.limit(|it| it.minimum).is_none_or(|it| number >= it)
+                    && self.limit(|it| it.maximum).is_none_or(|it| number <= it)
+                    && (self.limits.as_ref().is_none_or(|it| !it.int32)
+                        || number.abs() <= 2_147_483_648.0)
+            }
+            Value::String(text) => {
+                let (least, most) = (
+                    self.limit(|it| it.min_length),
+                    self.limit(|it| it.max_length),
+                );
+                let pattern = self.limits.as_ref().and_then(|it| it.pattern.as_deref());
+                is(Type::String)
+                    && within(text.chars().count(), least, most)
+                    && pattern.is_none_or(|it| matches(it, text))
+            }
+            Value::Array(items) => {
+                is(Type::Array)
+                    && within(items.len(), None, self.limit(|it| it.max_items))
+                    && items
+                        .iter()
+                        .all(|item| self.items.as_ref().is_none_or(|of| of.admits(item)))
+            }
+            Value::Object(fields) => {
+                is(Type::Object)
+                    && within(fields.len(), None, self.limit(|it| it.max_properties))
+                    && fields.iter().all(|(name, value)| match self.member(name) {
+                        Some(of) => of.admits(value),
+                        None => self.free,
                     })
+            }
         }
     }
+
+    fn member(&self, name: &str) -> Option<&Self> {
+        let found = self.members.binary_search_by(|(it, _)| (**it).cmp(name));
+        match found {
+            Ok(found) => self.members.get(found).map(|(_, schema)| schema),
+            Err(_) => self.others.as_deref(),
+        }
+    }
+
+    fn limit<T>(&self, of: impl FnOnce(&Limits) -> Option<T>) -> Option<T> {
+        self.limits.as_ref().and_then(|it| of(it))
+    }
+}
+
+impl From<&JSONSchemaProps> for Schema {
+    fn from(of: &JSONSchemaProps) -> Self {
+        let says_nothing = of.type_.is_none() && of.x_kubernetes_int_or_string != Some(true);
+        let (free, others) = match &of.additional_properties {
+            Some(JSONSchemaPropsOrBool::Schema(values)) => (false, Some(&**values)),
+            Some(JSONSchemaPropsOrBool::Bool(free)) => (*free, None),
+            None => (false, None),
+        };
+        let items = match &of.items {
+            Some(JSONSchemaPropsOrArray::Schema(items)) => Some(&**items),
+            _ => None,
+        };
+        // A BTreeMap is sorted as the search expects it.
+        let members = of.properties.iter().flatten();
+        let limits = Limits::from(of);
+        Self {
+            type_: of.type_.as_deref().map(Type::from),
+            free: free || says_nothing || of.x_kubernetes_preserve_unknown_fields == Some(true),
+            members: members
+                .map(|(name, of)| (name.as_str().into(), Self::from(of)))
+                .collect(),
+            others: others.map(|it| Box::new(Self::from(it))),
+            items: items.map(|it| Box::new(Self::from(it))),
+            limits: (limits != Limits::default()).then(|| Box::new(limits)),
+        }
+    }
+}
+
+impl From<&str> for Type {
+    fn from(name: &str) -> Self {
+        match name {
+            "array" => Self::Array,
+            "boolean" => Self::Boolean,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            "object" => Self::Object,
+            "string" => Self::String,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl From<&JSONSchemaProps> for Limits {
+    fn from(of: &JSONSchemaProps) -> Self {
+        let values = of.enum_.as_ref();
+        Self {
+            values: values.map(|all| all.iter().map(|it| it.0.clone()).collect()),
+            int32: of.format.as_deref() == Some("int32"),
+            minimum: of.minimum,
+            maximum: of.maximum,
+            min_length: of.min_length,
+            max_length: of.max_length,
+            max_items: of.max_items,
+            max_properties: of.max_properties,
+            pattern: of.pattern.as_deref().map(Into::into),
+        }
+    }
+}
+
+/// True if a schema of Kubernetes' type admits the value, or a part of it.
+#[cfg(test)]
+pub(crate) fn admits(schema: &JSONSchemaProps, value: &Value) -> bool {
+    Schema::from(schema).admits(value)
 }
 
 fn within(count: usize, least: Option<i64>, most: Option<i64>) -> bool {
@@ -141,8 +233,9 @@ mod tests {
 
     use super::*;
 
-    fn of(schema: Value) -> JSONSchemaProps {
-        serde_json::from_value(schema).unwrap()
+    fn of(schema: Value) -> Schema {
+        let schema: JSONSchemaProps = serde_json::from_value(schema).unwrap();
+        Schema::from(&schema)
     }
 
     #[test]
@@ -158,7 +251,7 @@ mod tests {
             json!({"tags": ["x"]}),
             json!(null),
         ] {
-            assert!(admits(&schema, &good), "{good}");
+            assert!(schema.admits(&good), "{good}");
         }
         for bad in [
             json!("text"),
@@ -172,7 +265,7 @@ mod tests {
             json!({"tags": ["a", "b", "c"]}),
             json!({"size": 1, "kind": "a", "tags": []}),
         ] {
-            assert!(!admits(&schema, &bad), "{bad}");
+            assert!(!schema.admits(&bad), "{bad}");
         }
     }
 
@@ -184,11 +277,27 @@ mod tests {
             "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
         }}));
         let member = |name: &str| Step::Member(name.to_owned());
-        assert!(at(&schema, &[member("list"), Step::Element(0), member("a")]).is_some());
-        assert!(at(&schema, &[member("list"), Step::Element(0), member("b")]).is_none());
-        assert!(at(&schema, &[member("map"), member("x")]).is_some());
-        assert!(at(&schema, &[member("map"), member("x"), member("y")]).is_none());
-        assert!(at(&schema, &[member("any"), member("x"), member("y")]).is_some());
-        assert!(at(&schema, &[member("metadata")]).is_none());
+        assert!(
+            schema
+                .at(&[member("list"), Step::Element(0), member("a")])
+                .is_some()
+        );
+        assert!(
+            schema
+                .at(&[member("list"), Step::Element(0), member("b")])
+                .is_none()
+        );
+        assert!(schema.at(&[member("map"), member("x")]).is_some());
+        assert!(
+            schema
+                .at(&[member("map"), member("x"), member("y")])
+                .is_none()
+        );
+        assert!(
+            schema
+                .at(&[member("any"), member("x"), member("y")])
+                .is_some()
+        );
+        assert!(schema.at(&[member("metadata")]).is_none());
     }
 }
