@@ -105,6 +105,12 @@ pub fn ended(cloud: &Cloud, held: &Held, now: i64) -> Option<String> {
     held.ended(edge::of(&cloud.parameters)?, now)
 }
 
+/// Takes the certificate that was last found good in place of the one that is given, if nobody can connect with that at this
+/// time, in seconds since 1970. Returns what is wrong with it. Without a good one nothing changes.
+pub fn fall_back(cloud: &Cloud, held: &mut Held, now: i64) -> Option<String> {
+    held.fall_back(edge::of(&cloud.parameters)?, now)
+}
+
 /// Sorts steps so that each comes after those that it needs, and otherwise as they are.
 fn ordered(mut steps: Vec<Step>) -> Vec<Step> {
     let mut sorted: Vec<Step> = Vec::with_capacity(steps.len());

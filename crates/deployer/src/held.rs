@@ -27,6 +27,8 @@ pub(crate) const ACCOUNTS: &str = "openstack-accounts";
 pub(crate) const FERNET: &str = "keystone-fernet-keys";
 /// The Secret of the keys that encrypt credentials in Keystone.
 pub(crate) const CREDENTIAL: &str = "keystone-credential-keys";
+/// The Secret with the certificate that is given, as it was when it was last found good.
+pub(crate) const GIVEN: &str = "edge-certificate";
 /// The annotation of a Secret of this module with the keys that were made for it. One that is listed and not there was
 /// lost; one that is not listed is new in this version, and is made.
 pub(crate) const GENERATED: &str = "ferrostack.dev/generated";
@@ -71,6 +73,8 @@ pub struct Held {
     secrets: BTreeMap<String, BTreeMap<String, Password>>,
     /// Secrets of others in the namespace: a certificate may be among them.
     given: BTreeMap<String, Given>,
+    /// The certificate that was last found good, as the edge has it.
+    good: Option<Given>,
     /// What was made for the cloud and is gone, with what to do.
     lost: Vec<String>,
 }
@@ -129,13 +133,32 @@ impl Held {
             }
             secrets.insert(name.to_owned(), values);
         }
-        let given = objects.iter().filter_map(given).collect();
+        let is_foreign = |it: &&Json| it["metadata"]["labels"][UID].is_null();
+        let given_by = objects
+            .iter()
+            .filter(is_foreign)
+            .filter_map(given)
+            .collect();
+        let is_good =
+            |it: &&Json| it["metadata"]["name"] == GIVEN && it["metadata"]["labels"][UID] == uid;
+        let good = objects.iter().filter(is_good).find_map(given);
         Self {
             uid,
             secrets,
-            given,
+            given: given_by,
+            good: good.map(|(_, good)| good),
             lost,
         }
+    }
+
+    /// Takes the certificate that was last found good in place of the one that is given, if nobody can connect with that at
+    /// this time, in seconds since 1970. Returns what is wrong with it. Without a good one nothing changes.
+    pub(crate) fn fall_back(&mut self, exposure: &Exposure, now: i64) -> Option<String> {
+        let name = exposure.given()?;
+        let wrong = self.lacks(exposure).or_else(|| self.ended(exposure, now))?;
+        let good = self.good.clone()?;
+        self.given.insert(name.to_owned(), good);
+        Some(wrong)
     }
 
     /// What the Secret with the certificate of the edge lacks, if one is given.
@@ -163,7 +186,7 @@ impl Held {
     /// Why nobody can connect at this time, in seconds since 1970, with the certificate that is given.
     pub(crate) fn ended(&self, exposure: &Exposure, now: i64) -> Option<String> {
         let name = exposure.given()?;
-        let ended = self.pair(exposure)?.ended(now)?;
+        let ended = self.pair(exposure)?.ended(self.authority(exposure), now)?;
         Some(format!("exposure.tls.secretName: Secret {name}: {ended}"))
     }
 
@@ -246,10 +269,10 @@ impl Held {
     }
 }
 
-/// A Secret that is not of a cloud.
+/// A Secret with its name.
 fn given(object: &Json) -> Option<(String, Given)> {
-    let metadata = object.get("metadata")?;
-    if object["kind"] != "Secret" || !metadata["labels"][UID].is_null() {
+    let name = object["metadata"]["name"].as_str()?;
+    if object["kind"] != "Secret" {
         return None;
     }
     let data = object.get("data").and_then(Json::as_object);
@@ -262,7 +285,7 @@ fn given(object: &Json) -> Option<(String, Given)> {
         keys: data.into_iter().flat_map(|it| it.keys().cloned()).collect(),
         authority: decoded(object, "ca.crt").map(|it| it.expose().to_owned()),
     };
-    Some((metadata["name"].as_str()?.to_owned(), given))
+    Some((name.to_owned(), given))
 }
 
 /// Eight hexadecimal digits that differ when the parts differ.

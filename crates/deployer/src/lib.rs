@@ -37,7 +37,7 @@ pub use self::accounts::{AccountPlan, AccountWrite, Accounts, Written};
 pub use self::check::{Finding, Severity, check};
 pub use self::cloud::Cloud;
 pub use self::config::{Config, Setting, Source, Value};
-pub use self::desired::{CONFIGURES, Graph, STEP, Step, desired, ended};
+pub use self::desired::{CONFIGURES, Graph, STEP, Step, desired, ended, fall_back};
 pub use self::held::{Held, PART_OF, UID};
 pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};

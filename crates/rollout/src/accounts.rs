@@ -23,7 +23,7 @@ use crate::problem::Problem;
 use crate::reach::Port;
 
 /// How long accounts that are as desired are not looked at.
-const INTERVAL: Duration = Duration::from_secs(300);
+pub(crate) const INTERVAL: Duration = Duration::from_secs(300);
 /// How long a conflict is not looked at: somebody has to remove it.
 const CONFLICT: Duration = Duration::from_secs(15);
 /// The pause after the first failure; it doubles with each one of the same words, up to [`LONGEST`].

@@ -14,7 +14,7 @@ use operator::{finalizer, patch};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::accounts::{Known, Look};
+use crate::accounts::{INTERVAL, Known, Look};
 use crate::apply::{self, Applied};
 use crate::problem::Problem;
 use crate::remove;
@@ -96,15 +96,19 @@ async fn rolled_out(
     if has_secrets && !missing.is_empty() {
         return (Outcome::Conflict(lost(&missing)), rest);
     }
-    let held = Held::complete(&cloud.name, &seen.objects, rand::random);
+    let mut held = Held::complete(&cloud.name, &seen.objects, rand::random);
+    let second = Timestamp::now().as_second();
+    let unusable = deployer::fall_back(cloud, &mut held, second);
     let graph = context.rendered.of(cloud, &held);
     let plan = deployer::plan(&graph, &seen.objects);
     if !plan.conflicts.is_empty() {
         return (Outcome::Conflict(plan.conflicts.join("; ")), rest);
     }
-    if let Some(ended) = deployer::ended(cloud, &held, Timestamp::now().as_second()) {
+    if unusable.is_none()
+        && let Some(ended) = deployer::ended(cloud, &held, second)
+    {
         // A certificate whose time has not begun is good by itself, later.
-        return (Outcome::Conflict(ended), context.accounts.next(cloud));
+        return (Outcome::Conflict(ended), Ok(Action::requeue(INTERVAL)));
     }
     let look = Look {
         client: &context.client,
@@ -135,6 +139,7 @@ async fn rolled_out(
         uid,
         progress: status::masked(progress, &held),
         rejection: rejection.map(|text| held.masked(&text)),
+        unusable,
     };
     (outcome, next)
 }

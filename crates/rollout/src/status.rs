@@ -17,6 +17,9 @@ pub const ACCOUNTS_WRITTEN: &str = "AccountsWritten";
 /// Condition: the controller leaves the cloud as it is.
 pub const PAUSED: &str = "Paused";
 
+/// Reason: nobody could connect with the certificate that is given. The last good one is served.
+pub const CERTIFICATE_UNUSABLE: &str = "CertificateUnusable";
+
 /// Findings of a reconcile.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
@@ -34,6 +37,8 @@ pub(crate) enum Outcome {
         progress: Progress,
         /// A write that the API server has rejected.
         rejection: Option<String>,
+        /// What is wrong with the certificate that is given; the last good one is served.
+        unusable: Option<String>,
     },
 }
 
@@ -80,14 +85,16 @@ pub(crate) fn next(object: &OpenStack, outcome: &Outcome) -> OpenStackStatus {
             uid,
             progress,
             rejection,
+            unusable,
         } => {
             status.uid = status.uid.or_else(|| uid.clone());
             status.steps = steps(&status.steps, progress, now);
             verdicts.push(tasks(progress));
             verdicts.push(accounts(progress));
-            verdicts.push(match rejection {
-                Some(why) => Verdict::new(READY, false, "WriteRejected").because(why),
-                None => ready(progress),
+            verdicts.push(match (rejection, unusable) {
+                (Some(why), _) => Verdict::new(READY, false, "WriteRejected").because(why),
+                (None, Some(why)) => Verdict::new(READY, false, CERTIFICATE_UNUSABLE).because(why),
+                (None, None) => ready(progress),
             });
         }
     }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{CLOUD, HELD, IDENTITIES, Names, Step};
 use crate::certificate;
+use crate::held::GIVEN;
 use crate::object::{Object, ObjectKind, Password};
 use crate::service::edge;
 
@@ -52,16 +53,20 @@ pub(super) fn step(names: &Names<'_>) -> Result<Step, String> {
 pub(super) fn certificate(names: &Names<'_>) -> Option<Step> {
     let exposure = edge::of(&names.cloud.parameters)?;
     let pair = names.held.pair(exposure)?;
-    let content = BTreeMap::from([
+    let mut content = BTreeMap::from([
         (
             "tls.crt".to_owned(),
             Password::new(pair.certificate.as_str()),
         ),
         ("tls.key".to_owned(), pair.key.clone()),
     ]);
+    // With it clients trust the good one as long as that stays.
+    if let Some(authority) = names.held.authority(exposure) {
+        content.insert("ca.crt".to_owned(), Password::new(authority));
+    }
     let metadata = names.metadata(edge::CERTIFICATE);
     let fields = json!({"type": "kubernetes.io/tls"});
-    let object = Object::new(ObjectKind::Secret, edge::GIVEN, metadata, fields);
+    let object = Object::new(ObjectKind::Secret, GIVEN, metadata, fields);
     Some(Step {
         name: edge::CERTIFICATE.to_owned(),
         part: CLOUD,

@@ -4,7 +4,7 @@
 use super::definition::{Address, Callers, Definition, File, Probe, Run, Workload, command};
 use crate::certificate;
 use crate::cloud::Cloud;
-use crate::held::Held;
+use crate::held::{GIVEN, Held};
 use crate::parameters::{Exposure, Mode, Parameters};
 
 const USER: &str = "edge";
@@ -41,8 +41,6 @@ const BEHIND: [&str; 7] = [
 /// The directory of the certificate and its key.
 const TLS: &str = "/etc/edge/tls";
 const CONFIGURATION: &str = "/etc/edge/nginx.conf";
-/// The Secret with the certificate that is given, as it was when it was last found good.
-pub(crate) const GIVEN: &str = "edge-certificate";
 /// The step that writes it.
 pub(crate) const CERTIFICATE: &str = "certificate";
 /// nginx answers what it has begun when it is told to quit; on SIGTERM it would cut it off.

@@ -131,7 +131,7 @@ fn reported(object: &OpenStack, status: &OpenStackStatus, graph: &deployer::Grap
         .collect();
     Reported {
         stopped,
-        rejection: with("WriteRejected"),
+        rejection: with("WriteRejected").or_else(|| with(rollout::CERTIFICATE_UNUSABLE)),
         accounts,
     }
 }

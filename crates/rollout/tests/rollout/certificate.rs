@@ -1,9 +1,12 @@
 //! A certificate that the user gives, renewed and replaced by what nobody could connect with.
 
+use std::time::Duration;
+
 use api::openstack::v1alpha1::OpenStack;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::Secret;
+use operator::metrics::Metrics;
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
 use testbed::eventually;
@@ -18,6 +21,14 @@ fn pair(host: &str, year: i32) -> Value {
     params.not_after = rcgen::date_time_ymd(year, 12, 31);
     let certificate = params.self_signed(&key).unwrap();
     json!({"tls.crt": STANDARD.encode(certificate.pem()), "tls.key": STANDARD.encode(key.serialize_pem())})
+}
+
+fn reconciles(metrics: &Metrics) -> u64 {
+    let text = metrics.text();
+    let lines = text.lines();
+    let counts = lines.filter(|it| it.starts_with("controller_runtime_reconcile_total{"));
+    let count = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
+    counts.filter_map(count).sum()
 }
 
 /// The certificate that the edge reads, as it is stored.
@@ -71,6 +82,8 @@ async fn the_last_good_certificate_stays_in_use_and_what_is_wrong_is_told() {
         });
         why.await;
         assert_eq!(served(&world).await, good["tls.crt"], "{told}");
+        // The rest of the cloud is looked after meanwhile.
+        world.drift("apps", "Deployment").await;
     }
     // One that is renewed is served, and no program restarts for it.
     let renewed = pair("192.0.2.10", 2998);
@@ -94,4 +107,33 @@ async fn the_last_good_certificate_stays_in_use_and_what_is_wrong_is_told() {
     assert_eq!(served(&world).await, Value::Null);
     let secrets = world.list("", "Secret").await;
     assert!(secrets.iter().any(|it| it["metadata"]["name"] == "mine"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_expires_in_use_goes_on_being_served_and_nothing_spins() {
+    let world = World::open().await;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine", "namespace": testbed::NAMESPACE},
+        "type": "Opaque", "data": pair("192.0.2.10", 2999)});
+    world.management.create(secret).await;
+    world
+        .create(json!({"release": "2026.1", "exposure":
+            {"mode": "Edge", "host": "192.0.2.10", "tls": {"secretName": "mine"}}}))
+        .await;
+    let metrics = Metrics::default();
+    let _controller = world.controller_counted(&metrics);
+    world.ready().await;
+    // The clock of certificates is not the paused one: the copy that is in use and the given one are over.
+    let over = pair("192.0.2.10", 2021);
+    for name in ["edge-certificate", "mine"] {
+        let patch = json!({"data": over});
+        world.management.merge::<Secret>(name, patch).await;
+    }
+    let why = world.condition(rollout::READY, "False").await;
+    assert!(why.contains("expired on Dec 31"), "{why}");
+    assert_eq!(served(&world).await, over["tls.crt"]);
+    let before = reconciles(&metrics);
+    tokio::time::sleep(Duration::from_secs(1800)).await;
+    let more = reconciles(&metrics) - before;
+    assert!(more <= 14, "{more} reconciles in half an hour");
+    world.drift("apps", "Deployment").await;
 }

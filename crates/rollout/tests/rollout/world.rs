@@ -14,6 +14,7 @@ use http::{Method, Request, Response};
 use http_body_util::Full;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt as _};
+use operator::metrics::Metrics;
 use rollout::Options;
 use serde_json::{Value, json};
 use simulator::nodes::{self, Answering, Faults, Programs};
@@ -56,6 +57,18 @@ impl World {
     pub(crate) fn controller(&self) -> Running {
         self.programs.guard(None);
         self.running()
+    }
+
+    /// A controller whose reconciles are counted.
+    pub(crate) fn controller_counted(&self, metrics: &Metrics) -> Running {
+        self.programs.guard(None);
+        let options = Options {
+            namespace: Some(NAMESPACE.to_owned()),
+            metrics: metrics.clone(),
+            ..Options::default()
+        };
+        let client = self.management.client.clone();
+        Running::start(|stop| rollout::run(client, options, stop))
     }
 
     /// A controller, with what stands before the programs as it is.
