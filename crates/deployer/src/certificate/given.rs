@@ -9,10 +9,15 @@ use x509_parser::asn1_rs::{Any, BitString, Class, FromDer as _, Sequence, Tag, T
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::pem::Pem;
+use x509_parser::public_key::PublicKey;
 use x509_parser::time::ASN1Time;
 
 use crate::object::Password;
 
+/// Keys of certificates.
+const KINDS: &str = "RSA with at least 2048 bits, P-256, P-384 or Ed25519";
+/// Bits of an RSA key that OpenSSL serves as Debian sets it up.
+const SHORTEST: usize = 2048;
 /// Certificates that a file may have.
 const LONGEST: usize = 16;
 
@@ -40,6 +45,7 @@ impl Pair {
             return Err("tls.crt has no certificate in PEM form".to_owned());
         };
         self.fits(leaf)?;
+        serves(leaf).map_err(of_certificate)?;
         names(leaf, host).map_err(of_certificate)?;
         issued(&chain).map_err(of_certificate)?;
         let Some(authority) = authority else {
@@ -61,39 +67,70 @@ impl Pair {
         }
     }
 
-    /// Compares the key with the certificate. Keys of kinds that only the server knows are left to the server.
+    /// Compares the key with the certificate. One of a kind that is not known here cannot be compared, and the edge would not start with
+    /// the wrong one.
     fn fits(&self, leaf: &X509Certificate<'_>) -> Result<(), String> {
         let key = PrivateKeyDer::from_pem_slice(self.key.expose().as_bytes()).map_err(|_| {
             "tls.key has no private key in PEM form (PKCS#8, PKCS#1 or SEC 1, not encrypted)"
                 .to_owned()
         })?;
-        match public(&key).is_none_or(|it| it == *leaf.public_key().subject_public_key.data) {
-            true => Ok(()),
-            false => Err("tls.key is not the key of the certificate in tls.crt".to_owned()),
+        let public = public(&key).ok_or_else(|| {
+            format!("tls.key is of a kind that is not known here: it has to be {KINDS}")
+        })?;
+        if public != *leaf.public_key().subject_public_key.data {
+            return Err("tls.key is not the key of the certificate in tls.crt".to_owned());
+        }
+        match leaf.public_key().parsed() {
+            Ok(PublicKey::RSA(key)) if key.key_size() < SHORTEST => Err(format!(
+                "tls.key is too short, and the edge would refuse it: it has to be {KINDS}"
+            )),
+            _ => Ok(()),
         }
     }
 
-    /// Why clients cannot connect at this time, in seconds since 1970.
-    pub(crate) fn ended(&self, now: i64) -> Option<String> {
+    /// Why clients cannot connect at this time, in seconds since 1970. `authority` are the certificates that clients get, if there
+    /// are any: one that has issued the certificate has to be valid.
+    pub(crate) fn ended(&self, authority: Option<&str>, now: i64) -> Option<String> {
         let now = ASN1Time::from_timestamp(now).ok()?;
         let files = certificates(&self.certificate).ok()?;
-        for certificate in parsed(&files).ok()? {
-            let validity = certificate.validity();
-            let subject = certificate.subject();
-            if now > validity.not_after {
-                let end = validity.not_after;
-                return Some(format!(
-                    "tls.crt: the certificate {subject} expired on {end}"
-                ));
-            }
-            if now < validity.not_before {
-                let begin = validity.not_before;
-                return Some(format!(
-                    "tls.crt: the certificate {subject} is not valid before {begin}"
-                ));
-            }
+        let chain = parsed(&files).ok()?;
+        let over = chain.iter().find_map(|it| out_of_time(it, now));
+        if let Some(why) = over {
+            return Some(format!("tls.crt: {why}"));
         }
-        None
+        let last = chain.last()?;
+        let files = certificates(authority?).ok()?;
+        let authorities = parsed(&files).ok()?;
+        let issuers = authorities
+            .iter()
+            .filter(|it| it.as_raw() == last.as_raw() || is_issuer(it, last));
+        let issuers: Vec<Option<String>> = issuers.map(|it| out_of_time(it, now)).collect();
+        let all = issuers.iter().cloned().collect::<Option<Vec<_>>>()?;
+        Some(format!("ca.crt: {}", all.first()?))
+    }
+}
+
+/// Why a certificate is not valid at a time.
+fn out_of_time(certificate: &X509Certificate<'_>, now: ASN1Time) -> Option<String> {
+    let validity = certificate.validity();
+    let subject = certificate.subject();
+    if now > validity.not_after {
+        let end = validity.not_after;
+        return Some(format!("the certificate {subject} expired on {end}"));
+    }
+    (now < validity.not_before).then(|| {
+        let begin = validity.not_before;
+        format!("the certificate {subject} is not valid before {begin}")
+    })
+}
+
+/// Error if clients do not take the certificate for a server's.
+fn serves(leaf: &X509Certificate<'_>) -> Result<(), String> {
+    let usage = leaf.extended_key_usage();
+    let usage = usage.map_err(|_| "has uses (extendedKeyUsage) that cannot be read".to_owned())?;
+    match usage.is_none_or(|it| it.value.any || it.value.server_auth) {
+        true => Ok(()),
+        false => Err("is not for servers: its extendedKeyUsage lacks serverAuth".to_owned()),
     }
 }
 
@@ -227,11 +264,12 @@ fn issued(chain: &[X509Certificate<'_>]) -> Result<(), String> {
     Ok(())
 }
 
-/// Signatures of kinds that are not known here are left to clients.
+/// True for an authority (`CA:TRUE`) that has signed the certificate. Signatures of kinds that are not known here are left to clients.
 fn is_issuer(issuer: &X509Certificate<'_>, certificate: &X509Certificate<'_>) -> bool {
     use x509_parser::error::X509Error;
 
     issuer.subject().as_raw() == certificate.issuer().as_raw()
+        && issuer.is_ca()
         && matches!(
             certificate.verify_signature(Some(issuer.public_key())),
             Ok(()) | Err(X509Error::SignatureUnsupportedAlgorithm)

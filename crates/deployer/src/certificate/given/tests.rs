@@ -199,10 +199,10 @@ fn a_certificate_has_its_time() {
     let pair = root.issue(&["cloud.test"], &KeyPair::generate().unwrap());
     let day = 86_400;
     let first = 1_767_225_600; // 1 January 2026
-    assert_eq!(pair.ended(first + 10 * day), None);
-    let early = pair.ended(first - day).unwrap();
+    assert_eq!(pair.ended(None, first + 10 * day), None);
+    let early = pair.ended(None, first - day).unwrap();
     assert!(early.contains("is not valid before Jan  1"), "{early}");
-    let late = pair.ended(first + 366 * day).unwrap();
+    let late = pair.ended(None, first + 366 * day).unwrap();
     assert!(late.contains("expired on Jan  1"), "{late}");
 }
 
@@ -279,3 +279,84 @@ yY7ChUTozVo6gTFTX8VKAoqHuGmvEJidGw==
 -----END EC PRIVATE KEY-----
 ",
 );
+
+#[test]
+fn a_certificate_that_no_client_takes_for_a_servers_is_named() {
+    use rcgen::ExtendedKeyUsagePurpose;
+
+    let root = Authority::new("root", None);
+    let key = KeyPair::generate().unwrap();
+    let with = |change: &dyn Fn(&mut CertificateParams), issuer: &Authority| {
+        let mut params = CertificateParams::new(vec!["cloud.test".to_owned()]).unwrap();
+        change(&mut params);
+        let issuer = Issuer::from_params(&issuer.params, &issuer.key);
+        Pair {
+            certificate: params.signed_by(&key, &issuer).unwrap().pem(),
+            key: Password::new(key.serialize_pem()),
+        }
+    };
+    let for_clients = with(
+        &|it| it.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth],
+        &root,
+    );
+    assert_eq!(
+        for_clients.wrong("cloud.test", None).unwrap(),
+        "tls.crt is not for servers: its extendedKeyUsage lacks serverAuth"
+    );
+    // Whoever has a certificate of the authority is none.
+    let mut no_authority = Authority::new("leaf", Some(&root));
+    no_authority.params.is_ca = IsCa::ExplicitNoCa;
+    let issuer = Issuer::from_params(&root.params, &root.key);
+    no_authority.pem = no_authority
+        .params
+        .signed_by(&no_authority.key, &issuer)
+        .unwrap()
+        .pem();
+    let mut issued = with(&|_| (), &no_authority);
+    issued.certificate += &no_authority.pem;
+    let why = issued.wrong("cloud.test", None).unwrap();
+    assert!(why.contains("is no chain: certificate 2"), "{why}");
+}
+
+#[test]
+fn an_authority_that_is_over_is_named() {
+    let mut root = Authority::new("root", None);
+    let key = KeyPair::generate().unwrap();
+    let pair = root.issue(&["cloud.test"], &key);
+    let now = rcgen::date_time_ymd(2026, 6, 1).unix_timestamp();
+    assert_eq!(pair.ended(None, now), None);
+    assert_eq!(pair.ended(Some(&root.pem), now), None);
+    let good = root.pem.clone();
+    root.params.not_after = rcgen::date_time_ymd(2026, 2, 1);
+    root.pem = root.params.self_signed(&root.key).unwrap().pem();
+    let why = pair.ended(Some(&root.pem), now).unwrap();
+    assert!(
+        why.starts_with("ca.crt: the certificate CN=root expired on "),
+        "{why}"
+    );
+    // One beside it is good.
+    assert_eq!(pair.ended(Some(&format!("{}{good}", root.pem)), now), None);
+}
+
+/// A key that nobody uses.
+const P_521: &str = "-----BEGIN PRIVATE KEY-----
+MIHuAgEAMBAGByqGSM49AgEGBSuBBAAjBIHWMIHTAgEBBEIA6kQow8EQpfW9ciCX
+miSl5JX7Lz3Onxbqm9PzKQOJ97ijdy45XGE/HxyZ9JzXIlonVLnSdmfFsTE0mbts
+OI1sn9GhgYkDgYYABABghSFBz89cgGRwCYbG/Ar+pQbYbEMgvvZ04cB0XeaLt5oA
+DHd1JVXYv5V0zU8OjWjj3YM0EmXh0VuOyeMlElsY7gAfiU7SqbOykdITi2TqP17P
+/uYb69Uopsxe/lvJvHld/mjCr5Mkt7J9VyK1OWzU72OtWcpnELmblHMUUtGToTVl
+7w==
+-----END PRIVATE KEY-----
+";
+
+#[test]
+fn a_key_that_cannot_be_compared_with_the_certificate_is_refused() {
+    let pair = Pair {
+        certificate: Authority::new("cloud.test", None).pem,
+        key: Password::new(P_521),
+    };
+    assert_eq!(
+        pair.wrong("cloud.test", None).unwrap(),
+        "tls.key is of a kind that is not known here: it has to be RSA with at least 2048 bits, P-256, P-384 or Ed25519"
+    );
+}
