@@ -7,15 +7,17 @@ use super::{Observed, Plan, label};
 use crate::desired::Graph;
 use crate::held::{Held, UID};
 
-/// The digest of what is desired, of what is there (but for what controllers write about it), and of the plan. It is
+/// The digest of the object that is asked for, of what is desired, of what is there (but for what controllers write about it), and of the plan. It is
 /// mixed with a password of the cloud, so that nobody can try contents of Secrets by it.
-pub fn digest(graph: &Graph, held: &Held, objects: &[Json], plan: &Plan) -> String {
+pub fn digest(asked: &Json, graph: &Graph, held: &Held, objects: &[Json], plan: &Plan) -> String {
     let mut hash = Sha256::new();
     let mut add = |text: &str| {
         hash.update((text.len() as u64).to_be_bytes());
         hash.update(text.as_bytes());
     };
     add(held.password("names").expose());
+    // Some of it is in no object of the cloud: `paused`.
+    add(&asked.to_string());
     for (step, object) in graph.objects() {
         add(&step.name);
         add(&object.exposed().to_string());

@@ -61,7 +61,7 @@ pub(crate) async fn plan(
         true => None,
         false => Some(client(&args.server, environment).await?),
     };
-    let outcome = outcome(&cloud, client.as_ref()).await?;
+    let outcome = outcome(&cloud, &asked.object, client.as_ref()).await?;
     if let Some(client) = &client {
         up::judged(client, &asked).await?;
     }
@@ -69,8 +69,13 @@ pub(crate) async fn plan(
         Output::Text => {
             let apply = to_apply(args, environment, &outcome.digest);
             print(&text::of(&cloud, &outcome.plan, &outcome.digest, &apply))?;
+            if is_paused(&asked) {
+                print(
+                    "\nIt is paused: `apply` writes the object, and the controller nothing before `paused: false`.\n",
+                )?;
+            }
         }
-        Output::Json => print(&document(&cloud, &outcome)?)?,
+        Output::Json => print(&document(&cloud, &outcome, is_paused(&asked))?)?,
     }
     rejected(&cloud, &outcome)?;
     Ok(match outcome.is_empty() {
@@ -122,7 +127,7 @@ pub(crate) async fn apply(
     let asked = asked(&args.file, &args.server, &warn)?;
     let cloud = asked.cloud()?;
     let client = client(&args.server, environment).await?;
-    let outcome = outcome(&cloud, Some(&client)).await?;
+    let outcome = outcome(&cloud, &asked.object, Some(&client)).await?;
     rejected(&cloud, &outcome)?;
     if outcome.digest != args.plan {
         bail!(
@@ -169,7 +174,11 @@ fn connection(args: &PlanServer, environment: &Environment) -> anyhow::Result<Se
 }
 
 /// The plan for what the cluster has; for nothing without a client.
-async fn outcome(cloud: &Cloud, client: Option<&Client>) -> anyhow::Result<Outcome> {
+async fn outcome(
+    cloud: &Cloud,
+    object: &Value,
+    client: Option<&Client>,
+) -> anyhow::Result<Outcome> {
     let objects = match client {
         Some(client) => cluster::objects(client, &cloud.namespace).await?,
         None => vec![],
@@ -191,7 +200,7 @@ async fn outcome(cloud: &Cloud, client: Option<&Client>) -> anyhow::Result<Outco
             }
         }
     }
-    let digest = deployer::digest(&graph, &held, &objects, &plan);
+    let digest = deployer::digest(object, &graph, &held, &objects, &plan);
     Ok(Outcome {
         plan,
         refusals,
@@ -227,11 +236,16 @@ fn rejected(cloud: &Cloud, outcome: &Outcome) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn document(cloud: &Cloud, outcome: &Outcome) -> anyhow::Result<String> {
+fn is_paused(asked: &Asked) -> bool {
+    asked.object["spec"]["paused"] == true
+}
+
+fn document(cloud: &Cloud, outcome: &Outcome, paused: bool) -> anyhow::Result<String> {
     let mut document = json!({
         "cloud": cloud.name,
         "namespace": cloud.namespace,
         "release": cloud.parameters.release.name(),
+        "paused": paused,
         "refusals": outcome.refusals,
         "digest": outcome.digest,
     });

@@ -57,7 +57,14 @@ fn text(cloud: &OpenStack, dashboard: Option<String>) -> String {
     let mut text = String::new();
     let name = cloud.metadata.name.as_deref().unwrap_or_default();
     let _ = write!(text, "cloud {name}, release {}: ", cloud.spec.release);
+    if cloud.spec.paused {
+        let _ = write!(
+            text,
+            "paused (`paused: false` lets it go on); before it was "
+        );
+    }
     let _ = match conditions::find(&status.conditions, rollout::READY) {
+        None if cloud.spec.paused => writeln!(text, "not made"),
         None => writeln!(text, "no controller has reconciled it yet"),
         Some(ready) if ready.status == "True" => writeln!(text, "ready"),
         Some(ready) => writeln!(text, "not ready: {}", printable::line(&ready.message)),
@@ -134,5 +141,20 @@ mod tests {
         let none = cloud(json!({"mode": "None"}));
         assert_eq!(url(&none), None);
         assert!(!text(&none, None).contains("dashboard"));
+    }
+
+    #[test]
+    fn a_paused_cloud_is_not_simply_ready() {
+        let mut cloud = cloud(json!({"mode": "None"}));
+        cloud.spec.paused = true;
+        let line = |cloud: &OpenStack| text(cloud, None).lines().next().unwrap().to_owned();
+        let begin =
+            "cloud cloud, release 2026.1: paused (`paused: false` lets it go on); before it was ";
+        assert_eq!(line(&cloud), format!("{begin}not made"));
+        let status = json!({"conditions": [
+            {"type": "Ready", "status": "True", "reason": "R", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+        ]});
+        cloud.status = Some(serde_json::from_value(status).unwrap());
+        assert_eq!(line(&cloud), format!("{begin}ready"));
     }
 }

@@ -163,14 +163,8 @@ pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'st
     if before.is_none() {
         alone(&api, namespace).await?;
     }
-    if before
-        .as_ref()
-        .is_some_and(|it| it.metadata.deletion_timestamp.is_some())
-    {
-        bail!(
-            "the cloud {} is being deleted: wait for the end of `ferrostack openstack delete`",
-            asked.name
-        );
+    if let Some(before) = &before {
+        stays(before)?;
     }
     if before.is_some() && asked.is_default {
         return Ok("the cloud is there; no parameters are given, and none are changed");
@@ -196,6 +190,21 @@ pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'st
         }
         Some(_) => "the parameters are changed",
     })
+}
+
+/// A cloud that is being deleted takes no parameters.
+///
+/// # Errors
+///
+/// It is being deleted.
+fn stays(cloud: &OpenStack) -> anyhow::Result<()> {
+    if cloud.metadata.deletion_timestamp.is_some() {
+        bail!(
+            "the cloud {} is being deleted: wait for the end of `ferrostack openstack delete`",
+            cloud.name_any()
+        );
+    }
+    Ok(())
 }
 
 /// A new cloud is of a release from which there is a way to the next one.
@@ -250,7 +259,7 @@ pub(super) async fn judged(client: &Client, asked: &Asked) -> anyhow::Result<()>
     of_a_release_for_new_ones(&api, asked).await?;
     let params = PatchParams::apply("ferrostack").force().dry_run();
     match api.get_opt(name).await {
-        Ok(Some(_)) => {}
+        Ok(Some(before)) => stays(&before)?,
         Ok(None) => alone(&api, namespace).await?,
         // A cluster that never had a cloud has no such kind.
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
@@ -320,6 +329,15 @@ async fn install(client: &Client) -> anyhow::Result<()> {
     }
 }
 
+/// Reasons of Ready that somebody has to remove.
+const HOPELESS: [&str; 3] = [
+    "Conflict",
+    "ConfigurationInvalid",
+    rollout::CERTIFICATE_UNUSABLE,
+];
+/// What is said of a cloud that is paused.
+const PAUSED: &str = "is paused, and nothing is written to it; `paused: false` lets it go on";
+
 /// Prints what changes, forever or until all steps are ready. What the status said before the controller has looked is
 /// shown, and is not believed.
 async fn follow(
@@ -332,7 +350,7 @@ async fn follow(
     let api: Api<OpenStack> = Api::namespaced(place.client.clone(), &asked.namespace);
     let watched = || Box::pin(operator::watch::object(&api, &asked.name).default_backoff());
     let (mut events, mut has_looked) = (watched(), false);
-    let (mut was_ready, mut last) = (false, String::new());
+    let (mut was_ready, mut was_paused, mut last) = (false, false, String::new());
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     let limit = match args.exit_when_ready {
         true => args.timeout,
@@ -376,17 +394,24 @@ async fn follow(
         last = ready
             .map(|it| it.message.clone())
             .unwrap_or_else(|| last.clone());
-        let is_ready = ready.is_some_and(|it| it.status == "True");
+        // What was observed before the pause stands in its status.
+        let is_ready = ready.is_some_and(|it| it.status == "True") && !cloud.spec.paused;
         if !(is_ready && was_ready) {
             report.cloud(&cloud);
         }
-        if is_ready && !was_ready {
+        if cloud.spec.paused && is_current {
+            if args.exit_when_ready {
+                bail!("the cloud {} {PAUSED}", asked.name);
+            }
+            if !was_paused {
+                report.note(PAUSED);
+            }
+        } else if is_ready && !was_ready {
             announce(place, asked, report, &running.requests, &cloud).await?;
-        } else if ready
-            .is_some_and(|it| it.reason == "Conflict" || it.reason == "ConfigurationInvalid")
-        {
+        } else if ready.is_some_and(|it| HOPELESS.contains(&it.reason.as_str())) {
             bail!("{last}");
         }
+        was_paused = cloud.spec.paused && is_current;
         was_ready = is_ready;
         if is_ready && args.exit_when_ready {
             return Ok(());

@@ -129,7 +129,9 @@ async fn life(client: &Client, namespace: &str, release: &str) {
         json!({"release": release, "network": network, "compute": compute, "exposure": exposure, "services": services})
     };
     let before = cloud(namespace, &with(json!({})));
-    let missing = outcome(&before, Some(client)).await.unwrap_err();
+    let missing = outcome(&before, &Value::Null, Some(client))
+        .await
+        .unwrap_err();
     assert_eq!(
         missing.to_string(),
         format!("there is no namespace {namespace}: kubectl create namespace {namespace}")
@@ -137,7 +139,7 @@ async fn life(client: &Client, namespace: &str, release: &str) {
     create_namespace(client, namespace).await;
 
     pods_are_accepted(client, &before).await;
-    let first = outcome(&before, Some(client)).await.unwrap();
+    let first = outcome(&before, &Value::Null, Some(client)).await.unwrap();
     rejected(&before, &first).unwrap();
     assert!(
         first.plan.actions().count() > 60,
@@ -152,7 +154,7 @@ async fn life(client: &Client, namespace: &str, release: &str) {
     );
 
     apply(client, &before, &first.plan).await;
-    let again = outcome(&before, Some(client)).await.unwrap();
+    let again = outcome(&before, &Value::Null, Some(client)).await.unwrap();
     rejected(&before, &again).unwrap();
     assert!(again.plan.is_empty(), "{:#?}", again.plan);
 
@@ -160,9 +162,9 @@ async fn life(client: &Client, namespace: &str, release: &str) {
         namespace,
         &with(json!({"nova": {"config": {"scheduler": {"workers": 3}}}})),
     );
-    let change = outcome(&after, Some(client)).await.unwrap();
+    let change = outcome(&after, &Value::Null, Some(client)).await.unwrap();
     rejected(&after, &change).unwrap();
-    let same = outcome(&after, Some(client)).await.unwrap();
+    let same = outcome(&after, &Value::Null, Some(client)).await.unwrap();
     assert_eq!(change.digest, same.digest);
     assert_ne!(change.digest, again.digest);
     // No Pod runs here: what the stores of accounts have is not known, and said so.
@@ -185,7 +187,13 @@ async fn life(client: &Client, namespace: &str, release: &str) {
         "{printed}"
     );
     apply(client, &after, &change.plan).await;
-    assert!(outcome(&after, Some(client)).await.unwrap().plan.is_empty());
+    assert!(
+        outcome(&after, &Value::Null, Some(client))
+            .await
+            .unwrap()
+            .plan
+            .is_empty()
+    );
 
     // A field that we have set, in a file that lacks it now, and one that somebody else has changed.
     let deployments = api(client, namespace, ObjectKind::Deployment);
@@ -206,7 +214,7 @@ async fn life(client: &Client, namespace: &str, release: &str) {
         .patch("glance-api", &PatchParams::default(), &Patch::Merge(scaled))
         .await
         .unwrap();
-    let drift = outcome(&after, Some(client)).await.unwrap();
+    let drift = outcome(&after, &Value::Null, Some(client)).await.unwrap();
     assert_ne!(drift.digest, change.digest, "the world has moved");
     let drift = drift.plan;
     let paths: Vec<String> = drift
@@ -225,7 +233,13 @@ async fn life(client: &Client, namespace: &str, release: &str) {
         ]
     );
     apply(client, &after, &drift).await;
-    assert!(outcome(&after, Some(client)).await.unwrap().plan.is_empty());
+    assert!(
+        outcome(&after, &Value::Null, Some(client))
+            .await
+            .unwrap()
+            .plan
+            .is_empty()
+    );
 
     // Passwords that somebody else has changed are passed on, and not shown.
     let secrets = api(client, namespace, ObjectKind::Secret);
@@ -238,8 +252,8 @@ async fn life(client: &Client, namespace: &str, release: &str) {
         )
         .await
         .unwrap();
-    let rotated = outcome(&after, Some(client)).await.unwrap();
-    let json = document(&after, &rotated).unwrap()
+    let rotated = outcome(&after, &Value::Null, Some(client)).await.unwrap();
+    let json = document(&after, &rotated, false).unwrap()
         + &text::of(&after, &rotated.plan, &rotated.digest, "apply");
     assert!(
         !json.contains("canary") && !json.contains("Y2FuYXJ5"),
@@ -271,10 +285,10 @@ async fn life_of_guests(client: &Client, namespace: &str) {
     );
     create_namespace_for(client, namespace, "privileged").await;
     pods_are_accepted(client, &cloud).await;
-    let first = outcome(&cloud, Some(client)).await.unwrap();
+    let first = outcome(&cloud, &Value::Null, Some(client)).await.unwrap();
     rejected(&cloud, &first).unwrap();
     apply(client, &cloud, &first.plan).await;
-    let again = outcome(&cloud, Some(client)).await.unwrap();
+    let again = outcome(&cloud, &Value::Null, Some(client)).await.unwrap();
     let actions: Vec<_> = again.plan.actions().collect();
     assert!(actions.is_empty(), "{actions:?}");
     namespaces(client)
@@ -374,6 +388,46 @@ async fn a_change_that_apply_refuses_is_refused_by_the_plan_and_nothing_is_writt
     assert_eq!(version().await, before);
     up::apply(&client, &asked(more)).await.unwrap();
     assert_ne!(version().await, before);
+}
+
+#[tokio::test]
+async fn a_cloud_that_is_being_deleted_takes_no_parameters() {
+    let server = ApiServer::open(apiserver::Options::default())
+        .await
+        .unwrap();
+    let client = Client::new(server.in_process(), "default");
+    let file = asked("release: \"2026.1\"\n");
+    up::apply(&client, &file).await.unwrap();
+    let kind = GroupVersionKind::gvk("ferrostack.dev", "v1alpha1", "OpenStack");
+    let kind = ApiResource::from_gvk_with_plural(&kind, "openstacks");
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "openstack", &kind);
+    let kept = json!({"metadata": {"finalizers": ["ferrostack.dev/openstack"]}});
+    api.patch("cloud", &PatchParams::default(), &Patch::Merge(kept))
+        .await
+        .unwrap();
+    api.delete("cloud", &DeleteParams::default()).await.unwrap();
+    let sentence =
+        "the cloud cloud is being deleted: wait for the end of `ferrostack openstack delete`";
+    for error in [
+        up::judged(&client, &file).await.unwrap_err(),
+        up::apply(&client, &file).await.unwrap_err(),
+    ] {
+        assert_eq!(error.to_string(), sentence);
+    }
+}
+
+#[tokio::test]
+async fn the_digest_of_a_paused_cloud_is_another() {
+    let digest = async |file: &str| {
+        let asked = asked(file);
+        let cloud = asked.cloud().unwrap();
+        let outcome = outcome(&cloud, &asked.object, None).await.unwrap();
+        (outcome.digest, is_paused(&asked))
+    };
+    let (running, is_paused) = digest("release: \"2026.1\"\n").await;
+    assert!(!is_paused);
+    let (paused, is_paused) = digest("release: \"2026.1\"\npaused: true\n").await;
+    assert!(is_paused && paused != running);
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ pub(in crate::deploy) struct Asked {
     pub(super) name: String,
     pub(super) namespace: String,
     /// The object.
-    pub(super) object: Value,
+    pub(in crate::deploy) object: Value,
     /// Whether neither a file nor a field is given.
     pub(super) is_default: bool,
     /// Whether there is a file.
