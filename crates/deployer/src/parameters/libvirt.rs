@@ -111,6 +111,10 @@ impl Network {
                 let problem = "with Libvirt it has at most 12 characters: the bridge of each node is `br-` and the name";
                 return Some((path("name"), problem));
             }
+            if network.name == "int" {
+                let problem = "with Libvirt it cannot be `int`: br-int is the bridge of OVN, which has the ports of all servers";
+                return Some((path("name"), problem));
+            }
             let Some(interface) = &network.interface else {
                 continue;
             };

@@ -39,8 +39,8 @@ impl Nodes {
     pub(super) fn wrong(&self) -> Option<(String, &'static str)> {
         for (plane, labels) in [("control", &self.control), ("compute", &self.compute)] {
             for (key, value) in labels {
-                let name = key.rsplit_once('/').map_or(key.as_str(), |(_, name)| name);
-                if name.is_empty() || !is_label(name) || !is_label(value) {
+                let (prefix, name) = key.rsplit_once('/').unwrap_or(("a", key));
+                if name.is_empty() || !is_label(name) || !is_label(value) || !is_domain(prefix) {
                     let problem =
                         "it is not a label of nodes, such as openstack-control-plane: enabled";
                     return Some((format!("nodes.{plane}.{key}"), problem));
@@ -53,9 +53,7 @@ impl Nodes {
 
 impl Storage {
     pub(super) fn wrong(&self) -> Option<(String, &'static str)> {
-        let allowed =
-            |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || "-.".contains(it);
-        let wrong = !self.class.chars().all(allowed);
+        let wrong = !self.class.is_empty() && !is_domain(&self.class);
         wrong.then(|| {
             (
                 "storage.class".to_owned(),
@@ -102,6 +100,8 @@ pub(super) fn thousandths(text: &str) -> Option<u128> {
         "Mi" => 1_048_576_000,
         "G" => 1_000_000_000_000,
         "Gi" => 1_073_741_824_000,
+        "T" => 1_000_000_000_000_000,
+        "Ti" => 1_099_511_627_776_000,
         _ => return None,
     };
     Some(u128::from(digits.parse::<u64>().ok()?) * factor)
@@ -115,12 +115,28 @@ fn is_quantity(text: &str) -> bool {
     };
     let larger = match text.get(digits.len()..).unwrap_or_default() {
         "m" | "" | "k" | "M" => 1000,
-        "Ki" | "Mi" => 1024,
-        "G" | "Gi" => u64::MAX,
+        "G" | "T" => 1000,
+        "Ki" | "Mi" | "Gi" | "Ti" => 1024,
         _ => return false,
     };
-    let is_short = number == 0 || number % larger != 0;
+    // Nothing is `0`, whatever it is counted in.
+    let is_short = match number {
+        0 => digits.len() == text.len(),
+        _ => number % larger != 0,
+    };
     is_short && !(digits.starts_with(['0', '+']) && digits.len() > 1)
+}
+
+/// True if a text can be the name of an object, or the prefix of a label: a DNS subdomain (RFC 1123).
+fn is_domain(text: &str) -> bool {
+    let is_part = |part: &str| {
+        let allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+        !part.is_empty()
+            && part.chars().all(allowed)
+            && !part.starts_with('-')
+            && !part.ends_with('-')
+    };
+    text.len() <= 253 && text.split('.').all(is_part)
 }
 
 /// True if a text can be the value of a label.

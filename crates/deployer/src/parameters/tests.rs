@@ -125,6 +125,26 @@ fn what_is_wrong_is_named_with_its_field() {
             "services.nova.resources.requests.memory: it is not a quantity in the shortest form: 100m, 2, 512Mi, 1Gi",
         ),
         (
+            json!({"release": "zed", "nodes": {"control": {"a b/c": "d"}}}),
+            "nodes.control.a b/c: it is not a label of nodes, such as openstack-control-plane: enabled",
+        ),
+        (
+            json!({"release": "zed", "services": {"nova": {"resources": {"limits": {"memory": "1024Gi"}}}}}),
+            "services.nova.resources.limits.memory: it is not a quantity in the shortest form: 100m, 2, 512Mi, 1Gi",
+        ),
+        (
+            json!({"release": "zed", "services": {"nova": {"resources": {"limits": {"memory": "1000G"}}}}}),
+            "services.nova.resources.limits.memory: it is not a quantity in the shortest form: 100m, 2, 512Mi, 1Gi",
+        ),
+        (
+            json!({"release": "zed", "services": {"nova": {"resources": {"requests": {"memory": "0Mi"}}}}}),
+            "services.nova.resources.requests.memory: it is not a quantity in the shortest form: 100m, 2, 512Mi, 1Gi",
+        ),
+        (
+            json!({"release": "zed", "storage": {"class": "-"}}),
+            "storage.class: it is not the name of a storage class",
+        ),
+        (
             json!({"release": "2026.1", "services": {"horizon": {"api": {"processes": 0}}}}),
             "services.horizon.api.processes: it is not from 1 to 64",
         ),

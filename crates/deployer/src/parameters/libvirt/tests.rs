@@ -52,6 +52,10 @@ fn what_does_not_go_with_the_driver_is_refused_with_its_field() {
             "network.physical[0].name: with Libvirt it has at most 12 characters: the bridge of each node is `br-` and the name",
         ),
         (
+            json!({"network": {"physical": [{"name": "int"}]}}),
+            "network.physical[0].name: with Libvirt it cannot be `int`: br-int is the bridge of OVN, which has the ports of all servers",
+        ),
+        (
             json!({"network": {"physical": [{"name": "public", "interface": "eth 1"}]}}),
             "network.physical[0].interface: it has to be the name of an interface, such as eth1",
         ),
