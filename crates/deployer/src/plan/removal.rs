@@ -17,9 +17,14 @@ pub(super) fn removed(graph: &Graph, observed: &Observed<'_>) -> (Vec<Reference>
     });
     let unwanted: Vec<(&Reference, &Json)> = unwanted.map(|(it, object)| (it, *object)).collect();
     let last = last_configuration(graph, &unwanted);
-    let (kept, mut deleted): (Vec<_>, Vec<_>) = unwanted
-        .into_iter()
-        .partition(|(reference, _)| is_data(reference) || last.contains(reference));
+    let behind = behind(graph, observed);
+    let (kept, mut deleted): (Vec<_>, Vec<_>) =
+        unwanted.into_iter().partition(|(reference, object)| {
+            let file = label(object, CONFIGURES);
+            is_data(reference)
+                || last.contains(reference)
+                || file.is_some_and(|it| behind.contains(&(reference.kind, it)))
+        });
     let ranks: BTreeMap<&str, usize> = graph
         .steps
         .iter()
@@ -69,6 +74,27 @@ fn last_configuration<'a>(
         }
     }
     newest.into_values().map(|(_, it)| it).collect()
+}
+
+/// Configuration files of DaemonSets with Pods of a former template, which are replaced when a person deletes them: they may have
+/// any of the former contents.
+fn behind<'a>(graph: &'a Graph, observed: &Observed<'_>) -> BTreeSet<(ObjectKind, &'a str)> {
+    let count = |there: &Json, field: &str| there["status"][field].as_u64().unwrap_or_default();
+    let behind = graph.objects().filter(|(_, object)| {
+        let there = observed.get(object.reference());
+        object.reference().kind == ObjectKind::DaemonSet
+            && there.is_some_and(|it| {
+                count(it, "updatedNumberScheduled") < count(it, "currentNumberScheduled")
+            })
+    });
+    let behind: Vec<String> = behind.map(|(_, it)| it.public().to_string()).collect();
+    let files = graph.objects().filter_map(|(_, object)| {
+        let name = Json::from(object.reference().name.as_str()).to_string();
+        let is_mounted = behind.iter().any(|it| it.contains(&name));
+        let file = label(object.public(), CONFIGURES).filter(|_| is_mounted)?;
+        Some((object.reference().kind, file))
+    });
+    files.collect()
 }
 
 /// What is left of a cloud with this uid, in groups that are deleted one after the other: first the steps that no other

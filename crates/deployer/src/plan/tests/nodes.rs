@@ -60,3 +60,55 @@ fn a_change_is_announced_with_when_it_takes_effect_on_a_node() {
     let expected = vec![("DaemonSet nova-compute".to_owned(), causes)];
     assert_eq!(restarts, expected);
 }
+
+#[test]
+fn the_configuration_of_pods_that_nobody_has_replaced_stays() {
+    let with = |reserved: u32| {
+        let mut spec = guests();
+        spec["compute"]["libvirt"]["reservedMemoryMib"] = reserved.into();
+        graph(spec)
+    };
+    let (first, second, third) = (with(512), with(1024), with(2048));
+    let is_file = |it: &Json| it["kind"] == "ConfigMap" || it["kind"] == "Secret";
+    let dated = |graph: &Graph, time: &str| {
+        let mut files = world(graph);
+        files.retain(is_file);
+        for file in &mut files {
+            file["metadata"]["creationTimestamp"] = time.into();
+        }
+        files
+    };
+    let mut there = world(&third);
+    there.retain(|it| !is_file(it));
+    for (graph, time) in [
+        (&first, "2026-01-01T00:00:00Z"),
+        (&second, "2026-01-02T00:00:00Z"),
+        (&third, "2026-01-03T00:00:00Z"),
+    ] {
+        for file in dated(graph, time) {
+            let same = |it: &Json| {
+                it["kind"] == file["kind"] && it["metadata"]["name"] == file["metadata"]["name"]
+            };
+            if !there.iter().any(same) {
+                there.push(file);
+            }
+        }
+    }
+    let deleted = |updated: u32, there: &[Json]| {
+        let mut there = there.to_vec();
+        for object in &mut there {
+            if object["kind"] == "DaemonSet" {
+                object["status"] =
+                    json!({"currentNumberScheduled": 3, "updatedNumberScheduled": updated});
+            }
+        }
+        plan(&third, &there).deletions
+    };
+    // Everywhere replaced: the content before is kept, and the first one goes.
+    let gone = deleted(3, &there);
+    assert!(
+        !gone.is_empty() && gone.iter().all(|it| it.name.contains("nova-compute")),
+        "{gone:?}"
+    );
+    assert_eq!(deleted(2, &there), vec![]);
+}
