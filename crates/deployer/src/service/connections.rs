@@ -30,7 +30,11 @@ pub(super) fn most(parameters: &Parameters) -> u64 {
 fn pools(parameters: &Parameters, service: Service) -> u64 {
     let api = u64::from(parameters.workers(service.name()).processes);
     match service {
-        Service::Keystone | Service::Glance | Service::Placement => api,
+        Service::Keystone | Service::Placement => api,
+        // The server of 2025.1 has an option of its own.
+        Service::Glance => {
+            api.max(number(parameters, service, "DEFAULT", "workers").unwrap_or_default())
+        }
         Service::Neutron => {
             let rpc = number(parameters, service, "DEFAULT", "rpc_workers").unwrap_or(2);
             api.saturating_add(rpc).saturating_add(WORKERS_OF_NEUTRON)
@@ -46,7 +50,7 @@ fn pools(parameters: &Parameters, service: Service) -> u64 {
     }
 }
 
-/// Connections of one pool.
+/// Connections of one pool. A size of zero, and a negative number beyond it, are no limit.
 fn pool(parameters: &Parameters, service: Service) -> u64 {
     let sections: &[&str] = match service {
         Service::Nova => &["database", "api_database"],
@@ -55,18 +59,32 @@ fn pool(parameters: &Parameters, service: Service) -> u64 {
     };
     let of = |section: &&str| {
         let size = number(parameters, service, section, "max_pool_size").unwrap_or(POOL.0);
-        let more = number(parameters, service, section, "max_overflow").unwrap_or(POOL.1);
-        size.saturating_add(more)
+        let more = "max_overflow";
+        let is_endless =
+            text(parameters, service, section, more).is_some_and(|it| it.starts_with('-'));
+        match size == 0 || is_endless {
+            true => LARGEST,
+            false => {
+                size.saturating_add(number(parameters, service, section, more).unwrap_or(POOL.1))
+            }
+        }
     };
     sections.iter().map(of).max().unwrap_or(POOL.0 + POOL.1)
 }
 
 /// An option that the parameters set to a whole number.
 fn number(parameters: &Parameters, service: Service, section: &str, name: &str) -> Option<u64> {
+    text(parameters, service, section, name)?.parse().ok()
+}
+
+/// An option that the parameters set.
+fn text(parameters: &Parameters, service: Service, section: &str, name: &str) -> Option<String> {
     let value = parameters.service(service).config.get(section)?.get(name)?;
-    value
-        .as_u64()
-        .or_else(|| value.as_str().and_then(|it| it.parse().ok()))
+    Some(
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), |it| it.trim().to_owned()),
+    )
 }
 
 #[cfg(test)]
@@ -88,7 +106,18 @@ mod tests {
         assert_eq!(of(json!({"nova": many})), 16384);
         let pools = json!({"config": {"database": {"max_pool_size": 2, "max_overflow": 0}, "api_database": {"max_overflow": "0"}}});
         assert_eq!(of(json!({"nova": pools})), 1024);
+        for endless in [
+            json!({"max_pool_size": 0}),
+            json!({"max_overflow": -1}),
+            json!({"max_overflow": "-1"}),
+        ] {
+            let pools = json!({"config": {"database": endless}});
+            assert_eq!(of(json!({"keystone": pools})), LARGEST);
+        }
         let workers = json!({"config": {"conductor": {"workers": 40}}});
         assert_eq!(of(json!({"nova": workers})), 16384);
+        // 2025.1 has an option for the processes of Glance.
+        let glance = json!({"release": "2025.1", "services": {"glance": {"config": {"DEFAULT": {"workers": 200}}}}});
+        assert_eq!(most(&Parameters::read(&glance).unwrap().0), 16384);
     }
 }
