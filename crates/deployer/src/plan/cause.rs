@@ -154,7 +154,11 @@ fn of_object(
         cause.detail = Some(missing);
     } else if let Some(pod) = ours.first() {
         let is_running = pod.pointer("/status/containerStatuses/0/state/running");
-        cause.since = is_running.and_then(|it| it["startedAt"].as_str().map(str::to_owned));
+        // A program that ran for days may have failed its probe just now.
+        let began = is_running.and_then(|it| it["startedAt"].as_str());
+        let lost = pods::condition(pod, "Ready").filter(|it| it["status"] == "False");
+        let lost = lost.and_then(|it| it["lastTransitionTime"].as_str());
+        cause.since = began.map(|it| it.max(lost.unwrap_or_default()).to_owned());
         cause.detail = Some(match (is_running, is_task) {
             (None, _) => format!("Pod {} starts", text(pod, "/metadata/name")),
             (_, true) => format!("Pod {} runs", text(pod, "/metadata/name")),

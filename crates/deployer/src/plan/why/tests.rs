@@ -333,6 +333,20 @@ fn what_waits_for_a_failing_task_names_the_task_by_whatever_is_asked() {
 }
 
 #[test]
+fn a_program_that_ran_for_days_is_not_ready_since_it_lost_that() {
+    let mut status = container(json!({"running": {"startedAt": SINCE}}), json!({}));
+    let later = "2026-12-24T00:00:00Z";
+    status["conditions"] =
+        json!([{"type": "Ready", "status": "False", "lastTransitionTime": later}]);
+    let world = World::until("glance-api").with_pod("glance-api", json!({}), status);
+    let cause = world.cause("glance-api");
+    assert_eq!(
+        (cause.reason, cause.since.as_deref()),
+        (Reason::Busy, Some(later))
+    );
+}
+
+#[test]
 fn a_node_that_is_gone_is_one_cause_of_everything_on_it() {
     let running = container(json!({"running": {"startedAt": SINCE}}), json!({}));
     let mut world = World::until("glance-api").with_pod("glance-api", json!({}), running);
