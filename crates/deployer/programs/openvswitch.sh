@@ -35,6 +35,12 @@ for pair; do mappings=$mappings${mappings:+,}${pair%%=*}:br-${pair%%=*}; done
 vsctl set Open_vSwitch . external_ids:system-id="$chassis" external_ids:hostname="$NODE" external_ids:ovn-remote="\"$southbound\"" \
 	external_ids:ovn-encap-type=geneve external_ids:ovn-encap-ip="$ADDRESS" external_ids:ovn-bridge-datapath-type="$datapath" \
 	external_ids:ovn-bridge-mappings="\"$mappings\"" other_config:userspace-tso-enable="$userspace"
+# Neutron places gateways of routers, with their floating IPs, on chassis that offer it, and nowhere if none does.
+if [ -n "$mappings" ]; then
+	vsctl set Open_vSwitch . external_ids:ovn-cms-options=enable-chassis-as-gw
+else
+	vsctl remove Open_vSwitch . external_ids ovn-cms-options
+fi
 for bridge in $(vsctl list-br); do
 	[ "$(vsctl br-get-external-id "$bridge" ferrostack)" = physical ] || continue
 	case ",$mappings," in

@@ -153,3 +153,6 @@ fn controller(held: &Held) -> Workload {
     let needs = vec!["openvswitch", "ovn-sb", "ovn-northd"];
     workload("ovn-controller", run, ready, needs)
 }
+
+#[cfg(test)]
+mod tests;
