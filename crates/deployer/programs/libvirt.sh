@@ -24,6 +24,10 @@ if kvm; then
 	kind=kvm
 	# That of the container; QEMU is no user of root.
 	chmod 0666 /dev/kvm
+else
+	# That of the container, too. libvirt asks QEMU for what it can again and again, for seconds each time, if QEMU itself finds
+	# a KVM that the user of guests may not use.
+	rm -f /dev/kvm
 fi
 mkdir -p /etc/libvirt /var/lib/libvirt/qemu
 cp /opt/ferrostack/qemu.conf /etc/libvirt/qemu.conf
