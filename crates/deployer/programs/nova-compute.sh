@@ -9,4 +9,4 @@ if [ "$1 $OS_LIBVIRT__VIRT_TYPE" = "HostPassthrough qemu" ]; then
 	exit 1
 fi
 mkdir -p /var/lib/nova/instances /var/lib/nova/tmp
-exec nova-compute
+exec python3 /opt/ferrostack/nova-compute.py

@@ -11,6 +11,7 @@ use crate::parameters::{CpuMode, Libvirt, Parameters};
 
 const LIBVIRT: &str = "/opt/ferrostack/libvirt.sh";
 const COMPUTE: &str = "/opt/ferrostack/nova-compute.sh";
+const CONSOLES: &str = "/opt/ferrostack/nova-compute.py";
 /// Sections that no option table has: how programs of Nova get the rights of root, which they have.
 const RIGHTS: &str = "/etc/nova/nova.conf.d/60-rights.conf";
 
@@ -115,12 +116,19 @@ fn compute(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Workload {
         CpuMode::Default | CpuMode::HostModel | CpuMode::Custom => "any",
     };
     let mut files = Service::Nova.files(cloud, held, Some(fake::COMPUTE));
-    let program = include_str!("../../programs/nova-compute.sh");
-    files.push(File::public(
+    let mut program = |object: &str, path: &str, text: &str| {
+        files.push(File::public(object, path, text.to_owned()));
+    };
+    program(
         "nova-compute-program",
         COMPUTE,
-        program.to_owned(),
-    ));
+        include_str!("../../programs/nova-compute.sh"),
+    );
+    program(
+        "nova-compute-consoles",
+        CONSOLES,
+        include_str!("../../programs/nova-compute.py"),
+    );
     files.push(File::public("nova-compute-rights", RIGHTS, rights()));
     let node = || Variable::Field("spec.nodeName");
     let address = || Variable::Field("status.hostIP");

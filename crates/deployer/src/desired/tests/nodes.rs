@@ -161,3 +161,34 @@ fn a_compute_knows_no_database_and_its_node_by_variables() {
     ]);
     assert_eq!(*command, expected);
 }
+
+/// A program on nodes may start another one that no command names.
+#[test]
+fn programs_of_ours_that_a_program_on_nodes_starts_are_in_its_container() {
+    let graph = desired(&cloud(&guests()), &held());
+    let daemons = daemons(&graph);
+    let mut started = Vec::new();
+    for (_, object) in graph.objects() {
+        let object = object.exposed();
+        let configures = &object["metadata"]["labels"][CONFIGURES];
+        let Some(spec) = configures.as_str().and_then(|it| {
+            let name = it.strip_suffix("-program").unwrap_or(it);
+            daemons.get(name)
+        }) else {
+            continue;
+        };
+        let container = &spec["template"]["spec"]["containers"][0];
+        let texts = object["data"].as_object().into_iter().flatten();
+        let words =
+            texts.flat_map(|(_, text)| text.as_str().unwrap_or_default().split_whitespace());
+        for path in words.filter(|it| it.starts_with("/opt/ferrostack/")) {
+            let mounted = items(container, "/volumeMounts").any(|it| it["mountPath"] == path);
+            assert!(mounted, "{configures}: {path}");
+            started.push(path.to_owned());
+        }
+    }
+    assert!(
+        started.iter().any(|it| it.ends_with("/nova-compute.py")),
+        "{started:?}"
+    );
+}
