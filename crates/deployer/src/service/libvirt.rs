@@ -49,6 +49,8 @@ pub(super) fn compute_options(config: &mut Config, libvirt: &Libvirt) {
     config.require("DEFAULT", "my_ip", "127.0.0.1", why);
     config.require("vnc", "server_listen", "127.0.0.1", why);
     config.require("vnc", "server_proxyclient_address", "127.0.0.1", why);
+    let why = "disks are copied to no other node, and there may be none";
+    config.preset("DEFAULT", "allow_resize_to_same_host", "true", why);
     let why = "a node that gets the label of compute nodes gets servers half a minute later";
     let name = "discover_hosts_in_cells_interval";
     config.preset("scheduler", name, "30", why);

@@ -192,3 +192,19 @@ fn programs_of_ours_that_a_program_on_nodes_starts_are_in_its_container() {
         "{started:?}"
     );
 }
+
+/// Disks of guests are copied to no other node, so that a resize must not need one.
+#[test]
+fn a_server_is_resized_on_its_node() {
+    let graph = desired(&cloud(&guests()), &held());
+    for program in ["nova-api", "nova-conductor", "nova-compute"] {
+        let objects = graph.objects().map(|(_, it)| it.exposed());
+        let mut ours = objects.filter(|it| it["metadata"]["labels"][CONFIGURES] == program);
+        let here = |it: Json| {
+            it["data"]
+                .to_string()
+                .contains("allow_resize_to_same_host = true")
+        };
+        assert!(ours.any(here), "{program}");
+    }
+}
