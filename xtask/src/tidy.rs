@@ -27,7 +27,7 @@ const EMPTY_NAMES: [&str; 6] = [
 ];
 
 /// Sources whose messages have debug forms, and why.
-const DEBUG_FORMS: [(&str, &str); 8] = [
+const DEBUG_FORMS: [(&str, &str); 9] = [
     (
         "crates/apimachinery/",
         "the words of kube-apiserver, which quotes with %q",
@@ -53,6 +53,7 @@ const DEBUG_FORMS: [(&str, &str); 8] = [
         "a comparison that nobody reads",
     ),
     ("crates/converging/", "read by developers"),
+    ("crates/octavia-model/", "read by developers"),
     ("crates/testbed/", "read by developers"),
 ];
 

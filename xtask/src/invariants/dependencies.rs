@@ -147,6 +147,18 @@ const RULES: &[Rule] = &[
         never: CLIENTS,
     },
     Rule {
+        name: "load-balancing",
+        uses: &[],
+        tests_use: &[],
+        never: IO,
+    },
+    Rule {
+        name: "octavia-model",
+        uses: &[],
+        tests_use: &[],
+        never: IO,
+    },
+    Rule {
         name: "cloud-conf",
         uses: &["openstack"],
         tests_use: &[],

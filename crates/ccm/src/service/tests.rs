@@ -1,4 +1,5 @@
 mod convergence;
+#[path = "../../../octavia-model/src/octavia.rs"]
 mod model;
 mod pairs;
 mod services;

@@ -1,0 +1,1 @@
+//! One planner for Octavia. Pure functions.
