@@ -45,7 +45,6 @@ mod local;
 mod members;
 mod observed;
 mod pending;
-#[path = "../../load-balancing/src/plan.rs"]
 mod plan;
 mod ports;
 pub(crate) mod recovery;

@@ -1,217 +1,110 @@
-//! A model of Octavia and of floating IPs, which rejects what they reject.
+//! Load balancers and parts, and the rules for changes.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use load_balancing::{Step, transport};
+use openstack::View;
 use openstack::inventory::Table;
 use openstack::loadbalancer::{
-    Listener, ListenerCreate, LoadBalancer, Member, MemberCreate, Monitor, MonitorCreate, Pool,
-    PoolCreate, Reference,
+    Listener, ListenerCreate, LoadBalancer, LoadBalancerCreate, Member, MemberCreate, Monitor,
+    MonitorCreate, Pool, PoolCreate, Reference,
 };
-use openstack::network::{FixedIp, FloatingIp, Network, Port, Subnet};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::super::desired::{Desired, Facts};
-use super::super::observed::Observed;
-use super::super::plan::Step;
-use super::super::*;
-use cloud_conf::{CloudConf, Program};
-
-/// An Octavia, and a Neutron with floating IPs.
+/// [`LoadBalancer`]s, [`Listener`]s, [`Pool`]s, [`Member`]s and [`Monitor`]s by id.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Model {
+pub struct Octavia {
     next: u32,
-    pub(super) balancers: BTreeMap<String, LoadBalancer>,
-    pub(super) listeners: BTreeMap<String, Listener>,
-    pub(super) pools: BTreeMap<String, Pool>,
-    pub(super) members: BTreeMap<String, Member>,
-    pub(super) monitors: BTreeMap<String, Monitor>,
-    pub(super) floating_ips: BTreeMap<String, FloatingIp>,
-    /// How many load balancers still end in ERROR when they are created.
-    pub(super) failures: usize,
+    /// Load balancers.
+    pub balancers: BTreeMap<String, LoadBalancer>,
+    /// Listeners.
+    pub listeners: BTreeMap<String, Listener>,
+    /// Pools.
+    pub pools: BTreeMap<String, Pool>,
+    /// Members.
+    pub members: BTreeMap<String, Member>,
+    /// Health monitors.
+    pub monitors: BTreeMap<String, Monitor>,
+    /// Number of further creations with the end ERROR.
+    pub failures: usize,
 }
 
-/// A Service, and what its load balancer depends on.
-#[derive(Clone, Debug)]
-pub(super) struct Scene {
-    pub(super) model: Model,
-    pub(super) service: Service,
-    pub(super) nodes: Vec<Arc<Node>>,
-    pub(super) is_serial: bool,
-    pub(super) weighting: weights::Weighting,
-}
-
-impl Scene {
-    pub(super) fn identity(&self) -> Identity {
-        Identity::of(&self.service, "kubernetes", "cluster")
-    }
-
-    pub(super) fn observed(&self) -> Option<Observed> {
-        self.look().0
-    }
-
-    pub(super) fn desired(&self) -> Result<Desired, String> {
-        self.look().1
-    }
-
-    /// What is there, and what the Service asks for then, or why it is rejected.
-    fn look(&self) -> (Option<Observed>, Result<Desired, String>) {
-        let (view, identity) = (self.model.view(), self.identity());
-        let found = observed::find(&self.service, &identity, &view).unwrap();
-        let observed = found.as_ref();
-        let facts = Facts {
-            nodes: &self.nodes,
-            view: &view,
-            conf: conf(self.is_serial),
-            existing: observed.map(|observed| &*observed.balancer),
-            has_floating_ip: observed.is_some_and(|observed| observed.floating_ip.is_some()),
-            octavia: Octavia {
-                has_additional_vips: true,
-                has_http_on_udp: true,
-            },
-            weights: &weights::Current {
-                weighting: self.weighting.clone(),
-                ..weights::Current::default()
-            },
-        };
-        let desired = desired::of(&self.service, &identity, &facts);
-        (found, desired.map_err(|rejection| rejection.message))
-    }
-
-    /// The steps as `round` chooses them; none of a Service that is rejected.
-    fn steps(&self, desired: &Desired, observed: Option<&Observed>) -> Vec<Step> {
-        let check = |observed| sharing::check(desired, observed, &self.identity(), 2);
-        match observed.map(check) {
-            None | Some(Ok(())) => plan::steps(desired, observed),
-            Some(Err(_)) => {
-                let guest = observed.filter(|observed| observed.role == observed::Role::Guest);
-                let kept = guest.map(|observed| {
-                    let mut steps = plan::upkeep(desired, observed);
-                    steps.extend(plan::leftovers(desired, observed));
-                    steps
-                });
-                kept.unwrap_or_default()
-            }
-        }
-    }
-}
-
-impl converging::World for Scene {
-    type Step = Step;
-    type State = Vec<String>;
-
-    fn plan(&self) -> Vec<Step> {
-        let (observed, Ok(desired)) = self.look() else {
-            return Vec::new();
-        };
-        let steps = self.steps(&desired, observed.as_ref());
-        assert!(!self.is_serial || !steps.iter().any(is_bulk), "{steps:?}");
-        let status = observed.map_or(String::new(), |it| it.balancer.provisioning_status.clone());
-        let (mut all, next, _) = plan::due(steps, &status);
-        all.extend(next);
-        all
-    }
-
-    fn take(&mut self, step: Step) {
-        let observed = self.observed();
-        let balancer = observed.map_or(String::new(), |observed| observed.balancer.id.clone());
-        self.model.take(&balancer, step);
-    }
-
-    fn pass(&mut self) -> bool {
-        self.model.pass()
-    }
-
-    fn state(&self) -> Vec<String> {
-        self.model.everything()
-    }
-}
-
-impl Model {
-    pub(super) fn id(&mut self) -> String {
+impl Octavia {
+    /// A new id.
+    pub fn id(&mut self) -> String {
         self.next += 1;
         format!("id-{}", self.next)
     }
 
-    fn view(&self) -> View {
-        let network = |id: &str, external| Network {
-            id: id.to_owned(),
-            external,
-            ..Network::default()
-        };
-        let subnet = |id: &str, network_id: &str| Subnet {
-            id: id.to_owned(),
-            name: id.to_owned(),
-            network_id: network_id.to_owned(),
-            ip_version: 4,
-            tags: vec![format!("{id}-tag")],
-            ..Subnet::default()
-        };
-        let ports = (1..=3).map(|index| Port {
-            id: format!("port-{index}"),
-            device_id: format!("server-{index}"),
-            fixed_ips: vec![FixedIp {
-                subnet_id: "subnet".to_owned(),
-                ip_address: format!("10.0.0.{index}"),
-            }],
-            ..Port::default()
-        });
+    /// `view` with the tables of the load balancers.
+    pub fn view(&self, view: View) -> View {
         View {
             load_balancers: Arc::new(Table::of(self.balancers.values().cloned())),
             listeners: Arc::new(Table::of(self.listeners.values().cloned())),
             pools: Arc::new(Table::of(self.pools.values().cloned())),
             members: Arc::new(Table::of(self.members.values().cloned())),
             monitors: Arc::new(Table::of(self.monitors.values().cloned())),
-            floating_ips: Arc::new(Table::of(self.floating_ips.values().cloned())),
-            networks: Arc::new(Table::of([
-                network("public", true),
-                network("nodes", false),
-            ])),
-            subnets: Arc::new(Table::of([
-                subnet("outside", "public"),
-                subnet("subnet", "nodes"),
-                subnet("other", "nodes"),
-            ])),
-            ports: Arc::new(Table::of(ports)),
-            ..View::default()
+            ..view
         }
     }
 
-    fn take(&mut self, balancer: &str, step: Step) {
-        if step.needs_balancer() && !matches!(step, Step::DeleteBroken(_)) {
-            let known = self.balancers.get_mut(balancer).unwrap();
-            assert_eq!(known.provisioning_status, "ACTIVE", "immutable: {step:?}");
-            known.provisioning_status = "PENDING_UPDATE".to_owned();
+    /// Begins a change of a load balancer.
+    ///
+    /// # Panics
+    /// If the load balancer is immutable.
+    pub fn begin_change(&mut self, balancer: &str) {
+        let known = self.balancers.get_mut(balancer).unwrap();
+        assert_eq!(known.provisioning_status, "ACTIVE", "immutable");
+        known.provisioning_status = "PENDING_UPDATE".to_owned();
+    }
+
+    /// Begins the deletion of a load balancer.
+    ///
+    /// # Panics
+    /// If the load balancer is immutable.
+    pub fn begin_deletion(&mut self, balancer: &str) {
+        let known = self.balancers.get_mut(balancer).unwrap();
+        let status = &known.provisioning_status;
+        assert!(matches!(status.as_str(), "ACTIVE" | "ERROR"), "{status}");
+        known.provisioning_status = "PENDING_DELETE".to_owned();
+    }
+
+    /// Creates a load balancer with the parts of a tree. Returns the id. The port of the virtual address is `vip-ID`.
+    ///
+    /// # Panics
+    /// If Octavia would reject a part.
+    pub fn create(&mut self, tree: &LoadBalancerCreate) -> String {
+        let id = self.id();
+        let balancer = LoadBalancer {
+            id: id.clone(),
+            name: tree.name.clone(),
+            description: tree.description.clone().unwrap_or_default(),
+            provisioning_status: "PENDING_CREATE".to_owned(),
+            vip_address: tree.vip_address.clone().unwrap_or_default(),
+            vip_port_id: format!("vip-{id}"),
+            vip_network_id: tree.vip_network_id.clone().unwrap_or_default(),
+            vip_subnet_id: tree.vip_subnet_id.clone().unwrap_or_default(),
+            tags: tree.tags.clone(),
+            ..LoadBalancer::default()
+        };
+        self.balancers.insert(id.clone(), balancer);
+        for listener in tree.listeners.clone() {
+            self.listener(&id, listener);
+        }
+        id
+    }
+
+    /// Executes a step about a load balancer.
+    ///
+    /// # Panics
+    /// If Octavia would reject the step.
+    pub fn take(&mut self, balancer: &str, step: Step) {
+        if !matches!(step, Step::Create(_)) {
+            self.begin_change(balancer);
         }
         match step {
-            Step::Create(tree) => {
-                let mut others = self.balancers.values();
-                let is_second = others.any(|other| other.tags == tree.tags);
-                assert!(!is_second, "a second load balancer");
-                let id = self.id();
-                let listeners = tree.listeners.clone();
-                self.balancers.insert(
-                    id.clone(),
-                    LoadBalancer {
-                        id: id.clone(),
-                        name: tree.name,
-                        provisioning_status: "PENDING_CREATE".to_owned(),
-                        vip_port_id: format!("vip-{id}"),
-                        vip_subnet_id: tree.vip_subnet_id.unwrap_or_default(),
-                        tags: tree.tags,
-                        ..LoadBalancer::default()
-                    },
-                );
-                for listener in listeners {
-                    self.listener(&id, listener);
-                }
-            }
-            Step::DeleteBroken(id) => {
-                let broken = self.balancers.get_mut(&id).unwrap();
-                assert_eq!(broken.provisioning_status, "ERROR");
-                broken.provisioning_status = "PENDING_DELETE".to_owned();
-            }
-            Step::Adopt { id, tags } => self.balancers.get_mut(&id).unwrap().tags = tags,
+            Step::Create(tree) => drop(self.create(&tree)),
             Step::CreateListener(listener) => {
                 assert_eq!(listener.default_pool, None, "Octavia answers with 500");
                 self.listener(balancer, *listener);
@@ -219,6 +112,7 @@ impl Model {
             Step::UpdateListener { id, change } => {
                 let listener = self.listeners.get_mut(&id).unwrap();
                 if let Some(cidrs) = change.allowed_cidrs {
+                    compatible(&self.balancers[balancer], &cidrs);
                     listener.allowed_cidrs = cidrs;
                 }
                 if let Some(headers) = change.insert_headers {
@@ -251,6 +145,8 @@ impl Model {
                 let listener = pool.listener_id.clone().unwrap();
                 let listener = self.listeners[&listener].clone();
                 assert_eq!(listener.default_pool_id, None, "it has a pool already");
+                assert!(pool.members.is_empty(), "Octavia answers with 500");
+                assert_eq!(pool.healthmonitor, None, "Octavia answers with 500");
                 let pool = self.pool(balancer, *pool);
                 self.listeners
                     .get_mut(&listener.id)
@@ -303,40 +199,12 @@ impl Model {
                 set(&mut monitor.expected_codes, change.expected_codes);
                 monitor.name = change.name.unwrap_or(monitor.name.clone());
             }
-            Step::DeleteMonitor(id) => drop(self.monitors.remove(&id).unwrap()),
-            Step::CreateFloatingIp { port, floating } => {
-                self.check_free(&port);
-                let id = self.id();
-                let address = floating.address.unwrap_or_else(|| "203.0.113.1".to_owned());
-                let new = FloatingIp {
-                    id: id.clone(),
-                    floating_ip_address: address,
-                    port_id: Some(port),
-                    description:
-                        "Floating IP for Kubernetes external service x (ferrostack-service=web)"
-                            .to_owned(),
-                    ..FloatingIp::default()
-                };
-                self.floating_ips.insert(id, new);
-            }
-            Step::AttachFloatingIp { id, port } => {
-                self.check_free(&port);
-                self.floating_ips.get_mut(&id).unwrap().port_id = Some(port);
-            }
-            Step::DetachFloatingIp(id) => self.floating_ips.get_mut(&id).unwrap().port_id = None,
-            Step::DeleteFloatingIp(id) => drop(self.floating_ips.remove(&id).unwrap()),
+            Step::DeleteMonitor(id) => self.delete_monitor(&id),
         }
     }
 
-    /// Neutron associates one floating IP with an address.
-    fn check_free(&self, port: &str) {
-        let mut all = self.floating_ips.values();
-        let is_taken = all.any(|ip| ip.port_id.as_deref() == Some(port));
-        assert!(!is_taken, "a second floating IP on {port}");
-    }
-
-    /// Completes what is pending. Returns whether anything was.
-    fn pass(&mut self) -> bool {
+    /// Completes pending changes and deletions. Returns true if anything was pending.
+    pub fn pass(&mut self) -> bool {
         let mut has_changed = false;
         let is_going = |it: &&LoadBalancer| it.provisioning_status == "PENDING_DELETE";
         let going: Vec<_> = self.balancers.values().filter(is_going).cloned().collect();
@@ -348,11 +216,6 @@ impl Model {
             let pools = self.pools.values().filter(|it| !stays(&it.loadbalancers));
             let pools: Vec<_> = pools.map(|it| it.id.clone()).collect();
             pools.iter().for_each(|id| self.delete_pool(id));
-            for ip in self.floating_ips.values_mut() {
-                // With the port goes the association.
-                let port = ip.port_id.take();
-                ip.port_id = port.filter(|port| *port != balancer.vip_port_id);
-            }
         }
         for balancer in self.balancers.values_mut() {
             let next = match balancer.provisioning_status.as_str() {
@@ -367,7 +230,11 @@ impl Model {
         has_changed
     }
 
-    pub(super) fn delete_pool(&mut self, id: &str) {
+    /// Deletes a pool with members and health monitor.
+    ///
+    /// # Panics
+    /// If there is no such pool.
+    pub fn delete_pool(&mut self, id: &str) {
         self.pools.remove(id).unwrap();
         self.members.retain(|_, member| *member.pool_id != *id);
         self.monitors.retain(|_, monitor| monitor.pools[0].id != id);
@@ -377,7 +244,17 @@ impl Model {
         }
     }
 
-    /// As Octavia: those that are there stay, in the subnet in which they are.
+    /// Deletes a health monitor.
+    ///
+    /// # Panics
+    /// If there is no such monitor.
+    pub fn delete_monitor(&mut self, id: &str) {
+        let monitor = self.monitors.remove(id).unwrap();
+        let pool = self.pools.get_mut(&monitor.pools[0].id).unwrap();
+        pool.healthmonitor_id = None;
+    }
+
+    /// Replaces all members. Existing members stay, in the same subnet.
     fn set_members(&mut self, pool: &str, wanted: &[MemberCreate]) {
         let same = |known: &Member, wanted: &MemberCreate| {
             known.address == wanted.address && known.protocol_port == wanted.protocol_port
@@ -397,12 +274,18 @@ impl Model {
         }
     }
 
-    pub(super) fn listener(&mut self, balancer: &str, wanted: ListenerCreate) {
+    /// Creates a listener, with a pool if wanted. Returns the id.
+    ///
+    /// # Panics
+    /// If Octavia would reject one of them.
+    pub fn listener(&mut self, balancer: &str, wanted: ListenerCreate) -> String {
+        let cidrs = wanted.allowed_cidrs.as_deref().unwrap_or_default();
+        compatible(&self.balancers[balancer], cidrs);
         let port = wanted.protocol_port;
         let clash = self.listeners.values().any(|other| {
             other.loadbalancers[0].id == balancer
                 && other.protocol_port == port
-                && sharing::transport(&other.protocol) == sharing::transport(&wanted.protocol)
+                && transport(&other.protocol) == transport(&wanted.protocol)
         });
         assert!(!clash, "a second listener with port {port}");
         let pool = wanted.default_pool.map(|pool| {
@@ -435,7 +318,8 @@ impl Model {
             tags: wanted.tags,
             ..Listener::default()
         };
-        self.listeners.insert(id, listener);
+        self.listeners.insert(id.clone(), listener);
+        id
     }
 
     fn pool(&mut self, balancer: &str, wanted: PoolCreate) -> String {
@@ -497,141 +381,18 @@ impl Model {
             pools: reference(pool),
             ..Monitor::default()
         };
-        self.monitors.insert(id, monitor);
+        self.monitors.insert(id.clone(), monitor);
+        self.pools.get_mut(pool).unwrap().healthmonitor_id = Some(id);
     }
 
-    /// Plans and takes steps until nothing is left to do. Returns the number of steps, or the rejection.
-    pub(super) fn converge(
-        &mut self,
-        service: &Service,
-        nodes: &[Arc<Node>],
-        is_serial: bool,
-        weighting: &weights::Weighting,
-    ) -> Result<usize, String> {
-        let mut scene = Scene {
-            model: self.clone(),
-            service: service.clone(),
-            nodes: nodes.to_vec(),
-            is_serial,
-            weighting: weighting.clone(),
-        };
-        scene.desired()?;
-        let taken = converging::settle(&mut scene);
-        scene.model.check(&scene.desired()?);
-        *self = scene.model;
-        Ok(taken)
-    }
-
-    /// The model is what the Service asks for, and nothing else.
-    fn check(&self, desired: &Desired) {
-        let wanted = &desired.tree.listeners;
-        assert_eq!(self.listeners.len(), wanted.len());
-        assert_eq!(self.pools.len(), wanted.len());
-        for wanted in wanted {
-            let listener = self.listeners.values().find(|known| {
-                known.protocol == wanted.protocol && known.protocol_port == wanted.protocol_port
-            });
-            let listener = listener.unwrap();
-            let pool = &self.pools[listener.default_pool_id.as_ref().unwrap()];
-            let wanted_pool = wanted.default_pool.as_ref().unwrap();
-            assert_eq!(pool.protocol, wanted_pool.protocol);
-            assert_eq!(pool.session_persistence, wanted_pool.session_persistence);
-            let members = self
-                .members
-                .values()
-                .filter(|m| *m.pool_id == pool.id)
-                .count();
-            assert_eq!(members, wanted_pool.members.len());
-            for member in self.members.values().filter(|m| *m.pool_id == pool.id) {
-                let wanted = wanted_pool
-                    .members
-                    .iter()
-                    .find(|m| m.address == member.address);
-                let weight = wanted.unwrap().weight.unwrap_or(member.weight);
-                assert_eq!(member.weight, weight);
-                assert!((0..=256).contains(&weight), "{weight}");
-                assert_eq!(member.monitor_port, wanted.unwrap().monitor_port);
-                let is_equal = wanted.unwrap().weight.is_none() && !desired.keeps_weights;
-                assert!(!is_equal || weight == 1, "{weight}");
-            }
-            let mut monitors = self.monitors.values().filter(|m| m.pools[0].id == pool.id);
-            let kind = monitors.next().map(|monitor| monitor.kind.clone());
-            let wanted_kind = wanted_pool.healthmonitor.as_ref().map(|m| m.kind.clone());
-            assert_eq!(kind, wanted_kind);
-            let limit = wanted.timeout_client_data.unwrap_or(50_000);
-            assert_eq!(listener.timeout_client_data, Some(limit));
-            assert_eq!(listener.insert_headers.len(), wanted.insert_headers.len());
-        }
-        let attached = self.floating_ips.values().filter(|ip| ip.port_id.is_some());
-        assert_eq!(attached.count(), usize::from(desired.floating.is_some()));
-    }
-}
-
-/// Whether a step creates or changes several objects.
-fn is_bulk(step: &Step) -> bool {
-    match step {
-        Step::Create(tree) => !tree.listeners.is_empty(),
-        Step::CreateListener(listener) => listener.default_pool.is_some(),
-        Step::CreatePool(pool) => !pool.members.is_empty() || pool.healthmonitor.is_some(),
-        Step::SetMembers { .. } => true,
-        _ => false,
-    }
-}
-
-fn reference(id: &str) -> Vec<Reference> {
-    vec![Reference { id: id.to_owned() }]
-}
-
-fn strings(headers: BTreeMap<String, String>) -> serde_json::Map<String, Value> {
-    let pair = |(name, value)| (name, Value::String(value));
-    headers.into_iter().map(pair).collect()
-}
-
-pub(super) fn node(index: usize) -> Arc<Node> {
-    let node = json!({
-        "metadata": {"name": format!("node-{index}")},
-        "spec": {"providerID": format!("openstack:///server-{index}")},
-        "status": {"addresses": [{"type": "InternalIP", "address": format!("10.0.0.{index}")}]},
-    });
-    Arc::new(serde_json::from_value(node).unwrap())
-}
-
-pub(super) fn conf(is_serial: bool) -> &'static CloudConf {
-    static ALL: LazyLock<[CloudConf; 2]> = LazyLock::new(|| [false, true].map(parsed));
-    &ALL[usize::from(is_serial)]
-}
-
-fn parsed(is_serial: bool) -> CloudConf {
-    let conf = format!(
-        "[Global]\nuse-clouds = true\n[LoadBalancer]\nprovider-requires-serial-api-calls = {is_serial}\n\
-         [LoadBalancerClass \"west\"]\nmember-subnet-id = other\n"
-    );
-    CloudConf::parse(&conf, Program::CloudControllerManager)
-        .unwrap()
-        .conf
-}
-
-impl Model {
-    /// Everything, without ids.
-    pub(super) fn everything(&self) -> Vec<String> {
-        let balancers = self.balancers.values();
-        let mut all: Vec<String> = balancers.flat_map(|it| self.tree(&it.id)).collect();
-        let floating = self.floating_ips.values();
-        all.extend(floating.map(|ip| {
-            let balancers = self.balancers.values();
-            let port = |it: &&LoadBalancer| Some(&it.vip_port_id) == ip.port_id.as_ref();
-            let of = balancers.filter(port).map(|it| &it.name).next();
-            format!("{} {} {of:?}", ip.floating_ip_address, ip.description)
-        }));
-        all.sort();
-        all
-    }
-
-    /// A load balancer with its parts, without ids.
-    pub(super) fn tree(&self, balancer: &str) -> Vec<String> {
+    /// A load balancer with all parts, without ids.
+    ///
+    /// # Panics
+    /// If there is no such load balancer.
+    pub fn tree(&self, balancer: &str) -> Vec<String> {
         let is_part = |parents: &[Reference]| parents[0].id == balancer;
         let known = &self.balancers[balancer];
-        let tags: std::collections::BTreeSet<_> = known.tags.iter().collect();
+        let tags: BTreeSet<_> = known.tags.iter().collect();
         let status = &known.provisioning_status;
         let mut all = vec![format!("{} {tags:?} {status}", known.name)];
         let listeners = self
@@ -671,6 +432,7 @@ impl Model {
             }));
             let pool = Pool {
                 id: String::new(),
+                healthmonitor_id: None,
                 loadbalancers: Vec::new(),
                 ..pool.clone()
             };
@@ -678,4 +440,21 @@ impl Model {
         }
         all
     }
+}
+
+/// Octavia rejects ranges of another address family than the family of the virtual address.
+fn compatible(balancer: &LoadBalancer, cidrs: &[String]) {
+    let vip = &balancer.vip_address;
+    for cidr in cidrs.iter().filter(|_| !vip.is_empty()) {
+        assert_eq!(cidr.contains(':'), vip.contains(':'), "{cidr} with {vip}");
+    }
+}
+
+fn reference(id: &str) -> Vec<Reference> {
+    vec![Reference { id: id.to_owned() }]
+}
+
+fn strings(headers: BTreeMap<String, String>) -> serde_json::Map<String, Value> {
+    let pair = |(name, value)| (name, Value::String(value));
+    headers.into_iter().map(pair).collect()
 }

@@ -27,6 +27,21 @@ const IO: &[&str] = &[
     "rustls",
     "tower",
 ];
+/// Crates that open connections and files, and those of Kubernetes.
+const IO_AND_KUBERNETES: &[&str] = &[
+    "tokio",
+    "tokio-util",
+    "reqwest",
+    "hyper",
+    "hyper-util",
+    "axum",
+    "rusqlite",
+    "rustls",
+    "tower",
+    "kube",
+    "kube-*",
+    "k8s-openapi",
+];
 /// Crates by which a controller could reach a service without `openstack` and `kube::Client`.
 const CLIENTS: &[&str] = &["reqwest", "hyper", "hyper-util", "rusqlite"];
 
@@ -142,21 +157,33 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "ccm",
-        uses: &["api", "cloud-conf", "openstack", "operator"],
-        tests_use: &["apiserver", "converging", "simulator", "testbed"],
+        uses: &[
+            "api",
+            "cloud-conf",
+            "load-balancing",
+            "openstack",
+            "operator",
+        ],
+        tests_use: &[
+            "apiserver",
+            "converging",
+            "octavia-model",
+            "simulator",
+            "testbed",
+        ],
         never: CLIENTS,
     },
     Rule {
         name: "load-balancing",
-        uses: &[],
-        tests_use: &[],
-        never: IO,
+        uses: &["openstack"],
+        tests_use: &["converging", "octavia-model"],
+        never: IO_AND_KUBERNETES,
     },
     Rule {
         name: "octavia-model",
-        uses: &[],
+        uses: &["load-balancing", "openstack"],
         tests_use: &[],
-        never: IO,
+        never: IO_AND_KUBERNETES,
     },
     Rule {
         name: "cloud-conf",

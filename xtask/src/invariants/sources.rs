@@ -140,6 +140,7 @@ const RULES: &[Rule] = &[
             "crates/api/",
             "crates/apimachinery/",
             "crates/deployer/",
+            "crates/load-balancing/",
             "crates/topology/",
         ],
         except: &[],
@@ -148,7 +149,7 @@ const RULES: &[Rule] = &[
         what: "knows Kubernetes",
         paths: &[],
         words: &["kube", "k8s"],
-        within: &["crates/openstack/"],
+        within: &["crates/load-balancing/", "crates/openstack/"],
         except: &[],
     },
     Rule {

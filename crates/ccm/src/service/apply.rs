@@ -1,6 +1,7 @@
 //! Applies the next steps of a plan: all that do not need the load balancer, and one that changes it.
 
-use openstack::loadbalancer::LoadBalancerUpdate;
+use load_balancing::{Status, Step as Part};
+use openstack::loadbalancer::{LoadBalancerCreate, LoadBalancerUpdate};
 use openstack::network::{FloatingIpCreate, FloatingIpUpdate};
 use openstack::{ErrorKind, Kind};
 
@@ -18,17 +19,15 @@ pub(crate) async fn next(
     observed: Option<&Observed>,
     steps: Vec<Step>,
 ) -> Result<bool, Error> {
-    let status = observed.map_or("", |observed| {
-        observed.balancer.provisioning_status.as_str()
-    });
+    let status = observed.map(|observed| Status::of(&observed.balancer));
     let breaks = |step: &Step| matches!(step, Step::DeleteBroken(_));
     if let Some(observed) = observed
-        && status == "ERROR"
+        && status == Some(Status::Error)
         && !steps.iter().any(breaks)
     {
         return recovery::run(work, observed).await.map(|()| true);
     }
-    if let Some(observed) = observed.filter(|_| status == "ACTIVE") {
+    if let Some(observed) = observed.filter(|_| status == Some(Status::Active)) {
         work.shared.recoveries.forget(&observed.balancer.id);
     }
     let (others, next, waits) = plan::due(steps, status);
@@ -89,25 +88,12 @@ async fn take(
     step: Step,
 ) -> Result<(), Error> {
     let inventory = &work.cloud.inventory;
-    let balancer = observed.map_or("", |observed| observed.balancer.id.as_str());
     let failed =
         |doing: &str| Error::cloud(format!("{doing} of Service {}", desired.identity.service));
     match step {
-        Step::Create(tree) => {
-            let created = inventory.create_load_balancer(&tree).await;
-            let driver = &work.settings.conf.load_balancer.provider;
-            if let Err(error) = &created
-                && work.shared.drivers.learn(driver, &tree, error)
-            {
-                return Err(Error::OneAddress(driver.clone()));
-            }
-            let service = &desired.identity.service;
-            created.map_err(|error| refused::load_balancer(&tree, service, error))?;
-            let note = "Ensuring load balancer";
-            work.ctx
-                .recorder
-                .normal(work.service, "EnsuringLoadBalancer", "Ensure", note)
-                .await;
+        Step::Balancer(step) => {
+            let balancer = observed.map_or("", |observed| observed.balancer.id.as_str());
+            part(work, desired, balancer, step).await?;
         }
         Step::DeleteBroken(id) => {
             inventory
@@ -123,82 +109,6 @@ async fn take(
             let change = LoadBalancerUpdate { tags: Some(tags) };
             let adopted = inventory.update_load_balancer(&id, &change).await;
             adopted.map_err(failed("tagging the load balancer"))?;
-        }
-        Step::CreateListener(listener) => {
-            let created = inventory.create_listener(balancer, &listener).await;
-            created.map_err(failed("creating a listener"))?;
-            // The response does not contain what was created with the listener.
-            for kind in [Kind::Pools, Kind::Members, Kind::Monitors] {
-                inventory.stale(kind);
-            }
-        }
-        Step::UpdateListener { id, change } => {
-            let updated = inventory.update_listener(balancer, &id, &change).await;
-            updated.map_err(failed("changing a listener"))?;
-        }
-        Step::DeleteListener(id) => {
-            inventory
-                .delete_listener(balancer, &id)
-                .await
-                .map_err(failed("deleting a listener"))?;
-            inventory.stale(Kind::Pools);
-        }
-        Step::CreatePool(pool) => {
-            inventory
-                .create_pool(balancer, &pool)
-                .await
-                .map_err(failed("creating a pool"))?;
-            inventory.stale(Kind::Listeners);
-        }
-        Step::UpdatePool { id, change } => {
-            inventory
-                .update_pool(balancer, &id, &change)
-                .await
-                .map_err(failed("changing a pool"))?;
-        }
-        Step::DeletePool(id) => {
-            inventory
-                .delete_pool(balancer, &id)
-                .await
-                .map_err(failed("deleting a pool"))?;
-            inventory.stale(Kind::Listeners);
-        }
-        Step::SetMembers { pool, members } => {
-            inventory
-                .set_members(&pool, &members)
-                .await
-                .map_err(failed("writing the members"))?;
-            let note = "Updated load balancer with new hosts";
-            work.ctx
-                .recorder
-                .normal(work.service, "UpdatedLoadBalancer", "Update", note)
-                .await;
-        }
-        Step::CreateMember { pool, member } => {
-            let created = inventory.create_member(&pool, &member).await;
-            created.map_err(failed("creating a member"))?;
-        }
-        Step::UpdateMember { pool, id, change } => {
-            let updated = inventory.update_member(&pool, &id, &change).await;
-            updated.map_err(failed("changing a member"))?;
-        }
-        Step::DeleteMember { pool, id } => {
-            let deleted = inventory.delete_member(&pool, &id).await;
-            deleted.map_err(failed("deleting a member"))?;
-        }
-        Step::CreateMonitor(monitor) => {
-            let created = inventory.create_monitor(balancer, &monitor).await;
-            created.map_err(failed("creating a health monitor"))?;
-        }
-        Step::UpdateMonitor { id, change } => {
-            let updated = inventory.update_monitor(balancer, &id, &change).await;
-            updated.map_err(failed("changing a health monitor"))?;
-        }
-        Step::DeleteMonitor(id) => {
-            inventory
-                .delete_monitor(balancer, &id)
-                .await
-                .map_err(failed("deleting a health monitor"))?;
         }
         Step::CreateFloatingIp { port, floating } => {
             let identity = &desired.identity;
@@ -217,6 +127,113 @@ async fn take(
                 .delete_floating_ip(&id)
                 .await
                 .map_err(failed("deleting the floating IP"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Creates the load balancer, and learns from a refusal of a driver.
+async fn create(work: &Work<'_>, desired: &Desired, tree: LoadBalancerCreate) -> Result<(), Error> {
+    let inventory = &work.cloud.inventory;
+    let created = inventory.create_load_balancer(&tree).await;
+    let driver = &work.settings.conf.load_balancer.provider;
+    if let Err(error) = &created
+        && work.shared.drivers.learn(driver, &tree, error)
+    {
+        return Err(Error::OneAddress(driver.clone()));
+    }
+    let service = &desired.identity.service;
+    created.map_err(|error| refused::load_balancer(&tree, service, error))?;
+    let note = "Ensuring load balancer";
+    work.ctx
+        .recorder
+        .normal(work.service, "EnsuringLoadBalancer", "Ensure", note)
+        .await;
+    Ok(())
+}
+
+/// Sends a request for a part of a load balancer.
+async fn part(work: &Work<'_>, desired: &Desired, balancer: &str, step: Part) -> Result<(), Error> {
+    let inventory = &work.cloud.inventory;
+    let failed =
+        |doing: &str| Error::cloud(format!("{doing} of Service {}", desired.identity.service));
+    match step {
+        Part::Create(tree) => create(work, desired, *tree).await?,
+        Part::CreateListener(listener) => {
+            let created = inventory.create_listener(balancer, &listener).await;
+            created.map_err(failed("creating a listener"))?;
+            // The response does not contain what was created with the listener.
+            for kind in [Kind::Pools, Kind::Members, Kind::Monitors] {
+                inventory.stale(kind);
+            }
+        }
+        Part::UpdateListener { id, change } => {
+            let updated = inventory.update_listener(balancer, &id, &change).await;
+            updated.map_err(failed("changing a listener"))?;
+        }
+        Part::DeleteListener(id) => {
+            inventory
+                .delete_listener(balancer, &id)
+                .await
+                .map_err(failed("deleting a listener"))?;
+            inventory.stale(Kind::Pools);
+        }
+        Part::CreatePool(pool) => {
+            inventory
+                .create_pool(balancer, &pool)
+                .await
+                .map_err(failed("creating a pool"))?;
+            inventory.stale(Kind::Listeners);
+        }
+        Part::UpdatePool { id, change } => {
+            inventory
+                .update_pool(balancer, &id, &change)
+                .await
+                .map_err(failed("changing a pool"))?;
+        }
+        Part::DeletePool(id) => {
+            inventory
+                .delete_pool(balancer, &id)
+                .await
+                .map_err(failed("deleting a pool"))?;
+            inventory.stale(Kind::Listeners);
+        }
+        Part::SetMembers { pool, members } => {
+            inventory
+                .set_members(&pool, &members)
+                .await
+                .map_err(failed("writing the members"))?;
+            let note = "Updated load balancer with new hosts";
+            work.ctx
+                .recorder
+                .normal(work.service, "UpdatedLoadBalancer", "Update", note)
+                .await;
+        }
+        Part::CreateMember { pool, member } => {
+            let created = inventory.create_member(&pool, &member).await;
+            created.map_err(failed("creating a member"))?;
+        }
+        Part::UpdateMember { pool, id, change } => {
+            let updated = inventory.update_member(&pool, &id, &change).await;
+            updated.map_err(failed("changing a member"))?;
+        }
+        Part::DeleteMember { pool, id } => {
+            let deleted = inventory.delete_member(&pool, &id).await;
+            deleted.map_err(failed("deleting a member"))?;
+        }
+        Part::CreateMonitor(monitor) => {
+            let created = inventory.create_monitor(balancer, &monitor).await;
+            created.map_err(failed("creating a health monitor"))?;
+        }
+        Part::UpdateMonitor { id, change } => {
+            let updated = inventory.update_monitor(balancer, &id, &change).await;
+            updated.map_err(failed("changing a health monitor"))?;
+        }
+        Part::DeleteMonitor(id) => {
+            inventory
+                .delete_monitor(balancer, &id)
+                .await
+                .map_err(failed("deleting a health monitor"))?;
         }
     }
     Ok(())

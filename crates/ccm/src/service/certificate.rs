@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use load_balancing::Step as Part;
 use openstack::SecretReference;
 use openstack::loadbalancer::ListenerCreate;
 
@@ -44,9 +45,9 @@ fn references(steps: &[Step]) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     for step in steps {
         let listeners = match step {
-            Step::Create(tree) => tree.listeners.as_slice(),
-            Step::CreateListener(listener) => std::slice::from_ref(&**listener),
-            Step::UpdateListener { change, .. } => {
+            Step::Balancer(Part::Create(tree)) => tree.listeners.as_slice(),
+            Step::Balancer(Part::CreateListener(listener)) => std::slice::from_ref(&**listener),
+            Step::Balancer(Part::UpdateListener { change, .. }) => {
                 found.extend(change.default_tls_container_ref.as_deref());
                 continue;
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::k8s_openapi::api::core::v1::{Node, Service, ServicePort, ServiceSpec};
 use ipnet::IpNet;
 use kube::ResourceExt;
+use load_balancing::{Fields, allows_everyone};
 use openstack::View;
 use openstack::loadbalancer::{
     AdditionalVip, ListenerCreate, LoadBalancer, LoadBalancerCreate, MemberCreate, MonitorCreate,
@@ -14,7 +15,7 @@ use openstack::loadbalancer::{
 use super::annotations::{self, Wishes};
 use super::floating::{self, Floating};
 use super::groups::{self, Group};
-use super::identity::Identity;
+use super::identity::{self, Identity};
 use super::local::{self, Local, Serving};
 use super::vip::{self, Family};
 use super::weights::{self, Weighting};
@@ -57,10 +58,17 @@ pub(crate) struct Desired {
 }
 
 impl Desired {
-    /// True if a pool keeps its members until the endpoints are known: one whose nodes no monitor asks for them.
-    pub(crate) fn keeps_members(&self, pool: &PoolCreate) -> bool {
-        let mut members = pool.members.iter();
-        self.keeps_nodes && members.all(|member| member.monitor_port.is_none())
+    /// The load balancer for the planner, with the names of the Go manager. Members whose nodes no monitor asks for them stay
+    /// until the endpoints are known.
+    pub(crate) const fn balancer(&self) -> load_balancing::Desired<'_> {
+        load_balancing::Desired {
+            tree: &self.tree,
+            fields: Fields::All,
+            names: identity::NAMES,
+            is_serial: self.is_serial,
+            keeps_weights: self.keeps_weights,
+            keeps_members: self.keeps_nodes,
+        }
     }
 }
 
@@ -133,7 +141,7 @@ pub(crate) fn of(
     let mut notices: Vec<Notice> = unknown.iter().map(|name| unknown_notice(name)).collect();
     let manages_groups = facts.conf.load_balancer.manage_security_groups;
     // There the security group enforces them.
-    if is_ovn && !manages_groups && !are_everyone(&cidrs) {
+    if is_ovn && !manages_groups && !allows_everyone(&cidrs) {
         notices.push(Notice {
             reason: "LoadBalancerSourceRangesIgnored",
             message: format!(
@@ -355,12 +363,6 @@ fn allowed_cidrs(
     cidrs.sort();
     cidrs.dedup();
     Ok(cidrs)
-}
-
-/// True if these ranges allow all addresses of their families.
-pub(crate) fn are_everyone(cidrs: &[String]) -> bool {
-    let mut cidrs = cidrs.iter();
-    cidrs.all(|cidr| cidr == Family::V4.everyone() || cidr == Family::V6.everyone())
 }
 
 /// What the listeners of a load balancer share.

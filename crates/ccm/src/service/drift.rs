@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use load_balancing::{Branch, Step as Part};
 use openstack::loadbalancer::{Member, MemberCreate};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use super::desired::Desired;
 use super::identity::Identity;
-use super::observed::{Branch, Observed};
+use super::observed::Observed;
 use super::plan::Step;
 
 /// The most members that an event names.
@@ -58,98 +59,15 @@ fn hash(desired: &Desired) -> u64 {
 pub(crate) fn words(step: &Step, observed: Option<&Observed>) -> Option<String> {
     let Some(observed) = observed else {
         return match step {
-            Step::Create(tree) => Some(format!(
+            Step::Balancer(Part::Create(tree)) => Some(format!(
                 "load balancer `{}` was not there, and is created",
                 tree.name
             )),
             _ => None,
         };
     };
-    let branches = || observed.listeners.values();
-    let pool =
-        |id: &str| branches().find(|branch| branch.pool.as_ref().is_some_and(|pool| pool.id == id));
-    let monitor = |id: &str| {
-        let mut all = branches().filter_map(|branch| branch.monitor.as_deref());
-        all.find(|monitor| monitor.id == id)
-    };
-    let listener = |id: &str| branches().find(|branch| branch.listener.id == id);
     match step {
-        Step::UpdateListener { id, change } => {
-            let known = &listener(id)?.listener;
-            Some(fields("listener", &known.name, &**known, change))
-        }
-        Step::UpdatePool { id, change } => {
-            let known = pool(id)?.pool.as_deref()?;
-            Some(fields("pool", &known.name, known, change))
-        }
-        Step::UpdateMonitor { id, change } => {
-            let known = monitor(id)?;
-            Some(fields("health monitor", &known.name, known, change))
-        }
-        Step::CreateListener(wanted) => Some(format!(
-            "listener `{}` ({} {}) was not there, and is created",
-            wanted.name, wanted.protocol, wanted.protocol_port
-        )),
-        Step::DeleteListener(id) => {
-            let known = &listener(id)?.listener;
-            Some(format!(
-                "listener `{}` ({} {}) is not wanted, and is deleted",
-                known.name, known.protocol, known.protocol_port
-            ))
-        }
-        Step::CreatePool(wanted) => Some(format!(
-            "pool `{}` was not there, and is created",
-            wanted.name
-        )),
-        Step::DeletePool(id) => Some(match pool(id).and_then(|branch| branch.pool.as_deref()) {
-            Some(known) => format!(
-                "pool `{}` has protocol {}, and is deleted",
-                known.name, known.protocol
-            ),
-            None => format!("pool {id} has no listener, and is deleted"),
-        }),
-        Step::CreateMonitor(wanted) => Some(format!(
-            "health monitor `{}` ({}) was not there, and is created",
-            wanted.name, wanted.kind
-        )),
-        Step::DeleteMonitor(id) => {
-            let known = monitor(id)?;
-            Some(format!(
-                "health monitor `{}` ({}) is not wanted, and is deleted",
-                known.name, known.kind
-            ))
-        }
-        Step::SetMembers { pool: id, members } => {
-            pool(id).map(|branch| of_members(branch, members))
-        }
-        Step::CreateMember { pool: id, member } => {
-            let name = &pool(id)?.pool.as_deref()?.name;
-            Some(format!(
-                "pool `{name}`: member {} was missing, and is added",
-                place(&member.address, member.protocol_port)
-            ))
-        }
-        Step::UpdateMember {
-            pool: id,
-            id: member,
-            change,
-        } => {
-            let known = pool(id)?.members.iter().find(|known| known.id == *member)?;
-            let place = place(&known.address, known.protocol_port);
-            Some(fields("member", &place, &**known, change))
-        }
-        Step::DeleteMember {
-            pool: id,
-            id: member,
-        } => {
-            let branch = pool(id)?;
-            let known = branch.members.iter().find(|known| known.id == *member)?;
-            let name = &branch.pool.as_deref()?.name;
-            Some(format!(
-                "pool `{name}`: member {} is not wanted, and is removed",
-                place(&known.address, known.protocol_port)
-            ))
-        }
+        Step::Balancer(step) => of_part(step, observed),
         Step::CreateFloatingIp { .. } => {
             Some("there was no floating IP, and one is created".to_owned())
         }
@@ -174,7 +92,98 @@ pub(crate) fn words(step: &Step, observed: Option<&Observed>) -> Option<String> 
                 missing.join(", ")
             ))
         }
-        Step::Create(_) | Step::DeleteBroken(_) => None,
+        Step::DeleteBroken(_) => None,
+    }
+}
+
+/// The change of a part of the load balancer.
+fn of_part(step: &Part, observed: &Observed) -> Option<String> {
+    let branches = || observed.listeners.values();
+    let pool =
+        |id: &str| branches().find(|branch| branch.pool.as_ref().is_some_and(|pool| pool.id == id));
+    let monitor = |id: &str| {
+        let mut all = branches().filter_map(|branch| branch.monitor.as_deref());
+        all.find(|monitor| monitor.id == id)
+    };
+    let listener = |id: &str| branches().find(|branch| branch.listener.id == id);
+    match step {
+        Part::Create(_) => None,
+        Part::UpdateListener { id, change } => {
+            let known = &listener(id)?.listener;
+            Some(fields("listener", &known.name, &**known, change))
+        }
+        Part::UpdatePool { id, change } => {
+            let known = pool(id)?.pool.as_deref()?;
+            Some(fields("pool", &known.name, known, change))
+        }
+        Part::UpdateMonitor { id, change } => {
+            let known = monitor(id)?;
+            Some(fields("health monitor", &known.name, known, change))
+        }
+        Part::CreateListener(wanted) => Some(format!(
+            "listener `{}` ({} {}) was not there, and is created",
+            wanted.name, wanted.protocol, wanted.protocol_port
+        )),
+        Part::DeleteListener(id) => {
+            let known = &listener(id)?.listener;
+            Some(format!(
+                "listener `{}` ({} {}) is not wanted, and is deleted",
+                known.name, known.protocol, known.protocol_port
+            ))
+        }
+        Part::CreatePool(wanted) => Some(format!(
+            "pool `{}` was not there, and is created",
+            wanted.name
+        )),
+        Part::DeletePool(id) => Some(match pool(id).and_then(|branch| branch.pool.as_deref()) {
+            Some(known) => format!(
+                "pool `{}` has protocol {}, and is deleted",
+                known.name, known.protocol
+            ),
+            None => format!("pool {id} has no listener, and is deleted"),
+        }),
+        Part::CreateMonitor(wanted) => Some(format!(
+            "health monitor `{}` ({}) was not there, and is created",
+            wanted.name, wanted.kind
+        )),
+        Part::DeleteMonitor(id) => {
+            let known = monitor(id)?;
+            Some(format!(
+                "health monitor `{}` ({}) is not wanted, and is deleted",
+                known.name, known.kind
+            ))
+        }
+        Part::SetMembers { pool: id, members } => {
+            pool(id).map(|branch| of_members(branch, members))
+        }
+        Part::CreateMember { pool: id, member } => {
+            let name = &pool(id)?.pool.as_deref()?.name;
+            Some(format!(
+                "pool `{name}`: member {} was missing, and is added",
+                place(&member.address, member.protocol_port)
+            ))
+        }
+        Part::UpdateMember {
+            pool: id,
+            id: member,
+            change,
+        } => {
+            let known = pool(id)?.members.iter().find(|known| known.id == *member)?;
+            let place = place(&known.address, known.protocol_port);
+            Some(fields("member", &place, &**known, change))
+        }
+        Part::DeleteMember {
+            pool: id,
+            id: member,
+        } => {
+            let branch = pool(id)?;
+            let known = branch.members.iter().find(|known| known.id == *member)?;
+            let name = &branch.pool.as_deref()?.name;
+            Some(format!(
+                "pool `{name}`: member {} is not wanted, and is removed",
+                place(&known.address, known.protocol_port)
+            ))
+        }
     }
 }
 

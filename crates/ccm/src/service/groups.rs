@@ -6,13 +6,13 @@ use std::sync::Arc;
 use api::k8s_openapi::api::core::v1::Node;
 use api::k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
+use load_balancing::transport;
 use openstack::loadbalancer::MemberCreate;
 use openstack::network::{Port, RuleCreate, SecurityGroup, SecurityGroupCreate, SecurityGroupRule};
 use openstack::{Kind, View};
 
 use super::desired::Desired;
 use super::identity::Identity;
-use super::sharing::transport;
 use super::{Rejection, Work, members};
 use crate::context::Error;
 use crate::node::is_new;

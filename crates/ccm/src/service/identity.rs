@@ -6,6 +6,8 @@
 
 use api::k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
+use load_balancing::Names;
+use openstack::loadbalancer::MemberCreate;
 
 use super::vip::Family;
 
@@ -17,6 +19,12 @@ const SERVICE_TAG: &str = "ferrostack-service=";
 const SHARED_TAG: &str = "ferrostack-shared=";
 /// What the names of the Go manager's load balancers begin with, which are also its tags for Services.
 const PREFIX: &str = "kube_service_";
+
+/// Names of the parts of a load balancer, as the Go manager gives them.
+pub(crate) const NAMES: Names = Names {
+    renamed: Identity::renamed,
+    of_single_member: named_alone,
+};
 
 /// The names and tags of a Service's load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,7 +184,7 @@ impl Identity {
 
     /// The name for a part whose name is none that a manager gives. An index that is not that of the port any longer, and
     /// the name of another cluster, are left as they are, as by the Go manager.
-    pub(crate) fn renamed(wanted: &str, known: &str) -> Option<String> {
+    fn renamed(wanted: &str, known: &str) -> Option<String> {
         let stem = |name: &str| {
             let (kind, rest) = name.split_once('_')?;
             let (index, _) = rest.split_once('_')?;
@@ -233,8 +241,19 @@ impl Identity {
     }
 }
 
+/// The name of a member that is created alone.
+fn named_alone(member: &MemberCreate) -> String {
+    let MemberCreate {
+        name,
+        address,
+        protocol_port: port,
+        ..
+    } = member;
+    cut(format!("member_{name}_{address}_{port}"))
+}
+
 /// Truncates to [`LONGEST`] bytes, as the Go manager does.
-pub(super) fn cut(name: String) -> String {
+fn cut(name: String) -> String {
     cut_to(name, LONGEST)
 }
 

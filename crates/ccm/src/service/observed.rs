@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use api::k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
+use load_balancing::{Branch, Key};
 use openstack::View;
-use openstack::loadbalancer::{Listener, LoadBalancer, Member, Monitor, Pool};
+use openstack::loadbalancer::{Listener, LoadBalancer, Pool};
 use openstack::network::FloatingIp;
 
 use super::identity::Identity;
@@ -31,7 +32,7 @@ pub(crate) struct Observed {
     /// Protocol, port and name of the listeners that are not ours.
     pub(crate) foreign: Vec<(String, u16, String)>,
     /// By protocol and port.
-    pub(crate) listeners: BTreeMap<(String, u16), Branch>,
+    pub(crate) listeners: BTreeMap<Key, Branch>,
     /// Our pools that no listener uses.
     pub(crate) orphans: Vec<String>,
     /// The floating IP of its port.
@@ -41,21 +42,21 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
+    /// The load balancer for the planner.
+    pub(crate) fn tree(&self) -> load_balancing::Observed<'_> {
+        load_balancing::Observed {
+            balancer: &self.balancer,
+            listeners: &self.listeners,
+            orphans: &self.orphans,
+        }
+    }
+
     /// True if a listener has a member.
     pub(crate) fn has_members(&self) -> bool {
         self.listeners
             .values()
             .any(|branch| !branch.members.is_empty())
     }
-}
-
-/// A listener with its pool, members and monitor.
-#[derive(Clone, Debug)]
-pub(crate) struct Branch {
-    pub(crate) listener: Arc<Listener>,
-    pub(crate) pool: Option<Arc<Pool>>,
-    pub(crate) members: Vec<Arc<Member>>,
-    pub(crate) monitor: Option<Arc<Monitor>>,
 }
 
 /// The load balancer of a Service: the one with the uids of cluster and Service in its tags, one with the uid of the

@@ -1,5 +1,6 @@
 //! Load balancers that serve several Services. Pure functions.
 
+use load_balancing::transport;
 use openstack::Kind;
 
 use super::desired::Desired;
@@ -63,12 +64,4 @@ pub(crate) fn check(
         }
     }
     Ok(())
-}
-
-/// The transport of a listener's protocol: two listeners with the same one need different ports.
-pub(crate) fn transport(protocol: &str) -> &str {
-    match protocol {
-        "UDP" | "SCTP" => protocol,
-        _ => "TCP",
-    }
 }

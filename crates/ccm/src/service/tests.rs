@@ -1,5 +1,4 @@
 mod convergence;
-#[path = "../../../octavia-model/src/octavia.rs"]
 mod model;
 mod pairs;
 mod services;

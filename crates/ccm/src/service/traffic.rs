@@ -3,15 +3,13 @@
 use std::collections::BTreeMap;
 
 use api::k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
-use openstack::loadbalancer::{Listener, ListenerCreate, ListenerUpdate};
-use serde_json::Value;
+use load_balancing::FORWARDED_FOR;
+use openstack::loadbalancer::ListenerCreate;
 
 use super::annotations::Given;
 use super::ports::{Layer, Protocols};
 use super::{Rejection, certificate};
 use cloud_conf::LoadBalancer;
-
-const FORWARDED_FOR: &str = "X-Forwarded-For";
 
 /// The settings of listeners and of the protocol of pools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,43 +168,4 @@ fn transport(port: &ServicePort) -> &str {
 
 fn headers() -> BTreeMap<String, String> {
     [(FORWARDED_FOR.to_owned(), "true".to_owned())].into()
-}
-
-/// The differences of a listener from the wanted one, where an absent setting is Octavia's default.
-pub(super) fn difference(wanted: &ListenerCreate, known: &Listener) -> ListenerUpdate {
-    let changed = |wanted: Option<i64>, known: Option<i64>, default: i64| {
-        let wanted = wanted.unwrap_or(default);
-        // An Octavia that does not return a setting does not have it.
-        known.is_some_and(|known| known != wanted).then_some(wanted)
-    };
-    let inserts = |headers: &serde_json::Map<String, Value>| {
-        let on = |value: &Value| value == "true" || value == true;
-        headers.get(FORWARDED_FOR).is_some_and(on)
-    };
-    let same_headers = inserts(&known.insert_headers) != wanted.insert_headers.is_empty();
-    ListenerUpdate {
-        connection_limit: changed(wanted.connection_limit, known.connection_limit, -1),
-        timeout_client_data: changed(
-            wanted.timeout_client_data,
-            known.timeout_client_data,
-            50_000,
-        ),
-        timeout_member_connect: changed(
-            wanted.timeout_member_connect,
-            known.timeout_member_connect,
-            5_000,
-        ),
-        timeout_member_data: changed(
-            wanted.timeout_member_data,
-            known.timeout_member_data,
-            50_000,
-        ),
-        timeout_tcp_inspect: changed(wanted.timeout_tcp_inspect, known.timeout_tcp_inspect, 0),
-        insert_headers: (!same_headers).then(|| wanted.insert_headers.clone()),
-        default_tls_container_ref: wanted
-            .default_tls_container_ref
-            .clone()
-            .filter(|wanted| known.default_tls_container_ref.as_ref() != Some(wanted)),
-        ..ListenerUpdate::default()
-    }
 }

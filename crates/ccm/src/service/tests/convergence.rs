@@ -85,10 +85,22 @@ impl Model {
     fn suffer(&mut self, deed: Deed, which: Index) -> Option<()> {
         match deed {
             // Its pool stays.
-            Deed::DeleteListener => drop(self.listeners.remove(&some_key(&self.listeners, which)?)),
-            Deed::DeletePool => self.delete_pool(&some_key(&self.pools, which)?),
-            Deed::DeleteMember => drop(self.members.remove(&some_key(&self.members, which)?)),
-            Deed::DeleteMonitor => drop(self.monitors.remove(&some_key(&self.monitors, which)?)),
+            Deed::DeleteListener => drop(
+                self.octavia
+                    .listeners
+                    .remove(&some_key(&self.octavia.listeners, which)?),
+            ),
+            Deed::DeletePool => self
+                .octavia
+                .delete_pool(&some_key(&self.octavia.pools, which)?),
+            Deed::DeleteMember => drop(
+                self.octavia
+                    .members
+                    .remove(&some_key(&self.octavia.members, which)?),
+            ),
+            Deed::DeleteMonitor => self
+                .octavia
+                .delete_monitor(&some_key(&self.octavia.monitors, which)?),
             Deed::DetachFloatingIp => {
                 self.floating_ips
                     .get_mut(&some_key(&self.floating_ips, which)?)?
@@ -99,22 +111,24 @@ impl Model {
                     .remove(&some_key(&self.floating_ips, which)?),
             ),
             Deed::ChangeMethod => {
-                self.pools
-                    .get_mut(&some_key(&self.pools, which)?)?
+                self.octavia
+                    .pools
+                    .get_mut(&some_key(&self.octavia.pools, which)?)?
                     .lb_algorithm = "SOURCE_IP".to_owned();
             }
             Deed::ChangeWeight => {
-                self.members
-                    .get_mut(&some_key(&self.members, which)?)?
+                self.octavia
+                    .members
+                    .get_mut(&some_key(&self.octavia.members, which)?)?
                     .weight = 7;
             }
             Deed::AddListener => {
-                let balancer = some_key(&self.balancers, which)?;
+                let balancer = some_key(&self.octavia.balancers, which)?;
                 let is_there = |it: &openstack::loadbalancer::Listener| {
                     it.loadbalancers[0].id == balancer && it.protocol_port == 443
                 };
-                if !self.listeners.values().any(is_there) {
-                    self.listener(&balancer, foreign(443));
+                if !self.octavia.listeners.values().any(is_there) {
+                    self.octavia.listener(&balancer, foreign(443));
                 }
             }
         }
@@ -124,13 +138,18 @@ impl Model {
     /// Without the marks of this manager, which the Go manager does not set.
     fn unmark(&mut self) {
         let unmark = |tags: &mut Vec<String>| tags.retain(|tag| !tag.starts_with("ferrostack-"));
-        self.balancers
+        self.octavia
+            .balancers
             .values_mut()
             .for_each(|it| unmark(&mut it.tags));
-        self.listeners
+        self.octavia
+            .listeners
             .values_mut()
             .for_each(|it| unmark(&mut it.tags));
-        self.pools.values_mut().for_each(|it| unmark(&mut it.tags));
+        self.octavia
+            .pools
+            .values_mut()
+            .for_each(|it| unmark(&mut it.tags));
     }
 }
 
@@ -171,7 +190,7 @@ fn begun(before: Before, scene: Scene, earlier: (Service, usize)) -> Scene {
             }
         }
         Before::User => {
-            let id = scene.model.id();
+            let id = scene.model.octavia.id();
             let balancer = LoadBalancer {
                 id: id.clone(),
                 name: "of-a-user".to_owned(),
@@ -180,8 +199,8 @@ fn begun(before: Before, scene: Scene, earlier: (Service, usize)) -> Scene {
                 vip_subnet_id: "subnet".to_owned(),
                 ..LoadBalancer::default()
             };
-            scene.model.balancers.insert(id.clone(), balancer);
-            scene.model.listener(&id, foreign(2));
+            scene.model.octavia.balancers.insert(id.clone(), balancer);
+            scene.model.octavia.listener(&id, foreign(2));
             let ip = FloatingIp {
                 id: "ip-of-a-user".to_owned(),
                 floating_ip_address: "203.0.113.9".to_owned(),
@@ -192,7 +211,7 @@ fn begun(before: Before, scene: Scene, earlier: (Service, usize)) -> Scene {
         }
     }
     if matches!(before, Before::GoManager | Before::User)
-        && let Some(id) = scene.model.balancers.keys().next()
+        && let Some(id) = scene.model.octavia.balancers.keys().next()
     {
         let named = (annotations::ID.to_owned(), id.clone());
         scene.service.annotations_mut().extend([named]);
@@ -210,13 +229,18 @@ impl Model {
                     .replace("=web", "=theirs");
             }
         };
-        self.balancers
+        self.octavia
+            .balancers
             .values_mut()
             .for_each(|it| give(&mut it.tags));
-        self.listeners
+        self.octavia
+            .listeners
             .values_mut()
             .for_each(|it| give(&mut it.tags));
-        self.pools.values_mut().for_each(|it| give(&mut it.tags));
+        self.octavia
+            .pools
+            .values_mut()
+            .for_each(|it| give(&mut it.tags));
         for ip in self.floating_ips.values_mut() {
             ip.description = ip.description.replace("=web", "=theirs");
         }
@@ -224,15 +248,23 @@ impl Model {
 
     /// The load balancers of another cluster, the parts and floating IPs of users, without ids.
     fn of_others(&self, identity: &Identity) -> Vec<String> {
-        let balancers = self.balancers.values();
+        let balancers = self.octavia.balancers.values();
         let is_theirs = |it: &&LoadBalancer| it.tags.iter().any(|tag| tag.ends_with("=another"));
         let mut all: Vec<_> = balancers
             .filter(is_theirs)
-            .flat_map(|it| self.tree(&it.id))
+            .flat_map(|it| self.octavia.tree(&it.id))
             .collect();
-        let parts = self.listeners.values().filter(|it| it.name == "of-a-user");
+        let parts = self
+            .octavia
+            .listeners
+            .values()
+            .filter(|it| it.name == "of-a-user");
         all.extend(parts.map(|it| format!("{it:?}")));
-        let pools = self.pools.values().filter(|it| it.name == "of-a-user");
+        let pools = self
+            .octavia
+            .pools
+            .values()
+            .filter(|it| it.name == "of-a-user");
         all.extend(pools.map(|it| format!("{it:?}")));
         let ips = self.floating_ips.values();
         let ips = ips.filter(|ip| !identity.owns_floating_ip(&ip.description));
@@ -252,7 +284,7 @@ prop_compose! {
         let nodes = (1..=nodes).map(node).collect();
         let scene = Scene { model, service, nodes, is_serial, weighting };
         let mut scene = begun(before, scene, earlier);
-        scene.model.failures = failures;
+        scene.model.octavia.failures = failures;
         with_weights(&mut scene);
         scene
     }

@@ -64,10 +64,11 @@ impl Model {
     /// The content without ids, which differ after something was created again.
     fn content(&self) -> Vec<String> {
         let mut all: Vec<String> = self
+            .octavia
             .listeners
             .values()
             .map(|l| {
-                let pool = l.default_pool_id.as_ref().map(|id| &self.pools[id]);
+                let pool = l.default_pool_id.as_ref().map(|id| &self.octavia.pools[id]);
                 let pool = pool.map(|pool| json!([pool.protocol, pool.lb_algorithm]));
                 let limits = [
                     l.connection_limit,
@@ -89,9 +90,9 @@ impl Model {
                 .to_string()
             })
             .collect();
-        let members = self.members.values();
+        let members = self.octavia.members.values();
         all.extend(members.map(|m| format!("{} {} {}", m.address, m.protocol_port, m.weight)));
-        all.extend(self.monitors.values().map(|m| {
+        all.extend(self.octavia.monitors.values().map(|m| {
             format!(
                 "{} {} {} {} {}",
                 m.kind, m.delay, m.timeout, m.max_retries, m.max_retries_down
