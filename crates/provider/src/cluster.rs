@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod apply;
+pub(crate) mod balancer;
 pub mod bastion;
 pub(crate) mod control_plane;
 pub mod desired;

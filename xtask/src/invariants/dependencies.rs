@@ -151,8 +151,8 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "provider",
-        uses: &["api", "openstack", "operator"],
-        tests_use: &["apiserver", "simulator", "testbed"],
+        uses: &["api", "load-balancing", "openstack", "operator"],
+        tests_use: &["apiserver", "octavia-model", "simulator", "testbed"],
         never: CLIENTS,
     },
     Rule {

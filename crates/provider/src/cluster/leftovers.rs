@@ -11,6 +11,7 @@ use api::core::v1beta2::Cluster;
 use api::deletion::{Volumes, Wanted};
 use api::names::{DELETE_WITH_CLUSTER_ANNOTATION, WORKLOAD_UID_ANNOTATION, is_uuid};
 use kube::ResourceExt;
+use load_balancing::Status;
 use openstack::View;
 use openstack::loadbalancer::LoadBalancer;
 use openstack::network::{FloatingIp, SecurityGroup};
@@ -175,7 +176,9 @@ fn groups(observed: &Observed, left: &Leftovers, plan: &mut Plan) -> bool {
 fn balancers(left: &Leftovers, plan: &mut Plan) {
     for balancer in &left.balancers {
         match balancer.provisioning_status.as_str() {
-            "ACTIVE" | "ERROR" => plan.steps.push(Step::DeleteBalancer(balancer.id.clone())),
+            _ if Status::of(balancer).can_be_deleted() => {
+                plan.steps.push(Step::DeleteBalancer(balancer.id.clone()));
+            }
             status => plan.waits.push(waiting(format!(
                 "waiting for load balancer {} of a Service, which is {status}",
                 balancer.name

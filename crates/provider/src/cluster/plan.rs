@@ -12,11 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use api::infra::v1beta2::ManagedGroup;
+use load_balancing::{Action, Status};
 
 pub use self::deletion::{holds_load_balancers, plan_deletion};
+use super::balancer;
 use super::desired::{Desired, Network, Router};
 use super::observed::Observed;
-use super::request::{allowed_cidrs, wanted_members};
 use super::rules::observed_key;
 use crate::reason::Type;
 
@@ -35,12 +36,8 @@ pub enum Step {
     CreateRules(ManagedGroup),
     DeleteRule(String),
     CreateBalancer,
-    CreateListener(u16),
-    UpdateListener(u16),
-    CreatePool(u16),
-    CreateMonitor(u16),
-    UpdateMonitor(u16),
-    SetMembers(u16),
+    /// Changes the part of the load balancer for this port.
+    ChangeBalancer(Action, u16),
     CreateFloatingIp,
     AssociateFloatingIp,
     /// Collection and id of a Neutron resource.
@@ -83,12 +80,7 @@ impl Step {
                 Type::SecurityGroups
             }
             Step::CreateBalancer
-            | Step::CreateListener(_)
-            | Step::UpdateListener(_)
-            | Step::CreatePool(_)
-            | Step::CreateMonitor(_)
-            | Step::UpdateMonitor(_)
-            | Step::SetMembers(_)
+            | Step::ChangeBalancer(..)
             | Step::CreateFloatingIp
             | Step::AssociateFloatingIp => Type::ApiEndpoint,
             Step::Tag(collection, _) => match *collection {
@@ -119,12 +111,7 @@ impl Step {
             Step::CreateGroup(_) => "CreateSecurityGroup",
             Step::CreateRules(_) | Step::DeleteRule(_) => "UpdateSecurityGroup",
             Step::CreateBalancer => "CreateLoadBalancer",
-            Step::CreateListener(_) => "CreateListener",
-            Step::UpdateListener(_) => "UpdateListener",
-            Step::CreatePool(_) => "CreatePool",
-            Step::CreateMonitor(_) => "CreateMonitor",
-            Step::UpdateMonitor(_) => "UpdateMonitor",
-            Step::SetMembers(_) => "UpdateLoadBalancerMembers",
+            Step::ChangeBalancer(action, _) => balancer::event(*action),
             Step::CreateFloatingIp => "CreateFloatingIP",
             Step::AssociateFloatingIp => "AssociateFloatingIP",
             Step::Tag(..) | Step::TagCreated(_) => return None,
@@ -166,14 +153,9 @@ impl fmt::Display for Step {
             }
             Step::DeleteRule(id) => write!(f, "delete security group rule {id}"),
             Step::CreateBalancer => f.write_str("create the load balancer of the API server"),
-            Step::CreateListener(port) => write!(f, "create the listener for port {port}"),
-            Step::UpdateListener(port) => {
-                write!(f, "change who may connect to the listener for port {port}")
+            Step::ChangeBalancer(action, port) => {
+                write!(f, "{} for port {port}", balancer::words(*action))
             }
-            Step::CreatePool(port) => write!(f, "create the pool for port {port}"),
-            Step::CreateMonitor(port) => write!(f, "create the health monitor for port {port}"),
-            Step::UpdateMonitor(port) => write!(f, "change the health monitor for port {port}"),
-            Step::SetMembers(port) => write!(f, "set the members of the pool for port {port}"),
             Step::CreateFloatingIp => f.write_str("create the floating IP of the API server"),
             Step::AssociateFloatingIp => f.write_str("associate the floating IP of the API server"),
             Step::Tag(collection, id) => write!(f, "tag {id} of {collection}"),
@@ -405,17 +387,17 @@ fn under_way(name: &str, status: &str) -> String {
 }
 
 fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
-    let Some(wanted) = &desired.balancer else {
+    if desired.balancer.is_none() {
         return;
-    };
+    }
     let Some(known) = observed.balancer() else {
         plan.steps.push(Step::CreateBalancer);
         return;
     };
     let name = &known.name;
-    match known.provisioning_status.as_str() {
-        "ACTIVE" => {}
-        "ERROR" => {
+    match Status::of(known) {
+        Status::Active => {}
+        Status::Error => {
             plan.waits.push(Wait {
                 about: Type::ApiEndpoint,
                 message: format!(
@@ -428,7 +410,8 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             });
             return;
         }
-        status => {
+        Status::Pending | Status::Deleting => {
+            let status = known.provisioning_status.as_str();
             let message = under_way(name, status);
             let serves = status == "PENDING_UPDATE";
             plan.waits.push(Wait {
@@ -438,83 +421,29 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             return;
         }
     }
-    // One change at a time, since each one sets the load balancer to PENDING_UPDATE.
-    for port in &wanted.ports {
-        let Some(listener) = observed.listener(*port) else {
-            plan.steps.push(Step::CreateListener(*port));
-            return;
-        };
-        if let Some(cidrs) = allowed_cidrs(desired, observed) {
-            let known: BTreeSet<_> = listener.allowed_cidrs.iter().collect();
-            // An empty list admits everybody, and must also replace the previous list of a listener.
-            if known != cidrs.iter().collect() {
-                plan.steps.push(Step::UpdateListener(*port));
-                return;
-            }
-        }
-        if listener.default_pool_id.is_none() {
-            plan.steps.push(Step::CreatePool(*port));
-            return;
-        }
-        let Some(pool) = observed.pool(*port) else {
-            continue;
-        };
-        match observed.monitor(pool) {
-            None if pool.healthmonitor_id.is_none() && !wanted.is_ovn() => {
-                plan.steps.push(Step::CreateMonitor(*port));
-                return;
-            }
-            Some(monitor) => {
-                let wanted = wanted.monitor;
-                let settled = monitor.delay == wanted.delay
-                    && monitor.timeout == wanted.timeout
-                    && monitor.max_retries == wanted.max_retries
-                    && monitor.max_retries_down == wanted.max_retries_down;
-                if !settled {
-                    plan.steps.push(Step::UpdateMonitor(*port));
-                    return;
-                }
-            }
-            None => {}
-        }
+    change(desired, observed, plan, |action| !action.is_of_members());
+}
+
+/// The members of the pools, when the rest of the load balancer is in order.
+fn members(desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    let is_change = |step: &Step| matches!(step, Step::ChangeBalancer(..));
+    if !plan.steps.iter().any(is_change) {
+        change(desired, observed, plan, Action::is_of_members);
     }
 }
 
-fn members(desired: &Desired, observed: &Observed, plan: &mut Plan) {
-    let (Some(wanted), Some(known)) = (&desired.balancer, observed.balancer()) else {
-        return;
-    };
-    let changing = plan.steps.iter().any(|step| {
-        matches!(
-            step,
-            Step::CreateListener(_)
-                | Step::UpdateListener(_)
-                | Step::CreatePool(_)
-                | Step::CreateMonitor(_)
-                | Step::UpdateMonitor(_)
-        )
-    });
-    if known.provisioning_status != "ACTIVE" || changing {
+/// Adds the next step of the load balancer if it is one of `these`. One change at a time, since each one makes the load
+/// balancer PENDING_UPDATE.
+fn change(desired: &Desired, observed: &Observed, plan: &mut Plan, these: impl Fn(Action) -> bool) {
+    let known = observed.balancer().map(|known| Status::of(known));
+    if known != Some(Status::Active) {
         return;
     }
-    for port in &wanted.ports {
-        let Some(pool) = observed.pool(*port) else {
-            continue;
-        };
-        let have: BTreeSet<_> = observed
-            .members(pool)
-            .iter()
-            .map(|member| (member.address.clone(), member.protocol_port))
-            .collect();
-        let want: BTreeSet<_> = wanted_members(desired, observed, *port)
-            .into_iter()
-            .map(|member| (member.address, member.protocol_port))
-            .collect();
-        if have != want {
-            plan.steps.push(Step::SetMembers(*port));
-            return;
-        }
-    }
+    let steps = balancer::steps(desired, observed).into_iter();
+    let mut steps = steps.map(|(port, step)| (step.action(), port));
+    let next = steps.next().filter(|(action, _)| these(*action));
+    plan.steps
+        .extend(next.map(|(action, port)| Step::ChangeBalancer(action, port)));
 }
 
 fn floating_ip(desired: &Desired, observed: &Observed, plan: &mut Plan) {

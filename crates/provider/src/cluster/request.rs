@@ -1,15 +1,10 @@
 //! The requests of steps: functions of the desired state and of the state observed when the step is applied.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use api::infra::v1beta2::ManagedGroup;
-use ipnet::IpNet;
 use openstack::inventory::Inventory;
-use openstack::loadbalancer::{
-    ListenerCreate, ListenerUpdate, LoadBalancerCreate, MemberCreate, MonitorCreate, MonitorUpdate,
-    PoolCreate,
-};
+use openstack::loadbalancer::LoadBalancerCreate;
 use openstack::network::{
     self, AllocationPool, ExternalGateway, FloatingIpCreate, FloatingIpUpdate, NetworkCreate,
     RouterCreate, RouterUpdate, RuleCreate, SecurityGroupCreate, SubnetCreate, SubnetUpdate,
@@ -17,7 +12,8 @@ use openstack::network::{
 use openstack::{Kind, Result};
 
 use super::address::{self, Use};
-use super::desired::{Balancer, Desired, Network, Router, is_ipv4};
+use super::balancer;
+use super::desired::{Desired, Network, Router, is_ipv4};
 use super::observed::Observed;
 use super::plan::{Created, Step, missing_rules};
 use crate::names::GROUP_DESCRIPTION;
@@ -42,31 +38,10 @@ pub enum Request {
         rule: String,
     },
     CreateBalancer(Box<LoadBalancerCreate>),
-    CreateListener {
+    /// A change of a load balancer or of one of its parts.
+    ChangeBalancer {
         balancer: String,
-        listener: Box<ListenerCreate>,
-    },
-    UpdateListener {
-        balancer: String,
-        id: String,
-        change: ListenerUpdate,
-    },
-    CreatePool {
-        balancer: String,
-        pool: Box<PoolCreate>,
-    },
-    CreateMonitor {
-        balancer: String,
-        monitor: MonitorCreate,
-    },
-    UpdateMonitor {
-        balancer: String,
-        id: String,
-        change: MonitorUpdate,
-    },
-    SetMembers {
-        pool: String,
-        members: Vec<MemberCreate>,
+        step: Box<load_balancing::Step>,
     },
     CreateFloatingIp(FloatingIpCreate),
     UpdateFloatingIp(String, FloatingIpUpdate),
@@ -148,62 +123,19 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
         }),
         Step::CreateRules(role) => Request::CreateRules(missing(*role, desired, observed)?),
         Step::CreateBalancer => {
-            Request::CreateBalancer(Box::new(balancer(desired, observed, description)?))
+            let new = balancer::new(desired, observed, description)?;
+            Request::CreateBalancer(Box::new(new))
         }
-        Step::CreateListener(port) => {
-            let wanted = desired.balancer.as_ref()?;
-            let balancer = observed.balancer()?.id.clone();
-            Request::CreateListener {
-                listener: Box::new(ListenerCreate {
-                    loadbalancer_id: Some(balancer.clone()),
-                    default_pool: None,
-                    ..listener(wanted, desired, observed, *port)
-                }),
-                balancer,
-            }
-        }
-        Step::UpdateListener(port) => Request::UpdateListener {
-            balancer: observed.balancer()?.id.clone(),
-            id: observed.listener(*port)?.id.clone(),
-            change: ListenerUpdate {
-                allowed_cidrs: allowed_cidrs(desired, observed),
-                ..ListenerUpdate::default()
-            },
-        },
-        Step::CreatePool(port) => Request::CreatePool {
-            balancer: observed.balancer()?.id.clone(),
-            pool: Box::new(PoolCreate {
-                listener_id: Some(observed.listener(*port)?.id.clone()),
-                healthmonitor: None,
-                ..pool(desired.balancer.as_ref()?, desired, *port)
-            }),
-        },
-        Step::CreateMonitor(port) => {
-            let mut monitor = monitor(desired.balancer.as_ref()?, desired, *port);
-            monitor.pool_id = Some(observed.pool(*port)?.id.clone());
-            Request::CreateMonitor {
+        Step::ChangeBalancer(action, port) => {
+            let is_step = |(known, step): &(u16, load_balancing::Step)| {
+                known == port && step.action() == *action
+            };
+            let steps = balancer::steps(desired, observed);
+            Request::ChangeBalancer {
                 balancer: observed.balancer()?.id.clone(),
-                monitor,
+                step: Box::new(steps.into_iter().find(is_step)?.1),
             }
         }
-        Step::UpdateMonitor(port) => {
-            let wanted = desired.balancer.as_ref()?.monitor;
-            Request::UpdateMonitor {
-                balancer: observed.balancer()?.id.clone(),
-                id: observed.monitor(observed.pool(*port)?)?.id.clone(),
-                change: MonitorUpdate {
-                    delay: Some(wanted.delay),
-                    timeout: Some(wanted.timeout),
-                    max_retries: Some(wanted.max_retries),
-                    max_retries_down: Some(wanted.max_retries_down),
-                    ..MonitorUpdate::default()
-                },
-            }
-        }
-        Step::SetMembers(port) => Request::SetMembers {
-            pool: observed.pool(*port)?.id.clone(),
-            members: wanted_members(desired, observed, *port),
-        },
         Step::CreateFloatingIp => {
             let wanted = desired.floating_ip.as_ref()?;
             // Without a port, the floating IP would be created unassociated: wait for the load balancer.
@@ -324,38 +256,9 @@ async fn try_send(inventory: &Inventory, request: &Request) -> Result<()> {
         Request::CreateRules(rules) => inventory.create_rules(rules).await,
         Request::DeleteRule { group, rule } => inventory.delete_rule(group, rule).await,
         Request::CreateBalancer(tree) => inventory.create_load_balancer(tree).await.map(drop),
-        Request::CreateListener { balancer, listener } => inventory
-            .create_listener(balancer, listener)
-            .await
-            .map(drop),
-        Request::UpdateListener {
-            balancer,
-            id,
-            change,
-        } => inventory
-            .update_listener(balancer, id, change)
-            .await
-            .map(drop),
-        Request::CreatePool { balancer, pool } => {
-            inventory.create_pool(balancer, pool).await?;
-            // The listener has a default pool now.
-            inventory.stale(Kind::Listeners);
-            Ok(())
+        Request::ChangeBalancer { balancer, step } => {
+            balancer::send(inventory, balancer, step).await
         }
-        Request::CreateMonitor { balancer, monitor } => {
-            inventory.create_monitor(balancer, monitor).await?;
-            inventory.stale(Kind::Pools);
-            Ok(())
-        }
-        Request::UpdateMonitor {
-            balancer,
-            id,
-            change,
-        } => inventory
-            .update_monitor(balancer, id, change)
-            .await
-            .map(drop),
-        Request::SetMembers { pool, members } => inventory.set_members(pool, members).await,
         Request::CreateFloatingIp(create) => inventory.create_floating_ip(create).await.map(drop),
         Request::UpdateFloatingIp(id, change) => {
             inventory.update_floating_ip(id, change).await.map(drop)
@@ -469,125 +372,6 @@ pub fn floating_ip_target(
     })
 }
 
-/// The id of the primary subnet, for addresses of the API and of nodes.
-pub fn subnet_id(desired: &Desired, observed: &Observed) -> Option<String> {
-    match &desired.network {
-        Network::Managed { .. } => observed.subnet().map(|subnet| subnet.id.clone()),
-        Network::Existing { subnets, .. } => subnets.first().cloned(),
-        Network::None => None,
-    }
-}
-
-/// The allowed CIDRs of the load balancer, sorted: those of the spec, and the cluster itself; empty if everybody may
-/// connect. `None` if Octavia's driver does not support them.
-pub fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
-    let wanted = desired.balancer.as_ref()?;
-    if wanted.is_ovn() {
-        return None;
-    }
-    if wanted.allowed_cidrs.is_empty() {
-        return Some(Vec::new());
-    }
-    let subnets = match &desired.network {
-        Network::Managed { subnet, .. } => vec![subnet.cidr.clone()],
-        Network::Existing { subnets, .. } => subnets
-            .iter()
-            .filter_map(|id| {
-                observed
-                    .view
-                    .subnets
-                    .get(id)
-                    .map(|subnet| subnet.cidr.clone())
-            })
-            .collect(),
-        Network::None => Vec::new(),
-    };
-    let router = match &desired.router {
-        Router::Existing(id) => observed.view.routers.get(id),
-        _ => observed.router(),
-    };
-    let gateways = router
-        .and_then(|router| router.external_gateway_info.as_ref())
-        .into_iter()
-        .flat_map(|gateway| {
-            gateway
-                .external_fixed_ips
-                .iter()
-                .map(|ip| ip.ip_address.clone())
-        });
-    let ipv4 = vip_is_ipv4(desired, observed);
-    let mut all: Vec<_> = wanted
-        .allowed_cidrs
-        .iter()
-        .cloned()
-        .chain(subnets)
-        .chain(gateways)
-        .chain(observed.bastion_addresses())
-        .filter_map(|text| network_of(&text))
-        .filter(|net| net.addr().is_ipv4() == ipv4)
-        .map(|net| net.to_string())
-        .collect();
-    all.sort();
-    all.dedup();
-    Some(all)
-}
-
-/// Entries of the spec's `allowedCIDRs` that Octavia would reject: malformed ones, and those of the other address
-/// family than the load balancer.
-pub fn unusable_cidrs<'d>(desired: &'d Desired, observed: &Observed) -> Vec<&'d str> {
-    let Some(wanted) = &desired.balancer else {
-        return Vec::new();
-    };
-    let ipv4 = vip_is_ipv4(desired, observed);
-    let usable = |text: &str| network_of(text).is_some_and(|net| net.addr().is_ipv4() == ipv4);
-    let all = wanted.allowed_cidrs.iter().map(String::as_str);
-    all.filter(|text| !usable(text)).collect()
-}
-
-/// A CIDR, or a single address as a CIDR. Host bits are kept, since Octavia returns CIDRs as they were given.
-fn network_of(text: &str) -> Option<IpNet> {
-    let address = || Some(IpNet::from(text.parse::<IpAddr>().ok()?));
-    text.parse().ok().or_else(address)
-}
-
-/// Whether the address of the load balancer is, or will be, an IPv4 address.
-pub fn vip_is_ipv4(desired: &Desired, observed: &Observed) -> bool {
-    let wanted = desired.balancer.as_ref();
-    let cidr_of = |id: &String| Some(observed.view.subnets.get(id)?.cidr.clone());
-    let there = observed.balancer().map(|known| known.vip_address.clone());
-    let given = || wanted.and_then(|wanted| wanted.address.clone());
-    let elsewhere = || wanted.and_then(|wanted| wanted.network.clone());
-    let subnet = || match (elsewhere(), &desired.network) {
-        (Some((_, subnet)), _) => cidr_of(&subnet?),
-        (None, Network::Managed { subnet, .. }) => Some(subnet.cidr.clone()),
-        (None, Network::Existing { subnets, .. }) => cidr_of(subnets.first()?),
-        (None, Network::None) => None,
-    };
-    there
-        .filter(|address| !address.is_empty())
-        .or_else(given)
-        .or_else(subnet)
-        .is_none_or(|text| !text.contains(':'))
-}
-
-/// The members of the pool for `port`.
-pub fn wanted_members(desired: &Desired, observed: &Observed, port: u16) -> Vec<MemberCreate> {
-    let subnet_id = subnet_id(desired, observed);
-    desired
-        .control_plane
-        .iter()
-        .map(|machine| MemberCreate {
-            name: desired.names.member(port, &machine.name),
-            address: machine.address.clone(),
-            protocol_port: port,
-            subnet_id: subnet_id.clone(),
-            weight: None,
-            tags: desired.tags.clone(),
-            ..MemberCreate::default()
-        })
-        .collect()
-}
-
 fn subnet(desired: &Desired, observed: &Observed, description: String) -> Option<SubnetCreate> {
     let Network::Managed { subnet, .. } = &desired.network else {
         return None;
@@ -651,88 +435,6 @@ fn missing(
         })
         .collect();
     (!rules.is_empty()).then_some(rules)
-}
-
-fn balancer(
-    desired: &Desired,
-    observed: &Observed,
-    description: String,
-) -> Option<LoadBalancerCreate> {
-    let wanted = desired.balancer.as_ref()?;
-    let (network, subnet) = match (&wanted.network, &desired.network) {
-        (Some((network, subnet)), _) => (network.clone(), subnet.clone()),
-        (None, Network::Managed { .. }) => (
-            observed.network()?.id.clone(),
-            Some(observed.subnet()?.id.clone()),
-        ),
-        (None, Network::Existing { network, subnets }) => {
-            (network.clone(), subnets.first().cloned())
-        }
-        (None, Network::None) => return None,
-    };
-    Some(LoadBalancerCreate {
-        name: desired.names.balancer(),
-        description: Some(description),
-        vip_address: wanted.address.clone(),
-        vip_subnet_id: subnet,
-        vip_network_id: Some(network),
-        provider: wanted.provider.clone(),
-        flavor_id: wanted.flavor_id.clone(),
-        availability_zone: wanted.availability_zone.clone(),
-        tags: desired.tags.clone(),
-        listeners: wanted
-            .ports
-            .iter()
-            .map(|port| listener(wanted, desired, observed, *port))
-            .collect(),
-        ..LoadBalancerCreate::default()
-    })
-}
-
-fn listener(
-    wanted: &Balancer,
-    desired: &Desired,
-    observed: &Observed,
-    port: u16,
-) -> ListenerCreate {
-    ListenerCreate {
-        name: desired.names.listener(port),
-        protocol: "TCP".to_owned(),
-        protocol_port: port,
-        allowed_cidrs: allowed_cidrs(desired, observed).filter(|all| !all.is_empty()),
-        tags: desired.tags.clone(),
-        default_pool: Some(pool(wanted, desired, port)),
-        ..ListenerCreate::default()
-    }
-}
-
-fn pool(wanted: &Balancer, desired: &Desired, port: u16) -> PoolCreate {
-    let algorithm = if wanted.is_ovn() {
-        "SOURCE_IP_PORT"
-    } else {
-        "ROUND_ROBIN"
-    };
-    PoolCreate {
-        name: desired.names.listener(port),
-        protocol: "TCP".to_owned(),
-        lb_algorithm: algorithm.to_owned(),
-        healthmonitor: (!wanted.is_ovn()).then(|| monitor(wanted, desired, port)),
-        tags: desired.tags.clone(),
-        ..PoolCreate::default()
-    }
-}
-
-fn monitor(wanted: &Balancer, desired: &Desired, port: u16) -> MonitorCreate {
-    MonitorCreate {
-        name: desired.names.listener(port),
-        kind: "TCP".to_owned(),
-        delay: wanted.monitor.delay,
-        timeout: wanted.monitor.timeout,
-        max_retries: wanted.monitor.max_retries,
-        max_retries_down: wanted.monitor.max_retries_down,
-        pool_id: None,
-        ..MonitorCreate::default()
-    }
 }
 
 fn created_id(

@@ -15,7 +15,7 @@ use super::desired::{Desired, Network, Router, api_port, balancer_spec, wants_fl
 use super::facts::Facts;
 use super::observed::Observed;
 use super::plan::{Plan, Wait};
-use super::request;
+use super::{balancer, request};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
@@ -100,11 +100,11 @@ pub(crate) fn unusable_cidrs(
     desired: &Desired,
     observed: &Observed,
 ) -> Option<Problem> {
-    let entries = request::unusable_cidrs(desired, observed);
+    let entries = balancer::unusable_cidrs(desired, observed);
     if entries.is_empty() || balancer_spec(spec).is_none() {
         return None;
     }
-    let family = match request::vip_is_ipv4(desired, observed) {
+    let family = match balancer::vip_is_ipv4(desired, observed) {
         true => "IPv4",
         false => "IPv6",
     };
@@ -261,7 +261,7 @@ fn balancer(desired: &Desired, observed: &Observed) -> Option<LoadBalancerStatus
         id: known.id.clone(),
         ip: request::floating_ip(desired, observed).map(|ip| ip.floating_ip_address.clone()),
         internal_ip: Some(known.vip_address.clone()).filter(|address| !address.is_empty()),
-        allowed_cidrs: request::allowed_cidrs(desired, observed).unwrap_or_default(),
+        allowed_cidrs: balancer::allowed_cidrs(desired, observed).unwrap_or_default(),
         tags: known.tags.clone(),
         load_balancer_network: network
             .map(|network| with_subnets(network, &subnet.into_iter().collect::<Vec<_>>())),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use load_balancing::Status;
+
 use super::{Plan, Step, Wait, held, under_way};
 use crate::cluster::observed::Observed;
 use crate::reason::Type;
@@ -62,7 +64,9 @@ fn servers(observed: &Observed, plan: &mut Plan) {
 fn balancers(observed: &Observed, plan: &mut Plan) {
     for balancer in &observed.balancers {
         match balancer.provisioning_status.as_str() {
-            "ACTIVE" | "ERROR" => plan.steps.push(Step::DeleteBalancer(balancer.id.clone())),
+            _ if Status::of(balancer).can_be_deleted() => {
+                plan.steps.push(Step::DeleteBalancer(balancer.id.clone()));
+            }
             status => plan.waits.push(waiting(under_way(&balancer.name, status))),
         }
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use api::infra::v1beta2::ManagedGroup;
+use load_balancing::Status;
 
 use super::{Plan, Step, Wait, held};
 use crate::cluster::desired::Desired;
@@ -37,7 +38,9 @@ pub(super) fn others(desired: &Desired, observed: &Observed, plan: &mut Plan) {
 fn balancers(observed: &Observed, plan: &mut Plan) {
     for balancer in observed.balancers.iter().skip(1) {
         match balancer.provisioning_status.as_str() {
-            "ACTIVE" | "ERROR" => plan.steps.push(Step::DeleteBalancer(balancer.id.clone())),
+            _ if Status::of(balancer).can_be_deleted() => {
+                plan.steps.push(Step::DeleteBalancer(balancer.id.clone()));
+            }
             status => {
                 let id = &balancer.id;
                 let message = format!("waiting for surplus load balancer {id}, which is {status}");

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use octavia_model::Octavia;
 use openstack::View;
 use openstack::inventory::{Resource, Table};
 use openstack::loadbalancer as lb;
@@ -20,11 +21,7 @@ pub(super) struct Model {
     pub(super) ports: Vec<net::Port>,
     pub(super) groups: Vec<net::SecurityGroup>,
     pub(super) ips: Vec<net::FloatingIp>,
-    pub(super) balancers: Vec<lb::LoadBalancer>,
-    pub(super) listeners: Vec<lb::Listener>,
-    pub(super) pools: Vec<lb::Pool>,
-    pub(super) members: Vec<lb::Member>,
-    pub(super) monitors: Vec<lb::Monitor>,
+    pub(super) octavia: Octavia,
     pub(super) tagging: bool,
 }
 
@@ -79,96 +76,24 @@ impl Model {
             alias: "standard-attr-tag".into(),
             ..Default::default()
         });
-        Arc::new(View {
+        Arc::new(self.octavia.view(View {
             networks: table(&self.networks),
             subnets: table(&self.subnets),
             routers: table(&self.routers),
             ports: table(&self.ports),
             security_groups: table(&self.groups),
             floating_ips: table(&self.ips),
-            load_balancers: table(&self.balancers),
-            listeners: table(&self.listeners),
-            pools: table(&self.pools),
-            members: table(&self.members),
-            monitors: table(&self.monitors),
             extensions: Arc::new(Table::of(extensions)),
             ..View::default()
-        })
+        }))
     }
 
     /// Completes what is pending.
     pub(super) fn tick(&mut self) {
-        self.balancers
-            .retain(|b| b.provisioning_status != "PENDING_DELETE");
-        for balancer in &mut self.balancers {
-            balancer.provisioning_status = "ACTIVE".into();
-        }
-        let alive = |id: &str| self.balancers.iter().any(|b| b.id == id);
-        self.listeners.retain(|l| alive(&l.loadbalancers[0].id));
-        self.pools.retain(|p| alive(&p.loadbalancers[0].id));
+        self.octavia.pass();
+        let alive = |id: &str| self.octavia.balancers.contains_key(id);
         self.ports
             .retain(|p| p.device_owner != "Octavia" || alive(&p.device_id));
-    }
-
-    pub(super) fn vip(&self, balancer: &str) -> String {
-        let balancer = self.balancers.iter().find(|b| b.id == balancer).unwrap();
-        balancer.vip_address.clone()
-    }
-
-    pub(super) fn changing(&mut self, id: &str) {
-        let balancer = self.balancers.iter_mut().find(|b| b.id == id).unwrap();
-        assert_eq!(
-            balancer.provisioning_status, "ACTIVE",
-            "changed while it is immutable"
-        );
-        balancer.provisioning_status = "PENDING_UPDATE".into();
-    }
-
-    pub(super) fn listener(&mut self, balancer: &str, create: &lb::ListenerCreate) {
-        let references = vec![lb::Reference {
-            id: balancer.to_owned(),
-        }];
-        let vip = self.vip(balancer);
-        compatible(&vip, create.allowed_cidrs.as_deref().unwrap_or_default());
-        let pool = create.default_pool.as_ref();
-        let default_pool_id = pool.map(|pool| self.pool(balancer, pool));
-        let id = self.id("listener");
-        self.listeners.push(lb::Listener {
-            id,
-            protocol_port: create.protocol_port,
-            allowed_cidrs: create.allowed_cidrs.clone().unwrap_or_default(),
-            default_pool_id,
-            loadbalancers: references,
-            ..Default::default()
-        });
-    }
-
-    fn pool(&mut self, balancer: &str, create: &lb::PoolCreate) -> String {
-        let id = self.id("pool");
-        let monitor = create.healthmonitor.as_ref();
-        let healthmonitor_id = monitor.map(|monitor| self.monitor(monitor));
-        self.pools.push(lb::Pool {
-            id: id.clone(),
-            healthmonitor_id,
-            loadbalancers: vec![lb::Reference {
-                id: balancer.to_owned(),
-            }],
-            ..Default::default()
-        });
-        id
-    }
-
-    fn monitor(&mut self, create: &lb::MonitorCreate) -> String {
-        let id = self.id("monitor");
-        self.monitors.push(lb::Monitor {
-            id: id.clone(),
-            delay: create.delay,
-            timeout: create.timeout,
-            max_retries: create.max_retries,
-            max_retries_down: create.max_retries_down,
-            ..Default::default()
-        });
-        id
     }
 
     #[allow(clippy::too_many_lines)] // One arm for each request.
@@ -286,8 +211,7 @@ impl Model {
                 group.rules.retain(|r| r.id != rule);
             }
             Request::CreateBalancer(create) => {
-                let id = self.id("lb");
-                let vip_port_id = self.id("port");
+                self.next += 1;
                 let subnet = create.vip_subnet_id.clone().unwrap();
                 let cidr = &self.subnets.iter().find(|s| s.id == subnet).unwrap().cidr;
                 let any = match cidr.contains(':') {
@@ -300,96 +224,25 @@ impl Model {
                 if self.ports.iter().any(taken) {
                     return;
                 }
+                let network = create.vip_network_id.clone().unwrap();
+                let create = lb::LoadBalancerCreate {
+                    vip_address: Some(address.clone()),
+                    ..*create
+                };
+                let id = self.octavia.create(&create);
                 self.ports.push(net::Port {
-                    id: vip_port_id.clone(),
-                    network_id: create.vip_network_id.clone().unwrap(),
-                    device_id: id.clone(),
+                    id: self.octavia.balancers[&id].vip_port_id.clone(),
+                    network_id: network,
+                    device_id: id,
                     device_owner: "Octavia".into(),
                     fixed_ips: vec![net::FixedIp {
                         subnet_id: subnet,
-                        ip_address: address.clone(),
+                        ip_address: address,
                     }],
                     ..Default::default()
                 });
-                self.balancers.push(lb::LoadBalancer {
-                    id: id.clone(),
-                    description: create.description.clone().unwrap(),
-                    provisioning_status: "PENDING_CREATE".into(),
-                    vip_address: address,
-                    vip_network_id: create.vip_network_id.clone().unwrap(),
-                    vip_port_id,
-                    ..Default::default()
-                });
-                for listener in &create.listeners {
-                    self.listener(&id, listener);
-                }
             }
-            Request::CreateListener { balancer, listener } => {
-                self.changing(&balancer);
-                assert_eq!(listener.default_pool, None, "Octavia answers with 500");
-                self.listener(&balancer, &listener);
-            }
-            Request::UpdateListener {
-                balancer,
-                id,
-                change,
-            } => {
-                self.changing(&balancer);
-                let vip = self.vip(&balancer);
-                let cidrs = change.allowed_cidrs.unwrap();
-                compatible(&vip, &cidrs);
-                let listener = self.listeners.iter_mut().find(|l| l.id == id).unwrap();
-                listener.allowed_cidrs = cidrs;
-            }
-            Request::CreatePool { balancer, pool } => {
-                self.changing(&balancer);
-                assert_eq!(pool.healthmonitor, None, "Octavia answers with 500");
-                let id = self.pool(&balancer, &pool);
-                let listener = pool.listener_id.as_ref().unwrap();
-                let listener = self.listeners.iter_mut().find(|l| l.id == *listener);
-                listener.unwrap().default_pool_id = Some(id);
-            }
-            Request::CreateMonitor { balancer, monitor } => {
-                self.changing(&balancer);
-                let id = self.monitor(&monitor);
-                let pool = monitor.pool_id.as_ref().unwrap();
-                let pool = self.pools.iter_mut().find(|p| p.id == *pool).unwrap();
-                pool.healthmonitor_id = Some(id);
-            }
-            Request::UpdateMonitor {
-                balancer,
-                id,
-                change,
-            } => {
-                self.changing(&balancer);
-                let monitor = self.monitors.iter_mut().find(|m| m.id == id).unwrap();
-                monitor.delay = change.delay.unwrap();
-                monitor.timeout = change.timeout.unwrap();
-                monitor.max_retries = change.max_retries.unwrap();
-                monitor.max_retries_down = change.max_retries_down.unwrap();
-            }
-            Request::SetMembers { pool, members } => {
-                let balancer = self
-                    .pools
-                    .iter()
-                    .find(|p| p.id == pool)
-                    .unwrap()
-                    .loadbalancers[0]
-                    .id
-                    .clone();
-                self.changing(&balancer);
-                self.members.retain(|m| *m.pool_id != pool);
-                for member in members {
-                    let id = self.id("member");
-                    self.members.push(lb::Member {
-                        id,
-                        address: member.address,
-                        protocol_port: member.protocol_port,
-                        pool_id: pool.as_str().into(),
-                        ..Default::default()
-                    });
-                }
-            }
+            Request::ChangeBalancer { balancer, step } => self.octavia.take(&balancer, *step),
             Request::CreateFloatingIp(create) => {
                 if create.port_id.is_some()
                     && self.ips.iter().any(|ip| ip.port_id == create.port_id)
@@ -423,10 +276,7 @@ impl Model {
                 }
                 _ => self.ips.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
             },
-            Request::DeleteBalancer(id) => {
-                let balancer = self.balancers.iter_mut().find(|b| b.id == id).unwrap();
-                balancer.provisioning_status = "PENDING_DELETE".into();
-            }
+            Request::DeleteBalancer(id) => self.octavia.begin_deletion(&id),
             Request::DeleteFloatingIp(id) => self.ips.retain(|ip| ip.id != id),
             Request::RemoveInterface { router, subnet } => {
                 let needs = |ip: &net::FloatingIp| {
@@ -503,10 +353,10 @@ impl Model {
             ("groups", self.groups.len()),
             ("rules", self.groups.iter().map(|g| g.rules.len()).sum()),
             ("ips", self.ips.len()),
-            ("balancers", self.balancers.len()),
-            ("listeners", self.listeners.len()),
-            ("pools", self.pools.len()),
-            ("members", self.members.len()),
+            ("balancers", self.octavia.balancers.len()),
+            ("listeners", self.octavia.listeners.len()),
+            ("pools", self.octavia.pools.len()),
+            ("members", self.octavia.members.len()),
         ])
     }
 }
@@ -523,12 +373,5 @@ fn gateway_of(asked: net::ExternalGateway) -> net::RouterGateway {
             true => any,
             false => asked.external_fixed_ips,
         },
-    }
-}
-
-/// Octavia rejects CIDRs of another address family than that of the virtual IP.
-fn compatible(vip: &str, cidrs: &[String]) {
-    for cidr in cidrs {
-        assert_eq!(cidr.contains(':'), vip.contains(':'), "{cidr} with {vip}");
     }
 }
