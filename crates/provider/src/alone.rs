@@ -10,9 +10,8 @@ use openstack::{Cloud, Kind, View};
 use operator::finalizer;
 
 use crate::claims::{Claims, Register};
-use crate::cluster::apply::FRESH;
 use crate::context::kept::{self, Served};
-use crate::context::{Context, Error, is_deleting, is_paused, namespace};
+use crate::context::{Context, Error, FRESH, is_deleting, is_paused, namespace};
 use crate::credentials;
 use crate::identity::Identity;
 use crate::problem::Problem;

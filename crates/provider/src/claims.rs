@@ -27,11 +27,11 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-use crate::context::{namespace, of_cluster};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, POOL_ID};
+use crate::names;
+use crate::owners::{namespace, of_cluster};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
-use crate::{cluster, machine, names};
 
 /// When to ask again after [`Denial::Behind`].
 pub(crate) const SOON: Duration = Duration::from_millis(50);
@@ -106,8 +106,8 @@ pub(crate) struct Shared {
 impl Default for Claims {
     fn default() -> Self {
         Self {
-            clusters: Register::new(CLUSTER_ID, cluster::FINALIZER),
-            machines: Register::new(MACHINE_ID, machine::FINALIZER),
+            clusters: Register::new(CLUSTER_ID, names::CLUSTER_FINALIZER),
+            machines: Register::new(MACHINE_ID, names::MACHINE_FINALIZER),
             pools: Register::new(POOL_ID, names::POOL_FINALIZER),
             servers: Register::new(MACHINE_ID, names::SERVER_FINALIZER),
         }

@@ -43,12 +43,10 @@ use crate::context::{
 };
 use crate::credentials;
 use crate::identity::{CLUSTER_ID, Identity, Mark};
+pub use crate::names::CLUSTER_FINALIZER as FINALIZER;
 use crate::names::Names;
 use crate::problem::Problem;
 use crate::recheck::in_lists_of_now;
-
-/// The finalizer of OpenStackClusters, the same as that of the Go provider.
-pub const FINALIZER: &str = "openstackcluster.infrastructure.cluster.x-k8s.io";
 
 /// Reconciles one OpenStackCluster.
 #[instrument(skip_all, fields(object = %object.name_any()))]

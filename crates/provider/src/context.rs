@@ -18,12 +18,19 @@ use operator::retry::{Retry, When};
 use tokio_util::sync::CancellationToken;
 
 use crate::claims::{Claims, Denial};
-use crate::cluster::apply::{AT_REST, FRESH};
+use crate::console::Consoles;
 use crate::credentials::Access;
-use crate::machine::console::Consoles;
 use crate::options::Options;
+pub(crate) use crate::owners::{namespace, of_cluster, owner};
 use crate::problem::Problem;
 use crate::reason::Type;
+
+/// The maximum age of the view while an object is being changed. Changes in the cloud trigger a reconcile; this limit
+/// is for missed changes.
+pub(crate) const FRESH: Duration = Duration::from_secs(60);
+/// The maximum age for an object whose state is the desired one: longer than the intervals of the inventory, so that
+/// its resyncs cause no list requests.
+pub(crate) const AT_REST: Duration = Duration::from_secs(900);
 
 /// What all reconciles share.
 pub(crate) struct Context {
@@ -131,12 +138,6 @@ pub(crate) async fn owner_cluster<K: ResourceExt>(
         .map_err(Error::kubernetes("reading the owning Cluster"))
 }
 
-/// The name of the Cluster that `object` belongs to: its owner, or the one in its label.
-pub(crate) fn of_cluster<K: ResourceExt>(object: &K) -> Option<&str> {
-    let label = object.labels().get(api::names::CLUSTER_NAME_LABEL);
-    owner(object, "Cluster").or(label.map(String::as_str))
-}
-
 /// The Machine that owns `object`.
 pub(crate) async fn owner_machine<K: ResourceExt>(
     client: &Client,
@@ -150,20 +151,6 @@ pub(crate) async fn owner_machine<K: ResourceExt>(
         .get_opt(name)
         .await
         .map_err(Error::kubernetes("reading the owning Machine"))
-}
-
-/// The name of the owner of `kind` in the core API group of Cluster API.
-pub(crate) fn owner<'a, K: ResourceExt>(object: &'a K, kind: &str) -> Option<&'a str> {
-    object
-        .owner_references()
-        .iter()
-        .find(|owner| owner.kind == kind && owner.api_version.starts_with("cluster.x-k8s.io/"))
-        .map(|owner| owner.name.as_str())
-}
-
-/// The namespace of a namespaced object.
-pub(crate) fn namespace<K: ResourceExt>(object: &K) -> String {
-    object.namespace().unwrap_or_default()
 }
 
 /// True for a paused `object`, by its Cluster or by an annotation.

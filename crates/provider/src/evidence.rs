@@ -13,13 +13,13 @@ use kube::ResourceExt;
 use openstack::View;
 use openstack::inventory::{Resource, Table};
 
-use crate::cluster::desired::balancer_spec;
 use crate::context::{namespace, of_cluster};
 use crate::identity::{CLUSTER_ID, Identity, Mark};
 use crate::machine::desired::port_name;
 use crate::machine::facts::ports;
 use crate::machine::observed::Known;
 use crate::names::Names;
+use crate::spec::balancer_spec;
 
 /// The references of an object to its resources, and the marks on those resources.
 #[derive(Debug, Default)]

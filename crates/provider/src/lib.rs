@@ -16,6 +16,8 @@
 //!   recheck      a second look before something is called missing
 //!   index        objects by cluster and by mark
 //!   wake         changes in the cloud mapped to objects
+//!   console      the cause of a failed bootstrap in the console of a server
+//!   owners, spec, words   namespaces and owners of objects, parts of specs, steps and ports in words
 //! ```
 //!
 //! Each reconcile reads facts from the inventory of the cloud, computes the desired state from spec and facts (pure),
@@ -25,6 +27,7 @@
 mod alone;
 mod claims;
 pub mod cluster;
+mod console;
 mod context;
 mod credentials;
 mod evidence;
@@ -33,6 +36,7 @@ mod index;
 pub mod machine;
 pub mod names;
 mod options;
+mod owners;
 pub mod pool;
 pub mod preview;
 pub mod problem;
@@ -41,7 +45,9 @@ mod recheck;
 mod resolve;
 mod run;
 mod server;
+mod spec;
 mod wake;
+mod words;
 
 pub use credentials::cloud_config;
 pub use options::Options;

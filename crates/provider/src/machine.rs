@@ -1,7 +1,6 @@
 //! OpenStackMachine: ports, volumes and a server for a Machine.
 
 mod address;
-pub(crate) mod console;
 pub mod desired;
 pub mod facts;
 pub(crate) mod inputs;
@@ -38,11 +37,9 @@ use crate::context::{
     self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
 };
 use crate::credentials;
+pub use crate::names::MACHINE_FINALIZER as FINALIZER;
 use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
-
-/// The finalizer of OpenStackMachines, the same as that of the Go provider.
-pub const FINALIZER: &str = "openstackmachine.infrastructure.cluster.x-k8s.io";
 
 /// Reconciles one OpenStackMachine.
 #[instrument(skip_all, fields(object = %object.name_any()))]

@@ -81,6 +81,10 @@ pub fn role_word(role: ManagedGroup) -> &'static str {
 
 /// The kind of pools of floating IPs.
 pub const POOL_KIND: &str = "OpenStackFloatingIPPool";
+/// The finalizer of OpenStackClusters, the same as that of the Go provider.
+pub const CLUSTER_FINALIZER: &str = "openstackcluster.infrastructure.cluster.x-k8s.io";
+/// The finalizer of OpenStackMachines, the same as that of the Go provider.
+pub const MACHINE_FINALIZER: &str = "openstackmachine.infrastructure.cluster.x-k8s.io";
 /// The finalizer of pools of floating IPs, the same as that of the Go provider.
 pub const POOL_FINALIZER: &str = "openstackfloatingippool.infrastructure.cluster.x-k8s.io";
 /// The finalizer of OpenStackServers, the same as that of the Go provider.

@@ -25,10 +25,10 @@ use operator::watch::{self, Reports};
 use tokio_util::sync::CancellationToken;
 
 use crate::claims::Claims;
+use crate::console::Consoles;
 use crate::context::{Context, Error, namespace, owner};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark, POOL_ID};
 use crate::index::{Index, Key};
-use crate::machine::console::Consoles;
 use crate::options::Options;
 use crate::{cluster, machine, names, pool, server, wake};
 

@@ -69,7 +69,7 @@ const CIRCLES: &[Circle] = &[
     },
     Circle {
         krate: "provider",
-        modules: &["claims", "cluster", "context", "evidence", "machine"],
+        modules: &["evidence", "machine"],
     },
     Circle {
         krate: "rollout",

@@ -15,6 +15,7 @@ use crate::evidence::Verdict;
 use crate::identity::Mark;
 use crate::machine::prepare as of_machine;
 use crate::names::Names;
+use crate::{cluster, machine};
 
 /// An object of a namespace: an original, or a copy of one.
 #[derive(Clone, Debug)]

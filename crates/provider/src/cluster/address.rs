@@ -11,6 +11,7 @@ use crate::identity::{Identity, Mark};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::resolve::NotFound;
+use crate::words;
 
 /// The use of a floating IP that was allocated by somebody else.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub(super) fn of_ip(ip: &FloatingIp, observed: &Observed, balanced: bool) -> Use
     }
     Use::Taken(format!(
         "is on {}, which is not the cluster's (if nobody needs it there: openstack floating ip unset --port {})",
-        words(id, port.map(AsRef::as_ref)),
+        words::port(id, port.map(AsRef::as_ref)),
         ip.id
     ))
 }
@@ -96,7 +97,7 @@ pub(super) fn for_bastion(
         }
         (None, Some(id)) => {
             let port = observed.view.ports.get(id);
-            let at = words(id, port.map(AsRef::as_ref));
+            let at = words::port(id, port.map(AsRef::as_ref));
             format!(
                 "is on {at} (if nobody needs it there: openstack floating ip unset --port {})",
                 ip.id
@@ -114,19 +115,6 @@ pub(super) fn for_bastion(
 /// True if the port is an address that its user maintains: no device, and of no cluster.
 fn is_virtual(port: &Port) -> bool {
     port.device_id.is_empty() && port.device_owner.is_empty() && Mark::of(port).is_none()
-}
-
-/// A port, and what it is of.
-pub(crate) fn words(id: &str, port: Option<&Port>) -> String {
-    match port {
-        Some(port) if port.device_owner.starts_with("compute:") => {
-            format!("port {id} of server {}", port.device_id)
-        }
-        Some(port) if !port.device_owner.is_empty() => {
-            format!("port {id} of {}", port.device_owner)
-        }
-        _ => format!("port {id}"),
-    }
 }
 
 #[cfg(test)]

@@ -10,20 +10,15 @@ use operator::events::Recorder;
 use super::observed::{Known, Observed};
 use super::plan::{Plan, Step};
 use super::request::{Request, send};
+pub(super) use crate::context::FRESH;
 use crate::credentials;
 use crate::identity::Identity;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
+use crate::words::past;
 
 /// The maximum number of plans in one reconcile. If more are needed, the cloud accepts requests without effect.
 const ROUNDS: usize = 6;
-/// The maximum age of the view while an object is being changed. Changes in the cloud trigger a reconcile; this limit
-/// is for missed changes.
-pub(crate) const FRESH: Duration = Duration::from_secs(60);
-/// The maximum age for an object whose state is the desired one: longer than the intervals of the inventory, so that
-/// its resyncs cause no list requests.
-pub(crate) const AT_REST: Duration = Duration::from_secs(900);
-
 /// The parameters of a reconcile.
 pub(crate) struct Work<'a> {
     pub(crate) object: &'a OpenStackCluster,
@@ -179,36 +174,6 @@ impl Work<'_> {
             error.cause(&step.to_string())
         ))
     }
-}
-
-/// Turns "create the network" into "Created the network".
-pub(crate) fn past(step: &str) -> String {
-    let (verb, rest) = step.split_once(' ').unwrap_or((step, ""));
-    let verb = match verb {
-        "set" => "Set".to_owned(),
-        verb if verb.ends_with('e') => format!("{}d", capital(verb)),
-        verb if verb.ends_with('g') => format!("{}ged", capital(verb)),
-        verb => format!("{}ed", capital(verb)),
-    };
-    format!("{verb} {rest}")
-}
-
-/// Turns "create the network" into "creating the network".
-pub(crate) fn doing(step: &str) -> String {
-    let (verb, rest) = step.split_once(' ').unwrap_or((step, ""));
-    let verb = match verb {
-        "set" => "setting".to_owned(),
-        "tag" => "tagging".to_owned(),
-        verb => format!("{}ing", verb.trim_end_matches('e')),
-    };
-    format!("{verb} {rest}")
-}
-
-fn capital(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }
 
 /// The kinds of resources that a cluster uses, without those of services that the cloud does not have.

@@ -18,7 +18,7 @@ use openstack::{Kind, Service};
 use self::apply::Outcome;
 use self::plan::{Address, Observed, Wanted};
 use super::address;
-use super::apply::{Work, doing};
+use super::apply::Work;
 use super::desired::bastion_spec;
 use super::facts::{Facts, place};
 use super::observed::Observed as OfCluster;
@@ -32,6 +32,7 @@ use crate::machine::pooled::Given;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
+use crate::words::doing;
 
 /// Brings the bastion into the state that the spec asks for, and writes its status and condition into `next`, which has
 /// the status of the rest of the cluster. Returns whether something is left to wait for.

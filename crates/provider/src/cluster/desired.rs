@@ -13,6 +13,7 @@ use super::facts::Facts;
 use super::rules::{self, Rule};
 use crate::identity::Mark;
 use crate::names::Names;
+pub use crate::spec::balancer_spec;
 
 /// The default port of the API server.
 pub const API_PORT: u16 = 6443;
@@ -195,14 +196,6 @@ pub fn wants_floating_ip(spec: &OpenStackClusterSpec) -> bool {
         .as_ref()
         .and_then(|api_server| api_server.enable_floating_ip);
     spec.enable_external_network != Some(false) && enabled != Some(false)
-}
-
-/// The load balancer in the spec, if it is enabled.
-pub fn balancer_spec(spec: &OpenStackClusterSpec) -> Option<&api::infra::v1beta2::LoadBalancer> {
-    spec.api_server
-        .as_ref()
-        .and_then(|api_server| api_server.managed_load_balancer.as_ref())
-        .filter(|balancer| balancer.enabled)
 }
 
 /// The bastion in the spec and its server, if it is enabled.

@@ -403,7 +403,7 @@ fn part(
         return (
             Status::False,
             Reason::Creating,
-            super::apply::doing(&step.to_string()),
+            crate::words::doing(&step.to_string()),
         );
     }
     let hinders = |wait: &&Wait| wait.about == type_ && !(held && wait.serves);

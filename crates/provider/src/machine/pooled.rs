@@ -18,13 +18,13 @@ use openstack::{Kind, View};
 use operator::client::Api;
 use operator::finalizer;
 
-use crate::cluster::address::words;
 use crate::context::{Context, Error, namespace};
 use crate::identity::{Identity, Mark};
 use crate::names::POOL_KIND as KIND;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::resolve::NotFound;
+use crate::words;
 
 /// The finalizer of claims, the same as that of the Go provider: a claim goes after the server that uses its address.
 pub const CLAIM_FINALIZER: &str = "openstackmachine.infrastructure.cluster.x-k8s.io/ip-claim";
@@ -215,7 +215,7 @@ impl Given {
         }
         match &ip.port_id {
             Some(id) if !ports.iter().any(|port| port.id == *id) => {
-                let at = words(id, view.ports.get(id).map(AsRef::as_ref));
+                let at = words::port(id, view.ports.get(id).map(AsRef::as_ref));
                 no(format!(
                     "is on {at} (if nobody needs it there: openstack floating ip unset --port {})",
                     ip.id

@@ -9,9 +9,10 @@ use api::k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 
 use super::observed::Observed;
+use super::status;
 use super::surroundings::Surroundings;
 use super::work::Work;
-use super::{console, status};
+use crate::console;
 use crate::context::kept::{self, reported};
 use crate::context::{self, Error};
 use crate::reason::{Reason, Type};

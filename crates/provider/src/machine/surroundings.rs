@@ -5,10 +5,10 @@ use api::infra::v1beta2::{ManagedGroup, OpenStackCluster, OpenStackMachine};
 use kube::ResourceExt;
 use operator::client::Api;
 
-use crate::cluster::desired::balancer_spec;
 use crate::context::{self, Context, Error, namespace};
 use crate::identity::{CLUSTER_ID, Identity};
 use crate::reason::Reason;
+use crate::spec::balancer_spec;
 
 /// The objects that an OpenStackMachine belongs to, if they exist.
 pub(super) struct Surroundings {

@@ -13,12 +13,12 @@ use operator::retry::When;
 use super::observed::{Known, Observed};
 use super::plan::{self, Request, Step};
 use super::pooled::Given;
-use crate::cluster::apply::past;
 use crate::context::{self, Context, Error};
 use crate::credentials;
 use crate::identity::Mark;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
+use crate::words::past;
 
 /// The maximum age of the view of a machine whose Node does not answer.
 const SUSPICIOUS: Duration = Duration::from_secs(5);

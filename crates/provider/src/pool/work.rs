@@ -19,8 +19,7 @@ use operator::{finalizer, patch};
 
 use super::ADDRESS_FINALIZER;
 use super::plan::{self, Answer, Claim, Observed, Plan, Step, Wanted};
-use crate::cluster::apply::{FRESH, past};
-use crate::context::{self, Context, Error, is_deleting, is_paused, namespace};
+use crate::context::{self, Context, Error, FRESH, is_deleting, is_paused, namespace};
 use crate::credentials;
 use crate::identity::Identity;
 use crate::machine::pooled::owned_by;
@@ -29,6 +28,7 @@ use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 use crate::resolve;
+use crate::words::past;
 
 /// The maximum number of plans in one reconcile: take back, delete, allocate, give and tell.
 const ROUNDS: usize = 6;

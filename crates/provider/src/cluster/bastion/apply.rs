@@ -6,12 +6,13 @@ use openstack::{ErrorKind, Kind};
 use operator::retry::When;
 
 use super::plan::{self, Observed, Plan, Request, Step, Wanted};
-use crate::cluster::apply::{Work, past};
+use crate::cluster::apply::Work;
 use crate::cluster::request;
 use crate::credentials;
 use crate::machine::plan as server;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
+use crate::words::past;
 
 /// The maximum number of plans in one reconcile.
 const ROUNDS: usize = 4;
