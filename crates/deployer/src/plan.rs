@@ -173,6 +173,7 @@ pub fn plan(graph: &Graph, objects: &[Json]) -> Plan {
         ..Plan::default()
     };
     plan.conflicts.extend(other_clouds(graph, &observed));
+    let mut foreign = Vec::new();
     for step in &graph.steps {
         let mut planned = PlannedStep {
             name: step.name.clone(),
@@ -193,17 +194,32 @@ pub fn plan(graph: &Graph, objects: &[Json]) -> Plan {
                     changes: vec![],
                 }),
                 Some(there) if label(there, UID) != Some(&graph.uid) => {
-                    plan.conflicts.push(format!("{reference} is there and is not of this cloud: it has no label {UID} with its uid"));
+                    // Those of another cloud are one sentence.
+                    foreign.extend(label(there, UID).is_none().then_some(reference));
                 }
                 Some(there) => planned.actions.extend(changed(object, there)),
             }
         }
         plan.steps.push(planned);
     }
+    plan.conflicts.extend(not_ours(&foreign));
     readiness::waits(graph, &mut plan, &observed);
     plan.restarts = restart::restarts(graph, &plan, &observed);
     (plan.deletions, plan.kept) = removal::removed(graph, &observed);
     plan
+}
+
+/// Objects of others that have the names of a cloud's.
+fn not_ours(foreign: &[&Reference]) -> Option<String> {
+    let (first, others) = foreign.split_first()?;
+    let and = match others.len() {
+        0 => String::new(),
+        1 => " (and one more)".to_owned(),
+        count => format!(" (and {count} more)"),
+    };
+    Some(format!(
+        "{first}{and} is there and is not of this cloud: it has no label {UID} with its uid"
+    ))
 }
 
 /// Each other cloud of which there are objects.

@@ -368,3 +368,25 @@ fn a_step_names_what_it_waits_for() {
     assert_eq!(waits(&there, "keystone-schema"), Vec::<String>::new());
     assert_eq!(waits(&there, "keystone-api"), Vec::<String>::new());
 }
+
+#[test]
+fn what_is_of_others_is_a_sentence_and_not_one_for_each_object() {
+    let spec = json!({"release": "2026.1"});
+    let first = graph(spec.clone());
+    let mut there = world(&first);
+    let mut second = first.clone();
+    second.uid = "another".to_owned();
+    let conflicts = plan(&second, &there).conflicts;
+    assert_eq!(conflicts.len(), 1, "{conflicts:#?}");
+    assert!(conflicts[0].starts_with("the namespace holds objects of cloud "));
+    // Without labels they are nobody's, and as many.
+    for object in &mut there {
+        object["metadata"]["labels"] = json!({});
+    }
+    let conflicts = plan(&second, &there).conflicts;
+    assert_eq!(conflicts.len(), 1, "{conflicts:#?}");
+    assert!(
+        conflicts[0].contains(" more) is there and is not of this cloud"),
+        "{conflicts:?}"
+    );
+}
