@@ -59,7 +59,7 @@ pub(crate) use self::keystone::{
     GenerateKeystone, GroupsFrom, KeystoneAuth, KeystoneCheck, KeystoneExplain, KeystoneWebhook,
     Prune,
 };
-pub(crate) use self::manager::{Election, Listen, Manager};
+pub(crate) use self::manager::{Election, Listen, Manager, MigrationPhase};
 pub(crate) use self::moving::{Hidden, Move};
 pub(crate) use self::plan::{Plan, PlanCommand};
 pub(crate) use self::providers::ProviderArg;

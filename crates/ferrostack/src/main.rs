@@ -9,7 +9,7 @@
 //!   keystone_login  tokens of Keystone for kubectl
 //!   admin      backups of the data directory of `up`
 //!   manager    the controllers against any Kubernetes cluster; init, what it needs there; upgrade, uninstall,
-//!              repositories
+//!              repositories; storage, objects in versions that are not written any more
 //!   up         management API, controllers and (simulated) cloud in one process
 //!   status, down                                 an `up` in the background
 //!   generate   templates to manifests            describe, why, get, apply, delete   the running API server
@@ -64,6 +64,7 @@ mod sentence;
 mod session;
 mod simulated;
 mod snapshot;
+mod storage;
 mod template;
 mod tree;
 mod uninstall;

@@ -8,6 +8,7 @@ mod certificate;
 mod definitions;
 pub(crate) mod installed;
 pub(crate) mod manifests;
+mod migration;
 pub(crate) mod older;
 mod ownership;
 mod registration;
@@ -108,12 +109,20 @@ pub(crate) async fn run(
         };
         running.spawn(rollout::run(client.clone(), clouds, stop.clone()));
     }
+    let is_migrated = migration::is_wanted(&args.skip_crd_migration_phases);
+    let beside = async {
+        tokio::select! {
+            never = registration.keep(&client) => match never {},
+            () = migration::run(&client, &subset, &say), if is_migrated => {}
+        }
+        registration.keep(&client).await
+    };
     let lost = tokio::select! {
         // The controllers end on `stop`, too, which is no failure.
         biased;
         () = shutdown.cancelled() => None,
         lost = lost(&mut leader) => Some(lost),
-        never = registration.keep(&client) => match never {},
+        never = beside => match never {},
         _ = running.join_next() => bail!("the controllers stopped unexpectedly; the log has the reason"),
     };
     stop.cancel();

@@ -1,9 +1,8 @@
 //! `upgrade`: from the version that `init` has written on the definitions to that of this program.
 
 pub(crate) mod plan;
-mod storage;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
@@ -15,15 +14,18 @@ use operator::client::Api;
 use self::plan::Plan;
 use crate::cli::{Output, UpgradeApply, UpgradePlan};
 use crate::environment::Environment;
+use crate::init::available;
 use crate::manager::installed::{self, Manager};
 use crate::manager::manifests;
 use crate::manager::older::Older;
 use crate::output;
 use crate::snapshot::counted;
-use crate::{apply as applying, connect, manifest};
+use crate::{apply as applying, connect, manifest, storage};
 
 /// How long managers may take until they are available, before objects in old versions are rewritten.
 const MANAGERS: Duration = Duration::from_secs(300);
+/// How often the Deployment of the managers is looked at.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What an upgrade would do.
 pub(crate) async fn plan(args: &UpgradePlan, environment: &Environment) -> anyhow::Result<String> {
@@ -62,7 +64,7 @@ pub(crate) async fn apply(
     upgrade(&client, args.image.as_deref(), older, &say).await?;
     if args.wait_providers {
         let managers = read(&client).await?.managers;
-        let available = storage::managers_available(&client, &managers, args.wait_provider_timeout);
+        let available = managers_available(&client, &managers, args.wait_provider_timeout);
         available.await.context("everything is applied")?;
         say("the managers are available");
     }
@@ -112,7 +114,7 @@ async fn upgrade(
     if outdated.is_empty() {
         return Ok(());
     }
-    storage::managers_available(client, &plan.managers, MANAGERS)
+    managers_available(client, &plan.managers, MANAGERS)
         .await
         .context(
             "objects in old versions are not rewritten, which another `upgrade apply` goes on with",
@@ -141,6 +143,34 @@ async fn documents(
     let image = image.filter(|_| found.is_some());
     let text = manifests::render(subset, namespace, image, clouds.as_deref())?;
     Ok(manifest::read("the manifests of the manager", &text)?)
+}
+
+/// Waits until the managers that run in the cluster are available: their webhooks convert what is read.
+async fn managers_available(
+    client: &Client,
+    managers: &[Manager],
+    limit: Duration,
+) -> anyhow::Result<()> {
+    for manager in managers {
+        let (namespace, name) = (&manager.namespace, manager.subset.named(manifests::MANAGER));
+        let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+        let started = Instant::now();
+        loop {
+            let found = api.get_opt(&name).await;
+            let found = found.with_context(|| format!("cannot read Deployment {name}"))?;
+            let Some(Err(why)) = found.as_ref().map(available) else {
+                break;
+            };
+            if started.elapsed() > limit {
+                bail!(
+                    "Deployment {namespace}/{name} is not available after {} s: {why}",
+                    limit.as_secs()
+                );
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+    Ok(())
 }
 
 /// The namespace of clouds in the arguments of a Deployment.

@@ -266,6 +266,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "additional_sync_machine_labels",
             "additional_sync_machine_annotations",
             "concurrent_node_syncs",
+            "skip_crd_migration_phases",
             "concurrent_service_syncs",
             "node_monitor_period",
             "node_status_update_frequency",
@@ -280,7 +281,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 48] = [
+const LONG_ONLY: [&str; 49] = [
     "serve_versions",
     "groups",
     "prune",
@@ -327,6 +328,7 @@ const LONG_ONLY: [&str; 48] = [
     "additional_sync_machine_labels",
     "additional_sync_machine_annotations",
     "node_monitor_period",
+    "skip_crd_migration_phases",
     "node_status_update_frequency",
     "seed",
 ];

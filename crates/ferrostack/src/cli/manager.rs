@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use api::providers::Provider;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use regex::Regex;
 
 mod idle;
@@ -69,8 +69,22 @@ pub(crate) struct Manager {
     /// Certificates of authorities (PEM) for clouds whose Secret has none [default: those of the system].
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_certs: Option<PathBuf>,
+    /// Phases of the migration of stored objects to skip. Managed fields are not cleaned up here in any case.
+    #[arg(long, value_name = "PHASES", value_enum, value_delimiter = ',')]
+    pub(crate) skip_crd_migration_phases: Vec<MigrationPhase>,
     #[command(flatten)]
     pub(crate) idle: WithoutEffect<GoManagers>,
+}
+
+/// A phase of the migration of stored objects, as the Go managers name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MigrationPhase {
+    #[value(name = "All")]
+    All,
+    #[value(name = "StorageVersionMigration")]
+    StorageVersionMigration,
+    #[value(name = "CleanupManagedFields")]
+    CleanupManagedFields,
 }
 
 impl Manager {

@@ -22,6 +22,7 @@ use tokio_util::sync::DropGuard;
 use super::*;
 
 mod guard;
+mod migration;
 
 use guard::{Asked, Guard};
 

@@ -8,8 +8,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use super::storage::Outdated;
 use crate::manager::installed::{self, Installer, Manager, THIS};
+use crate::storage::Outdated;
 
 /// A provider of ours in the cluster.
 #[derive(Debug)]

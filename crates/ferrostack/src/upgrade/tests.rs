@@ -3,7 +3,7 @@ use std::sync::Arc;
 use api::providers::Provider;
 use apiserver::ApiServer;
 use kube::ResourceExt;
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -242,4 +242,43 @@ async fn versions_of_single_providers_are_rejected_with_the_reason() {
     ]);
     assert!(args.wait_providers);
     assert_eq!(args.wait_provider_timeout.as_secs(), 90);
+}
+
+#[tokio::test]
+async fn nothing_is_rewritten_before_the_managers_are_available() {
+    let client = cluster(&[], None).await;
+    let manager = Manager {
+        subset: Subset::new([Provider::Core], false),
+        namespace: "default".to_owned(),
+        version: None,
+    };
+    let managers = [manager];
+    let wait = |limit| managers_available(&client, &managers, limit);
+    // Managers elsewhere are not looked at.
+    wait(Duration::ZERO).await.unwrap();
+    let pod = json!({"containers": [{"name": "manager", "image": "x"}]});
+    let labels = json!({"a": "b"});
+    let deployment = json!({"metadata": {"name": "ferrostack-manager-core"}, "spec": {
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": pod},
+    }});
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
+    let deployment: Deployment = serde_json::from_value(deployment).unwrap();
+    deployments
+        .create(&PostParams::default(), &deployment)
+        .await
+        .unwrap();
+    let error = wait(Duration::ZERO).await.unwrap_err().to_string();
+    assert!(
+        error.contains("default/ferrostack-manager-core is not available"),
+        "{error}"
+    );
+    let status = json!({"conditions": [{"type": "Available", "status": "True"}]});
+    let patch = Patch::Merge(json!({"status": status}));
+    let params = PatchParams::default();
+    let written = deployments
+        .patch_status("ferrostack-manager-core", &params, &patch)
+        .await;
+    written.unwrap();
+    wait(Duration::ZERO).await.unwrap();
 }

@@ -40,11 +40,6 @@ const FLAGS: &[Idle] = &[
         Number,
         "objects with the same credentials share a session, of any number of credentials",
     ),
-    (
-        "skip-crd-migration-phases",
-        Text,
-        "the manager migrates no stored objects at its start",
-    ),
     ("profiler-address", Text, "there are no profiles to fetch"),
     (
         "webhook-port",

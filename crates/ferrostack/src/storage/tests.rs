@@ -200,48 +200,6 @@ async fn a_version_that_is_written_again_is_not_cleared_and_the_error_names_the_
     assert_eq!(stored(&client).await, ["v1", "v2"]);
 }
 
-#[tokio::test]
-async fn nothing_is_rewritten_before_the_managers_are_available() {
-    use api::providers::Provider;
-
-    let server = server().await;
-    let client = Client::new(server.in_process(), "default");
-    let manager = Manager {
-        subset: crate::manager::subset::Subset::new([Provider::Core], false),
-        namespace: "default".to_owned(),
-        version: None,
-    };
-    let managers = [manager];
-    let wait = |limit| managers_available(&client, &managers, limit);
-    // Managers elsewhere are not looked at.
-    wait(Duration::ZERO).await.unwrap();
-    let pod = json!({"containers": [{"name": "manager", "image": "x"}]});
-    let labels = json!({"a": "b"});
-    let deployment = json!({"metadata": {"name": "ferrostack-manager-core"}, "spec": {
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": pod},
-    }});
-    let deployments: Api<Deployment> = Api::namespaced(client.clone(), "default");
-    let deployment: Deployment = serde_json::from_value(deployment).unwrap();
-    deployments
-        .create(&PostParams::default(), &deployment)
-        .await
-        .unwrap();
-    let error = wait(Duration::ZERO).await.unwrap_err().to_string();
-    assert!(
-        error.contains("default/ferrostack-manager-core is not available"),
-        "{error}"
-    );
-    let status = json!({"conditions": [{"type": "Available", "status": "True"}]});
-    let patch = Patch::Merge(json!({"status": status}));
-    let params = PatchParams::default();
-    let written = deployments
-        .patch_status("ferrostack-manager-core", &params, &patch)
-        .await;
-    written.unwrap();
-    wait(Duration::ZERO).await.unwrap();
-}
-
 #[test]
 fn only_a_webhook_that_cannot_be_called_is_waited_for() {
     let error = |code: u16, message: &str| {

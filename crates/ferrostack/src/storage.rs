@@ -7,7 +7,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::core::{ApiResource, DynamicObject, PartialObjectMeta};
@@ -15,16 +14,13 @@ use kube::{Client, ResourceExt};
 use operator::client::Api;
 use serde_json::json;
 
-use crate::init::available;
-use crate::manager::installed::Manager;
-use crate::manager::manifests;
 use crate::snapshot::counted;
 
 /// The number of objects that are listed at once: that of kube-storage-version-migrator.
 const PAGE: u32 = 500;
 /// How often a write is tried while somebody else changes the object.
 const TRIES: usize = 10;
-/// How often the Deployment of the managers is looked at.
+/// How often webhooks that are not reachable are tried.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// How long webhooks may be unreachable: managers outside of the cluster write their address again within 30 seconds.
@@ -32,7 +28,7 @@ const WEBHOOKS: Duration = Duration::from_secs(120);
 
 /// A kind with objects in versions that are not written any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Outdated {
+pub(crate) struct Outdated {
     /// The name of the definition.
     name: String,
     /// The kind in the version that is written.
@@ -43,7 +39,7 @@ pub(super) struct Outdated {
 
 impl Outdated {
     /// The kind of a definition; `None` if its objects are stored in the version that is written.
-    pub(super) fn of(definition: &CustomResourceDefinition) -> Option<Self> {
+    pub(crate) fn of(definition: &CustomResourceDefinition) -> Option<Self> {
         let spec = &definition.spec;
         let current = spec.versions.iter().find(|it| it.storage)?;
         let status = definition.status.as_ref();
@@ -63,45 +59,17 @@ impl Outdated {
     }
 
     /// `openstackclusters.infrastructure.cluster.x-k8s.io (v1beta1)`, for each of these versions.
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(crate) fn words(&self) -> Vec<String> {
         let versions = self.versions.iter();
         versions.map(|it| format!("{} ({it})", self.name)).collect()
     }
-}
-
-/// Waits until the managers that run in the cluster are available: their webhooks convert what is read.
-pub(super) async fn managers_available(
-    client: &Client,
-    managers: &[Manager],
-    limit: Duration,
-) -> anyhow::Result<()> {
-    for manager in managers {
-        let (namespace, name) = (&manager.namespace, manager.subset.named(manifests::MANAGER));
-        let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-        let started = Instant::now();
-        loop {
-            let found = api.get_opt(&name).await;
-            let found = found.with_context(|| format!("cannot read Deployment {name}"))?;
-            let Some(Err(why)) = found.as_ref().map(available) else {
-                break;
-            };
-            if started.elapsed() > limit {
-                bail!(
-                    "Deployment {namespace}/{name} is not available after {} s: {why}",
-                    limit.as_secs()
-                );
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-    Ok(())
 }
 
 /// Writes the objects of each kind, and clears `status.storedVersions`.
 ///
 /// # Errors
 /// The first error of each kind; the other kinds are done all the same.
-pub(super) async fn rewrite(
+pub(crate) async fn rewrite(
     client: &Client,
     kinds: &[Outdated],
     say: &impl Fn(&str),
