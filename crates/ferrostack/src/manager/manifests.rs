@@ -22,7 +22,7 @@ const ACCOUNT: &str = include_str!("../../../../config/rbac/rbac.yaml");
 const ROLE: &str = include_str!("../../../../config/rbac/role.yaml");
 const WEBHOOKS: &str = include_str!("../../../../config/webhook/webhooks.yaml");
 const SERVICE_FILE: &str = include_str!("../../../../config/manager/service.yaml");
-/// Included only if an image is given.
+/// Deployment of the managers, with its budget and its policy; included only if an image is given.
 const DEPLOYMENT: &str = include_str!("../../../../config/manager/deployment.yaml");
 /// The name of the Deployment, of the account and of the roles of a manager of all providers.
 pub(crate) const MANAGER: &str = "ferrostack-manager";

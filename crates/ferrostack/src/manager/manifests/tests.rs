@@ -219,7 +219,8 @@ fn everything_is_in_the_requested_namespace() {
         .unwrap();
     let by_hand = rest.split_once("\n---\n").unwrap().1;
     let by_hand: Vec<Value> = serde_saphyr::from_multiple(by_hand).unwrap();
-    assert_eq!(by_hand.len(), documents().len() + 1);
+    // With a Deployment, its budget and its policy.
+    assert_eq!(by_hand.len(), documents().len() + 3);
     let deployment = of_kind(&by_hand, "Deployment")[0];
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["image"], "registry.example/ferrostack:1");
@@ -267,5 +268,99 @@ fn the_controller_of_clouds_may_act_in_their_namespace_alone() {
         let verbs = texts(&rule["verbs"]);
         let wide = ["*", "deletecollection", "update", "escalate", "bind"];
         assert!(wide.iter().all(|it| !verbs.contains(*it)), "{rule}");
+    }
+}
+
+/// Deployment of a subset with its budget and its policy, in the order of the manifests.
+fn deployed(subset: &Subset) -> Vec<Value> {
+    let text = render(subset, NAMESPACE, Some("example.org/f:1"), None).unwrap();
+    let all: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let kinds = ["PodDisruptionBudget", "NetworkPolicy", "Deployment"];
+    let of_these = |it: &Value| kinds.iter().any(|kind| it["kind"] == *kind);
+    let found: Vec<Value> = all.into_iter().filter(of_these).collect();
+    assert_eq!(found.len(), kinds.len());
+    found
+}
+
+#[test]
+fn two_managers_run_apart_and_a_drain_or_a_rollout_leaves_one() {
+    for subset in [Subset::all(), Subset::new([Provider::Core], false)] {
+        let all = deployed(&subset);
+        let [budget, policy, deployment] = &all[..] else {
+            panic!("other objects");
+        };
+        let spec = &deployment["spec"];
+        assert_eq!(spec["replicas"], 2);
+        assert_eq!(spec["strategy"]["rollingUpdate"]["maxUnavailable"], 0);
+        assert_eq!(budget["spec"]["maxUnavailable"], 1);
+        // All of them select the same pods, and no others.
+        let labels = &spec["template"]["metadata"]["labels"];
+        assert_eq!(labels["app.kubernetes.io/name"], subset.named(MANAGER));
+        let pod = &spec["template"]["spec"];
+        let rule = "preferredDuringSchedulingIgnoredDuringExecution";
+        let apart = &pod["affinity"]["podAntiAffinity"][rule][0]["podAffinityTerm"];
+        for selector in [
+            &budget["spec"]["selector"],
+            &policy["spec"]["podSelector"],
+            &spec["selector"],
+            &apart["labelSelector"],
+            &pod["topologySpreadConstraints"][0]["labelSelector"],
+        ] {
+            assert_eq!(&selector["matchLabels"], labels, "{selector}");
+        }
+        assert_eq!(apart["topologyKey"], "kubernetes.io/hostname");
+    }
+}
+
+#[test]
+fn the_ports_that_are_open_are_those_that_are_listened_on() {
+    let all = deployed(&Subset::all());
+    let numbers = |value: &Value, name: &str| -> BTreeSet<u64> {
+        let items = value.as_array().unwrap().iter();
+        items.map(|it| it[name].as_u64().unwrap()).collect()
+    };
+    let container = &all[2]["spec"]["template"]["spec"]["containers"][0];
+    let listened = numbers(&container["ports"], "containerPort");
+    let ingress = all[1]["spec"]["ingress"].as_array().unwrap();
+    assert_eq!(ingress.len(), 1);
+    assert_eq!(numbers(&ingress[0]["ports"], "port"), listened);
+    let args = texts(&container["args"]);
+    for port in listened {
+        assert!(args.iter().any(|it| it.ends_with(&format!("=:{port}"))));
+    }
+}
+
+#[test]
+fn the_pod_has_what_the_restricted_profile_asks_for_and_a_limit_of_memory() {
+    let all = deployed(&Subset::all());
+    let pod = &all[2]["spec"]["template"]["spec"];
+    for field in [
+        "hostNetwork",
+        "hostPID",
+        "hostIPC",
+        "volumes",
+        "initContainers",
+    ] {
+        assert!(pod[field].is_null(), "{field}");
+    }
+    let context = &pod["securityContext"];
+    assert_eq!(context["runAsNonRoot"], true);
+    assert_eq!(context["seccompProfile"]["type"], "RuntimeDefault");
+    // The user of the image.
+    assert_eq!(context["runAsUser"], 65532);
+    assert_eq!(pod["containers"].as_array().unwrap().len(), 1);
+    let container = &pod["containers"][0];
+    let context = &container["securityContext"];
+    assert_eq!(context["allowPrivilegeEscalation"], false);
+    assert_eq!(context["readOnlyRootFilesystem"], true);
+    assert_eq!(context["capabilities"]["drop"], serde_json::json!(["ALL"]));
+    assert!(context["capabilities"]["add"].is_null() && context["privileged"].is_null());
+    let resources = &container["resources"];
+    for value in [
+        &resources["requests"]["cpu"],
+        &resources["requests"]["memory"],
+        &resources["limits"]["memory"],
+    ] {
+        assert!(value.is_string(), "{resources}");
     }
 }
