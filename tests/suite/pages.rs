@@ -94,6 +94,12 @@ pages! {
         ports: false,
         prints: &["clusterresourceset.addons.cluster.x-k8s.io/cni created", "cluster.cluster.x-k8s.io/demo labeled"],
     };
+    commands_of_the_page_on_clusterctl: Page {
+        name: "docs/clusterctl.md",
+        prepare: "",
+        ports: false,
+        prints: &["wrote cluster-api, bootstrap-kubeadm, control-plane-kubeadm, infrastructure-openstack"],
+    };
     commands_of_the_page_on_keystone: Page {
         name: "docs/keystone-authentication.md",
         prepare: "ferrostack up --detach --keystone-auth --control-plane-machine-count 1 --worker-machine-count 1 >up.out\n",

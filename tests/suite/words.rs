@@ -268,6 +268,7 @@ generate yaml --from /nowhere
 generate manager -n NOT_A_NAMESPACE
 generate manager --serve-versions v1alpha3
 generate provider --core nowhere
+generate repository /proc/nowhere
 generate cloud-controller-manager --cloud nowhere
 generate cinder-csi-plugin --cloud nowhere
 generate cinder-csi-plugin --values /nowhere

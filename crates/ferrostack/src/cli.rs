@@ -70,7 +70,8 @@ pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};
 pub(crate) use self::topology::{Topology, TopologyPlan};
 pub(crate) use self::up::Up;
 pub(crate) use self::upgrade::{
-    ConfigCommand, DeleteProviders, GenerateProvider, Upgrade, UpgradeApply, UpgradePlan,
+    ConfigCommand, DeleteProviders, GenerateProvider, GenerateRepository, Upgrade, UpgradeApply,
+    UpgradePlan,
 };
 pub(crate) use self::values::LatencyArg;
 

@@ -27,7 +27,7 @@ use crate::up::{self, cloud};
 
 pub(crate) use self::fill::{from_cloud, to_repeat};
 pub(crate) use self::outdated::notes as outdated;
-pub(crate) use self::source::{CLASS, Origin, Source, TOPOLOGY, check};
+pub(crate) use self::source::{CLASS, FILES, Origin, Source, TOPOLOGY, check};
 pub(crate) use self::text::{Text, read};
 pub(crate) use self::yaml::yaml;
 

@@ -270,6 +270,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::Generate(Generate::Provider(args)) => {
             repositories::generate(&args, print_document)
         }
+        Command::Generate(Generate::Repository(args)) => repositories::write(&args, say),
         Command::OpenStack(OpenStack::Up(args)) => {
             deploy::up(&args, &environment, stop_on_signal()?, say, warn).await
         }

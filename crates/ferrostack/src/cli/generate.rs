@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::values::kubernetes_version;
 use super::{
     GenerateCcm, GenerateCsi, GenerateKeystone, GenerateKubeconfig, GenerateProvider,
-    OlderVersions, Output, OutputArg, ProviderArg, ServerArgs,
+    GenerateRepository, OlderVersions, Output, OutputArg, ProviderArg, ServerArgs,
 };
 
 #[derive(Debug, Args)]
@@ -50,6 +50,8 @@ pub(crate) enum Generate {
     },
     /// Print the manifests of providers, or describe them.
     Provider(Box<GenerateProvider>),
+    /// Write the release files of providers for clusterctl: components, metadata, templates, and its configuration.
+    Repository(Box<GenerateRepository>),
     /// Print the manifests of the cloud controller manager: Secret, RBAC and DaemonSet.
     CloudControllerManager(GenerateCcm),
     /// Print the manifests of the Cinder CSI driver: Secret, RBAC, CSIDriver, StorageClasses, Deployment and DaemonSet.

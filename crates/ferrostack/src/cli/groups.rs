@@ -14,7 +14,10 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "to_revision",
         ],
     ),
-    ("Manifests", &["files", "file", "release", "values"]),
+    (
+        "Manifests",
+        &["files", "file", "release", "values", "image"],
+    ),
     (
         "Deletion",
         &[
@@ -263,10 +266,10 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "clustercache_concurrency",
             "watch_filter",
             "sync_period",
+            "skip_crd_migration_phases",
             "additional_sync_machine_labels",
             "additional_sync_machine_annotations",
             "concurrent_node_syncs",
-            "skip_crd_migration_phases",
             "concurrent_service_syncs",
             "node_monitor_period",
             "node_status_update_frequency",
@@ -325,10 +328,10 @@ const LONG_ONLY: [&str; 49] = [
     "kubeadmcontrolplane_concurrency",
     "clustercache_concurrency",
     "sync_period",
+    "skip_crd_migration_phases",
     "additional_sync_machine_labels",
     "additional_sync_machine_annotations",
     "node_monitor_period",
-    "skip_crd_migration_phases",
     "node_status_update_frequency",
     "seed",
 ];

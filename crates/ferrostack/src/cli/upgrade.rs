@@ -111,7 +111,7 @@ pub(crate) struct GenerateProvider {
     /// Container image of ferrostack; adds a Deployment of two managers.
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
-    /// Print the manifests as they are without other flags. They have no variables that would be substituted.
+    /// Print the files of a release, with a Deployment and with variables for its image, log and replicas.
     #[arg(long, conflicts_with_all = ["target_namespace", "image", "describe"])]
     pub(crate) raw: bool,
     /// Describe the providers instead of printing their manifests.
@@ -120,6 +120,19 @@ pub(crate) struct GenerateProvider {
     /// File to write to [default: standard output].
     #[arg(long, value_name = "FILE")]
     pub(crate) write_to: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateRepository {
+    /// Directory to write to.
+    pub(crate) directory: PathBuf,
+    /// Container image of ferrostack in the Deployments, unless FERROSTACK_IMAGE names another [default: the one of the
+    /// release].
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: Option<String>,
+    /// Providers to write [default: all].
+    #[command(flatten)]
+    pub(crate) providers: Providers,
 }
 
 #[derive(Debug, Args)]

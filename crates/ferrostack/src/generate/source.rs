@@ -14,41 +14,54 @@ use crate::environment::Environment;
 use crate::manifest;
 use crate::template::{Found, Template};
 
-/// The embedded templates: flavor and text.
-const FLAVORS: [(&str, &str); 7] = [
+/// The embedded templates, by the names of their files in a release.
+pub(crate) const FILES: [(&str, &str); 7] = [
     (
-        "default",
+        "cluster-template.yaml",
         include_str!("../../../../config/templates/cluster-template.yaml"),
     ),
     (
-        "without-lb",
+        "cluster-template-without-lb.yaml",
         include_str!("../../../../config/templates/cluster-template-without-lb.yaml"),
     ),
     (
-        "flatcar",
+        "cluster-template-flatcar.yaml",
         include_str!("../../../../config/templates/cluster-template-flatcar.yaml"),
     ),
     (
-        "flatcar-sysext",
+        "cluster-template-flatcar-sysext.yaml",
         include_str!("../../../../config/templates/cluster-template-flatcar-sysext.yaml"),
     ),
-    // As clusterctl prints it for a management cluster without the class.
     (
-        TOPOLOGY,
-        concat!(
-            include_str!("../../../../config/templates/clusterclass-dev-test.yaml"),
-            "---\n",
-            include_str!("../../../../config/templates/cluster-template-topology.yaml")
-        ),
+        "cluster-template-topology.yaml",
+        include_str!("../../../../config/templates/cluster-template-topology.yaml"),
     ),
     (
-        CLASS,
+        "clusterclass-dev-test.yaml",
         include_str!("../../../../config/templates/clusterclass-dev-test.yaml"),
     ),
     (
-        "capi-v1beta1",
+        "cluster-template-capi-v1beta1.yaml",
         include_str!("../../../../config/templates/cluster-template-capi-v1beta1.yaml"),
     ),
+];
+
+/// The flavors, and the files that each consists of.
+const FLAVORS: [(&str, &[&str]); 7] = [
+    ("default", &["cluster-template.yaml"]),
+    ("without-lb", &["cluster-template-without-lb.yaml"]),
+    ("flatcar", &["cluster-template-flatcar.yaml"]),
+    ("flatcar-sysext", &["cluster-template-flatcar-sysext.yaml"]),
+    // As clusterctl prints it for a management cluster without the class.
+    (
+        TOPOLOGY,
+        &[
+            "clusterclass-dev-test.yaml",
+            "cluster-template-topology.yaml",
+        ],
+    ),
+    (CLASS, &["clusterclass-dev-test.yaml"]),
+    ("capi-v1beta1", &["cluster-template-capi-v1beta1.yaml"]),
 ];
 
 /// The flavor with a class and a cluster of it.
@@ -394,10 +407,13 @@ pub(crate) fn check(
 /// The embedded template of a flavor.
 fn flavor(options: &ClusterOptions) -> anyhow::Result<Text> {
     let flavor = options.flavor.as_deref().unwrap_or("default");
-    if let Some((name, text)) = FLAVORS.iter().find(|(name, _)| *name == flavor) {
+    if let Some((name, files)) = FLAVORS.iter().find(|(name, _)| *name == flavor) {
+        let of = |file: &&str| FILES.iter().find(|(name, _)| name == file);
+        let texts = files.iter().filter_map(of).map(|(_, text)| *text);
+        let texts: Vec<&str> = texts.collect();
         return Ok(Text {
             name: format!("flavor {name}"),
-            text: (*text).to_owned(),
+            text: texts.join("---\n"),
         });
     }
     let known = flavors();

@@ -29,7 +29,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter().chain(&openstack::ENTRIES)
 }
 
-const ENTRIES: [Entry; 65] = [
+const ENTRIES: [Entry; 66] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -500,6 +500,20 @@ const ENTRIES: [Entry; 65] = [
             (
                 "Describe the infrastructure provider",
                 "ferrostack generate provider --infrastructure openstack --describe",
+            ),
+        ],
+    ),
+    entry(
+        "generate repository",
+        "clusterctl.md#installing-with-clusterctl",
+        &[
+            (
+                "Write the files of all providers",
+                "ferrostack generate repository releases",
+            ),
+            (
+                "Write those of the infrastructure provider, with an image in a registry of yours",
+                "ferrostack generate repository releases --infrastructure openstack --image registry.example.net/ferrostack:0.1.0",
             ),
         ],
     ),
