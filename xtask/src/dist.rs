@@ -1,10 +1,14 @@
-//! What a release consists of: for each target an archive and a bill of materials, and the sums of all.
+//! Parts of a release: for each target an archive and an image, with bills of materials; the files
+//! that clusterctl takes; and the sums of all.
 //!
 //! ```text
 //!   builds      targets, and programs built for them
-//!   documents   what the program writes itself: manual pages and completions
+//!   documents   what the program writes itself: manual pages, completions, files for clusterctl
 //!   elf         what a program needs of the machine it runs on
-//!   archive     files -> the same bytes for the same files
+//!   tar         files -> the same bytes for the same files
+//!   archive     files -> a compressed archive
+//!   libraries   libraries that a program names -> their files and packages
+//!   image       program, libraries -> an archive of an image (OCI)
 //!   materials   crates -> a bill of materials (CycloneDX)
 //! ```
 
@@ -15,7 +19,7 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::linked;
+use crate::linked::{self, Crate};
 use crate::tidy::changelog;
 use crate::{notices, report};
 
@@ -23,15 +27,25 @@ mod archive;
 mod builds;
 mod documents;
 mod elf;
+mod image;
+mod libraries;
 mod materials;
+mod tar;
 
 use archive::Entry;
 use builds::Program;
+use image::Layer;
 
 /// The version of the workspace, which xtask shares with the program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Files of the repository in every archive.
 const FILES: [&str; 3] = ["CHANGELOG.md", "LICENSE", "README.md"];
+/// Documents that are in an image as well.
+const LICENCES: [&str; 3] = [
+    "LICENSE",
+    "THIRD_PARTY_NOTICES",
+    "COPYRIGHT-rust-library.html",
+];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -54,17 +68,46 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         bail!("{problem}");
     }
     let time = time(root)?;
-    let programs = match &arguments.binary {
-        Some(file) => vec![builds::given(file)?],
-        None => builds::all(root, &arguments.target)?,
-    };
-    let documents = documents::of(&documents::author(root, &programs)?)?;
+    let programs = programs(root, arguments)?;
+    let author = documents::author(root, &programs)?;
+    let documents = documents::of(&author)?;
+    let for_clusterctl = documents::for_clusterctl(&author)?;
     let output = root.join(&arguments.output);
     fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
     for program in &programs {
         pack(root, program, &documents, time, &output)?;
     }
-    write(&output.join("SHA256SUMS"), sums(&output)?.as_bytes())
+    for (name, content) in &for_clusterctl {
+        write(&output.join(name), content)?;
+    }
+    let sums = sums(&output, for_clusterctl.into_keys())?;
+    write(&output.join("SHA256SUMS"), sums.as_bytes())
+}
+
+/// Writes images alone, with their bills of materials and lists of files.
+pub(crate) fn images(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
+    let time = time(root)?;
+    let output = root.join(&arguments.output);
+    fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
+    for program in &programs(root, arguments)? {
+        let crates = linked::crates(root, program.target)?;
+        image(
+            root,
+            program,
+            &crates,
+            &entries(root, program, &crates)?,
+            time,
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
+fn programs(root: &Path, arguments: &Arguments) -> anyhow::Result<Vec<Program>> {
+    match &arguments.binary {
+        Some(file) => Ok(vec![builds::given(file)?]),
+        None => builds::all(root, &arguments.target),
+    }
 }
 
 /// The seconds since 1970 that every file of the release has as its time: `SOURCE_DATE_EPOCH`, or the time of the commit.
@@ -83,7 +126,7 @@ fn time(root: &Path) -> anyhow::Result<u64> {
         .context("git log: the time of the commit")
 }
 
-/// Writes the archive and the bill of materials for one target.
+/// Writes archive and image for one target, with bills of materials.
 fn pack(
     root: &Path,
     program: &Program,
@@ -94,26 +137,61 @@ fn pack(
     let target = program.target;
     let crates = linked::crates(root, target)?;
     let name = format!("ferrostack-{VERSION}-{target}");
-    let mut entries = documents.to_vec();
-    for file in FILES {
-        let content = fs::read(root.join(file)).with_context(|| file.to_owned())?;
-        entries.push(Entry::file(file, content));
-    }
-    entries.push(Entry::file("RELEASE", facts(program).into_bytes()));
-    let notices = notices::text(&crates, target)?;
-    entries.push(Entry::file("THIRD_PARTY_NOTICES", notices.into_bytes()));
-    let library = builds::copyright_of_the_standard_library(root)?;
-    entries.push(Entry::file("COPYRIGHT-rust-library.html", library));
-    entries.push(Entry::program("ferrostack", program.content.clone()));
+    let mut entries = entries(root, program, &crates)?;
+    image(root, program, &crates, &entries, time, output)?;
+    entries.extend_from_slice(documents);
     let archive = archive::compressed(&name, &entries, time)?;
     write(&output.join(format!("{name}.tar.gz")), &archive)?;
-    let materials = materials::cyclonedx(program, &crates, &builds::rust(root)?, time)?;
+    let materials = materials::cyclonedx(program, &crates, [], &builds::rust(root)?, time)?;
     write(
         &output.join(format!("{name}.cdx.json")),
         materials.as_bytes(),
     )?;
     report(&format!("{target}: {}", program.needs));
     Ok(())
+}
+
+/// The program, files of the repository, and what says where all of it comes from.
+fn entries(root: &Path, program: &Program, crates: &[Crate]) -> anyhow::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for file in FILES {
+        let content = fs::read(root.join(file)).with_context(|| file.to_owned())?;
+        entries.push(Entry::file(file, content));
+    }
+    entries.push(Entry::file("RELEASE", facts(program).into_bytes()));
+    let notices = notices::text(crates, program.target)?;
+    entries.push(Entry::file("THIRD_PARTY_NOTICES", notices.into_bytes()));
+    let library = builds::copyright_of_the_standard_library(root)?;
+    entries.push(Entry::file("COPYRIGHT-rust-library.html", library));
+    entries.push(Entry::program("ferrostack", program.content.clone()));
+    Ok(entries)
+}
+
+/// Writes the image of a target, its bill of materials, and the list of its files.
+fn image(
+    root: &Path,
+    program: &Program,
+    crates: &[Crate],
+    entries: &[Entry],
+    time: u64,
+    output: &Path,
+) -> anyhow::Result<()> {
+    let licences = entries
+        .iter()
+        .filter(|it| LICENCES.contains(&it.name.as_str()));
+    let licences = licences.map(|it| (it.name.clone(), it.content().to_vec()));
+    let layer = Layer::of(program, licences)?;
+    let rust = builds::rust(root)?;
+    let bill = materials::cyclonedx(program, crates, &layer.packages, &rust, time)?;
+    let layer = layer.with_bill(&bill);
+    let name = format!("ferrostack-{VERSION}-{}.oci", program.target);
+    let archive = layer.archive(program, time)?;
+    write(&output.join(format!("{name}.tar")), &archive)?;
+    write(&output.join(format!("{name}.cdx.json")), bill.as_bytes())?;
+    write(
+        &output.join(format!("{name}.files")),
+        layer.list().as_bytes(),
+    )
 }
 
 /// The file RELEASE of an archive.
@@ -133,8 +211,8 @@ fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
 }
 
 /// The sums of all files of this version in a directory, as `sha256sum --check` reads them: those of targets that were built
-/// before among them.
-fn sums(directory: &Path) -> anyhow::Result<String> {
+/// before among them, and `others`, whose names are without a version.
+fn sums(directory: &Path, others: impl Iterator<Item = String>) -> anyhow::Result<String> {
     let start = format!("ferrostack-{VERSION}-");
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -143,8 +221,9 @@ fn sums(directory: &Path) -> anyhow::Result<String> {
             names.push(name);
         }
     }
-    names.sort();
     ensure!(!names.is_empty(), "{}: no archive", directory.display());
+    names.extend(others);
+    names.sort();
     let mut lines = String::new();
     for name in names {
         let content = fs::read(directory.join(&name)).with_context(|| name.clone())?;

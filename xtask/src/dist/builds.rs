@@ -43,6 +43,8 @@ pub(super) struct Program {
     pub(super) file: PathBuf,
     pub(super) content: Vec<u8>,
     pub(super) needs: Needs,
+    /// The path of the program that loads it, if it is linked dynamically.
+    pub(super) interpreter: Option<String>,
     /// Lines with the commit and the compiler, if it was built here.
     pub(super) origin: Option<String>,
 }
@@ -63,6 +65,7 @@ pub(super) fn given(file: &Path) -> anyhow::Result<Program> {
         file: file.to_owned(),
         content,
         needs: program.needs,
+        interpreter: program.interpreter,
         origin: None,
     })
 }
@@ -160,6 +163,7 @@ fn build(root: &Path, target: &'static Target) -> anyhow::Result<Program> {
         file,
         content,
         needs: needs.needs,
+        interpreter: needs.interpreter,
         origin: Some(origin(root)?),
     })
 }

@@ -1,5 +1,6 @@
-//! What the program writes itself: manual pages and completions.
+//! Documents that the program writes itself: manual pages, completions, and the files that clusterctl takes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,4 +54,44 @@ pub(super) fn of(program: &Path) -> anyhow::Result<Vec<Entry>> {
     let pages = entries.len() - SHELLS.len();
     ensure!(pages > 0, "{} man: it wrote no page", program.display());
     Ok(entries)
+}
+
+/// The files of a release that clusterctl takes, by name: components of each provider, metadata, templates.
+pub(super) fn for_clusterctl(program: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+    let place = tempfile::tempdir()?;
+    let directory = place.path().join("repository");
+    let mut command = Command::new(program);
+    command.args(["generate", "repository"]).arg(&directory);
+    linked::output(&mut command)?;
+    let mut files = BTreeMap::new();
+    // PROVIDER/VERSION/FILE; all providers have the same metadata.
+    for provider in directories(&directory)? {
+        for version in directories(&provider)? {
+            for file in fs::read_dir(&version)? {
+                let file = file?;
+                let name = file.file_name().to_string_lossy().into_owned();
+                let content = fs::read(file.path())?;
+                if let Some(other) = files.insert(name.clone(), content) {
+                    ensure!(files[&name] == other, "two providers have other {name}");
+                }
+            }
+        }
+    }
+    ensure!(
+        files.contains_key("infrastructure-components.yaml"),
+        "{}: it wrote no components",
+        program.display()
+    );
+    Ok(files)
+}
+
+fn directories(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found.push(path);
+        }
+    }
+    Ok(found)
 }

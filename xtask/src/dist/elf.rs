@@ -20,6 +20,8 @@ pub(super) struct Executable {
     /// As targets of Rust name it.
     pub(super) machine: &'static str,
     pub(super) needs: Needs,
+    /// The path of the program that loads it, such as /lib64/ld-linux-x86-64.so.2.
+    pub(super) interpreter: Option<String>,
 }
 
 /// What has to be there for a program to start.
@@ -64,18 +66,12 @@ impl fmt::Display for Needs {
 
 /// Reads an ELF file of one of the machines of a release.
 pub(super) fn read(file: &[u8]) -> anyhow::Result<Executable> {
-    let header = Header::parse(file).context("it is no ELF program of 64 bits")?;
-    let machine = match header.e_machine(LittleEndian) {
-        EM_X86_64 => "x86_64",
-        EM_AARCH64 => "aarch64",
-        other => bail!("its machine (number {other} of ELF) is none of a release"),
-    };
+    let (machine, names) = named(file)?;
+    let header = Header::parse(file)?;
     let sections = header.sections(LittleEndian, file)?;
-    let names = libraries(&sections, file)?;
-    let mut segments = header.program_headers(LittleEndian, file)?.iter();
-    let is_dynamic = segments.any(|segment| segment.p_type(LittleEndian) == PT_INTERP);
+    let interpreter = interpreter(header, file)?;
     ensure!(
-        !is_dynamic || !names.is_empty(),
+        interpreter.is_none() || !names.is_empty(),
         "it is linked dynamically, and the section that names its libraries was removed"
     );
     let needs = match versions(&sections, file)?.into_iter().max() {
@@ -83,7 +79,34 @@ pub(super) fn read(file: &[u8]) -> anyhow::Result<Executable> {
         None => bail!("it is linked dynamically, and not with glibc: {names:?}"),
         Some(glibc) => Needs::Libraries { glibc, names },
     };
-    Ok(Executable { machine, needs })
+    Ok(Executable {
+        machine,
+        needs,
+        interpreter,
+    })
+}
+
+/// The machine of a program or a library, and the libraries that it names.
+pub(super) fn named(file: &[u8]) -> anyhow::Result<(&'static str, BTreeSet<String>)> {
+    let header = Header::parse(file).context("it is no ELF program of 64 bits")?;
+    let machine = match header.e_machine(LittleEndian) {
+        EM_X86_64 => "x86_64",
+        EM_AARCH64 => "aarch64",
+        other => bail!("its machine (number {other} of ELF) is none of a release"),
+    };
+    let sections = header.sections(LittleEndian, file)?;
+    Ok((machine, libraries(&sections, file)?))
+}
+
+fn interpreter(header: &Header, file: &[u8]) -> anyhow::Result<Option<String>> {
+    let mut segments = header.program_headers(LittleEndian, file)?.iter();
+    let Some(segment) = segments.find(|it| it.p_type(LittleEndian) == PT_INTERP) else {
+        return Ok(None);
+    };
+    let path = segment.data(LittleEndian, file);
+    let path = path.map_err(|()| anyhow::anyhow!("the path of its interpreter is not in it"))?;
+    let path = String::from_utf8_lossy(path);
+    Ok(Some(path.trim_end_matches('\0').to_owned()))
 }
 
 /// The shared libraries that a program names.

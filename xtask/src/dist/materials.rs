@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::builds::Program;
 use super::elf::Needs;
+use super::libraries::Package;
 use super::{VERSION, sha256};
 use crate::linked::{Crate, Id};
 use crate::notices::SQLITE;
@@ -15,10 +16,11 @@ use crate::notices::SQLITE;
 /// The crate with jemalloc, whose version stands behind its own: `0.6.1+5.3.0-1-g…`.
 const JEMALLOC: &str = "tikv-jemalloc-sys";
 
-/// The bill of a program. `time` is in seconds since 1970.
-pub(super) fn cyclonedx(
+/// The bill of a program, with packages of files beside it in an image. `time` is in seconds since 1970.
+pub(super) fn cyclonedx<'a>(
     program: &Program,
     crates: &[Crate],
+    packages: impl IntoIterator<Item = &'a Package>,
     rust: &str,
     time: u64,
 ) -> anyhow::Result<String> {
@@ -38,6 +40,7 @@ pub(super) fn cyclonedx(
         dependencies.push(json!({"ref": reference(&krate.id), "dependsOn": needs}));
     }
     components.push(standard_library(rust)?);
+    components.extend(packages.into_iter().map(installed));
     components.sort_by_key(reference_of);
     let bill = json!({
         "bomFormat": "CycloneDX",
@@ -133,6 +136,26 @@ fn standard_library(rust: &str) -> anyhow::Result<Value> {
         "version": version,
         "licenses": [{"expression": "MIT OR Apache-2.0"}],
     }))
+}
+
+/// A package of a distribution; its licences are in its copyright file.
+fn installed(package: &Package) -> Value {
+    let Package {
+        name,
+        version,
+        source,
+        distribution,
+    } = package;
+    let escaped = version.replace('+', "%2B").replace(':', "%3A");
+    json!({
+        "type": "library",
+        "bom-ref": format!("{distribution}/{name}"),
+        "name": name,
+        "version": version,
+        "licenses": [{"license": {"name": format!("/usr/share/doc/{name}/copyright")}}],
+        "purl": format!("pkg:deb/{distribution}/{name}@{escaped}"),
+        "properties": [{"name": "ferrostack:source", "value": source}],
+    })
 }
 
 fn reference(id: &Id) -> String {

@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::io::Read as _;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -23,6 +24,19 @@ fn fake(version: &str) -> (TempDir, PathBuf) {
                         std::fs::write(format!("{directory}/{page}"), page).unwrap();
                     }
                 }
+                ["generate", "repository", directory] => {
+                    for (provider, file) in [
+                        ("cluster-api", "core-components.yaml"),
+                        ("infrastructure-openstack", "infrastructure-components.yaml"),
+                    ] {
+                        let place = format!("{directory}/{provider}/vVERSION");
+                        std::fs::create_dir_all(&place).unwrap();
+                        for file in [file, "metadata.yaml"] {
+                            std::fs::write(format!("{place}/{file}"), file).unwrap();
+                        }
+                    }
+                    std::fs::write(format!("{directory}/clusterctl.yaml"), directory).unwrap();
+                }
                 _ => std::process::exit(2),
             }
         }
@@ -37,6 +51,18 @@ fn fake(version: &str) -> (TempDir, PathBuf) {
         .arg(&program);
     linked::output(&mut rustc).unwrap();
     (directory, program)
+}
+
+/// True where images cannot be made, after a record of it.
+fn lacks_dpkg() -> bool {
+    let missing = Command::new("dpkg-query")
+        .arg("--version")
+        .output()
+        .is_err();
+    if missing {
+        skipped::because("images are made where dpkg is");
+    }
+    missing
 }
 
 /// Writes a release with that program.
@@ -61,17 +87,26 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_release_is_an_archive_a_bill_and_sums_and_the_same_program_gives_the_same_bytes() {
+fn a_release_has_sums_of_all_files_and_the_same_program_gives_the_same_bytes() {
+    if lacks_dpkg() {
+        return;
+    }
     let (_directory, program) = fake(VERSION);
     let target = host().unwrap();
     let name = format!("ferrostack-{VERSION}-{target}");
     let [first, second] = [release(&program), release(&program)];
     let archive = format!("{name}.tar.gz");
     let bill = format!("{name}.cdx.json");
-    assert_eq!(
-        names(first.path()),
-        ["SHA256SUMS".to_owned(), bill.clone(), archive.clone()]
-    );
+    let clusterctl = [
+        "core-components.yaml",
+        "infrastructure-components.yaml",
+        "metadata.yaml",
+    ];
+    let mut all = vec!["SHA256SUMS".to_owned(), bill.clone(), archive.clone()];
+    all.extend(["oci.cdx.json", "oci.files", "oci.tar"].map(|end| format!("{name}.{end}")));
+    all.extend(clusterctl.map(str::to_owned));
+    all.sort();
+    assert_eq!(names(first.path()), all);
     for file in names(first.path()) {
         let read = |release: &TempDir| fs::read(release.path().join(&file)).unwrap();
         assert!(read(&first) == read(&second), "{file}");
@@ -81,7 +116,9 @@ fn a_release_is_an_archive_a_bill_and_sums_and_the_same_program_gives_the_same_b
         .args(["--check", "SHA256SUMS"])
         .current_dir(first.path());
     let checked = linked::output(&mut check).unwrap();
-    assert_eq!(checked, format!("{bill}: OK\n{archive}: OK\n"));
+    all.retain(|name| name != "SHA256SUMS");
+    let expected: String = all.iter().map(|name| format!("{name}: OK\n")).collect();
+    assert_eq!(checked, expected);
 
     let archive = first.path().join(&archive);
     let tar = |arguments: &[&str]| {
@@ -106,6 +143,7 @@ fn a_release_is_an_archive_a_bill_and_sums_and_the_same_program_gives_the_same_b
     // Mode, owner, size, date, time, path.
     let files: Vec<(String, String)> = listed
         .lines()
+        .filter(|line| !line.starts_with('d'))
         .map(|line| {
             let words: Vec<&str> = line.split_whitespace().collect();
             assert_eq!(words[1], "0/0", "{line}");
@@ -153,6 +191,9 @@ fn a_release_is_an_archive_a_bill_and_sums_and_the_same_program_gives_the_same_b
 
 #[test]
 fn the_bill_of_materials_is_what_cargo_lock_pins_of_what_is_linked() {
+    if lacks_dpkg() {
+        return;
+    }
     let (_directory, program) = fake(VERSION);
     let release = release(&program);
     let target = host().unwrap();
@@ -197,6 +238,125 @@ fn the_bill_of_materials_is_what_cargo_lock_pins_of_what_is_linked() {
         "{subject}"
     );
     every_reference_is_a_component(&bill);
+}
+
+/// Unpacks an archive with another program than the one that packed it.
+fn unpacked(archive: &Path, arguments: &[&str]) -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let mut tar = Command::new("tar");
+    tar.arg("--extract").args(arguments);
+    tar.arg("--file").arg(archive).arg("--directory");
+    linked::output(tar.arg(place.path())).unwrap();
+    place
+}
+
+/// A blob of a layout, whose size and digest are those of its descriptor.
+fn blob(layout: &Path, descriptor: &Value) -> Vec<u8> {
+    let digest = descriptor["digest"].as_str().unwrap();
+    let sum = digest.strip_prefix("sha256:").unwrap();
+    let content = fs::read(layout.join("blobs/sha256").join(sum)).unwrap();
+    assert_eq!(sha256(&content), sum);
+    assert_eq!(descriptor["size"], content.len());
+    content
+}
+
+#[test]
+fn an_image_is_one_layer_of_what_is_in_its_list_with_the_program_of_nobody() {
+    if lacks_dpkg() {
+        return;
+    }
+    let (_directory, program) = fake(VERSION);
+    let release = release(&program);
+    let name = format!("ferrostack-{VERSION}-{}.oci", host().unwrap());
+    let layout = unpacked(&release.path().join(format!("{name}.tar")), &[]);
+    let json = |content: &[u8]| -> Value { serde_json::from_slice(content).unwrap() };
+    let read = |file: &str| json(&fs::read(layout.path().join(file)).unwrap());
+    assert_eq!(read("oci-layout")["imageLayoutVersion"], "1.0.0");
+    let index = read("index.json");
+    assert_eq!(index["manifests"].as_array().unwrap().len(), 1);
+    let descriptor = &index["manifests"][0];
+    let tagged = &descriptor["annotations"]["io.containerd.image.name"];
+    assert_eq!(tagged, &format!("docker.io/library/ferrostack:{VERSION}"));
+    let manifest = json(&blob(layout.path(), descriptor));
+    assert_eq!(manifest["mediaType"], descriptor["mediaType"]);
+    let configuration = json(&blob(layout.path(), &manifest["config"]));
+    assert_eq!(configuration["config"]["User"], "65532:65532");
+    let labels = &configuration["config"]["Labels"];
+    assert_eq!(labels["org.opencontainers.image.version"], VERSION);
+    for key in ["os", "architecture"] {
+        assert_eq!(configuration[key], descriptor["platform"][key]);
+    }
+    let layers = manifest["layers"].as_array().unwrap();
+    assert_eq!(layers.len(), 1);
+    let layer = blob(layout.path(), &layers[0]);
+    let mut content = Vec::new();
+    flate2::read::GzDecoder::new(layer.as_slice())
+        .read_to_end(&mut content)
+        .unwrap();
+    let different = format!("sha256:{}", sha256(&content));
+    assert_eq!(
+        configuration["rootfs"]["diff_ids"],
+        serde_json::json!([different])
+    );
+    // Every blob is referred to.
+    let blobs = fs::read_dir(layout.path().join("blobs/sha256")).unwrap();
+    assert_eq!(blobs.count(), 3);
+
+    let archive = layout.path().join("layer.tar");
+    fs::write(&archive, content).unwrap();
+    let files = unpacked(&archive, &[]);
+    let list = fs::read_to_string(release.path().join(format!("{name}.files"))).unwrap();
+    let mut paths = BTreeSet::new();
+    for line in list.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let path = files.path().join(words[3]);
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        assert!(metadata.is_dir() || metadata.is_file(), "{line}");
+        if metadata.is_file() {
+            assert_eq!(sha256(&fs::read(&path).unwrap()), words[2], "{line}");
+        }
+        // Nothing in it can be written by its user, or runs as another one.
+        let mode = u32::from_str_radix(words[0], 8).unwrap();
+        assert!(mode & 0o7022 == 0 || words[3] == "tmp/", "{line}");
+        paths.insert(words[3].to_owned());
+    }
+    let bill =
+        json(&fs::read(files.path().join("usr/share/doc/ferrostack/sbom.cdx.json")).unwrap());
+    every_reference_is_a_component(&bill);
+    let components = bill["components"].as_array().unwrap();
+    let packages = components.iter().filter(|it| {
+        let url = it["purl"].as_str();
+        url.is_some_and(|url| url.starts_with("pkg:deb/"))
+    });
+    let mut count = 0;
+    for package in packages {
+        let copyright = format!(
+            "usr/share/doc/{}/copyright",
+            package["name"].as_str().unwrap()
+        );
+        assert!(paths.contains(&copyright), "{copyright}");
+        count += 1;
+    }
+    assert!(count >= 2, "{components:?}");
+    assert!(paths.contains("etc/ssl/certs/ca-certificates.crt"));
+    runs_as_nobody(files.path());
+}
+
+/// The program finds all of its libraries in the image.
+fn runs_as_nobody(root: &Path) {
+    let mut run = Command::new("chroot");
+    run.arg("--userspec=65532:65532").arg(root);
+    run.args(["/usr/bin/ferrostack", "version", "--client"]);
+    // That of the tests names libraries of the compiler.
+    run.env_remove("LD_LIBRARY_PATH");
+    if !rustix::process::getuid().is_root() {
+        skipped::because("the program of an image is started by root alone");
+        return;
+    }
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(root, mode).unwrap();
+    let output = linked::output(&mut run).unwrap();
+    assert_eq!(output, format!("ferrostack {VERSION}\n"));
 }
 
 fn every_reference_is_a_component(bill: &Value) {
