@@ -1,4 +1,4 @@
-//! Parts of a release: for each target an archive and an image, with bills of materials; the files
+//! Parts of a release: for each target an archive, a package for Debian and an image, with bills of materials; the files
 //! that clusterctl takes; and the sums of all.
 //!
 //! ```text
@@ -9,6 +9,7 @@
 //!   archive     files -> a compressed archive
 //!   libraries   libraries that a program names -> their files and packages
 //!   image       program, libraries -> an archive of an image (OCI)
+//!   deb         program, documents, units -> a package for Debian
 //!   materials   crates -> a bill of materials (CycloneDX)
 //! ```
 
@@ -25,6 +26,7 @@ use crate::{notices, report};
 
 mod archive;
 mod builds;
+mod deb;
 mod documents;
 mod elf;
 mod image;
@@ -126,7 +128,7 @@ fn time(root: &Path) -> anyhow::Result<u64> {
         .context("git log: the time of the commit")
 }
 
-/// Writes archive and image for one target, with bills of materials.
+/// Writes archive, package and image for one target, with bills of materials.
 fn pack(
     root: &Path,
     program: &Program,
@@ -142,6 +144,8 @@ fn pack(
     entries.extend_from_slice(documents);
     let archive = archive::compressed(&name, &entries, time)?;
     write(&output.join(format!("{name}.tar.gz")), &archive)?;
+    let package = deb::package(program, &entries, time)?;
+    write(&output.join(deb::name(program)?), &package)?;
     let materials = materials::cyclonedx(program, &crates, [], &builds::rust(root)?, time)?;
     write(
         &output.join(format!("{name}.cdx.json")),
@@ -213,11 +217,14 @@ fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
 /// The sums of all files of this version in a directory, as `sha256sum --check` reads them: those of targets that were built
 /// before among them, and `others`, whose names are without a version.
 fn sums(directory: &Path, others: impl Iterator<Item = String>) -> anyhow::Result<String> {
-    let start = format!("ferrostack-{VERSION}-");
+    let starts = [
+        format!("ferrostack-{VERSION}-"),
+        format!("ferrostack_{VERSION}_"),
+    ];
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.starts_with(&start) {
+        if starts.iter().any(|start| name.starts_with(start)) {
             names.push(name);
         }
     }

@@ -6,7 +6,7 @@
 //!   codegen [--check]        CRDs under config/, and the messages of crates/csi-spec
 //!   csi-side-by-side         one script played to the Go Cinder CSI driver and to ours
 //!   keystone-side-by-side    one script and generated policies played to the Go webhook of Keystone and to ours
-//!   dist [--target TRIPLE]   archives and images of a release, with bills of materials and sums, to target/dist
+//!   dist [--target TRIPLE]   archives, packages and images of a release, with bills of materials and sums, to target/dist
 //!   image [--binary FILE]    the image of a release alone
 //!   man [DIR]                manual pages, by default to target/man/man1
 //!   size [--binary FILE]     holds the size of the release binary to docs/benchmarks.md
@@ -87,8 +87,8 @@ enum Task {
     CsiSideBySide(csi::side_by_side::Arguments),
     /// Play one script and generated policies to the Go webhook of Keystone and to ours, and compare what they answer.
     KeystoneSideBySide(keystone::side_by_side::Arguments),
-    /// Build a release: for each target an archive and an image, with bills of materials; the files that clusterctl takes; and
-    /// the sums of all.
+    /// Build a release: for each target an archive, a package for Debian and an image, with bills of materials; the files that
+    /// clusterctl takes; and the sums of all.
     Dist(dist::Arguments),
     /// Build images alone: archives in the layout of OCI, without a daemon and without a base image.
     Image(dist::Arguments),

@@ -53,14 +53,14 @@ fn fake(version: &str) -> (TempDir, PathBuf) {
     (directory, program)
 }
 
-/// True where images cannot be made, after a record of it.
+/// True where images and packages cannot be made, after a record of it.
 fn lacks_dpkg() -> bool {
     let missing = Command::new("dpkg-query")
         .arg("--version")
         .output()
         .is_err();
     if missing {
-        skipped::because("images are made where dpkg is");
+        skipped::because("images and packages are made where dpkg is");
     }
     missing
 }
@@ -104,6 +104,7 @@ fn a_release_has_sums_of_all_files_and_the_same_program_gives_the_same_bytes() {
     ];
     let mut all = vec!["SHA256SUMS".to_owned(), bill.clone(), archive.clone()];
     all.extend(["oci.cdx.json", "oci.files", "oci.tar"].map(|end| format!("{name}.{end}")));
+    all.push(deb::name(&builds::given(&program).unwrap()).unwrap());
     all.extend(clusterctl.map(str::to_owned));
     all.sort();
     assert_eq!(names(first.path()), all);
@@ -357,6 +358,90 @@ fn runs_as_nobody(root: &Path) {
     fs::set_permissions(root, mode).unwrap();
     let output = linked::output(&mut run).unwrap();
     assert_eq!(output, format!("ferrostack {VERSION}\n"));
+}
+
+#[test]
+fn a_package_has_program_pages_completions_and_units() {
+    if lacks_dpkg() {
+        return;
+    }
+    let (_directory, program) = fake(VERSION);
+    let release = release(&program);
+    let given = builds::given(&program).unwrap();
+    let package = release.path().join(deb::name(&given).unwrap());
+    let deb = |arguments: &[&str]| {
+        let mut deb = Command::new("dpkg-deb");
+        linked::output(deb.args(arguments).arg(&package)).unwrap()
+    };
+    let fields = deb(&["--field"]);
+    for field in [
+        "Package: ferrostack",
+        &format!("Version: {VERSION}"),
+        "Architecture: ",
+    ] {
+        assert!(fields.contains(field), "{fields}");
+    }
+    assert!(fields.contains("Depends: libc6 (>= 2."), "{fields}");
+    let contents = deb(&["--contents"]);
+    let files: Vec<&str> = contents
+        .lines()
+        .filter(|line| !line.starts_with('d'))
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(words[1], "root/root", "{line}");
+            words[5]
+        })
+        .collect();
+    assert_eq!(
+        files,
+        [
+            "./usr/bin/ferrostack",
+            "./usr/lib/systemd/system/ferrostack-cloud-controller-manager.service",
+            "./usr/lib/systemd/system/ferrostack-manager.service",
+            "./usr/lib/systemd/system/ferrostack-up.service",
+            "./usr/share/bash-completion/completions/ferrostack",
+            "./usr/share/doc/ferrostack/COPYRIGHT-rust-library.html.gz",
+            "./usr/share/doc/ferrostack/README.md",
+            "./usr/share/doc/ferrostack/RELEASE",
+            "./usr/share/doc/ferrostack/THIRD_PARTY_NOTICES.gz",
+            "./usr/share/doc/ferrostack/changelog.gz",
+            "./usr/share/doc/ferrostack/copyright",
+            "./usr/share/fish/vendor_completions.d/ferrostack.fish",
+            "./usr/share/man/man1/ferrostack-up.1.gz",
+            "./usr/share/man/man1/ferrostack.1.gz",
+            "./usr/share/zsh/vendor-completions/_ferrostack",
+        ]
+    );
+    let place = tempfile::tempdir().unwrap();
+    let mut extract = Command::new("dpkg-deb");
+    extract.arg("--raw-extract").arg(&package).arg(place.path());
+    linked::output(&mut extract).unwrap();
+    for script in ["postinst", "prerm", "postrm"] {
+        let mut sh = Command::new("sh");
+        sh.arg("-n").arg(place.path().join("DEBIAN").join(script));
+        linked::output(&mut sh).unwrap();
+    }
+}
+
+#[test]
+fn units_are_hardened() {
+    for (name, text) in deb::UNITS {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(name);
+        fs::write(&file, text).unwrap();
+        let mut analyze = Command::new("systemd-analyze");
+        analyze.args(["security", "--offline=yes", "--threshold=13", "--no-pager"]);
+        match analyze.arg(&file).output() {
+            // Exposure from 0 to 100.
+            Ok(output) => assert!(
+                output.status.success(),
+                "{name}: {}{}",
+                String::from_utf8_lossy(&output.stdout),
+                String::from_utf8_lossy(&output.stderr)
+            ),
+            Err(error) => skipped::because(format!("systemd-analyze: {error}")),
+        }
+    }
 }
 
 fn every_reference_is_a_component(bill: &Value) {
