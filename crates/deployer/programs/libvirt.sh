@@ -20,7 +20,8 @@ kvm() {
 		-kernel /vmlinuz -append 'console=ttyS0 panic=-1' </dev/null 2>/dev/null | grep -q 'Kernel panic'
 }
 kind=qemu
-if kvm; then
+# Without what the shell says of a QEMU that was ended by a signal.
+if kvm 2>/dev/null; then
 	kind=kvm
 	# That of the container; QEMU is no user of root.
 	chmod 0666 /dev/kvm

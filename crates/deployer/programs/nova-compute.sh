@@ -5,7 +5,7 @@ until [ -S /run/libvirt/libvirt-sock ] && [ -s /run/libvirt/ferrostack-kind ]; d
 OS_LIBVIRT__VIRT_TYPE=$(cat /run/libvirt/ferrostack-kind)
 export OS_LIBVIRT__VIRT_TYPE
 if [ "$1 $OS_LIBVIRT__VIRT_TYPE" = "HostPassthrough qemu" ]; then
-	echo "compute.libvirt.cpuMode: HostPassthrough needs KVM, on which no guest starts on this node" >&2
+	echo "compute.libvirt.cpuMode: HostPassthrough needs KVM, on which no guest starts on $OS_DEFAULT__HOST" >&2
 	exit 1
 fi
 mkdir -p /var/lib/nova/instances /var/lib/nova/tmp

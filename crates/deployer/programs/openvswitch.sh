@@ -9,6 +9,8 @@ refuse() {
 	echo "$*" >&2
 	exit 1
 }
+# Those of Pods and guests are none to choose.
+interfaces() { ls /sys/class/net | grep -Ev '^(lo$|veth|tap|ovs-)' | paste -sd ' '; }
 # The kernel loads the module when it is asked for the family of the datapath.
 datapath=netdev
 if [ "$wanted" != Userspace ] && ovs-dpctl show >/dev/null 2>&1; then datapath=system; fi
@@ -18,7 +20,7 @@ for pair; do
 	network=${pair%%=*} interface=${pair#*=}
 	[ -n "$interface" ] || continue
 	ip link show dev "$interface" >/dev/null 2>&1 ||
-		refuse "network.physical $network: $NODE has no interface $interface; it has $(ls /sys/class/net | tr '\n' ' ')"
+		refuse "network.physical $network: $NODE has no interface $interface; it has $(interfaces)"
 	[ -z "$(ip -o address show dev "$interface" scope global)" ] ||
 		refuse "network.physical $network: $interface of $NODE carries an address of the node, which would be cut off: give it another interface"
 done
