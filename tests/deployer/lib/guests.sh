@@ -34,28 +34,32 @@ is_there() { outside "$1" show "$2" >/dev/null 2>&1; }
 
 # prepared: image, flavor, networks and a security group with one open port.
 prepared() {
-	local kernel ramdisk patience=$((SECONDS + PATIENCE))
+	local kernel ramdisk there='' patience=$((SECONDS + PATIENCE))
+	# A client takes seconds on a busy machine: each thing is asked for only after a run that has made some.
+	missing() { [[ $there == nothing ]] || { [[ $there != everything ]] && ! is_there "$@"; }; }
+	is_there image guest-kernel || there=nothing
+	[[ $there ]] || ! is_there 'security group' guests || there=everything
 	on_node ip link set br-public up
 	on_node ip address replace "$PROVIDER.1/24" dev br-public
-	is_there image guest-kernel || outside image create --disk-format aki --container-format aki --file "$guest/kernel" guest-kernel >/dev/null
-	is_there image guest-ramdisk || outside image create --disk-format ari --container-format ari --file "$guest/ramdisk" guest-ramdisk >/dev/null
+	! missing image guest-kernel || outside image create --disk-format aki --container-format aki --file "$guest/kernel" guest-kernel >/dev/null
+	! missing image guest-ramdisk || outside image create --disk-format ari --container-format ari --file "$guest/ramdisk" guest-ramdisk >/dev/null
 	kernel=$(outside image show guest-kernel -f value -c id)
 	ramdisk=$(outside image show guest-ramdisk -f value -c id)
 	truncate -s 1M "$work/disk"
-	is_there image guest || outside image create --disk-format raw --container-format bare --file "$work/disk" --property "kernel_id=$kernel" \
+	! missing image guest || outside image create --disk-format raw --container-format bare --file "$work/disk" --property "kernel_id=$kernel" \
 		--property "ramdisk_id=$ramdisk" --property os_command_line="console=ttyS0 quiet panic=-1" --property os_shutdown_timeout=5 guest >/dev/null
-	is_there flavor guest || outside flavor create --ram 192 --disk 1 --vcpus 1 guest >/dev/null
-	is_there network public || outside network create --external --provider-network-type flat --provider-physical-network public public >/dev/null
-	is_there subnet public || outside subnet create --network public --subnet-range "$PROVIDER.0/24" --gateway "$PROVIDER.1" --no-dhcp \
+	! missing flavor guest || outside flavor create --ram 192 --disk 1 --vcpus 1 guest >/dev/null
+	! missing network public || outside network create --external --provider-network-type flat --provider-physical-network public public >/dev/null
+	! missing subnet public || outside subnet create --network public --subnet-range "$PROVIDER.0/24" --gateway "$PROVIDER.1" --no-dhcp \
 		--allocation-pool "start=$PROVIDER.100,end=$PROVIDER.200" public >/dev/null
-	is_there network guests || outside network create guests >/dev/null
-	is_there subnet guests || outside subnet create --network guests --subnet-range "$INSIDE.0/24" guests >/dev/null
-	if ! is_there router guests; then
+	! missing network guests || outside network create guests >/dev/null
+	! missing subnet guests || outside subnet create --network guests --subnet-range "$INSIDE.0/24" guests >/dev/null
+	if missing router guests; then
 		outside router create guests >/dev/null
 		outside router set --external-gateway public guests
 		outside router add subnet guests guests
 	fi
-	if ! is_there 'security group' guests; then
+	if missing 'security group' guests; then
 		outside security group create guests >/dev/null
 		outside security group rule create --protocol icmp guests >/dev/null
 		outside security group rule create --protocol tcp --dst-port 7 guests >/dev/null
@@ -131,28 +135,79 @@ check_floating() {
 
 # Stopped and started, it has its disk and its address.
 check_stop() {
-	local patience
 	outside server stop one
 	await_status one SHUTOFF
 	outside server start one
 	await_status one ACTIVE
 	await_line one "$PATIENCE" '^GUEST boots [2-9]' >/dev/null
-	patience=$((SECONDS + PATIENCE))
+	answers "after its start"
+	stage "stopped, started"
+}
+
+# The console of a guest is reached by the edge: the proxy passes on what QEMU says first.
+check_console() {
+	local url
+	url=$(outside console url show --novnc one -f value -c url)
+	[[ $url == "https://$public:6080/"*path=* ]] || die "the console is at $url"
+	outside_socket "${url##*%3D}" >"$work/console" 2>/dev/null || true
+	grep -aq '^HTTP/1.1 101 ' "$work/console" && grep -aq 'RFB 003\.' "$work/console" || die "the console answers $(head -c 300 "$work/console" | tr -c '[:print:]\n' .)"
+	outside_socket "no-token-of-a-console" >"$work/console" 2>/dev/null || true
+	! grep -aq 'RFB 003\.' "$work/console" || die "there is a console without a token"
+	stage "a console"
+}
+
+# outside_socket TOKEN: what the proxy of consoles answers to a WebSocket with this token, within ten seconds.
+outside_socket() {
+	curl -sS --include --no-buffer --http1.1 --max-time 10 --cacert "$authority" -H 'Connection: Upgrade' -H 'Upgrade: websocket' \
+		-H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' -H "Origin: https://$public:6080" \
+		"https://$public:6080/?token=$1"
+}
+
+# Of another flavor, it has its disk and more memory.
+check_resize() {
+	local before domain
+	before=$(boots one)
+	is_there flavor larger || outside flavor create --ram 224 --disk 1 --vcpus 1 larger >/dev/null
+	outside server resize --flavor larger one
+	await_status one VERIFY_RESIZE
+	outside server resize confirm one
+	await_status one ACTIVE
+	await_line one "$PATIENCE" "^GUEST boots $((before + 1))\$" >/dev/null
+	domain=$(outside server show one -f value -c OS-EXT-SRV-ATTR:instance_name)
+	[[ $(kubectl exec daemonset/libvirt -- virsh dominfo "$domain" | awk '/^Max memory/ {print $3}') == 229376 ]] || die "$domain has no more memory"
+	answers "after it was resized"
+	stage "resized"
+}
+
+# Built again, its disk is that of the image, and its address the same.
+check_rebuild() {
+	outside server rebuild --image guest one >/dev/null
+	await_status one ACTIVE
+	await_line one "$PATIENCE" '^GUEST boots 1$' >/dev/null
+	answers "after it was built again"
+	stage "built again"
+}
+
+# boots SERVER: how often its disk was booted.
+boots() { console "$1" | sed -n 's/^GUEST boots //p' | tail -n 1; }
+
+# answers WHEN: the guest answers at its floating IP.
+answers() {
+	local patience=$((SECONDS + PATIENCE))
 	until echoes "$floating" 7; do
-		((SECONDS < patience)) || die "after its start the floating IP does not answer"
+		((SECONDS < patience)) || die "$1 the floating IP does not answer"
 		sleep 1
 	done
-	stage "stopped, started"
 }
 
 # A server from a snapshot begins with the disk of the first.
 check_snapshot() {
-	local boots
-	boots=$(console one | sed -n 's/^GUEST boots //p' | tail -n 1)
+	local before
+	before=$(boots one)
 	is_there image taken || outside server image create --name taken --wait one >/dev/null
 	create three taken "from a snapshot"
 	await_status three ACTIVE
-	await_line three "$PATIENCE" "^GUEST boots $((boots + 1))\$" >/dev/null
+	await_line three "$PATIENCE" "^GUEST boots $((before + 1))\$" >/dev/null
 	stage "a server from a snapshot"
 }
 
@@ -160,7 +215,7 @@ qemus() { on_node pgrep -f '^/usr/bin/qemu-system-x86_64 -name' | sort | paste -
 
 # check_ends: each Pod beside the guests ends, under a ping of ten a second. No guest ends with it.
 check_ends() {
-	local program before pod gap lost
+	local program before pod gap lost end
 	before=$(qemus)
 	[[ $before ]] || die "no QEMU runs"
 	for program in libvirt nova-compute neutron-ovn-agent ovn-controller openvswitch-db openvswitch; do
@@ -171,9 +226,11 @@ check_ends() {
 		kubectl rollout status "daemonset/$program" --timeout="${PATIENCE}s" >/dev/null 2>&1 ||
 			kubectl wait pod -l "app.kubernetes.io/name=$program" --for=condition=Ready --timeout="${PATIENCE}s" >/dev/null
 		sleep 5
-		on_node sh -c 'kill -INT "$(cat /run/ferrostack-ping)"'
+		end=$EPOCHREALTIME
+		on_node sh -c 'kill -INT "$(cat /run/ferrostack-ping)" && rm /run/ferrostack-ping'
 		wait %% 2>/dev/null || true
-		gap=$(awk '/bytes from/ { at = substr($1, 2) + 0; if (last && at - last > gap) gap = at - last; last = at } END { printf "%.1f", gap }' "$work/ping")
+		gap=$(awk -v end="$end" 'function silent(at) { if (last && at - last > gap) gap = at - last }
+			/bytes from/ { at = substr($1, 2) + 0; silent(at); last = at } END { silent(end); printf "%.1f", gap }' "$work/ping")
 		lost=$(sed -n 's/.* \([0-9.]*% packet loss\).*/\1/p' "$work/ping")
 		printf '  %-32s longest silence %5s s, %s\n' "$program" "$gap" "$lost"
 		[[ $(qemus) == "$before" ]] || die "the guests were $before, and are $(qemus) after the end of $program"
@@ -200,4 +257,51 @@ check_nothing_left() {
 		sleep 2
 	done
 	stage "deleted, nothing left"
+}
+
+# refused PROGRAM CHANGE WORDS: with this change (a filter of jq) to the cloud, the next Pod of the program ends with these
+# words, and `why` has them with the name of the node. Not before: Pods beside guests are replaced when they are deleted.
+refused() {
+	local before template pod said patience=$((SECONDS + PATIENCE))
+	template="jsonpath={.spec.template}"
+	before=$(kubectl get daemonset "$1" -o "$template")
+	jq "$2" "$work/cloud.yaml" >"$work/refused.yaml"
+	(cd "$root" && exec "$binary" openstack up -f "$work/refused.yaml" --on this-machine >"$work/refused" 2>&1) &
+	until [[ $(kubectl get daemonset "$1" -o "$template") != "$before" ]]; do
+		((SECONDS < patience)) || die "$2 has not changed $1: $(tail -n 3 "$work/refused")"
+		sleep 1
+	done
+	pod=$(kubectl get pods -l "app.kubernetes.io/name=$1" -o 'jsonpath={.items[0].metadata.name}')
+	kubectl delete pod "$pod" --wait=true >/dev/null
+	until said=$("$binary" openstack why --kubeconfig "$KUBECONFIG" 2>&1 || true) && [[ $said == *"$3"* ]]; do
+		((SECONDS < patience)) || die "'$3' is not in: $said"
+		sleep 2
+	done
+	kill %% && wait %% || true
+	[[ $said == *node-1* ]] || die "no node is named in: $said"
+	say "refused: $(grep -oE "(network|compute)\.[a-z].*" <<<"$said" | head -n 1)"
+}
+
+# What a node cannot is refused by its Pods, in words. As the cloud was, they are ready again.
+check_refusals() {
+	refused openvswitch '.network.physical[0].interface = "none0"' 'network.physical public: node-1 has no interface none0; it has '
+	refused openvswitch '.network.physical[0].interface = "eth0"' 'network.physical public: eth0 of node-1 carries an address of the node'
+	refused openvswitch '.network.datapath = "System"' 'network.datapath: System: the kernel of node-1 has no module openvswitch'
+	mended openvswitch
+	refused nova-compute '.compute.libvirt.cpuMode = "HostPassthrough"' 'compute.libvirt.cpuMode: HostPassthrough needs KVM'
+	mended nova-compute
+	stage "what a node cannot is refused"
+}
+
+# mended PROGRAM: the cloud as it was, in which the Pod of the program is ready after its deletion.
+mended() {
+	local before template="jsonpath={.spec.template}" patience=$((SECONDS + PATIENCE))
+	before=$(kubectl get daemonset "$1" -o "$template")
+	(cd "$root" && exec "$binary" openstack up -f "$work/cloud.yaml" --on this-machine --exit-when-ready --timeout "${PATIENCE}s" >"$work/mended" 2>&1) &
+	until [[ $(kubectl get daemonset "$1" -o "$template") != "$before" ]]; do
+		((SECONDS < patience)) || die "$1 has not changed: $(tail -n 3 "$work/mended")"
+		sleep 1
+	done
+	kubectl delete pod -l "app.kubernetes.io/name=$1" --wait=true >/dev/null
+	wait %% || die "openstack up failed: $(tail -n 3 "$work/mended")"
 }
