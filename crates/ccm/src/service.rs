@@ -18,7 +18,7 @@
 //!   local         externalTrafficPolicy: Local: monitors, or the nodes with endpoints
 //!   desired       the desired load balancer (pure)
 //!   observed      the observed load balancer, from the shared lists
-//!   plan          the steps from the observed to the desired load balancer (pure)
+//!   plan          the steps: marks, floating IP, and the load balancer by the planner of `load_balancing` (pure)
 //!   round         what is to be done for all load balancers of a Service
 //!   apply         the application of the next steps
 //!   drift         what others change in the cloud

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   cluster      OpenStackCluster: network, router, security groups, load balancer, endpoint
+//!                (its load balancer by the planner of `load_balancing`)
 //!   machine      OpenStackMachine: ports, volumes, server, providerID
 //!   pool         OpenStackFloatingIPPool: floating IPs that answer IPAddressClaims
 //!   server       OpenStackServer: a server of its own, by the plan of machines
