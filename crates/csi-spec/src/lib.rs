@@ -3,6 +3,7 @@
 //! ```text
 //!   generated   messages and services, from csi.proto of the specification
 //!   driver      the name of the driver, its capabilities, and whether it is ready: the service `Identity`
+//!   access      which access modes a file system can have
 //!   context     what controller and node tell each other
 //!   endpoint    `unix:///csi/csi.sock` and `tcp://127.0.0.1:10000`, as the Go driver reads them
 //! ```
@@ -14,6 +15,7 @@
 //! [Container Storage Interface]: https://github.com/container-storage-interface/spec/blob/v1.13.0/spec.md
 
 pub mod context;
+pub mod access;
 pub mod driver;
 pub mod endpoint;
 

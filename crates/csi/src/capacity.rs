@@ -68,7 +68,10 @@ impl Wanted {
             && !self.zones.iter().any(has_zone);
         // A creation without a named type is refused, too.
         let is_shared = self.volume_type.is_some() && kind.is_some_and(VolumeType::is_multiattach);
-        let none = nowhere || left("volumes") == Some(0) || (self.uses.several_nodes && !is_shared);
+        let none = nowhere
+            || left("volumes") == Some(0)
+            || (self.uses.several_nodes && !is_shared)
+            || self.uses.contradiction().is_some();
         // No limit is the largest number.
         let left = match none {
             true => 0,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use csi_spec::access;
 use csi_spec::context;
 use csi_spec::volume_capability::AccessType;
 use csi_spec::volume_capability::access_mode::Mode;
@@ -89,6 +90,32 @@ pub(crate) struct Uses {
     pub several_nodes: bool,
     /// It is a block device in its pods.
     pub block: bool,
+    /// It is a file system that a node may change while another one has it.
+    pub shared_writes: bool,
+}
+
+impl Uses {
+    /// The words of a refusal, for a use that would destroy data.
+    pub(crate) fn contradiction(self) -> Option<&'static str> {
+        self.shared_writes.then_some(access::ONE_WRITER)
+    }
+
+    fn checked(self) -> Result<Self, Status> {
+        match self.contradiction() {
+            Some(words) => invalid(words),
+            None => Ok(self),
+        }
+    }
+}
+
+/// Reads capabilities, and refuses what would destroy data.
+pub(crate) fn safe_uses(capabilities: &[VolumeCapability]) -> Result<Uses, Status> {
+    uses(capabilities)?.checked()
+}
+
+/// Reads one capability, and refuses what would destroy data.
+pub(crate) fn safe_use(capability: &VolumeCapability) -> Result<Uses, Status> {
+    one_use(capability)?.checked()
 }
 
 /// Reads capabilities.
@@ -97,11 +124,16 @@ pub(crate) fn uses(capabilities: &[VolumeCapability]) -> Result<Uses, Status> {
         return invalid("volume_capabilities are missing");
     }
     let mut uses = Uses::default();
+    let mut writes = false;
     for capability in capabilities {
         let one = one_use(capability)?;
         uses.several_nodes |= one.several_nodes;
         uses.block |= one.block;
+        uses.shared_writes |= one.shared_writes;
+        writes |= access::mounts_for_writing(capability);
     }
+    // csi-attacher makes MULTI_NODE_SINGLE_WRITER of a writer beside readers.
+    uses.shared_writes |= uses.several_nodes && writes;
     Ok(uses)
 }
 
@@ -129,6 +161,7 @@ pub(crate) fn one_use(capability: &VolumeCapability) -> Result<Uses, Status> {
     Ok(Uses {
         several_nodes,
         block,
+        shared_writes: several_nodes && access::mounts_for_writing(capability),
     })
 }
 
@@ -187,7 +220,7 @@ pub(crate) struct NewVolume {
 impl NewVolume {
     pub(crate) fn read(request: &CreateVolumeRequest, options: &Options) -> Result<Self, Status> {
         let name = name(&request.name)?;
-        let uses = uses(&request.volume_capabilities)?;
+        let uses = safe_uses(&request.volume_capabilities)?;
         known_file_systems(&request.volume_capabilities)?;
         let parameters = &request.parameters;
         let class = Class::read(parameters)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use csi_spec::access;
 use csi_spec::volume_capability::{AccessType, MountVolume, access_mode::Mode as AccessMode};
 use csi_spec::{
     CapacityRange, NodeExpandVolumeRequest, NodeGetVolumeStatsRequest, NodePublishVolumeRequest,
@@ -241,6 +242,9 @@ fn access(capability: Option<VolumeCapability>) -> Result<(Access, AccessMode), 
     };
     let access = match capability.access_type {
         Some(AccessType::Block(_)) => Access::Block,
+    if access::shares_what_it_writes(&capability) {
+        return Err(invalid(access::ONE_WRITER));
+    }
         Some(AccessType::Mount(mount)) => mounted(&mount, is_reader(mode))?,
         None => return Err(invalid("volume_capability has neither block nor mount")),
     };

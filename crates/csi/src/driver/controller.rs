@@ -263,7 +263,7 @@ impl Driver {
         let Some(capability) = &request.volume_capability else {
             return invalid("volume_capability is missing");
         };
-        let uses = request::one_use(capability)?;
+        let uses = request::safe_use(capability)?;
         let format = request.volume_context.get(context::FORMAT);
         let wanted = plan::attach::Wanted {
             volume: id,
@@ -399,6 +399,12 @@ impl Driver {
             });
         }
         let cloud = self.cloud(&request.secrets).await?;
+        if let Some(words) = uses.contradiction() {
+            return Ok(ValidateVolumeCapabilitiesResponse {
+                confirmed: None,
+                message: words.to_owned(),
+            });
+        }
         let view = cloud.inventory.view(&[Kind::Volumes], Duration::ZERO).await;
         let view = view.map_err(|error| refusal::of_read(&error))?;
         let volume = found(view.volumes.get(&id), &id)?;

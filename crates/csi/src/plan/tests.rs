@@ -128,6 +128,7 @@ fn each_state_of_a_volume_has_a_row_when_it_is_attached() {
         uses: Uses {
             several_nodes: true,
             block: true,
+            shared_writes: false,
         },
         ..wanted
     };

@@ -70,14 +70,13 @@ async fn a_volume_of_a_shared_type_is_attached_to_several_servers_and_detached_f
     request.parameters.extend(pairs(&[("type", "shared")]));
     let id = world.create(request).await.unwrap().volume_id;
     let (one, two) = (world.server("node-1").await, world.server("node-2").await);
-    let writers = Mode::MultiNodeMultiWriter;
-    world.attach_as(&id, &one, writers).await.unwrap();
+    world.attach_shared(&id, &one).await.unwrap();
     // ReadWriteOncePod on a volume that can be shared is for one node all the same.
     let alone = world
         .attach_as(&id, &two, Mode::SingleNodeSingleWriter)
         .await;
     refused(alone, Code::FailedPrecondition, "for one node");
-    world.attach_as(&id, &two, writers).await.unwrap();
+    world.attach_shared(&id, &two).await.unwrap();
     let nodes = |volume: &Value| volume["attachments"].as_array().unwrap().len();
     assert_eq!(nodes(&world.one("volumes", &id).await), 2);
     while let Err(status) = world.detach(&id, "").await {
@@ -93,7 +92,7 @@ async fn servers_that_attach_a_volume_at_once_wait_for_each_other() {
     request.parameters.extend(pairs(&[("type", "shared")]));
     let id = world.create(request).await.unwrap().volume_id;
     let (one, two) = (world.server("node-1").await, world.server("node-2").await);
-    let attach = |server| world.attach_as(&id, server, Mode::MultiNodeMultiWriter);
+    let attach = |server| world.attach_shared(&id, server);
     let (first, second) = tokio::join!(attach(&one), attach(&two));
     // Kubernetes would take ABORTED of the one for a failure, and forget its attachment.
     first.and(second).unwrap();

@@ -78,10 +78,12 @@ async fn there_is_no_room_for_what_a_creation_would_refuse() {
         })
     };
     let shared = vec![capability(Mode::MultiNodeMultiWriter, true)];
+    let mounted = vec![capability(Mode::MultiNodeMultiWriter, false)];
     for (parameters, volume_capabilities, accessible_topology, is_room) in [
         (vec![("type", "fast")], shared.clone(), None, false),
         (vec![], shared.clone(), None, false),
         (vec![("type", "shared")], shared, None, true),
+        (vec![("type", "shared")], mounted, None, false),
         (vec![], vec![], in_zone("az1"), true),
         (vec![], vec![], in_zone("edge"), true),
         (vec![], vec![], in_zone("none-such"), false),

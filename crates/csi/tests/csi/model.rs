@@ -194,7 +194,7 @@ impl Test {
         let request = ControllerPublishVolumeRequest {
             volume_id: id.clone(),
             node_id: server.clone(),
-            volume_capability: Some(capability(mode(index), false)),
+            volume_capability: Some(capability(mode(index), index == 2)),
             ..ControllerPublishVolumeRequest::default()
         };
         let attached = driver.controller_publish_volume(minutes(3), request).await;
@@ -342,7 +342,7 @@ fn request(index: usize) -> CreateVolumeRequest {
     let mut request = new_volume(NAMES[index], 1);
     if index == 2 {
         request.parameters.extend(pairs(&[("type", "shared")]));
-        request.volume_capabilities = vec![capability(mode(index), false)];
+        request.volume_capabilities = vec![capability(mode(index), true)];
     }
     // One that has grown is the same volume.
     request

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use csi_spec::context;
 use csi_spec::volume_capability::access_mode::Mode;
 use csi_spec::volume_capability::{AccessType, MountVolume};
 use csi_spec::volume_content_source::{SnapshotSource, Type, VolumeSource};
 use csi_spec::{
-    CapacityRange, Controller, ControllerExpandVolumeRequest, CreateVolumeRequest, Topology,
-    TopologyRequirement, ValidateVolumeCapabilitiesRequest, VolumeContentSource,
+    CapacityRange, Controller, ControllerExpandVolumeRequest, CreateVolumeRequest,
+    GetCapacityRequest, Topology, TopologyRequirement, ValidateVolumeCapabilitiesRequest,
+    VolumeContentSource,
 };
 use grpc::Code;
 use serde_json::json;
@@ -251,6 +253,53 @@ async fn several_nodes_need_a_type_with_multiattach() {
             .validate_volume_capabilities(minutes(3), request)
             .await;
         assert_eq!(answer.unwrap().confirmed.is_some(), confirmed);
+    }
+}
+
+/// A second node would mount what the first one writes, and neither sees what the other changes.
+#[tokio::test(start_paused = true)]
+async fn a_file_system_that_several_nodes_write_is_refused() {
+    let world = World::open().await;
+    let create = async |name: &str, modes: &[Mode]| {
+        let mut request = new_volume(name, 1);
+        request.parameters.extend(pairs(&[("type", "shared")]));
+        let capabilities = modes.iter().map(|mode| capability(*mode, false));
+        request.volume_capabilities = capabilities.collect();
+        world.create(request).await
+    };
+    let writers = [Mode::MultiNodeMultiWriter, Mode::MultiNodeSingleWriter];
+    let words = "one node at a time";
+    for mode in writers {
+        refused(create("pvc", &[mode]).await, Code::InvalidArgument, words);
+    }
+    // csi-attacher makes MULTI_NODE_SINGLE_WRITER of these two.
+    let both = [Mode::SingleNodeWriter, Mode::MultiNodeReaderOnly];
+    refused(create("pvc", &both).await, Code::InvalidArgument, words);
+    assert!(world.all("volumes").await.is_empty());
+    let readers = create("pvc", &[Mode::MultiNodeReaderOnly]).await.unwrap();
+    let server = world.server("node-1").await;
+    for mode in writers {
+        let attached = world.attach_as(&readers.volume_id, &server, mode).await;
+        refused(attached, Code::InvalidArgument, words);
+    }
+    for (mode, block, confirmed) in [
+        (Mode::MultiNodeMultiWriter, false, false),
+        (Mode::MultiNodeSingleWriter, false, false),
+        (Mode::MultiNodeReaderOnly, false, true),
+        (Mode::MultiNodeMultiWriter, true, true),
+    ] {
+        let request = ValidateVolumeCapabilitiesRequest {
+            volume_id: readers.volume_id.clone(),
+            volume_capabilities: vec![capability(mode, block)],
+            ..ValidateVolumeCapabilitiesRequest::default()
+        };
+        let answer = world
+            .driver
+            .validate_volume_capabilities(minutes(3), request)
+            .await
+            .unwrap();
+        assert_eq!(answer.confirmed.is_some(), confirmed, "{mode:?}");
+        assert_eq!(answer.message.contains(words), !confirmed, "{mode:?}");
     }
 }
 

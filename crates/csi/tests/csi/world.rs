@@ -143,10 +143,29 @@ impl World {
         node: &str,
         mode: Mode,
     ) -> Result<BTreeMap<String, String>, Status> {
+        self.attach_for(id, node, capability(mode, false)).await
+    }
+
+    /// As a block volume that several nodes write.
+    pub(crate) async fn attach_shared(
+        &self,
+        id: &str,
+        node: &str,
+    ) -> Result<BTreeMap<String, String>, Status> {
+        let shared = capability(Mode::MultiNodeMultiWriter, true);
+        self.attach_for(id, node, shared).await
+    }
+
+    async fn attach_for(
+        &self,
+        id: &str,
+        node: &str,
+        capability: VolumeCapability,
+    ) -> Result<BTreeMap<String, String>, Status> {
         let request = ControllerPublishVolumeRequest {
             volume_id: id.to_owned(),
             node_id: node.to_owned(),
-            volume_capability: Some(capability(mode, false)),
+            volume_capability: Some(capability),
             ..ControllerPublishVolumeRequest::default()
         };
         let attached = self

@@ -82,6 +82,35 @@ fn each_wrong_field_is_named() {
 }
 
 #[test]
+fn a_file_system_that_other_nodes_write_is_neither_staged_nor_published() {
+    use AccessMode::{MultiNodeMultiWriter, MultiNodeReaderOnly, MultiNodeSingleWriter};
+    for mode in [MultiNodeMultiWriter, MultiNodeSingleWriter] {
+        let shared = capability("", &[], mode);
+        let refused = refusal(|request| request.volume_capability = Some(shared.clone()));
+        assert!(refused.contains("one node at a time"), "{refused}");
+        let publish = NodePublishVolumeRequest {
+            volume_id: VOLUME.to_owned(),
+            staging_target_path: "/staging".to_owned(),
+            target_path: "/target".to_owned(),
+            volume_capability: Some(shared),
+            ..Default::default()
+        };
+        let status = Publish::parse(publish).unwrap_err();
+        assert_eq!(status.code, Code::InvalidArgument);
+        // What goes round the file system may be shared.
+        let mut block = request();
+        block.volume_capability = Some(VolumeCapability {
+            access_mode: Some(volume_capability::AccessMode { mode: mode.into() }),
+            access_type: Some(AccessType::Block(BlockVolume {})),
+        });
+        Stage::parse(block).unwrap();
+    }
+    let mut readers = request();
+    readers.volume_capability = Some(capability("", &[], MultiNodeReaderOnly));
+    Stage::parse(readers).unwrap();
+}
+
+#[test]
 fn what_is_asked_for_is_read() {
     let mut request = request();
     let flags = ["noatime", "context=\"a:b:c:s0:c1,c2\""];
@@ -92,14 +121,10 @@ fn what_is_asked_for_is_read() {
         ("DevicePath".to_owned(), "/dev/vdz".to_owned()),
     ]
     .into();
-    request.volume_context = [
-        (context::FORMAT.to_owned(), "first-attach".to_owned()),
-        (context::RESIZE.to_owned(), "true".to_owned()),
-    ]
-    .into();
+    request.volume_context = [(context::FORMAT.to_owned(), "first-attach".to_owned())].into();
     let stage = Stage::parse(request).unwrap();
     assert_eq!(stage.expected.size, Some(1 << 30));
-    assert!(stage.first_attach && stage.grow);
+    assert!(stage.first_attach && !stage.grow);
     assert_eq!(stage.mode, Mode::parse("first-attach").unwrap());
     let Access::Mount { kind, options } = stage.access else {
         panic!("it is a mount");

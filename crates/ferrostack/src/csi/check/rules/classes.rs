@@ -195,7 +195,19 @@ fn named_type(observed: &Observed, object: &str, parameters: &Parameters) -> Opt
     })
 }
 
-/// A claim for several nodes that waits for a volume of a type that one node at a time can have.
+/// Why no node gets a file system with these access modes; nothing for a block volume.
+pub(super) fn shared_writes(modes: Option<&Vec<String>>, mode: Option<&str>) -> Option<String> {
+    let has = |wanted: &str| modes.into_iter().flatten().any(|it| it == wanted);
+    let is_shared = has("ReadWriteMany") || has("ReadOnlyMany") && has("ReadWriteOnce");
+    (is_shared && mode != Some("Block")).then(|| {
+        let modes = list(modes.into_iter().flatten().map(String::as_str));
+        format!("it has {modes}, and is a file system, which several nodes cannot change at once: it is refused")
+    })
+}
+
+pub(super) const NOT_SHARED: &str = "use ReadWriteOnce or ReadOnlyMany alone, or `volumeMode: Block` for programs that share a disk";
+
+/// A claim for several nodes that waits for a volume that they cannot have.
 fn shared_claim(observed: &Observed, claim: &PersistentVolumeClaim) -> Option<Finding> {
     let spec = claim.spec.as_ref()?;
     let mut modes = spec.access_modes.iter().flatten();
@@ -203,6 +215,22 @@ fn shared_claim(observed: &Observed, claim: &PersistentVolumeClaim) -> Option<Fi
     let class = spec.storage_class_name.as_deref()?;
     let mut classes = observed.cluster.classes.iter();
     let class = classes.find(|it| it.name_any() == class && it.provisioner == NAME)?;
+    let object = || {
+        format!(
+            "PersistentVolumeClaim/{} in {}",
+            claim.name_any(),
+            claim.namespace().unwrap_or_default()
+        )
+    };
+    let refused = shared_writes(spec.access_modes.as_ref(), spec.volume_mode.as_deref());
+    if let Some(what) = refused.filter(|_| spec.volume_name.is_none()) {
+        return Some(Finding::error(
+            object(),
+            "spec.accessModes",
+            what,
+            NOT_SHARED,
+        ));
+    }
     let wanted = class.parameters.as_ref()?.get("type")?;
     let types = known(observed, |cloud| cloud.types.as_ref().ok())?;
     let mut named = types
@@ -211,11 +239,7 @@ fn shared_claim(observed: &Observed, claim: &PersistentVolumeClaim) -> Option<Fi
     let is_single = named.next().is_some_and(|it| !it.is_multiattach());
     (is_single && spec.volume_name.is_none()).then(|| {
         Finding::error(
-            format!(
-                "PersistentVolumeClaim/{} in {}",
-                claim.name_any(),
-                claim.namespace().unwrap_or_default()
-            ),
+            object(),
             "spec.accessModes",
             format!(
                 "it has {mode}, and StorageClass {} makes volumes of type `{wanted}` without multiattach: it never gets one",

@@ -470,7 +470,7 @@ const CASES: &[Case] = &[
         |it| {
             it.cluster.claims = vec![
                 object(json!({"metadata": {"name": "share", "namespace": "shop"},
-                    "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "fast"}})),
+                    "spec": {"accessModes": ["ReadWriteMany"], "volumeMode": "Block", "storageClassName": "fast"}})),
                 // These have what they ask for.
                 object(json!({"metadata": {"name": "one", "namespace": "shop"},
                     "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}})),
@@ -538,12 +538,37 @@ const CASES: &[Case] = &[
         "openstack volume message list",
     ),
     (
-        |it| set_volume(it, "/spec/accessModes", json!(["ReadWriteMany"])),
+        |it| set_volume(it, "/spec/accessModes", json!(["ReadOnlyMany"])),
         Level::Error,
         "PersistentVolume/pvc-1",
         "spec.accessModes",
         "of type `ssd` without multiattach",
         "for a new volume",
+    ),
+    (
+        |it| {
+            let modes = json!(["ReadWriteOnce", "ReadOnlyMany"]);
+            set_volume(it, "/spec/accessModes", modes);
+            cloud(it).volumes.as_mut().unwrap()[0].multiattach = true;
+        },
+        Level::Error,
+        "PersistentVolume/pvc-1",
+        "spec.accessModes",
+        "it has ReadOnlyMany, ReadWriteOnce, and is a file system",
+        "volumeMode: Block",
+    ),
+    (
+        |it| {
+            it.cluster.claims = vec![object(
+                json!({"metadata": {"name": "share", "namespace": "shop"},
+                "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "fast"}}),
+            )];
+        },
+        Level::Error,
+        "PersistentVolumeClaim/share in shop",
+        "spec.accessModes",
+        "it has ReadWriteMany, and is a file system",
+        "volumeMode: Block",
     ),
     (
         |it| {

@@ -12,7 +12,7 @@ use openstack::volume::Volume;
 
 use super::super::finding::Finding;
 use super::super::observed::{Cloud, Observed};
-use super::classes::{IN_TREE, SHARED};
+use super::classes::{IN_TREE, NOT_SHARED, SHARED, shared_writes};
 use super::{known, list, seen};
 
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
@@ -130,9 +130,18 @@ fn in_cloud(observed: &Observed, volume: &PersistentVolume, handle: &str) -> Vec
     findings
 }
 
-/// Several nodes can have a volume only if its type says so.
+/// Several nodes can have a volume only if its type says so, and a file system only if none of them writes.
 fn multiattach(volume: &PersistentVolume, found: &Volume) -> Option<Finding> {
-    let modes = volume.spec.as_ref()?.access_modes.as_ref()?;
+    let spec = volume.spec.as_ref()?;
+    let modes = spec.access_modes.as_ref()?;
+    if let Some(what) = shared_writes(Some(modes), spec.volume_mode.as_deref()) {
+        return Some(Finding::error(
+            object(volume),
+            "spec.accessModes",
+            what,
+            NOT_SHARED,
+        ));
+    }
     let mode = modes.iter().find(|mode| SHARED.contains(&mode.as_str()))?;
     (!found.multiattach).then(|| {
         Finding::error(
