@@ -1,5 +1,6 @@
 //! The service Controller.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use csi_spec::controller_service_capability::rpc::Type;
@@ -398,13 +399,13 @@ impl Driver {
                 message: refusal.message,
             });
         }
-        let cloud = self.cloud(&request.secrets).await?;
         if let Some(words) = uses.contradiction() {
             return Ok(ValidateVolumeCapabilitiesResponse {
                 confirmed: None,
                 message: words.to_owned(),
             });
         }
+        let cloud = self.cloud(&request.secrets).await?;
         let view = cloud.inventory.view(&[Kind::Volumes], Duration::ZERO).await;
         let view = view.map_err(|error| refusal::of_read(&error))?;
         let volume = found(view.volumes.get(&id), &id)?;
@@ -485,11 +486,7 @@ impl Driver {
             "" => RECENT,
             _ => Duration::ZERO,
         };
-        let view = cloud
-            .inventory
-            .view(&[Kind::Snapshots, Kind::Backups], age)
-            .await;
-        let view = view.map_err(|error| refusal::of_read(&error))?;
+        let view = listed_snapshots(&cloud, &request.snapshot_id, age).await?;
         let is_wanted = |id: &str, volume: &str| {
             (request.snapshot_id.is_empty() || request.snapshot_id == id)
                 && (request.source_volume_id.is_empty() || request.source_volume_id == volume)
@@ -526,6 +523,23 @@ impl Driver {
     }
 }
 
+/// Snapshots, and backups where the cloud shows them. Of an id that is no snapshot's, nothing is known otherwise.
+async fn listed_snapshots(cloud: &Cloud, id: &str, age: Duration) -> Result<Arc<View>, Status> {
+    let read = |error: openstack::Error| refusal::of_read(&error);
+    let both = [Kind::Snapshots, Kind::Backups];
+    match cloud.inventory.view(&both, age).await {
+        Err(error) if error.kind() == ErrorKind::Denied => {
+            let view = cloud.inventory.view(&[Kind::Snapshots], age).await;
+            let view = view.map_err(read)?;
+            match id.is_empty() || view.snapshots.get(id).is_some() {
+                true => Ok(view),
+                false => Err(read(error)),
+            }
+        }
+        view => view.map_err(read),
+    }
+}
+
 /// What a cloud has for volumes; `None` if it does not have their type.
 async fn room(wanted: &Wanted, cloud: &Cloud) -> Result<Option<Room>, Status> {
     let mut kinds = vec![Kind::Quotas];
@@ -545,7 +559,7 @@ async fn room(wanted: &Wanted, cloud: &Cloud) -> Result<Option<Room>, Status> {
 }
 
 /// An object that must be there.
-fn found<'a, T>(object: Option<&'a std::sync::Arc<T>>, id: &str) -> Result<&'a T, Status> {
+fn found<'a, T>(object: Option<&'a Arc<T>>, id: &str) -> Result<&'a T, Status> {
     object.map(|it| &**it).ok_or_else(|| {
         let message = format!("volume {} does not exist", id.escape_debug());
         Status::new(Code::NotFound, message)

@@ -30,6 +30,10 @@ pub(crate) fn plan(id: &str, view: &View, past: &Past) -> Step<()> {
             status => waiting(Kind::Snapshots, "snapshot", status),
         };
     }
+    // It was a snapshot; whether the cloud shows backups does not matter.
+    if matches!(past.written, Some(Write::DeleteSnapshot { .. })) {
+        return Step::Answer(());
+    }
     if !view.backups.is_read() {
         return Step::Look(&[Kind::Backups]);
     }

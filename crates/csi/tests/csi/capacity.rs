@@ -147,3 +147,12 @@ async fn wrong_parameters_have_no_capacity() {
     world.restart();
     refused(of_class(&world, &[]).await, Code::Unavailable, "");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_that_cannot_be_read_is_not_taken_for_none() {
+    let world = World::open().await;
+    let rule = json!({"service": "volume", "method": "GET", "route": "/v3/{project}/os-quota-sets/{target}", "garbage": true});
+    world.fault(rule).await;
+    let refusal = ask(&world, GetCapacityRequest::default()).await;
+    refused(refusal, Code::Unavailable, "");
+}

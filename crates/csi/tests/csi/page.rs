@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../../../../docs/cinder-csi.md");
-const CODE: [&str; 6] = [
+const CODE: [&str; 7] = [
     "crates/cloud-conf",
     "crates/csi",
     "crates/csi-node",
     "crates/csi-spec/src",
     "crates/grpc/src",
     "crates/ferrostack/src/csi",
+    "crates/openstack/src/inventory",
 ];
 
 fn repository() -> PathBuf {

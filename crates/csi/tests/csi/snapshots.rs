@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use csi_spec::volume_content_source::{SnapshotSource, Type};
 use csi_spec::{Controller, ListSnapshotsRequest, VolumeContentSource};
-use grpc::Code;
+use grpc::{Code, Status};
 use serde_json::{Value, json};
 use simulator::cloud::{Latency, Options as CloudOptions};
 
@@ -312,4 +312,84 @@ async fn a_snapshot_is_not_gone_because_a_list_fails() {
     // A list that began before may fail yet.
     let gone = until_final(async || world.delete_snapshot("absent").await);
     gone.await.unwrap();
+}
+
+async fn until_ready(world: &World, name: &str, volume: &str, class: &[(&str, &str)]) -> String {
+    for _ in 0..100 {
+        match world.snapshot(name, volume, class).await {
+            Ok(taken) if taken.ready_to_use => return taken.snapshot_id,
+            Ok(_) => tokio::time::sleep(Duration::from_secs(1)).await,
+            Err(status) => assert_eq!(status.code, Code::Aborted, "{}", status.message),
+        }
+    }
+    panic!("{name} is not ready");
+}
+
+/// How many snapshots of an id, or of any, are listed.
+async fn listed(world: &World, id: &str) -> Result<usize, Status> {
+    let request = ListSnapshotsRequest {
+        snapshot_id: id.to_owned(),
+        ..ListSnapshotsRequest::default()
+    };
+    let answer = world.driver.list_snapshots(minutes(3), request).await?;
+    Ok(answer.entries.len())
+}
+
+/// A list that cannot be read is no empty list, and only calls that need it wait for it.
+#[tokio::test(start_paused = true)]
+async fn backups_that_cannot_be_listed_are_not_taken_for_none() {
+    let mut world = World::open().await;
+    let volume = world.volume("pvc-1", 1).await.volume_id;
+    let class = [("type", "backup")];
+    let backup = until_ready(&world, "back-1", &volume, &class).await;
+    for fault in [
+        json!({"status": 401}),
+        json!({"status": 403}),
+        json!({"garbage": true}),
+    ] {
+        let plain = world.snapshot("snap-1", &volume, &[]).await.unwrap();
+        let mut rule =
+            json!({"service": "volume", "method": "GET", "route": "/v3/{project}/backups/detail"});
+        // What was listed a moment ago is known, and would do.
+        world.restart();
+        let rule = rule.as_object_mut().unwrap();
+        rule.extend(fault.as_object().unwrap().clone());
+        world.fault(Value::Object(rule.clone())).await;
+        let unavailable = |status: Status| {
+            assert_eq!(
+                status.code,
+                Code::Unavailable,
+                "{fault}: {}",
+                status.message
+            );
+        };
+        unavailable(world.delete_snapshot(&backup).await.unwrap_err());
+        let restore = |from: &str| {
+            let mut request = new_volume(&format!("pvc-of-{from}"), 1);
+            let snapshot_id = from.to_owned();
+            request.volume_content_source = Some(VolumeContentSource {
+                r#type: Some(Type::Snapshot(SnapshotSource { snapshot_id })),
+            });
+            request
+        };
+        unavailable(world.create(restore(&backup)).await.unwrap_err());
+        unavailable(world.snapshot("back-1", &volume, &class).await.unwrap_err());
+        unavailable(world.snapshot("back-2", &volume, &class).await.unwrap_err());
+        unavailable(listed(&world, &backup).await.unwrap_err());
+        // What is no backup goes on, where the cloud refuses for good.
+        if fault["status"] == 403 {
+            assert_eq!(listed(&world, &plain.snapshot_id).await.unwrap(), 1);
+            assert_eq!(listed(&world, "").await.unwrap(), 1);
+        }
+        let copy = world.create(restore(&plain.snapshot_id)).await.unwrap();
+        world.delete(&copy.volume_id).await.unwrap();
+        world.delete_snapshot(&plain.snapshot_id).await.unwrap();
+        world
+            .request("DELETE", "/_simulator/faults", Value::Null)
+            .await;
+        assert_eq!(world.one("backups", &backup).await["status"], "available");
+    }
+    let gone = until_final(async || world.delete_snapshot(&backup).await);
+    gone.await.unwrap();
+    assert!(world.all("backups").await.is_empty());
 }

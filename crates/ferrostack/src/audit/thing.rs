@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use openstack::inventory::{Inventory, Resource};
-use openstack::{Kind, Service, View};
+use openstack::{ErrorKind, Kind, Service, View};
 use provider::identity::{Identity, Mark};
 use serde::Serialize;
 
@@ -104,7 +104,15 @@ pub(crate) async fn view(inventory: &Inventory) -> openstack::Result<std::sync::
         kinds.push(Kind::LoadBalancers);
     }
     if session.has(Service::Volume).await? {
-        kinds.extend([Kind::Volumes, Kind::Snapshots, Kind::Backups]);
+        kinds.extend([Kind::Volumes, Kind::Snapshots]);
+        match inventory.view(&[Kind::Backups], Duration::ZERO).await {
+            // A project that may not list backups has none of ours.
+            Err(error) if error.kind() == ErrorKind::Denied => {}
+            read => {
+                read?;
+                kinds.push(Kind::Backups);
+            }
+        }
     }
     inventory.view(&kinds, Duration::ZERO).await
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::Inner;
 use super::resource::{Quota, Resource};
 use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup, ServerQuery};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::image::{Image, ImageQuery};
 use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Monitor, Pool, Provider};
 use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
@@ -92,7 +92,11 @@ fetch! {
     LbFlavor: |inner| inner.polling.load_balancer().flavors().await;
     Volume: |inner| inner.polling.volume().list().await;
     Snapshot: |inner| inner.polling.volume().snapshots().await;
-    Backup: |inner| Ok(seen(inner.polling.volume().backups().await)?.unwrap_or_default());
+    Backup: |inner| match inner.polling.volume().backups().await {
+        // Cinder's own words that it has no backups. Whatever else is wrong with the list says nothing of what is there.
+        Err(error) if error.is_absent() => Ok(Vec::new()),
+        result => result,
+    };
     VolumeGroup: |inner| inner.polling.volume().groups().await;
     GroupSnapshot: |inner| inner.polling.volume().group_snapshots().await;
     GroupType: |inner| inner.polling.volume().group_types().await;
@@ -199,11 +203,18 @@ async fn volume_quotas(session: &Session, project: &str) -> Result<BTreeMap<Stri
     ]))
 }
 
-/// `None` for a quota that the cloud does not return to us; a cloud that cannot be reached is an error.
+/// `None` for a quota that the cloud does not have, or does not show to us. Anything else leaves it unknown, and is an error.
 fn seen<T>(result: Result<T>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(error) if error.is_temporary() => Err(error),
-        Err(_) => Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::Absent | ErrorKind::Denied | ErrorKind::Invalid
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }

@@ -527,6 +527,12 @@ async fn only_pools_that_changed_are_asked_for_their_members() {
     assert_eq!(view.members.len(), 2);
 }
 
+/// The words of a service that lacks something.
+async fn absent() -> (StatusCode, Json<Value>) {
+    let fault = json!({"itemNotFound": {"code": 404, "message": "no such resource"}});
+    (StatusCode::NOT_FOUND, Json(fault))
+}
+
 #[tokio::test]
 async fn quotas_come_from_whichever_services_show_them() {
     let neutron = || async {
@@ -540,7 +546,8 @@ async fn quotas_come_from_whichever_services_show_them() {
     };
     let routes = Router::new()
         .route("/network/v2.0/quotas/p1/details.json", get(neutron))
-        .route("/compute/v2.1/limits", get(nova));
+        .route("/compute/v2.1/limits", get(nova))
+        .fallback(absent);
     let options = InventoryOptions {
         background: false,
         ..InventoryOptions::default()
@@ -573,7 +580,9 @@ async fn quotas_of_volumes_are_those_of_types_too_unless_cinder_shows_limits_alo
         (Router::new().route(path, get(set)), [Some(7), Some(4)]),
         (Router::new().route(path, get(denied)), [Some(3), None]),
     ] {
-        let routes = routes.route("/volume/v3/p1/limits", get(limits));
+        let routes = routes
+            .route("/volume/v3/p1/limits", get(limits))
+            .fallback(absent);
         let options = InventoryOptions {
             background: false,
             ..InventoryOptions::default()
@@ -585,6 +594,39 @@ async fn quotas_of_volumes_are_those_of_types_too_unless_cinder_shows_limits_alo
         assert_eq!(found, expected);
         assert_eq!(left("block-storage/volumes"), None);
     }
+}
+
+/// Somebody else's page says nothing of what is there.
+#[tokio::test]
+async fn a_list_that_is_no_list_is_not_an_empty_one() {
+    let page = || async { (StatusCode::NOT_FOUND, "<html>no such page</html>") };
+    let denied = || async { StatusCode::FORBIDDEN };
+    let garbled = || async { "{\"backups\": [{\"id\":" };
+    let read = async |routes: Router, kind: Kind| {
+        let options = InventoryOptions {
+            background: false,
+            ..InventoryOptions::default()
+        };
+        let inventory = Inventory::new(testing::session(routes), options);
+        inventory.view(&[kind], LONG).await
+    };
+    let backups = "/volume/v3/p1/backups/detail";
+    for (route, kind) in [
+        (get(page), ErrorKind::Protocol),
+        (get(denied), ErrorKind::Denied),
+        (get(garbled), ErrorKind::Protocol),
+    ] {
+        let routes = Router::new().route(backups, route);
+        let error = read(routes, Kind::Backups).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+    }
+    let routes = Router::new().route(backups, get(absent));
+    let view = read(routes, Kind::Backups).await.unwrap();
+    assert!(view.backups.is_empty() && view.backups.is_read());
+    let quotas = "/volume/v3/p1/os-quota-sets/p1";
+    let routes = Router::new().route(quotas, get(garbled)).fallback(absent);
+    let error = read(routes, Kind::Quotas).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
 }
 
 #[tokio::test]
