@@ -69,6 +69,8 @@ pub enum Refusal {
     NotKnown(String),
     /// It cannot be read, or something uses it: what is on it is another question.
     NotUsable(String),
+    /// Somebody is making a file system, and it is not the driver.
+    Unfinished(&'static str),
     /// It has something else.
     Occupied(String),
     /// It has a file system of another kind.
@@ -97,6 +99,8 @@ pub fn decide(content: &Result<Content, Error>, wanted: &Wanted) -> Decision {
         Content::FileSystem(found) => return mount(found, wanted.kind),
         Content::Blank => false,
         Content::HalfFormatted(_) => true,
+        // Whatever the mode: a converted or damaged one has data.
+        Content::Unfinished(kind) => return Decision::Refuse(Refusal::Unfinished(kind)),
         Content::Unknown(_) if unknown_is_empty => true,
         Content::Unknown(_) => {
             return Decision::Refuse(Refusal::NotKnown(format!("it has {content}")));
@@ -136,6 +140,11 @@ impl fmt::Display for Refusal {
             Self::NotUsable(why) => write!(
                 f,
                 "it is neither mounted nor formatted: {why}. The next call looks again"
+            ),
+            Self::Unfinished(kind) => write!(
+                f,
+                "its superblock is that of an unfinished file system of type {kind}, and the driver has no mark on it, so that it \
+                 did not begin it: repair it if it has data, or zero all of it (blkdiscard --zeroout)"
             ),
             Self::Occupied(what) => write!(
                 f,

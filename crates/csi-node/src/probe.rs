@@ -50,8 +50,11 @@ pub enum Content {
     Blank,
     /// One that the driver mounts.
     FileSystem(FileSystem),
-    /// mkfs was interrupted: it left a superblock that says so.
+    /// mkfs of the driver was interrupted, as its mark says.
     HalfFormatted(&'static str),
+    /// A superblock that says that somebody is making the file system: an mkfs that was interrupted, a conversion of
+    /// another file system, or one wrong byte before somebody's data.
+    Unfinished(&'static str),
     /// A LUKS header, or a copy of one.
     Luks,
     /// A member of something larger, or data of a kind that is no file system: LVM, RAID, swap, ZFS.
@@ -142,6 +145,7 @@ impl std::fmt::Display for Content {
             Self::Unknown(offset) => write!(f, "unknown data (the first at offset {offset})"),
         }
     }
+            Self::Unfinished(kind) => write!(f, "an unfinished file system of type {kind}"),
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! A mark on a device while mkfs is at work, so that one that was interrupted can be told from data of somebody.
 //!
-//! XFS and btrfs say in their superblock that mkfs has not finished, but only once they have written it; ext4 writes its
-//! superblock last. The mark is written to a blank device before mkfs starts and cleared when it has ended. It lies where no
-//! mkfs writes: behind what XFS clears at the end, and in no table of ext4. btrfs clears it, and is blank again then.
+//! XFS and btrfs say in their superblock that mkfs has not finished, but only once they have written it, and so does a
+//! conversion, or one wrong byte before data; ext4 writes its superblock last. The mark is written to a blank device before
+//! mkfs starts and cleared when it has ended. It lies in two places, in one of which no mkfs writes: behind what XFS clears at
+//! the end, in no table of ext4, and before what btrfs clears.
 
 use std::fs::File;
 use std::io;
@@ -13,15 +14,16 @@ use crate::probe::{Blocks, Device};
 
 /// Bytes of the mark.
 const BLOCK: u64 = 4096;
-/// How far it is from the end of the device.
-const FROM_END: u64 = 256 << 10;
+/// How far it is from the end of the device. Devices without the second place are too small for btrfs.
+const FROM_END: [u64; 2] = [256 << 10, 4 << 20];
 
 /// Writes the mark of a volume to its device, which must be blank or have it.
 ///
 /// # Errors
 /// What the device answers.
 pub fn set(device: &Path, volume: &str) -> io::Result<()> {
-    write(device, &block(volume))
+    let places = places(Device::open(device)?.size());
+    write(device, &places, &block(volume))
 }
 
 /// Clears the mark of a volume, if its device still has it.
@@ -29,10 +31,8 @@ pub fn set(device: &Path, volume: &str) -> io::Result<()> {
 /// # Errors
 /// What the device answers.
 pub fn clear(device: &Path, volume: &str) -> io::Result<()> {
-    match is_there(&Device::open(device)?, volume)? {
-        true => write(device, &[0; BLOCK as usize]),
-        false => Ok(()),
-    }
+    let marked = marked(&Device::open(device)?, volume)?;
+    write(device, &marked, &[0; BLOCK as usize])
 }
 
 /// Whether a device has the mark of this volume, byte by byte.
@@ -40,27 +40,37 @@ pub fn clear(device: &Path, volume: &str) -> io::Result<()> {
 /// # Errors
 /// What the device answers.
 pub fn is_there(device: &impl Blocks, volume: &str) -> io::Result<bool> {
-    let Some(place) = place(device.size()) else {
-        return Ok(false);
-    };
-    let mut found = block("");
-    device.read(place, &mut found)?;
-    Ok(found == block(volume))
+    Ok(!marked(device, volume)?.is_empty())
 }
 
-fn write(device: &Path, block: &[u8]) -> io::Result<()> {
-    let size = Device::open(device)?.size();
-    let Some(place) = place(size) else {
-        // Too small for any file system.
+/// The places that have the mark.
+fn marked(device: &impl Blocks, volume: &str) -> io::Result<Vec<u64>> {
+    let mut marked = Vec::new();
+    for place in places(device.size()) {
+        let mut found = block("");
+        device.read(place, &mut found)?;
+        if found == block(volume) {
+            marked.push(place);
+        }
+    }
+    Ok(marked)
+}
+
+fn write(device: &Path, places: &[u64], block: &[u8]) -> io::Result<()> {
+    if places.is_empty() {
         return Ok(());
-    };
+    }
     let device = File::options().write(true).open(device)?;
-    device.write_all_at(block, place)?;
+    for place in places {
+        device.write_all_at(block, *place)?;
+    }
     device.sync_all()
 }
 
-fn place(size: u64) -> Option<u64> {
-    Some(size.checked_sub(FROM_END)? / BLOCK * BLOCK)
+/// None on a device that is too small for any file system.
+fn places(size: u64) -> Vec<u64> {
+    let place = |from_end| Some(u64::checked_sub(size, from_end)? / BLOCK * BLOCK);
+    FROM_END.into_iter().filter_map(place).collect()
 }
 
 fn block(volume: &str) -> Vec<u8> {

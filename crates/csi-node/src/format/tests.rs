@@ -88,10 +88,14 @@ fn what_is_there_is_never_overwritten() {
         wanted.first_attach = true;
         for content in [
             Content::Luks,
+            Content::Unfinished("xfs"),
             Content::Partitioned("GPT"),
             Content::Other("swap space"),
         ] {
-            let words = content.to_string();
+            let words = match &content {
+                Content::Unfinished(_) => "did not begin it".to_owned(),
+                content => content.to_string(),
+            };
             let refusal = refused(Ok(content), &wanted);
             assert!(refusal.contains(&words), "{refusal}");
         }
@@ -137,6 +141,7 @@ proptest! {
             Just(Content::Blank),
             Just(Content::Luks),
             Just(Content::HalfFormatted("btrfs")),
+            Just(Content::Unfinished("btrfs")),
             Just(Content::Unknown(1)),
             Just(Content::Partitioned("MBR")),
             Just(Content::Other("x")),

@@ -27,7 +27,7 @@ pub(super) fn unusable(volume: &str, why: &Unusable) -> Status {
 
 pub(super) fn refusal(volume: &str, device: &Path, why: &Refusal) -> Status {
     let code = match why {
-        Refusal::NotKnown(_) | Refusal::NotUsable(_) => Code::Unavailable,
+        Refusal::NotKnown(_) | Refusal::NotUsable(_) | Refusal::Unfinished(_) => Code::Unavailable,
         Refusal::Occupied(_) | Refusal::OtherKind { .. } | Refusal::NothingToRead => {
             Code::FailedPrecondition
         }

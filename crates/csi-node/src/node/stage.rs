@@ -125,12 +125,14 @@ fn prepare(
     }
 }
 
-/// What is on the device; with the mark of this volume, and nothing else that is recognised, an mkfs was interrupted.
+/// What is on the device; with the mark of this volume, and nothing else that is whole, an mkfs was interrupted.
 fn content(volume: &str, path: &Path, kind: Kind) -> Result<Content, probe::Error> {
     let unreadable = |source| probe::Error::Unreadable { offset: 0, source };
     let device = Device::open(path).map_err(unreadable)?;
     match probe(&device)? {
-        Content::Unknown(_) if mark::is_there(&device, volume).map_err(unreadable)? => {
+        Content::Unknown(_) | Content::Unfinished(_)
+            if mark::is_there(&device, volume).map_err(unreadable)? =>
+        {
             Ok(Content::HalfFormatted(kind.as_str()))
         }
         content => Ok(content),

@@ -73,7 +73,7 @@ fn xfs(sample: &Sample) -> Option<Content> {
     sample.has(0, b"XFSB").then_some(())?;
     // mkfs.xfs sets it first and clears it last.
     if sample.array::<1>(126)? != [0] {
-        return Some(Content::HalfFormatted("xfs"));
+        return Some(Content::Unfinished("xfs"));
     }
     let block = u64::from(sample.be32(4)?);
     Some(Content::FileSystem(FileSystem {
@@ -89,7 +89,7 @@ fn btrfs(sample: &Sample) -> Option<Content> {
     const AT: u64 = 64 << 10;
     // The magic of a superblock until mkfs.btrfs has finished.
     if sample.has(AT + 64, b"!BHRfS_M") {
-        return Some(Content::HalfFormatted("btrfs"));
+        return Some(Content::Unfinished("btrfs"));
     }
     sample.has(AT + 64, b"_BHRfS_M").then_some(())?;
     Some(Content::FileSystem(FileSystem {

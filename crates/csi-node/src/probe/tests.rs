@@ -111,9 +111,9 @@ fn a_file_system_that_mkfs_has_not_finished_says_so() {
     xfs.resize(512, 0);
     xfs[126] = 1;
     let found = probe(&sparse(GIB, [(0, &xfs)])).unwrap();
-    assert_eq!(found, Content::HalfFormatted("xfs"));
+    assert_eq!(found, Content::Unfinished("xfs"));
     let found = probe(&sparse(GIB, [(65536 + 64, b"!BHRfS_M")])).unwrap();
-    assert_eq!(found, Content::HalfFormatted("btrfs"));
+    assert_eq!(found, Content::Unfinished("btrfs"));
 }
 
 #[test]

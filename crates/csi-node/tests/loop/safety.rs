@@ -274,3 +274,29 @@ fn the_mark_of_another_volume_says_nothing() {
         assert!(volume.bytes() == before);
     });
 }
+
+/// One wrong byte of a superblock is no proof that nobody has data behind it.
+#[test]
+fn a_half_made_file_system_without_our_mark_stays() {
+    let name = "safety::a_half_made_file_system_without_our_mark_stays";
+    isolated(name, &["mkfs.xfs", "mkfs.btrfs"], |machine| {
+        for (number, kind, at, byte) in [(1, "xfs", 126, 1), (2, "btrfs", (64 << 10) + 64, b'!')] {
+            let volume = machine.volume(number, 512 * MIB);
+            machine.stage(&volume, "stage", kind).unwrap();
+            fs::write(machine.path("stage/data"), "kept").unwrap();
+            machine.unstage(&volume, "stage").unwrap();
+            volume.write(at, &[byte]);
+            let before = volume.bytes();
+            for mode in ["blank", "first-attach", "blkid"] {
+                let change = with(context::FORMAT, mode);
+                let answer = machine.stage_with(&volume, "stage", kind, change);
+                failure(answer, Code::Unavailable, "did not begin it");
+            }
+            assert!(volume.bytes() == before, "{kind}");
+            // With the mark it was ours.
+            mark::set(&volume.device, &volume.id).unwrap();
+            machine.stage(&volume, "stage", kind).unwrap();
+            machine.unstage(&volume, "stage").unwrap();
+        }
+    });
+}
