@@ -89,14 +89,16 @@ impl Stage {
                 context::FORMAT
             ))
         })?;
+        let grow = text(&request.volume_context, context::RESIZE) == "true";
         Ok(Self {
             volume: volume(request.volume_id)?,
             path: path("staging_target_path", &request.staging_target_path)?,
             access,
             expected: expected(&request.publish_context)?,
-            mode,
+            // A restored or cloned one has the content of its source, on whatever storage.
+            mode: if grow { Mode::Blank } else { mode },
             first_attach: text(&request.publish_context, context::FIRST_ATTACH) == "true",
-            grow: text(&request.volume_context, context::RESIZE) == "true",
+            grow,
         })
     }
 }
@@ -240,11 +242,11 @@ fn access(capability: Option<VolumeCapability>) -> Result<(Access, AccessMode), 
         }
         Ok(mode) => mode,
     };
-    let access = match capability.access_type {
-        Some(AccessType::Block(_)) => Access::Block,
     if access::shares_what_it_writes(&capability) {
         return Err(invalid(access::ONE_WRITER));
     }
+    let access = match capability.access_type {
+        Some(AccessType::Block(_)) => Access::Block,
         Some(AccessType::Mount(mount)) => mounted(&mount, is_reader(mode))?,
         None => return Err(invalid("volume_capability has neither block nor mount")),
     };

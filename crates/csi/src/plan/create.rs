@@ -257,7 +257,8 @@ pub(crate) fn answer(
     view: &View,
 ) -> Answer {
     let mut pairs = BTreeMap::new();
-    if let Some(format) = &wanted.format {
+    // What is restored or cloned has the content of its source, and is empty only if it reads as zeros.
+    if let Some(format) = wanted.format.as_ref().filter(|_| source.is_none()) {
         pairs.insert(context::FORMAT.to_owned(), format.clone());
     }
     if source.is_some() {

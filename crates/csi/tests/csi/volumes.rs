@@ -303,6 +303,33 @@ async fn a_file_system_that_several_nodes_write_is_refused() {
     }
 }
 
+/// Its content is that of its source, also where nothing is recognised.
+#[tokio::test(start_paused = true)]
+async fn a_restored_or_cloned_volume_counts_as_empty_by_no_parameter() {
+    let world = World::open().await;
+    let with_format = |name: &str| {
+        let mut request = new_volume(name, 1);
+        request
+            .parameters
+            .extend(pairs(&[("format", "first-attach")]));
+        request
+    };
+    let origin = world.create(with_format("pvc-1")).await.unwrap();
+    assert_eq!(origin.volume_context[context::FORMAT], "first-attach");
+    let taken = world.snapshot("snap-1", &origin.volume_id, &[]).await;
+    let taken = taken.unwrap().snapshot_id;
+    for (name, source) in [
+        ("pvc-2", from_volume(&origin.volume_id)),
+        ("pvc-3", from_snapshot(&taken)),
+    ] {
+        let mut request = with_format(name);
+        request.volume_content_source = Some(source);
+        let volume = world.create(request).await.unwrap();
+        assert_eq!(volume.volume_context.get(context::FORMAT), None);
+        assert_eq!(volume.volume_context[context::RESIZE], "true");
+    }
+}
+
 async fn expand(
     world: &World,
     id: &str,

@@ -110,6 +110,19 @@ fn a_file_system_that_other_nodes_write_is_neither_staged_nor_published() {
     Stage::parse(readers).unwrap();
 }
 
+/// It has the content of its source, on whatever storage, whatever the class says of new volumes.
+#[test]
+fn a_restored_volume_is_formatted_only_if_it_reads_as_zeros() {
+    let mut restored = request();
+    restored.volume_context = [
+        (context::FORMAT.to_owned(), "first-attach".to_owned()),
+        (context::RESIZE.to_owned(), "true".to_owned()),
+    ]
+    .into();
+    let restored = Stage::parse(restored).unwrap();
+    assert!(restored.mode == Mode::Blank && restored.grow);
+}
+
 #[test]
 fn what_is_asked_for_is_read() {
     let mut request = request();
