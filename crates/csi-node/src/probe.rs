@@ -124,10 +124,16 @@ fn read(
     Ok(())
 }
 
-/// Containers come first: the start of what they contain may look like a file system.
+/// Containers come first: the start of what they contain may look like a file system. Only what can be the content of a
+/// file of a whole one does not count.
 fn recognised(sample: &Sample) -> Option<Content> {
-    magic::container(sample)
-        .or_else(|| filesystem::recognise(sample))
+    let found = filesystem::recognise(sample);
+    let files = match &found {
+        Some(Content::FileSystem(found)) => filesystem::files(found, sample.size),
+        _ => 0..0,
+    };
+    magic::container(sample, &files)
+        .or(found)
         .or_else(|| magic::other(sample))
         .or_else(|| magic::partitions(sample))
 }
@@ -139,13 +145,13 @@ impl std::fmt::Display for Content {
             Self::Blank => f.write_str("nothing"),
             Self::FileSystem(found) => write!(f, "a file system of type {}", found.kind),
             Self::HalfFormatted(kind) => write!(f, "a half finished file system of type {kind}"),
+            Self::Unfinished(kind) => write!(f, "an unfinished file system of type {kind}"),
             Self::Luks => f.write_str("a LUKS header"),
             Self::Other(kind) => f.write_str(kind),
             Self::Partitioned(kind) => write!(f, "a partition table ({kind})"),
             Self::Unknown(offset) => write!(f, "unknown data (the first at offset {offset})"),
         }
     }
-            Self::Unfinished(kind) => write!(f, "an unfinished file system of type {kind}"),
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The superblocks of the file systems that the driver makes: ext2 to ext4, XFS, btrfs.
 
+use std::ops::Range;
+
 use super::Content;
 use super::places::Sample;
 
@@ -22,6 +24,16 @@ pub(super) fn recognise(sample: &Sample) -> Option<Content> {
     ext(sample)
         .or_else(|| xfs(sample))
         .or_else(|| btrfs(sample))
+}
+
+/// Where files of a file system can lie; nowhere if its superblock does not fit its device.
+pub(super) fn files(found: &FileSystem, device: u64) -> Range<u64> {
+    // Before that come superblock and descriptors of groups, and what btrfs leaves to others.
+    const FIRST: u64 = 64 << 10;
+    match found.bytes <= device {
+        true => FIRST..found.bytes,
+        false => 0..0,
+    }
 }
 
 fn ext(sample: &Sample) -> Option<Content> {

@@ -1,25 +1,29 @@
 //! What is no file system of the driver, by the bytes that identify it.
 
+use std::ops::Range;
+
 use super::Content;
 use super::places::Sample;
 
 const KIB: u64 = 1 << 10;
 const SECTOR: u64 = 512;
 
-/// What contains other things, whose start may look like a file system: LUKS, RAID, LVM, ZFS.
-pub(super) fn container(sample: &Sample) -> Option<Content> {
-    if is_luks(sample) {
+/// What contains other things, whose start may look like a file system: LUKS, RAID, LVM, ZFS. A few bytes where `files` of
+/// a file system lie may be somebody's.
+pub(super) fn container(sample: &Sample, files: &Range<u64>) -> Option<Content> {
+    if is_luks(sample, files) {
         return Some(Content::Luks);
     }
     let lvm = (0..4).any(|sector| sample.has(sector * SECTOR, b"LABELONE"));
     let kind = if lvm {
         "a physical volume of LVM"
-    } else if is_raid(sample) {
+    } else if is_raid(sample, files) {
         "a member of a RAID"
-    } else if is_zfs(sample) {
+    } else if is_zfs(sample, files) {
         "a member of a ZFS pool"
     } else {
-        CONTAINERS.iter().find_map(|magic| magic.found(sample))?
+        let mut outside = CONTAINERS.iter().filter(|it| !files.contains(&it.1));
+        outside.find_map(|magic| magic.found(sample))?
     };
     Some(Content::Other(kind))
 }
@@ -56,27 +60,31 @@ pub(super) fn partitions(sample: &Sample) -> Option<Content> {
 
 const GPT: &[u8] = b"EFI PART";
 
-fn is_luks(sample: &Sample) -> bool {
+fn is_luks(sample: &Sample, files: &Range<u64>) -> bool {
     // The second header of LUKS2, whose place depends on the size of the first.
     let copies = (4..=12).map(|power| KIB << power);
-    sample.has(0, b"LUKS\xba\xbe") || copies.into_iter().any(|at| sample.has(at, b"SKUL\xba\xbe"))
+    let mut copies = copies.filter(|at| !files.contains(at));
+    sample.has(0, b"LUKS\xba\xbe") || copies.any(|at| sample.has(at, b"SKUL\xba\xbe"))
 }
 
 /// Superblocks of Linux's RAID (0.90 and 1.0 near the end) and of firmware.
-fn is_raid(sample: &Sample) -> bool {
+fn is_raid(sample: &Sample, files: &Range<u64>) -> bool {
     const LINUX: [u8; 4] = 0xa92b_4efc_u32.to_le_bytes();
     let size = sample.size;
+    let has = |at: u64, magic: &[u8]| !files.contains(&at) && sample.has(at, magic);
     let old = (size & !(64 * KIB - 1)).checked_sub(64 * KIB);
     let late = size.checked_sub(8 * KIB).map(|at| at & !(4 * KIB - 1));
     let linux = [Some(0), Some(4 * KIB), old, late];
-    linux.into_iter().flatten().any(|at| sample.has(at, &LINUX))
-        || sample.has(size.wrapping_sub(SECTOR), &0xde11_de11_u32.to_be_bytes())
-        || sample.has(size.wrapping_sub(2 * SECTOR), b"Intel Raid ISM Cfg Sig.")
+    linux.into_iter().flatten().any(|at| has(at, &LINUX))
+        || has(size.wrapping_sub(SECTOR), &0xde11_de11_u32.to_be_bytes())
+        || has(size.wrapping_sub(2 * SECTOR), b"Intel Raid ISM Cfg Sig.")
 }
 
-/// Uberblocks in any of the four labels.
-fn is_zfs(sample: &Sample) -> bool {
+/// Uberblocks in any of the four labels; of those among files, which a pool has filled before somebody's superblock was
+/// forgotten, several in two labels.
+fn is_zfs(sample: &Sample, files: &Range<u64>) -> bool {
     const MAGIC: u64 = 0x00ba_b10c;
+    const SEVERAL: usize = 4;
     let label = 256 * KIB;
     let end = sample.size & !(label - 1);
     let labels = [
@@ -85,12 +93,17 @@ fn is_zfs(sample: &Sample) -> bool {
         end.checked_sub(2 * label),
         end.checked_sub(label),
     ];
-    labels.into_iter().flatten().any(|start| {
-        (0..128).any(|index| {
-            let at = start + 128 * KIB + index * KIB;
-            sample.le64(at) == Some(MAGIC) || sample.be64(at) == Some(MAGIC)
-        })
-    })
+    let labels = labels.into_iter().flatten().map(|start| {
+        let places = (0..128).map(|index| start + 128 * KIB + index * KIB);
+        let found = places
+            .filter(|at| sample.le64(*at) == Some(MAGIC) || sample.be64(*at) == Some(MAGIC))
+            .collect::<Vec<_>>();
+        let outside = found.iter().any(|at| !files.contains(at));
+        (outside, found.len())
+    });
+    let labels: Vec<_> = labels.collect();
+    let full = labels.iter().filter(|(_, found)| *found >= SEVERAL);
+    labels.iter().any(|(outside, _)| *outside) || full.count() >= 2
 }
 
 /// A boot record in which an entry is plausible; FAT and NTFS have the same mark and no table.

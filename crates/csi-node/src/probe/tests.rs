@@ -179,6 +179,60 @@ fn a_header_of_luks_wins_over_an_old_superblock() {
     assert_eq!(probe(&device).unwrap(), Content::Luks);
 }
 
+/// What users write into files is no reason to refuse the file system that it is in.
+#[test]
+fn bytes_of_a_file_do_not_hide_its_file_system() {
+    let whole = ext(0x3c, 0x2c2, 0x46b, 1);
+    let raid = 0xa92b_4efc_u32.to_le_bytes();
+    let uber = 0x00ba_b10c_u64.to_le_bytes();
+    let firmware = 0xde11_de11_u32.to_be_bytes();
+    for (at, bytes) in [
+        (GIB - (128 << 10), &uber[..]),
+        (300 << 10, &uber),
+        (GIB - 65536, &raid),
+        (GIB - 8192, &raid),
+        (GIB - 512, &firmware),
+        (GIB - 1024, b"Intel Raid ISM Cfg Sig."),
+        (1 << 20, b"\x0d\xd0\x01\xc0"),
+        (4 << 20, b"SKUL\xba\xbe\0\x02"),
+    ] {
+        let found = probe(&sparse(GIB, [(1024, &whole), (at, bytes)])).unwrap();
+        assert!(matches!(found, Content::FileSystem(_)), "{at}: {found}");
+    }
+}
+
+/// A member of something larger, whose content starts where the device does, ends before what identifies it.
+#[test]
+fn a_container_that_starts_with_its_file_system_is_recognised() {
+    let raid = 0xa92b_4efc_u32.to_le_bytes();
+    let inner = ext(0x3c, 0x2c2, 0x46b, 1);
+    let size = GIB + (128 << 10);
+    for at in [size - 65536, size - 8192] {
+        let device = sparse(size, [(1024, &inner), (at, &raid)]);
+        let found = probe(&device).unwrap();
+        assert_eq!(found, Content::Other("a member of a RAID"));
+    }
+    // A superblock that zpool has left, and labels of a pool that are whole.
+    let uber = 0x00ba_b10c_u64.to_be_bytes();
+    let mut device = sparse(GIB, [(1024, &inner)]);
+    for label in [0, 256 << 10, GIB - (512 << 10), GIB - (256 << 10)] {
+        for index in 0..4 {
+            let at = label + (128 << 10) + index * 1024;
+            device.bytes.insert(at, uber.to_vec());
+        }
+    }
+    let found = probe(&device).unwrap();
+    assert_eq!(found, Content::Other("a member of a ZFS pool"));
+    // Half of a superblock is none.
+    let mut broken = inner.clone();
+    broken[24] = 40;
+    let device = sparse(GIB, [(1024, &broken), (GIB - 65536, &raid)]);
+    assert_eq!(
+        probe(&device).unwrap(),
+        Content::Other("a member of a RAID")
+    );
+}
+
 #[test]
 fn a_file_is_read_at_any_offset_and_a_short_one_to_its_end() {
     let directory = tempfile::tempdir().unwrap();
