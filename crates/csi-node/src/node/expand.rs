@@ -90,9 +90,11 @@ impl Machine<'_> {
             (Err(_), Some(options)) if kind.is_ext() => {
                 mount::unmount(path, false)
                     .map_err(|error| answers::system(volume, "unmount", path, &error))?;
-                filesystem::grow_unmounted(kind, &disk.path).map_err(failed)?;
+                let grown = filesystem::grow_unmounted(kind, &disk.path);
+                // Whatever became of it: a pod that is published next would write to the directory below.
                 mount::mount(&disk.path, path, found.kind, options)
                     .map_err(|error| answers::system(volume, "mount it at", path, &error))?;
+                grown.map_err(failed)?;
             }
             (grown, _) => grown.map_err(failed)?,
         }

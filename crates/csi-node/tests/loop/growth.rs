@@ -10,7 +10,7 @@ use csi_spec::volume_capability::AccessMode as Access;
 use csi_spec::volume_capability::access_mode::Mode as AccessMode;
 use grpc::Code;
 
-use crate::machine::{MIB, Machine, failure, isolated, with};
+use crate::machine::{MIB, Machine, failure, isolated, run, with};
 
 const SIZE: u64 = 512 * MIB;
 
@@ -202,5 +202,31 @@ fn growth_that_fails_is_no_success() {
                 failure(answer, Code::Internal, "resize2fs failed");
             }
         }
+    });
+}
+
+/// A file system that e2fsck leaves to a person does not grow, and pods that have it go on.
+#[test]
+fn a_volume_whose_growth_fails_is_mounted_again() {
+    let name = "growth::a_volume_whose_growth_fails_is_mounted_again";
+    isolated(name, &["mkfs.ext4", "resize2fs", "debugfs"], |machine| {
+        let volume = machine.volume(1, SIZE);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        for name in ["stage/data", "stage/broken"] {
+            fs::write(machine.path(name), "kept").unwrap();
+        }
+        machine.unstage(&volume, "stage").unwrap();
+        // e2fsck -p leaves a file of no type to a person.
+        let device = volume.device.to_str().unwrap();
+        run("debugfs", &["-w", "-R", "sif broken mode 0", device]);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        volume.grow(2 * SIZE);
+        let answer = machine.expand_staged(&volume, "stage", 2 * SIZE, "ext4");
+        let mounts = machine.mounts("stage");
+        assert_eq!(mounts.len(), 1, "{answer:?}");
+        assert_eq!(
+            fs::read_to_string(machine.path("stage/data")).unwrap(),
+            "kept"
+        );
     });
 }
