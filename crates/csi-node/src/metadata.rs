@@ -17,8 +17,9 @@ use tokio::time::Instant;
 
 use crate::device::Addresses;
 
+pub use csi_spec::zone::label;
 pub use drive::{Drives, read_image};
-pub use facts::{Bus, Facts, Invalid, label};
+pub use facts::{Bus, Facts, Invalid};
 pub use service::Service;
 
 /// The file, on a config drive and below the address of the service.

@@ -6,6 +6,7 @@
 //!   access      which access modes a file system can have
 //!   context     what controller and node tell each other
 //!   endpoint    `unix:///csi/csi.sock` and `tcp://127.0.0.1:10000`, as the Go driver reads them
+//!   zone        a zone as a label
 //! ```
 //!
 //! A service is a trait whose methods answer `UNIMPLEMENTED` unless they are written: [`Identity`], [`Controller`],
@@ -14,10 +15,11 @@
 //!
 //! [Container Storage Interface]: https://github.com/container-storage-interface/spec/blob/v1.13.0/spec.md
 
-pub mod context;
 pub mod access;
+pub mod context;
 pub mod driver;
 pub mod endpoint;
+pub mod zone;
 
 mod generated {
     #[allow(

@@ -8,6 +8,7 @@ use openstack::volume::VolumeType;
 use crate::Options;
 use crate::request::{self, Uses};
 use crate::size;
+use crate::zone;
 
 /// The volumes that a request is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,10 +63,10 @@ impl Wanted {
             let all = [quota(resource), of_type];
             all.into_iter().flatten().filter_map(|it| it.left()).min()
         };
-        let has_zone = |zone: &String| view.volume_zones.iter().any(|it| it.0.name == *zone);
-        let nowhere = !self.zones.is_empty()
-            && view.volume_zones.iter().next().is_some()
-            && !self.zones.iter().any(has_zone);
+        let zones: Vec<&str> = view.volume_zones.iter().map(|it| &*it.0.name).collect();
+        let has_zone = |wanted: &String| zone::meant(wanted, zones.iter().copied()).is_some();
+        let nowhere =
+            !self.zones.is_empty() && !zones.is_empty() && !self.zones.iter().any(has_zone);
         // A creation without a named type is refused, too.
         let is_shared = self.volume_type.is_some() && kind.is_some_and(VolumeType::is_multiattach);
         let none = nowhere

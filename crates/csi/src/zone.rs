@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
+pub use csi_spec::zone::label;
 use csi_spec::{Topology, TopologyRequirement, context};
-
-/// The length of a label's value.
-const LONGEST: usize = 63;
 
 /// Zones of Nova by name, each with the zone of Cinder in which the volumes of its servers are. A zone that is not
 /// named has the same name in both.
@@ -35,17 +33,16 @@ impl ZoneMap {
     }
 }
 
-/// The value of a label for a zone: nodes report their zone in the same form.
+/// True if a name, or the label of one, means this zone.
 #[must_use]
-pub fn label(zone: &str) -> String {
-    let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let text: String = zone
-        .chars()
-        .map(|c| if is_inner(c) { c } else { '-' })
-        .take(LONGEST)
-        .collect();
-    let is_end = |c: char| !c.is_ascii_alphanumeric();
-    text.trim_matches(is_end).to_owned()
+pub fn is_zone(wanted: &str, zone: &str) -> bool {
+    wanted == zone || label(zone) == wanted
+}
+
+/// The zone of a list that a name or a label means.
+pub fn meant<'a>(wanted: &str, zones: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    let exact = zones.clone().find(|zone| *zone == wanted);
+    exact.or_else(|| zones.into_iter().find(|zone| is_zone(wanted, zone)))
 }
 
 /// The zones of a requirement, as labels: the preferred ones first.
@@ -82,12 +79,22 @@ mod tests {
             ("AZ 1", "AZ-1"),
             ("-a_b.c-", "a_b.c"),
             ("zürich/1", "z-rich-1"),
+            ("AZ / 1", "AZ-1"),
             ("", ""),
             ("ü", ""),
         ] {
             assert_eq!(label(zone), expected);
         }
         assert_eq!(label(&"x".repeat(100)).len(), 63);
+    }
+
+    #[test]
+    fn a_label_means_the_zone_of_that_name_or_else_of_that_label() {
+        let meant = |wanted, zones: &[&'static str]| meant(wanted, zones.iter().copied());
+        assert_eq!(meant("AZ-1", &["AZ 1", "AZ-1"]), Some("AZ-1"));
+        assert_eq!(meant("AZ-1", &["nova", "AZ / 1"]), Some("AZ / 1"));
+        assert_eq!(meant("AZ / 1", &["AZ / 1"]), Some("AZ / 1"));
+        assert_eq!(meant("AZ / 1", &["AZ-1", "AZ 1"]), None);
     }
 
     #[test]

@@ -92,22 +92,3 @@ fn is_uuid(text: &str) -> bool {
     let hex = |group: &&str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
     lengths == [8, 4, 4, 4, 12] && groups.iter().all(hex)
 }
-
-/// A zone as a label: other characters than letters, digits, `-`, `_` and `.` become one `-`, the ends are alphanumeric,
-/// and it has at most 63 characters. The cloud controller manager writes it in the same way.
-pub fn label(zone: &str) -> String {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let mut label = String::new();
-    let mut replaced = false;
-    for c in zone.chars() {
-        if allowed(c) {
-            label.push(c);
-        } else if !replaced {
-            label.push('-');
-        }
-        replaced = !allowed(c);
-    }
-    let edge = ['-', '_', '.'];
-    let cut: String = label.trim_matches(edge).chars().take(63).collect();
-    cut.trim_end_matches(edge).to_owned()
-}

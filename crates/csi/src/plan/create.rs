@@ -107,7 +107,8 @@ fn difference(wanted: &NewVolume, volume: &Volume, view: &View) -> Option<String
     {
         return Some(format!("another type: {}", volume.volume_type));
     }
-    if !wanted.zones.is_empty() && !wanted.zones.contains(&volume.availability_zone) {
+    let is_there = |it: &String| zone::is_zone(it, &volume.availability_zone);
+    if !wanted.zones.is_empty() && !wanted.zones.iter().any(is_there) {
         return Some(format!("is in another zone: {}", volume.availability_zone));
     }
     let source = match &wanted.source {
@@ -195,8 +196,12 @@ fn creation(wanted: &NewVolume, view: &View) -> Result<Step<String>, Status> {
 /// The first zone that Cinder has. A cloud with `allow_availability_zone_fallback` would put the volume into another one.
 fn place(wanted: &NewVolume, view: &View) -> Result<Option<String>, Status> {
     let there: Vec<&str> = view.volume_zones.iter().map(|it| &*it.0.name).collect();
-    let is_there = |zone: &&String| there.is_empty() || there.contains(&zone.as_str());
-    match wanted.zones.iter().find(is_there) {
+    // A label is not always the name of its zone. A cloud that shows no zones is asked for what is wanted.
+    let in_cinder = |wanted: &String| match there.is_empty() {
+        true => Some(wanted.clone()),
+        false => zone::meant(wanted, there.iter().copied()).map(str::to_owned),
+    };
+    match wanted.zones.iter().find_map(in_cinder) {
         None if !wanted.zones.is_empty() => {
             let message = format!(
                 "Cinder has no availability zone {}, it has {}: name one by `availability` in the StorageClass, or set \
@@ -207,7 +212,7 @@ fn place(wanted: &NewVolume, view: &View) -> Result<Option<String>, Status> {
             // The code after which the provisioner tries another node.
             Err(Status::new(Code::ResourceExhausted, message))
         }
-        zone => Ok(zone.cloned()),
+        zone => Ok(zone),
     }
 }
 

@@ -256,6 +256,35 @@ async fn several_nodes_need_a_type_with_multiattach() {
     }
 }
 
+/// Nodes report a label, and Cinder wants its name.
+#[tokio::test(start_paused = true)]
+async fn a_zone_whose_name_is_no_label_is_used_by_its_label() {
+    let cloud = CloudOptions {
+        zones: ["nova", "AZ / 1"].map(str::to_owned).into(),
+        ..CloudOptions::default()
+    };
+    let world = World::open_on(cloud, options()).await;
+    let label = Topology {
+        segments: pairs(&[(context::ZONE, "AZ-1")]),
+    };
+    let mut request = new_volume("pvc-1", 1);
+    request.accessibility_requirements = Some(TopologyRequirement {
+        requisite: vec![label.clone()],
+        preferred: Vec::new(),
+    });
+    let volume = world.create(request.clone()).await.unwrap();
+    assert_eq!(volume.accessible_topology, std::slice::from_ref(&label));
+    let made = world.one("volumes", &volume.volume_id).await;
+    assert_eq!(made["availability_zone"], "AZ / 1");
+    assert_eq!(world.create(request).await.unwrap(), volume);
+    let capacity = GetCapacityRequest {
+        accessible_topology: Some(label),
+        ..GetCapacityRequest::default()
+    };
+    let left = world.driver.get_capacity(minutes(3), capacity).await;
+    assert!(left.unwrap().available_capacity > 0);
+}
+
 /// A second node would mount what the first one writes, and neither sees what the other changes.
 #[tokio::test(start_paused = true)]
 async fn a_file_system_that_several_nodes_write_is_refused() {

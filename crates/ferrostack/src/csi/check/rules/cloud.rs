@@ -1,5 +1,6 @@
 //! A cloud: the login, its lists, its zones, its quota.
 
+use csi::zone::{self, ZoneMap};
 use openstack::{Error, ErrorKind};
 
 use super::super::finding::Finding;
@@ -70,13 +71,15 @@ fn zones(observed: &Observed, name: &str, cloud: &Cloud) -> Vec<Finding> {
     let (Ok(nova), Ok(cinder)) = (&cloud.nova_zones, &cloud.cinder_zones) else {
         return Vec::new();
     };
-    let map = &observed.storage.zone_map;
+    let map = ZoneMap(observed.storage.zone_map.clone());
     let field = "[BlockStorage] zone-map";
     let all = list(cinder.iter().map(|zone| zone.name.as_str()));
     let mut findings = Vec::new();
     for zone in nova.iter().filter(|zone| zone.state.available) {
-        let mapped = map.get(&zone.name).unwrap_or(&zone.name);
-        let target = cinder.iter().find(|it| it.name == *mapped);
+        // As the driver does it, which has the label of the zone.
+        let mapped = map.of_cinder(&zone::label(&zone.name));
+        let meant = zone::meant(&mapped, cinder.iter().map(|it| it.name.as_str()));
+        let target = cinder.iter().find(|it| Some(it.name.as_str()) == meant);
         match target {
             Some(target) if !target.state.available => findings.push(Finding::warning(
                 "cloud.conf",
@@ -118,7 +121,11 @@ fn unknown<'a>(observed: &Observed, nova: impl Iterator<Item = &'a str>) -> Vec<
     }
     let nova: Vec<&str> = nova.collect();
     let keys = observed.storage.zone_map.keys();
-    let unknown = keys.filter(|key| !nova.contains(&key.as_str()));
+    let has = |key: &String| {
+        let key = zone::label(key);
+        nova.iter().any(|zone| zone::label(zone) == key)
+    };
+    let unknown = keys.filter(|key| !has(key));
     unknown
         .map(|key| {
             Finding::warning(
