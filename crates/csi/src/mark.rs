@@ -46,9 +46,11 @@ pub(crate) fn is_of(cluster: &str, metadata: &BTreeMap<String, String>) -> bool 
     mark.is_some_and(|mark| mark.chars().eq(cluster.chars().take(LONGEST)))
 }
 
-/// The description of a group, which has no metadata.
-pub(crate) fn of_group(cluster: &str) -> String {
-    cut(&format!("{DESCRIPTION}; {CLUSTER}={cluster}"))
+/// The description of a group, which has no metadata: of the cluster with this uid, or of any with its name.
+pub(crate) fn of_group(cluster: &str, uid: Option<&str>) -> String {
+    // The uid comes first, since a long name is cut.
+    let uid = uid.map_or(String::new(), |uid| format!("uid={uid}; "));
+    cut(&format!("{DESCRIPTION}; {uid}{CLUSTER}={cluster}"))
 }
 
 /// The description of a group's snapshot, which has no metadata: it says of which volumes it is meant to be.
@@ -100,7 +102,10 @@ mod tests {
                 Some(set(&one))
             );
             assert_eq!(set_of_group_snapshot("other", &description), None);
-            assert_eq!(set_of_group_snapshot(cluster, &of_group(cluster)), None);
+            assert_eq!(
+                set_of_group_snapshot(cluster, &of_group(cluster, None)),
+                None
+            );
         }
         assert_eq!(
             set_of_group_snapshot("", "Created by OpenStack Cinder CSI driver"),

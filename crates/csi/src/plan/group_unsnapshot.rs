@@ -41,7 +41,8 @@ pub(crate) fn plan(
     }
 }
 
-/// Groups of ours without a snapshot lose their volumes, and go. A group that Cinder keeps stays: the group snapshot is
+/// Groups of ours without a snapshot lose their volumes, and go. Those of a cluster of the same name are left alone: it may
+/// be about to take a snapshot of them. A group that Cinder keeps stays: the group snapshot is
 /// gone, and the group is used by the next one of its volumes.
 fn dissolve(options: &Options, view: &View, past: &Past) -> Step<()> {
     let busy = |error: &Error| matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Busy);
@@ -49,7 +50,7 @@ fn dissolve(options: &Options, view: &View, past: &Past) -> Step<()> {
         return Step::Answer(());
     }
     let is_idle = |it: &&VolumeGroup| {
-        let is_ours = grouping::is_ours(it, options);
+        let is_ours = grouping::is_of_cluster(it, options);
         is_ours && view.group_snapshots.of_parent(&it.id).is_empty()
     };
     let groups = view.volume_groups.iter().map(|it| &**it);

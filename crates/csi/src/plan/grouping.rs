@@ -62,9 +62,18 @@ pub(super) fn find<'a, T>(
     }
 }
 
-/// True if a group is the driver's.
+/// True if a group is the driver's, also one that has no uid: for volumes that are asked for, which are the cluster's.
 pub(super) fn is_ours(group: &VolumeGroup, options: &Options) -> bool {
-    group.description == mark::of_group(&options.cluster)
+    is_of_cluster(group, options) || group.description == mark::of_group(&options.cluster, None)
+}
+
+/// True if nothing says that a group is another cluster's: it has the uid of this one, or neither has one.
+pub(super) fn is_of_cluster(group: &VolumeGroup, options: &Options) -> bool {
+    group.description == of_cluster(options)
+}
+
+fn of_cluster(options: &Options) -> String {
+    mark::of_group(&options.cluster, options.cluster_uid.get())
 }
 
 /// True if a group has snapshots that are not being deleted.
@@ -210,7 +219,7 @@ fn new<'a, T>(
     let kinds: BTreeSet<String> = volumes.iter().map(|it| id_of(&it.volume_type)).collect();
     Ok(VolumeGroupCreate {
         name: wanted.name.clone(),
-        description: mark::of_group(&options.cluster),
+        description: of_cluster(options),
         group_type: kind.id.clone(),
         volume_types: kinds.into_iter().collect(),
         availability_zone: zones.into_iter().next().unwrap_or_default().to_owned(),

@@ -1,12 +1,12 @@
 //! Snapshots of several volumes at one moment.
 
-use csi_spec::VolumeGroupSnapshot;
+use csi_spec::{DeleteVolumeGroupSnapshotRequest, GroupController as _, VolumeGroupSnapshot};
 use grpc::{Code, Status};
 use serde_json::json;
 use simulator::cloud::{Latency, Options as CloudOptions};
 
 use crate::faults::{killed_after_each_write, until_final};
-use crate::world::{GIB, World, new_volume, options, pairs, refused};
+use crate::world::{GIB, World, minutes, new_volume, options, pairs, refused};
 
 /// The parameters of a class whose administrator has looked at the group type.
 const CLASS: &[(&str, &str)] = &[("group-type", "consistent"), ("consistency", "declared")];
@@ -227,6 +227,43 @@ async fn volumes_of_a_type_that_is_newer_than_the_list_of_types_get_one_group() 
     let taken = take(&world, "snap", &[&a, &b]).await.unwrap();
     assert_eq!(of(&taken), sorted(&[&a, &b]));
     assert_eq!(world.all("groups").await.len(), 1);
+    delete(&world, &taken).await.unwrap();
+    assert!(world.all("groups").await.is_empty());
+}
+
+/// Both are called `kubernetes`, as every cluster whose administrator set no name.
+#[tokio::test(start_paused = true)]
+async fn a_group_of_a_cluster_of_the_same_name_is_left_alone() {
+    let of_cluster = |uid: &str| {
+        let options = options();
+        options.cluster_uid.set(uid.to_owned());
+        options
+    };
+    let world = World::open_on(CloudOptions::default(), of_cluster("one")).await;
+    types(&world).await;
+    let ids = volumes(&world, &["pvc-1", "pvc-2"]).await;
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    // The group, and its volumes: the snapshot comes with the next call.
+    for _ in 0..2 {
+        let begun = world.together("together", &ids, CLASS).await;
+        assert_eq!(begun.unwrap_err().code, Code::Aborted);
+    }
+    let members = async || {
+        let groups = world.all("groups").await;
+        groups[0]["volumes"].as_array().unwrap().len()
+    };
+    assert_eq!(members().await, 2);
+    for uid in [Some("two"), None] {
+        let other = world.beside(uid.map_or_else(options, of_cluster));
+        let request = DeleteVolumeGroupSnapshotRequest {
+            group_snapshot_id: "absent".to_owned(),
+            ..DeleteVolumeGroupSnapshotRequest::default()
+        };
+        let deleted = other.delete_volume_group_snapshot(minutes(3), request);
+        deleted.await.unwrap();
+        assert_eq!(members().await, 2, "{uid:?}");
+    }
+    let taken = take(&world, "together", &ids).await.unwrap();
     delete(&world, &taken).await.unwrap();
     assert!(world.all("groups").await.is_empty());
 }

@@ -86,6 +86,11 @@ impl World {
         driver(&self.cloud, self.entry, options())
     }
 
+    /// The driver of another cluster on the same cloud.
+    pub(crate) fn beside(&self, options: Options) -> Arc<Driver> {
+        driver(&self.cloud, self.entry, options)
+    }
+
     /// A server without network or image to speak of.
     pub(crate) async fn server(&self, name: &str) -> String {
         let first = async |path: &str, kind: &str| {
