@@ -66,10 +66,16 @@ fn is_double(first: &Volume, it: &Volume) -> bool {
 fn existing(wanted: &NewVolume, volume: &Volume, view: &View, past: &Past) -> Step<String> {
     let id = volume.id.clone();
     match volume.status.as_str() {
-        "error" => return Step::Write(Write::DeleteFailedVolume { id }),
+        "error" | "error_restoring" => return Step::Write(Write::DeleteFailedVolume { id }),
         "error_deleting" => return Step::Write(Write::DeleteVolume { id }),
-        "creating" | "deleting" | "downloading" => return wait_for(volume),
-        _ => {}
+        // It has what was asked for, whatever is done with it now.
+        "available" | "in-use" | "attaching" | "detaching" | "reserved" | "extending"
+        | "retyping" | "backing-up" | "uploading" => {}
+        // It was whole, and has data perhaps; somebody has to look. Not final, since it is there.
+        status if status.starts_with("error") => {
+            return refuse(Code::Unavailable, format!("volume {id} is {status}"));
+        }
+        _ => return wait_for(volume),
     }
     let is_other = |it: &String| *it != volume.volume_type;
     // It may be an id.

@@ -1,6 +1,7 @@
 //! ControllerUnpublishVolume.
 
 use openstack::View;
+use openstack::volume::Volume;
 
 use super::{Past, Step, Write, wait_for};
 
@@ -19,7 +20,7 @@ pub(crate) fn plan(id: &str, node: &str, view: &View, past: &Past) -> Step<()> {
         }),
         None if matches!(status, "detaching" | "attaching" | "reserved") => wait_for(volume),
         None => Step::Answer(()),
-        Some(_) if status == "detaching" || past.written.is_some() => wait_for(volume),
+        Some(_) if status == "detaching" || is_pending(volume, past) => wait_for(volume),
         // Nova knows no such server, or no such volume of it: Cinder may let go of it then.
         Some(found) if past.found_nothing() && !found.attachment_id.is_empty() => {
             Step::Write(Write::DeleteAttachment {
@@ -31,5 +32,18 @@ pub(crate) fn plan(id: &str, node: &str, view: &View, past: &Past) -> Step<()> {
             server: found.server_id.clone(),
             volume: id.to_owned(),
         }),
+    }
+}
+
+/// True if what the call has written is not done. Of several attachments the next call removes the next.
+fn is_pending(volume: &Volume, past: &Past) -> bool {
+    let mut attachments = volume.attachments.iter();
+    match &past.written {
+        None => false,
+        Some(Write::Detach { server, .. }) => attachments.any(|it| it.server_id == *server),
+        Some(Write::DeleteAttachment { attachment, .. }) => {
+            attachments.any(|it| it.attachment_id == *attachment)
+        }
+        Some(_) => true,
     }
 }

@@ -1,14 +1,17 @@
 //! One row for each state of a volume: what is done about it.
 
+use csi_spec::volume_capability::access_mode::Mode;
+use csi_spec::volume_capability::{AccessMode, AccessType, BlockVolume};
+use csi_spec::{CreateVolumeRequest, VolumeCapability};
 use openstack::inventory::Table;
 use openstack::volume::{Volume, VolumeAttachment, VolumeType};
 use openstack::{Error, ErrorKind, View};
 use std::sync::Arc;
 
-use super::{Past, Step, Write, attach, delete, detach, expand, modify};
+use super::{Past, Step, Write, attach, create, delete, detach, expand, modify};
 use crate::Options;
 use crate::attributes::Attributes;
-use crate::request::Uses;
+use crate::request::{NewVolume, Uses};
 use crate::size::{GIB, Range};
 
 const HERE: &str = "here";
@@ -167,10 +170,72 @@ fn each_state_of_a_volume_has_a_row_when_it_is_detached() {
     }
     let all = detach::plan("v", "", &view("in-use", &[OTHER], true), &new);
     assert_eq!(word(&all), "Detach");
+    // The first of two is gone, and nothing is to be waited for.
+    let first = detach::plan("v", "", &view("in-use", &[OTHER], true), &written);
+    assert_eq!(word(&first), "Detach");
+    let both = detach::plan("v", "", &view("in-use", &[HERE, OTHER], true), &written);
+    assert_eq!(word(&both), "wait");
     assert_eq!(
         word(&detach::plan("v", HERE, &View::default(), &new)),
         "answer"
     );
+}
+
+/// A volume of the name, of the cluster.
+fn created(status: &str, past: &Past) -> String {
+    let request = CreateVolumeRequest {
+        name: "pvc-1".to_owned(),
+        volume_capabilities: vec![VolumeCapability {
+            access_mode: Some(AccessMode {
+                mode: Mode::SingleNodeWriter.into(),
+            }),
+            access_type: Some(AccessType::Block(BlockVolume {})),
+        }],
+        ..CreateVolumeRequest::default()
+    };
+    let options = Options::default();
+    let wanted = NewVolume::read(&request, &options).unwrap();
+    let volume = Volume {
+        id: "v".to_owned(),
+        name: "pvc-1".to_owned(),
+        status: status.to_owned(),
+        size: 1,
+        metadata: wanted.metadata.clone(),
+        ..Volume::default()
+    };
+    let view = View {
+        volumes: Arc::new(Table::of([volume])),
+        ..View::default()
+    };
+    word(&create::plan(&wanted, &options, &view, past))
+}
+
+#[test]
+fn each_state_of_a_volume_has_a_row_when_it_is_created() {
+    for (status, expected) in [
+        ("available", "answer"),
+        ("in-use", "answer"),
+        ("attaching", "answer"),
+        ("detaching", "answer"),
+        ("reserved", "answer"),
+        ("extending", "answer"),
+        ("retyping", "answer"),
+        ("backing-up", "answer"),
+        ("creating", "wait"),
+        ("downloading", "wait"),
+        ("restoring-backup", "wait"),
+        ("maintenance", "wait"),
+        ("managing", "wait"),
+        ("awaiting-transfer", "wait"),
+        ("deleting", "wait"),
+        ("error", "DeleteFailedVolume"),
+        ("error_restoring", "DeleteFailedVolume"),
+        ("error_deleting", "DeleteVolume"),
+        ("error_extending", "UNAVAILABLE"),
+        ("error_managing", "UNAVAILABLE"),
+    ] {
+        assert_eq!(created(status, &Past::default()), expected, "{status}");
+    }
 }
 
 #[test]
