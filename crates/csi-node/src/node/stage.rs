@@ -1,7 +1,7 @@
 //! A volume comes to a node: its device is found, formatted if it is empty, and mounted for all pods of the node.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use csi_spec::{NodeStageVolumeResponse, NodeUnstageVolumeResponse};
@@ -79,6 +79,7 @@ fn prepare(
         first_attach: request.first_attach,
         read_only: options.is_read_only(),
     };
+    let held = held(machine, volume, disk)?;
     let over = match decide(&content(volume, path, kind), &wanted) {
         Decision::Mount(found) => {
             let cleared = mark::clear(path, volume);
@@ -112,7 +113,9 @@ fn prepare(
     mark::set(path, volume).map_err(written)?;
     filesystem::make(kind, path, over).map_err(|error| answers::program(volume, path, &error))?;
     mark::clear(path, volume).map_err(written)?;
-    match content(volume, path, kind) {
+    let made = content(volume, path, kind);
+    drop(held);
+    match made {
         Ok(Content::FileSystem(found)) => Ok(found),
         Ok(other) => {
             let what = format!("{} has {other} after it was formatted", path.display());
@@ -122,6 +125,24 @@ fn prepare(
             let what = format!("{} after it was formatted: {error}", path.display());
             Err(answers::status(Code::Unavailable, volume, what))
         }
+    }
+}
+
+/// The device, open. As long as it is, the kernel gives its name to no other disk, so that what is read, looked for again by
+/// its serial, and written are the same one, though programs open it by name.
+fn held(machine: &Machine<'_>, volume: &str, disk: &Disk) -> Result<File, Status> {
+    let unusable = |what: String| answers::refusal(volume, &disk.path, &Refusal::NotUsable(what));
+    let file = File::open(&disk.path).map_err(|error| unusable(error.to_string()))?;
+    let device = file
+        .metadata()
+        .map_err(|error| unusable(error.to_string()))?
+        .rdev();
+    let held = Number(rustix::fs::major(device), rustix::fs::minor(device));
+    match machine.number(volume, disk)? == held {
+        true => Ok(file),
+        false => Err(unusable(
+            "the device has changed while it was opened".to_owned(),
+        )),
     }
 }
 

@@ -113,6 +113,18 @@ struct Gone {
     holder: Mutex<Option<String>>,
     /// After so many looks no disk is found any more.
     looks: Mutex<Option<usize>>,
+    /// Of each look, whether this process had the disk open.
+    open: Mutex<Vec<bool>>,
+}
+
+/// True if this process has a file open.
+fn is_open(path: &Path) -> bool {
+    let Ok(path) = path.canonicalize() else {
+        return false;
+    };
+    let open = fs::read_dir("/proc/self/fd").unwrap();
+    open.flatten()
+        .any(|one| fs::read_link(one.path()).is_ok_and(|it| it == path))
 }
 
 impl Devices for Gone {
@@ -125,6 +137,8 @@ impl Devices for Gone {
         }
         let holder = self.holder.lock().unwrap().clone();
         let found = self.search.find(volume)?;
+        let open = found.as_ref().is_some_and(|disk| is_open(&disk.path));
+        self.open.lock().unwrap().push(open);
         Ok(found.map(|disk| Disk { holder, ..disk }))
     }
 
@@ -152,6 +166,7 @@ impl Machine {
             numbers: Mutex::default(),
             holder: Mutex::default(),
             looks: Mutex::default(),
+            open: Mutex::default(),
         });
         let options = Options {
             volume_limit: None,
@@ -214,6 +229,11 @@ impl Machine {
     /// Disks are found so many times more, or for ever.
     pub(crate) fn vanish_after(&self, looks: Option<usize>) {
         *self.gone.looks.lock().unwrap() = looks;
+    }
+
+    /// Of each look for a disk since the last question, whether the disk was open.
+    pub(crate) fn open_at_looks(&self) -> Vec<bool> {
+        std::mem::take(&mut *self.gone.open.lock().unwrap())
     }
 
     pub(crate) fn stage(&self, volume: &Volume, path: &str, kind: &str) -> Result<(), Status> {

@@ -300,3 +300,16 @@ fn a_half_made_file_system_without_our_mark_stays() {
         }
     });
 }
+
+/// The kernel gives the name of a disk that goes to the next one that comes, unless somebody has it open.
+#[test]
+fn a_device_is_held_from_the_look_before_it_is_formatted() {
+    let name = "safety::a_device_is_held_from_the_look_before_it_is_formatted";
+    isolated(name, &["mkfs.ext4"], |machine| {
+        let volume = machine.volume(1, SIZE);
+        machine.stage(&volume, "stage", "ext4").unwrap();
+        // The first look awaits it.
+        assert_eq!(machine.open_at_looks(), [false, true]);
+        machine.unstage(&volume, "stage").unwrap();
+    });
+}
