@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The number of connections at once: a controller pod has six sidecars, a node two.
-const CONNECTIONS: usize = 64;
+/// The number of connections at once, each of which may take memory: a controller pod has six sidecars, a node two.
+const CONNECTIONS: usize = 16;
 /// The pause after a failure to accept, mostly for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -146,13 +147,11 @@ impl Endpoint {
             }
             Self::Tcp(address) => {
                 // An empty host is every address, as for Go.
-                let host = if address.starts_with(':') {
-                    "0.0.0.0"
-                } else {
-                    ""
+                let listener = match address.strip_prefix(':').map(str::parse) {
+                    Some(Ok(port)) => TcpListener::bind(everywhere(port)).await,
+                    _ => TcpListener::bind(address).await,
                 };
-                let bound = TcpListener::bind(format!("{host}{address}")).await;
-                let listener = bound.map_err(failed)?;
+                let listener = listener.map_err(failed)?;
                 let bound = listener.local_addr().map_err(failed)?;
                 let place = Self::Tcp(bound.to_string());
                 (Listener::Tcp(listener), place, None)
@@ -163,6 +162,16 @@ impl Endpoint {
             place,
             socket,
         })
+    }
+}
+
+/// A port on all addresses: of IPv6 and, as Linux has it by default, IPv4; of IPv4 alone on a machine without IPv6.
+#[must_use]
+pub fn everywhere(port: u16) -> SocketAddr {
+    let has_v6 = std::net::UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok();
+    match has_v6 {
+        true => (Ipv6Addr::UNSPECIFIED, port).into(),
+        false => (Ipv4Addr::UNSPECIFIED, port).into(),
     }
 }
 

@@ -135,6 +135,29 @@ async fn port_0_is_a_free_port() {
     assert!(TcpStream::connect(&address).await.is_err());
 }
 
+/// The pods of nodes have the network of the host, which may have no IPv4.
+#[tokio::test]
+async fn a_port_alone_is_that_of_all_addresses() {
+    let endpoint = parsed("tcp://:0").unwrap();
+    let listening = endpoint.listen().await.unwrap();
+    let Endpoint::Tcp(address) = listening.endpoint().clone() else {
+        panic!("no port");
+    };
+    let port = address.rsplit(':').next().unwrap();
+    let stop = CancellationToken::new();
+    let serving = tokio::spawn(listening.serve(services(), Limits::default(), stop.clone()));
+    let has_v6 = std::net::UdpSocket::bind("[::1]:0").is_ok();
+    let hosts = ["127.0.0.1", "[::1]"];
+    for host in &hosts[..if has_v6 { 2 } else { 1 }] {
+        let stream = TcpStream::connect(format!("{host}:{port}")).await.unwrap();
+        let client = Client::connect(stream, "http://csi", LIMIT, 1 << 20).await;
+        let client = client.unwrap();
+        client.call(&GetPluginInfoRequest {}).await.unwrap();
+    }
+    stop.cancel();
+    serving.await.unwrap();
+}
+
 #[tokio::test]
 async fn a_place_that_cannot_be_had_is_named() {
     let directory = tempfile::tempdir().unwrap();

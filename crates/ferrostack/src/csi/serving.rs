@@ -1,6 +1,5 @@
 //! `/healthz` and `/metrics` of the driver.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -8,7 +7,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
 use csi_spec::ProbeRequest;
-use csi_spec::endpoint::Endpoint;
+use csi_spec::endpoint::{self, Endpoint};
 use grpc::Client;
 use operator::health;
 use operator::metrics::Metrics;
@@ -26,16 +25,16 @@ const LARGEST: usize = 1 << 16;
 /// Serves `/healthz` and `/metrics` where the flags say, until `stop`.
 pub(super) async fn serve(
     args: &CinderCsiPlugin,
-    endpoint: &Endpoint,
+    socket: &Endpoint,
     metrics: Metrics,
     stop: &CancellationToken,
     say: &impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let health = health(endpoint.clone());
+    let health = health(socket.clone());
     let all = health.clone().merge(health::metrics(metrics));
     serve::plain("health and metrics", args.http_endpoint, all, stop, say).await?;
     let port = match args.health_port {
-        Some(port) => Listen::On(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port))),
+        Some(port) => Listen::On(endpoint::everywhere(port)),
         None => Listen::Off,
     };
     serve::plain("health", port, health, stop, say).await
