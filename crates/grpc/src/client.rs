@@ -143,10 +143,10 @@ impl Client {
         if parts.status != StatusCode::OK {
             return Err(Error::Foreign(format!("HTTP status {}", parts.status)));
         }
-        let read = frame::collect(body, self.largest).await;
+        let read = frame::collect(body, self.largest, |_| true).await;
         read.map_err(|unread| match unread {
             Unread::Broken(source) => Error::Broken(source),
-            Unread::TooLarge(_) => Error::Foreign(unread.to_string()),
+            Unread::TooLarge(_) | Unread::NoRoom => Error::Foreign(unread.to_string()),
         })
     }
 }

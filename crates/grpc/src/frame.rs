@@ -50,14 +50,21 @@ pub(crate) fn decode<M: Message + Default>(body: Bytes) -> Result<M, Malformed> 
     M::decode(unframe(body)?).map_err(|_| Malformed::Undecodable)
 }
 
-/// Reads a whole body with a message of at most `limit` bytes.
-pub(crate) async fn collect(stream: &mut h2::RecvStream, limit: usize) -> Result<Bytes, Unread> {
+/// Reads a whole body with a message of at most `limit` bytes, as long as there is room for its parts of so many bytes.
+pub(crate) async fn collect(
+    stream: &mut h2::RecvStream,
+    limit: usize,
+    mut has_room: impl FnMut(usize) -> bool,
+) -> Result<Bytes, Unread> {
     let mut body = BytesMut::new();
     while let Some(chunk) = stream.data().await {
         let chunk = chunk?;
         stream.flow_control().release_capacity(chunk.len())?;
         if body.len() + chunk.len() > limit.saturating_add(PREFIX) {
             return Err(Unread::TooLarge(limit));
+        }
+        if !has_room(chunk.len()) {
+            return Err(Unread::NoRoom);
         }
         body.extend_from_slice(&chunk);
     }
@@ -71,4 +78,6 @@ pub(crate) enum Unread {
     Broken(#[from] h2::Error),
     #[error("the message is larger than {0} bytes")]
     TooLarge(usize),
+    #[error("the calls of this connection have too large messages together")]
+    NoRoom,
 }

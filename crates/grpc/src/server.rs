@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, poll_fn};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +38,28 @@ impl Default for Limits {
     }
 }
 
+/// How long a message may take to arrive, whatever the deadline of its call is.
+const BODY: Duration = Duration::from_secs(60);
+/// The number of largest messages that the calls of a connection can have at once. Most are smaller than one in a thousand.
+const LARGEST: usize = 2;
+
+/// The memory for the messages of a connection, in bytes.
+#[derive(Clone)]
+struct Room(Arc<Semaphore>);
+
+impl Room {
+    fn of(limits: Limits) -> Self {
+        // A message has a prefix.
+        let bytes = limits.message.saturating_add(16).saturating_mul(LARGEST);
+        Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
+    }
+
+    fn take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let bytes = u32::try_from(bytes).ok()?;
+        Arc::clone(&self.0).try_acquire_many_owned(bytes).ok()
+    }
+}
+
 /// Serves one connection until the client closes it, or until `stop` and the end of its calls.
 ///
 /// # Errors
@@ -53,16 +77,17 @@ where
     builder.max_concurrent_streams(limits.calls);
     builder.max_header_list_size(64 << 10);
     let mut connection = builder.handshake(stream).await?;
+    let room = Room::of(limits);
     let mut stopping = false;
     loop {
         tokio::select! {
             accepted = connection.accept() => match accepted {
                 Some(call) => {
                     let (request, respond) = call?;
-                    let service = Arc::clone(&service);
+                    let (service, room) = (Arc::clone(&service), room.clone());
                     // The response fails only if the client has disconnected.
                     let task: BoxFuture<'static, ()> = Box::pin(async move {
-                        let _ = respond_to(service.as_ref(), limits, request, respond).await;
+                        let _ = respond_to(service.as_ref(), (limits, room), request, respond).await;
                     });
                     tokio::spawn(task);
                 }
@@ -78,7 +103,7 @@ where
 
 async fn respond_to(
     service: &dyn Service,
-    limits: Limits,
+    bounds: (Limits, Room),
     request: Request<h2::RecvStream>,
     mut respond: Respond,
 ) -> Result<(), h2::Error> {
@@ -93,7 +118,7 @@ async fn respond_to(
         return respond.send_response(response, true).map(drop);
     }
     let answered = tokio::select! {
-        answered = answered(service, limits, path, &parts.headers, &mut body) => answered,
+        answered = answered(service, bounds, path, &parts.headers, &mut body) => answered,
         _ = reset(&mut respond) => return Ok(()),
     };
     send(answered, respond)
@@ -112,7 +137,7 @@ fn refused(parts: &http::request::Parts) -> Option<StatusCode> {
 
 async fn answered(
     service: &dyn Service,
-    limits: Limits,
+    (limits, room): (Limits, Room),
     path: &str,
     headers: &HeaderMap,
     body: &mut h2::RecvStream,
@@ -120,9 +145,20 @@ async fn answered(
     let time = timeout::read(headers).map_err(|why| Status::new(Code::Internal, why))?;
     let deadline = time.and_then(|time| Instant::now().checked_add(time));
     let work = async {
-        let body = frame::collect(body, limits.message).await;
+        // It is given back when the call has ended.
+        let mut taken = Vec::new();
+        let read = frame::collect(body, limits.message, |bytes| {
+            room.take(bytes).map(|it| taken.push(it)).is_some()
+        });
+        let body = timeout_at(Instant::now() + BODY, read).await;
+        let body = body.map_err(|_| {
+            let message = format!("the message takes longer than {} s", BODY.as_secs());
+            Status::new(Code::DeadlineExceeded, message)
+        })?;
         let body = body.map_err(|unread| match unread {
-            Unread::TooLarge(_) => Status::new(Code::ResourceExhausted, unread.to_string()),
+            Unread::TooLarge(_) | Unread::NoRoom => {
+                Status::new(Code::ResourceExhausted, unread.to_string())
+            }
             Unread::Broken(source) => Status::new(Code::Canceled, source.to_string()),
         })?;
         let context = Context { deadline };

@@ -320,6 +320,39 @@ async fn bad_input_has_a_code_of_its_own() {
     }
 }
 
+/// Calls of one connection whose bodies do not end, and what becomes of the last one.
+async fn unended(count: usize, bytes: usize) -> Option<u32> {
+    let stream = served(Waiting::default(), CancellationToken::new());
+    let (requests, connection) = h2::client::handshake(stream).await.unwrap();
+    tokio::spawn(connection);
+    let mut calls = Vec::new();
+    for _ in 0..count {
+        let request = post().body(()).unwrap();
+        let ready = requests.clone().ready().await;
+        let (answer, mut sent) = ready.unwrap().send_request(request, false).unwrap();
+        sent.send_data(Bytes::from(vec![0; bytes]), false).unwrap();
+        calls.push((answer, sent));
+    }
+    let (answer, _sent) = calls.pop().unwrap();
+    let headers = answer.await.unwrap().into_parts().0.headers;
+    headers.get("grpc-status")?.to_str().ok()?.parse().ok()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_never_ends_ends_its_call() {
+    let begun = Instant::now();
+    assert_eq!(unended(1, 50).await, Some(4));
+    assert_eq!(begun.elapsed().as_secs(), 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_messages_of_a_connection_have_a_limit_together() {
+    let begun = Instant::now();
+    // Two of 100 bytes have room.
+    assert_eq!(unended(3, 90).await, Some(8));
+    assert!(begun.elapsed() < Duration::from_secs(1));
+}
+
 #[test]
 fn a_body_that_is_no_message_is_rejected() {
     let whole = frame::frame(&ask("hello"));
