@@ -4,7 +4,6 @@
 //! ```text
 //!   node          the calls: parsed, locked, done
 //!   registration  the kubelet learns of the driver
-//!   health        /healthz
 //!   context       what controller and node agree on
 //!
 //!   device        the disk of a volume, by its serial
@@ -22,7 +21,6 @@ pub mod context;
 pub mod device;
 pub mod filesystem;
 pub mod format;
-pub mod health;
 pub mod limits;
 pub mod metadata;
 pub mod mount;
