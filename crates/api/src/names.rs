@@ -36,6 +36,9 @@ pub const MOVE_ANNOTATION: &str = "ferrostack.dev/move";
 /// Annotation of a KubeadmControlPlane whose etcd had lost its quorum: the Machine whose etcd was restarted alone. The
 /// other Machines are deleted, and the annotation is removed after them.
 pub const ETCD_SURVIVOR_ANNOTATION: &str = "ferrostack.dev/etcd-survivor";
+/// Annotation of an OpenStackCluster, set by users or by `ferrostack adopt`: with the value `true`, what
+/// cluster-api-provider-openstack has created for the cluster is taken over. It stays afterwards.
+pub const ADOPT_ANNOTATION: &str = "ferrostack.dev/adopt";
 /// Annotation: the infrastructure is managed externally.
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 /// Annotation: scaling down deletes this Machine first.

@@ -1,6 +1,7 @@
 //! Commands and flags. Names are those of clusterctl and kubectl where these have one.
 
 mod admin;
+mod adopt;
 mod audit;
 mod ccm;
 mod client_keystone_auth;
@@ -35,6 +36,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::admin::{Admin, Backup, Restore};
+pub(crate) use self::adopt::{Adopt, AdoptCluster};
 pub(crate) use self::audit::Audit;
 #[cfg(test)]
 pub(crate) use self::ccm::CloudConfSource;
@@ -171,6 +173,9 @@ pub(crate) enum Command {
     ///
     /// Nothing is changed. The exit status is 2 if something would be written, and 0 if nothing would be.
     Plan(Box<Plan>),
+    /// Take over a cluster of another provider.
+    #[command(subcommand)]
+    Adopt(Adopt),
     /// Find what clusters have left behind in a cloud, what has their names and no mark, and what is missing.
     ///
     /// The exit status is 2 if something is found, and 0 if nothing is, or if all of it was deleted.
@@ -255,6 +260,7 @@ impl Command {
                 Some(PlanCommand::Cluster(args)) => &mut args.connect,
                 None => &mut args.of_files.connect,
             },
+            Self::Adopt(Adopt::Cluster(args)) => &mut args.connect,
             Self::Move(args) => &mut args.connect,
             _ => return None,
         })

@@ -23,6 +23,7 @@
 //! ```
 
 mod admin;
+mod adopt;
 mod apply;
 mod apply_files;
 mod audit;
@@ -262,6 +263,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
                 delete::cluster(&args, &environment, print, say).await
             }
         },
+        Command::Adopt(args) => adopt::run(&args, &environment, print).await,
         Command::Upgrade(Upgrade::Plan(args)) => print(&upgrade::plan(&args, &environment).await?),
         Command::Upgrade(Upgrade::Apply(args)) => upgrade::apply(&args, &environment, say).await,
         Command::Config(ConfigCommand::Repositories(args)) => {

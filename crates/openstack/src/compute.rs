@@ -139,6 +139,17 @@ impl Compute {
         self.session.done(call).await
     }
 
+    /// Sets the tags of a server, replacing all.
+    ///
+    /// # Errors
+    /// The [`Error`](crate::Error) of the request.
+    pub async fn set_tags(&self, id: &str, tags: &[String]) -> Result<()> {
+        let call = Call::put(Service::Compute, "/servers/{id}/tags", &[id])
+            .microversion(SERVERS)
+            .body("tags", &tags);
+        self.session.done(call).await
+    }
+
     /// Attaches a volume to a server. Nova reserves it before this returns, and attaches it afterwards.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod write;
+mod write_descriptions;
 mod write_groups;
 mod write_volumes;
 
@@ -43,6 +44,7 @@ pub use pace::Intervals;
 pub use resource::{Quota, Resource};
 pub use table::Table;
 pub use write::Taggable;
+pub use write_descriptions::Described;
 
 use cell::Cell;
 use fetch::Fetch;

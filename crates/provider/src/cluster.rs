@@ -1,6 +1,7 @@
 //! OpenStackCluster: network, router, security groups, load balancer and floating IP of the API server.
 
 pub(crate) mod address;
+pub mod adoption;
 pub(crate) mod apply;
 pub(crate) mod balancer;
 pub mod bastion;
@@ -155,6 +156,7 @@ async fn looked_up(
     let inside = Inside {
         control_plane: control_plane(ctx, object, cluster, &observed, &place).await?,
         cidrs: cidrs(cluster),
+        is_adopted: adoption::is_wanted(object),
     };
     let mark = Mark::cluster(work.cluster);
     let names = Names::new(&namespace(object), &cluster.name_any());

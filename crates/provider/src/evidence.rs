@@ -26,6 +26,8 @@ use crate::spec::balancer_spec;
 pub(crate) struct Evidence {
     /// References to resources created for the object, for messages: `network 1234`.
     references: Vec<String>,
+    /// References to resources with the names of the object's own and no mark: the Go provider's, not all taken over yet.
+    unmarked: Vec<String>,
     marks: BTreeSet<Mark>,
 }
 
@@ -51,16 +53,16 @@ impl Evidence {
         let mut evidence = Self::default();
         let named = Named::of(object);
         for (collection, id) in resources(object) {
-            let marked = match collection {
-                Collection::Network => view.networks.get(id).map(|item| named.mark(&**item)),
-                Collection::Router => view.routers.get(id).map(|item| named.mark(&**item)),
-                Collection::Group => view.security_groups.get(id).map(|item| named.mark(&**item)),
-                Collection::Balancer => view.load_balancers.get(id).map(|item| named.mark(&**item)),
+            let (mark, is_unmarked) = match collection {
+                Collection::Network => named.mark_or_none(view.networks.get(id)),
+                Collection::Router => named.mark_or_none(view.routers.get(id)),
+                Collection::Group => named.mark_or_none(view.security_groups.get(id)),
+                Collection::Balancer => named.mark_or_none(view.load_balancers.get(id)),
             };
-            evidence
-                .references
-                .push(format!("{} {id}", collection.word()));
-            evidence.marks.extend(marked.flatten());
+            let words = format!("{} {id}", collection.word());
+            evidence.unmarked.extend(is_unmarked.then(|| words.clone()));
+            evidence.references.push(words);
+            evidence.marks.extend(mark);
         }
         let host = object.spec.control_plane_endpoint.as_ref();
         let host = host.and_then(|endpoint| endpoint.host.as_deref());
@@ -122,6 +124,10 @@ impl Evidence {
     pub(crate) fn verdict(self, annotation: &str, has_finalizer: bool) -> Verdict {
         let marks: Vec<_> = self.marks.into_iter().collect();
         let why = match marks.as_slice() {
+            [_] if !self.unmarked.is_empty() => format!(
+                "of what its status names only a part carries an identity, and {} none",
+                self.unmarked.join(", ")
+            ),
             [mark] => return Verdict::Known(*mark),
             [] if self.references.is_empty() && !has_finalizer => return Verdict::New,
             [] if self.references.is_empty() => {
@@ -147,8 +153,7 @@ impl Evidence {
         Verdict::Unknown(format!(
             "the annotation {annotation} is gone, and {why}. Nothing is created or deleted until the \
              annotation is set to the identity at the end of the descriptions of the object's \
-             resources. Taking over what another provider created is not built yet; if nothing is \
-             left in the cloud, delete the object, remove its finalizer and create it anew"
+             resources; if nothing is left in the cloud, delete the object, remove its finalizer and create it anew"
         ))
     }
 }
@@ -224,6 +229,16 @@ impl Named {
             names: all.collect(),
             description: names.as_ref().map(Names::description),
         }
+    }
+
+    /// The mark of a resource in the status, and whether it has one of the names and no mark at all.
+    fn mark_or_none<T: Resource>(&self, item: Option<&std::sync::Arc<T>>) -> (Option<Mark>, bool) {
+        let Some(item) = item else {
+            return (None, false);
+        };
+        let is_named = self.names.iter().any(|name| name == item.name());
+        let is_unmarked = is_named && Mark::of(&**item).is_none();
+        (self.mark(&**item), is_unmarked)
     }
 
     /// The mark of a resource of a cluster that has one of the names, or the description.

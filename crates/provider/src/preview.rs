@@ -148,6 +148,7 @@ pub fn cluster(at: Place<'_>) -> Result<(Preview, OpenStackCluster), Problem> {
             .filter_map(|machine| running(machine, &observed, &place))
             .collect(),
         cidrs: crate::cluster::cidrs(at.cluster),
+        is_adopted: crate::cluster::adoption::is_wanted(infra),
     };
     let facts = cluster_facts(spec, Mark::cluster(id), names, &observed, inside)?;
     let desired = of_cluster(spec, &facts);

@@ -104,6 +104,8 @@ reasons! {
     InvalidClusterSpec,
     /// The identity annotation is missing, and the resources of the object do not prove its identity.
     IdentityUnknown,
+    /// The resources of a cluster of the Go provider are not taken over: the evidence is not clear.
+    AdoptionRefused,
     /// Another object has the same identity annotation.
     IdentityShared,
     /// A resource that the spec refers to does not exist.

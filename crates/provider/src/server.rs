@@ -1,5 +1,6 @@
 //! OpenStackServer: a server that needs neither a Machine nor a Cluster, by the plan of machines.
 
+mod adopted;
 mod kept;
 mod status;
 
@@ -38,6 +39,9 @@ pub(crate) async fn reconcile(
         return Ok(Action::await_change());
     }
     let cluster = context::owner_cluster(&ctx.client, object.as_ref()).await?;
+    if adopted::goes(&object) && !context::is_paused(object.as_ref(), cluster.as_ref()) {
+        return adopted::release(&ctx, &object).await;
+    }
     alone::reconcile(object, &ctx, cluster.as_ref()).await
 }
 

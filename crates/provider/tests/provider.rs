@@ -6,6 +6,9 @@
 #[path = "provider/world.rs"]
 mod world;
 
+#[path = "provider/adoption.rs"]
+mod adoption;
+
 #[path = "provider/bastion.rs"]
 mod bastion;
 

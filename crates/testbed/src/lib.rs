@@ -8,10 +8,12 @@
 //!   running   running controllers, which a test can kill
 //!   fuse      controllers that are killed at each n-th write
 //!   line      a connection to a cloud that a test can cut
+//!   capo      the state that the Go provider leaves in cloud and management cluster
 //! ```
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod capo;
 mod fake;
 mod fuse;
 mod invalid;
@@ -37,6 +39,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
+pub use crate::capo::Capo;
 pub use crate::fake::{fake, fake_definition};
 pub use crate::fuse::{Fuse, killed_at_every, written_at_rest};
 pub use crate::invalid::{Invalid, invalid};

@@ -284,7 +284,7 @@ const RULES: &[Rule] = &[
             "rollout",
             "simulator",
         ],
-        tests_use: &["skipped"],
+        tests_use: &["skipped", "testbed"],
         never: &[],
     },
     Rule {

@@ -15,7 +15,7 @@ const MARKS: [&str; 4] = [
 pub(super) const LIST: &str = "docs/not-built.md";
 
 /// The words in the list, for messages with these words.
-const ENTRIES: [(&str, &str); 17] = [
+const ENTRIES: [(&str, &str); 19] = [
     ("MachinePools are not built", "classes of MachinePools"),
     (
         "MachinePools of a topology are not built",
@@ -55,8 +55,16 @@ const ENTRIES: [(&str, &str); 17] = [
         "builtin variables with the names of templates",
     ),
     (
-        "Taking over what another provider created is not built",
-        "taking over what another provider created",
+        "a machine with an address of a pool is not built",
+        "machines and bastions with an address of a pool",
+    ),
+    (
+        "a bastion with an address of a pool is not built",
+        "machines and bastions with an address of a pool",
+    ),
+    (
+        "with other credentials than its cluster is not built",
+        "or machines with other credentials than their cluster",
     ),
     (
         "\"is not built yet\"",

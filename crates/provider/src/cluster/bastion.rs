@@ -164,7 +164,7 @@ fn is_associated(wanted: &Wanted, observed: &Observed) -> bool {
 }
 
 /// The mark of the bastion in the spec of `object`: that of its cluster with what matters in the spec.
-fn mark(object: &OpenStackCluster, cluster: Identity) -> Mark {
+pub(crate) fn mark(object: &OpenStackCluster, cluster: Identity) -> Mark {
     let text = bastion_spec(&object.spec).map(|(bastion, spec)| {
         let is_managed = object.spec.managed_security_groups.is_some();
         let zone = bastion.availability_zone.as_ref();
@@ -239,7 +239,7 @@ fn resolved(
             pool: None,
         }),
     };
-    let tags = match found.tagging {
+    let tags = match found.tagging && !found.is_adopted {
         true => cluster
             .spec
             .tags

@@ -147,7 +147,9 @@ pub struct ControlPlaneMachine {
 pub fn desired(spec: &OpenStackClusterSpec, facts: &Facts) -> Desired {
     let mark = facts.mark;
     let mut tags = spec.tags.clone();
-    tags.extend(mark.tags());
+    if !facts.is_adopted {
+        tags.extend(mark.tags());
+    }
     let port = api_port(spec);
     let mut ports = vec![port];
     if let Some(balancer) = balancer_spec(spec) {

@@ -50,6 +50,8 @@ pub struct Facts {
     pub ipv6: bool,
     /// What is wrong with `controlPlaneAvailabilityZones`.
     pub unknown_zones: Option<String>,
+    /// True for a cluster that was taken over from the Go provider: its resources keep their tags.
+    pub is_adopted: bool,
     /// Warnings to emit as events: reason and text.
     pub warnings: Vec<(&'static str, String)>,
     /// The kinds on whose lists a decision depends that is not taken back.
@@ -90,6 +92,8 @@ pub struct Inside {
     pub control_plane: Vec<ControlPlaneMachine>,
     /// The CIDRs of pods and Services.
     pub cidrs: Vec<String>,
+    /// True for a cluster that was taken over from the Go provider.
+    pub is_adopted: bool,
 }
 
 /// Resolves the references of `spec`.
@@ -140,6 +144,7 @@ pub fn facts(
         control_plane: inside.control_plane,
         foreign_endpoint: foreign_endpoint(spec, observed),
         unknown_zones: unknown_zones(spec, view),
+        is_adopted: inside.is_adopted,
         warnings: Vec::new(),
         doubts: BTreeSet::new(),
     };

@@ -2,9 +2,12 @@
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use openstack::Kind;
+use kube::ResourceExt;
+use openstack::{Kind, View};
 use operator::finalizer;
 
+use super::adoption;
+use super::adoption::apply::adopt;
 use super::apply::FRESH;
 use super::{FINALIZER, openstack_machines};
 use crate::context::kept::{self, Kept};
@@ -42,7 +45,7 @@ pub(super) async fn prepare(
         claims.sole(object, id)?;
         return kept::store(ctx, object, id, |_| {}).await;
     }
-    if let Some(id) = recovered(ctx, object).await? {
+    if let Some(id) = inherited(ctx, object).await? {
         claims.free(object, id)?;
         kept::store(ctx, object, id, |_| {}).await?;
         // It may act once the watch of identities has shown that no other object has it.
@@ -53,16 +56,38 @@ pub(super) async fn prepare(
     stored.inspect_err(|_| claims.discard(id))
 }
 
-/// The identity of an object without the annotation; `None` when nothing was created for it yet.
-async fn recovered(ctx: &Context, object: &OpenStackCluster) -> Result<Option<Identity>, Error> {
-    let machines = match of_cluster(object) {
+/// The identity of an object without the annotation: a lost one, or that of a cluster that is taken over from the Go
+/// provider. `None` when nothing was created for it yet.
+async fn inherited(ctx: &Context, object: &OpenStackCluster) -> Result<Option<Identity>, Error> {
+    let name = of_cluster(object);
+    let machines = match name {
         Some(name) => openstack_machines(ctx, object, name).await?,
         None => Vec::new(),
     };
-    let verdict = |view: &openstack::View| restored(object, &machines, view);
-    if verdict(&openstack::View::default()) == Verdict::New {
+    if restored(object, &machines, &View::default()) == Verdict::New {
         return Ok(None);
     }
+    let adopted = match name.filter(|_| adoption::is_wanted(object)) {
+        Some(name) => Some(adopt(ctx, object, name, &machines).await),
+        None => None,
+    };
+    match adopted {
+        Some(Err(Error::Problem(problem))) if problem.reason == Reason::AdoptionRefused => {
+            // What carries the marks of a cluster that was taken over before still tells its identity.
+            let found = recovered(ctx, object, &machines).await;
+            Ok(Some(found.ok().flatten().ok_or(problem)?))
+        }
+        Some(adopted) => adopted.map(Some),
+        None => recovered(ctx, object, &machines).await,
+    }
+}
+
+/// The identity that an object has lost; `None` when nothing was created for it yet.
+async fn recovered(
+    ctx: &Context,
+    object: &OpenStackCluster,
+    machines: &[OpenStackMachine],
+) -> Result<Option<Identity>, Error> {
     let identity_ref = &object.spec.identity_ref;
     let cloud = credentials::cloud(ctx.access(), &namespace(object), identity_ref).await?;
     let mut kinds = vec![
@@ -76,20 +101,32 @@ async fn recovered(ctx: &Context, object: &OpenStackCluster) -> Result<Option<Id
         kinds.push(Kind::LoadBalancers);
     }
     let view = cloud.inventory.view(&kinds, FRESH).await;
-    match verdict(&*view.map_err(|error| credentials::listing(&error))?) {
+    let view = view.map_err(|error| credentials::listing(&error))?;
+    match restored(object, machines, &view) {
         Verdict::New => Ok(None),
         Verdict::Known(mark) => Ok(Some(mark.cluster)),
         Verdict::Unknown(why) => {
-            Err(Problem::new(Type::Ready, Reason::IdentityUnknown, why).into())
+            let text = format!("{why}{}", adoption_hint(object));
+            Err(Problem::new(Type::Ready, Reason::IdentityUnknown, text).into())
         }
     }
+}
+
+/// The way out for a cluster of the Go provider.
+fn adoption_hint(object: &OpenStackCluster) -> String {
+    let (name, namespace) = (object.name_any(), namespace(object));
+    let cluster = of_cluster(object).unwrap_or(&name);
+    format!(
+        ". If cluster-api-provider-openstack has created the cluster, stop it, and take the cluster over: `ferrostack adopt \
+         cluster {cluster} -n {namespace} --dry-run` shows what would be marked"
+    )
 }
 
 /// What a view tells of the identity of a cluster without the annotation.
 pub(crate) fn restored(
     object: &OpenStackCluster,
     machines: &[OpenStackMachine],
-    view: &openstack::View,
+    view: &View,
 ) -> Verdict {
     let has_finalizer = finalizer::has(object, FINALIZER);
     Evidence::of_cluster(object, machines, view).verdict(CLUSTER_ID, has_finalizer)

@@ -11,9 +11,10 @@ use openstack::{Kind, View};
 use super::mark;
 use crate::alone::Alone;
 use crate::claims::{Claims, Register};
+use crate::cluster::adoption::owner;
 use crate::context::kept::{Kept, Served};
 use crate::context::{Context, Error};
-use crate::identity::{Identity, MACHINE_ID, Mark};
+use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::names::SERVER_FINALIZER;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
@@ -85,15 +86,14 @@ impl Alone for OpenStackServer {
 
 /// The Go provider creates such an object for each machine and bastion; here these have their servers themselves.
 fn of_another_provider(object: &OpenStackServer) -> Option<Problem> {
-    let mut owners = object.owner_references().iter();
-    let owner = owners.find(|owner| {
-        owner.api_version.starts_with(api::infra::GROUP)
-            && matches!(owner.kind.as_str(), "OpenStackMachine" | "OpenStackCluster")
-    })?;
-    let text = format!(
-        "another provider has created this for {} {}: it is left alone",
-        owner.kind, owner.name
-    );
+    let owner = owner(object)?;
+    let (kind, name) = (&owner.kind, &owner.name);
+    let text = match Identity::of(object, CLUSTER_ID) {
+        Some(_) => format!("the server is that of {kind} {name}, with which this object goes"),
+        None => {
+            format!("another provider has created this for {kind} {name}: it is left alone")
+        }
+    };
     Some(Problem::new(Type::Instance, Reason::IdentityUnknown, text))
 }
 

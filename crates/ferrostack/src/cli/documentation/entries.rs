@@ -29,7 +29,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter().chain(&openstack::ENTRIES)
 }
 
-const ENTRIES: [Entry; 66] = [
+const ENTRIES: [Entry; 68] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -552,6 +552,25 @@ const ENTRIES: [Entry; 66] = [
             "Show what would be written for a cluster as it is stored",
             "ferrostack plan cluster demo",
         )],
+    ),
+    entry(
+        "adopt",
+        "adopt.md",
+        &[(
+            "Show what would be taken over of a cluster of cluster-api-provider-openstack",
+            "ferrostack adopt cluster demo --dry-run",
+        )],
+    ),
+    entry(
+        "adopt cluster",
+        "adopt.md",
+        &[
+            (
+                "Show what would be marked, and why",
+                "ferrostack adopt cluster demo --dry-run",
+            ),
+            ("Take a cluster over", "ferrostack adopt cluster demo"),
+        ],
     ),
     entry(
         "audit",

@@ -51,6 +51,7 @@ impl Scene {
         let inside = Inside {
             control_plane: self.machines.clone(),
             cidrs: Vec::new(),
+            is_adopted: false,
         };
         let facts = facts(&self.spec, mark, names, &self.observed(), inside)?;
         Ok(desired(&self.spec, &facts))
