@@ -134,6 +134,11 @@ fn judge(
 fn unknown(table: &Table, section: &str, name: &str, parameters: &Parameters) -> String {
     let release = parameters.release;
     let service = &table.service;
+    if let Some(before) = dropped_since(release, service, section, name) {
+        return format!(
+            "{service} {release} has no option [{section}] {name}, which {before} had: remove it, before an upgrade as well"
+        );
+    }
     if !table.has_section(section) {
         return match table.nearest_section(section) {
             Some(near) => {
@@ -149,6 +154,14 @@ fn unknown(table: &Table, section: &str, name: &str, parameters: &Parameters) ->
         message += &format!("; [{other}] has");
     }
     message
+}
+
+/// The release before this one, if the option was in it.
+fn dropped_since(release: Release, service: &str, section: &str, name: &str) -> Option<Release> {
+    let mut releases = Release::ALL.into_iter();
+    let before = releases.find(|it| it.next() == Some(release))?;
+    let table = before.table(Service::named(service)?)?;
+    table.find(section, name).map(|_| before)
 }
 
 /// Why the user cannot set an option.

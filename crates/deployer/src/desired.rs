@@ -26,7 +26,11 @@ pub const STEP: &str = "ferrostack.dev/step";
 pub const CONFIGURES: &str = "ferrostack.dev/configures";
 /// The first steps: what others refer to.
 const HELD: &str = "secrets";
-const CONFIGURATION: &str = "configuration";
+pub(crate) const CONFIGURATION: &str = "configuration";
+/// Parts that services need, and that are of none.
+const INFRASTRUCTURE: [&str; 5] = ["mariadb", "rabbitmq", "memcached", "ovn", "edge"];
+/// How often a task is tried again.
+const RETRIES: u32 = 6;
 /// The part of steps that are of no service alone.
 const CLOUD: &str = "cloud";
 /// Steps without objects: what is written to RabbitMQ and Keystone.
@@ -77,7 +81,10 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
     let mut steps = vec![secrets(&names), configuration(&names, &definitions)];
     for definition in &definitions {
         let part = definition.name;
-        let tasks = definition.tasks.iter().map(|it| names.task(part, it));
+        let tasks = definition
+            .tasks
+            .iter()
+            .map(|it| names.task(part, it, RETRIES));
         let workloads = definition.workloads.iter();
         let workloads = workloads.map(|it| names.workload(part, it));
         steps.extend(tasks.chain(workloads).map(|step| Step {
@@ -99,6 +106,36 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
     }
 }
 
+/// Tasks beside those of the definitions, each of a part and with the number of its retries, and the policies by which they reach
+/// what their configuration names.
+pub(crate) fn beside(
+    cloud: &Cloud,
+    held: &Held,
+    tasks: &[(&'static str, Task, u32)],
+) -> (Vec<Step>, Vec<Object>) {
+    let names = Names { cloud, held };
+    let (definitions, _) = definitions(cloud, held);
+    let step = |(part, task, retries): &(&'static str, Task, u32)| Step {
+        part,
+        ..names.task(part, task, *retries)
+    };
+    let alone: Vec<&Task> = tasks.iter().map(|(_, task, _)| task).collect();
+    let policies = access::policies_beside(&names, &definitions, &alone);
+    (tasks.iter().map(step).collect(), policies)
+}
+
+/// The task of this name in a cloud, with the part that it is of.
+pub(crate) fn task_named(cloud: &Cloud, held: &Held, name: &str) -> Option<Task> {
+    let (definitions, _) = definitions(cloud, held);
+    let mut tasks = definitions.into_iter().flat_map(|it| it.tasks);
+    tasks.find(|it| it.name == name)
+}
+
+/// True if the parts of this name are of no service: they keep their image in an upgrade.
+pub(crate) fn is_infrastructure(part: &str) -> bool {
+    INFRASTRUCTURE.contains(&part)
+}
+
 /// What keeps everybody from a cloud at this time, in seconds since 1970, whatever its steps are: a certificate that is given and whose
 /// time is over, or has not begun.
 pub fn ended(cloud: &Cloud, held: &Held, now: i64) -> Option<String> {
@@ -112,7 +149,7 @@ pub fn fall_back(cloud: &Cloud, held: &mut Held, now: i64) -> Option<String> {
 }
 
 /// Sorts steps so that each comes after those that it needs, and otherwise as they are.
-fn ordered(mut steps: Vec<Step>) -> Vec<Step> {
+pub(crate) fn ordered(mut steps: Vec<Step>) -> Vec<Step> {
     let mut sorted: Vec<Step> = Vec::with_capacity(steps.len());
     let mut done: BTreeSet<String> = BTreeSet::new();
     while !steps.is_empty() {
@@ -199,7 +236,7 @@ impl Names<'_> {
         run.files.iter().map(object).collect()
     }
 
-    fn task(&self, part: &str, task: &Task) -> Step {
+    fn task(&self, part: &str, task: &Task, retries: u32) -> Step {
         let image = if task.repeat { self.image() } else { "" };
         let pod = self.pod(task.name, &task.run);
         // Where it runs and what it gets there is not what it does.
@@ -211,7 +248,7 @@ impl Names<'_> {
         let name = format!("{}-{digest}", task.name);
         let metadata = self.metadata(task.name);
         let fields = json!({"spec": {
-            "backoffLimit": 6,
+            "backoffLimit": retries,
             "template": {
                 "metadata": {"labels": self.labels(task.name)},
                 "spec": pod::ending(pod),

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::certificate::given::Pair;
 use crate::object::{Password, decoded};
 use crate::parameters::Exposure;
+use crate::release::Release;
 
 /// The label with the uid of the cloud: what carries it is the cloud's.
 pub const UID: &str = "ferrostack.dev/cloud-uid";
@@ -77,6 +78,8 @@ pub struct Held {
     good: Option<Given>,
     /// What was made for the cloud and is gone, with what to do.
     lost: Vec<String>,
+    /// The release whose image the database runs; `None` without one.
+    infrastructure: Option<Release>,
 }
 
 /// What is known of a Secret that is not of this cloud.
@@ -142,12 +145,14 @@ impl Held {
         let is_good =
             |it: &&Json| it["metadata"]["name"] == GIVEN && it["metadata"]["labels"][UID] == uid;
         let good = objects.iter().filter(is_good).find_map(given);
+        let infrastructure = infrastructure(objects, &uid);
         Self {
             uid,
             secrets,
             given: given_by,
             good: good.map(|(_, good)| good),
             lost,
+            infrastructure,
         }
     }
 
@@ -237,6 +242,15 @@ impl Held {
         masked
     }
 
+    /// The release whose image databases, message broker, cache, OVN and proxy of a cloud of `release` have. They keep theirs when
+    /// services are upgraded: each of them is one Pod, without which nothing answers.
+    pub(crate) fn infrastructure(&self, release: Release) -> Release {
+        let there = self
+            .infrastructure
+            .filter(|it| it.shares_infrastructure(release));
+        there.unwrap_or(release)
+    }
+
     /// The uid of the cloud.
     pub fn uid(&self) -> &str {
         &self.uid
@@ -267,6 +281,16 @@ impl Held {
     pub(crate) fn digest(&self, content: &str) -> String {
         digest(&[self.password("names").expose(), content])
     }
+}
+
+/// The release whose image the database of the cloud with this uid runs.
+fn infrastructure(objects: &[Json], uid: &str) -> Option<Release> {
+    let database = objects.iter().find(|it| {
+        it["kind"] == "StatefulSet"
+            && it["metadata"]["name"] == "mariadb"
+            && it["metadata"]["labels"][UID] == uid
+    })?;
+    Release::of_image(database)
 }
 
 /// A Secret with its name.

@@ -30,6 +30,7 @@ mod parameters;
 mod plan;
 mod release;
 mod service;
+pub mod upgrade;
 
 pub use self::accounts::broker::{Broker, BrokerSeen};
 pub use self::accounts::identity::{Identity, IdentitySeen};

@@ -40,6 +40,9 @@ pub struct Parameters {
     /// True if the controller leaves the cloud as it is.
     #[serde(default)]
     pub paused: bool,
+    /// True while programs of two releases are there: no field, but what an upgrade sets.
+    #[serde(skip)]
+    pub(crate) upgrading: bool,
 }
 
 /// The network service.
@@ -271,6 +274,7 @@ impl Parameters {
             exposure: None,
             services: Services::default(),
             paused: false,
+            upgrading: false,
         }
     }
 

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::accounts::AccountPlan;
-use crate::desired::Graph;
+use crate::desired::{Graph, Step};
 use crate::held::{PART_OF, UID};
 use crate::object::{Object, ObjectKind, Reference};
 
@@ -234,6 +234,18 @@ fn other_clouds(graph: &Graph, observed: &Observed<'_>) -> Vec<String> {
         }
     }
     found.into_values().collect()
+}
+
+/// True if the objects of a step are there as they should be, and ready.
+pub(crate) fn is_settled(step: &Step, objects: &[Json]) -> bool {
+    let observed = Observed::of(objects);
+    step.objects.iter().all(|object| {
+        let there = observed.get(object.reference());
+        there.is_some_and(|there| {
+            changed(object, there).is_none()
+                && readiness::problem(object.reference(), there).is_none()
+        })
+    })
 }
 
 /// What is done with an object of this cloud that is there.

@@ -65,9 +65,49 @@ impl Release {
         self != Self::Zed
     }
 
+    /// The one to which clouds of this one are upgraded; `None` where no way leads on.
+    pub const fn next(self) -> Option<Self> {
+        match self {
+            Self::Epoxy => Some(Self::Gazpacho),
+            Self::Zed | Self::Gazpacho => None,
+        }
+    }
+
+    /// Succeeds if a cloud of this release may be upgraded to another.
+    ///
+    /// # Errors
+    /// Why not, and where the way leads.
+    pub fn way_to(self, to: Self) -> Result<(), String> {
+        if to < self {
+            return Err(format!(
+                "the cloud is of {self}, and a release is never lowered to {to}"
+            ));
+        }
+        match self.next() {
+            Some(next) if next == to => Ok(()),
+            Some(next) => Err(format!(
+                "the cloud is of {self}, from which it goes up one step at a time: {next} comes first"
+            )),
+            None => Err(format!("no way leads from {self} to {to}")),
+        }
+    }
+
+    /// True if both have databases, message broker, cache, OVN and proxy from the same distribution, so that the programs of one serve the
+    /// other.
+    pub(crate) fn shares_infrastructure(self, other: Self) -> bool {
+        (self == Self::Zed) == (other == Self::Zed)
+    }
+
     /// The image with the packages of every service.
     pub fn image(self) -> &'static str {
         image::of(self)
+    }
+
+    /// The release whose image a workload has, an object as JSON; `None` if it is that of none.
+    pub(crate) fn of_image(workload: &serde_json::Value) -> Option<Self> {
+        let image = workload.pointer("/spec/template/spec/containers/0/image")?;
+        let mut all = Self::ALL.into_iter();
+        all.find(|release| *image == release.image())
     }
 
     /// Where the API of a workload begins: the path of a script, or the name of a module.
@@ -144,6 +184,19 @@ mod tests {
                 );
                 assert!(table.all().count() > 100, "{release} {service}");
             }
+        }
+    }
+
+    #[test]
+    fn a_release_goes_up_by_one_step_and_never_down() {
+        let way = |from: Release, to| from.way_to(to).err().unwrap_or_default();
+        assert_eq!(way(Release::Epoxy, Release::Gazpacho), "");
+        assert!(way(Release::Gazpacho, Release::Epoxy).contains("never lowered to 2025.1"));
+        for to in [Release::Epoxy, Release::Gazpacho] {
+            assert_eq!(
+                way(Release::Zed, to),
+                format!("no way leads from zed to {to}")
+            );
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::CONFIGURATION;
 use super::names::Names;
 use crate::object::{Object, ObjectKind};
-use crate::service::definition::{Address, Callers, Content, Definition, Run, Variable};
+use crate::service::definition::{Address, Callers, Content, Definition, Run, Task, Variable};
 
 /// The name of the policy that closes every Pod of the cloud: the others open ports.
 const CLOSED: &str = "closed";
@@ -24,6 +24,37 @@ pub(super) fn policies(names: &Names<'_>, definitions: &[Definition]) -> Vec<Obj
     let all = json!({crate::held::UID: names.held.uid()});
     let closed = policy(names, CLOSED, &all, json!([]));
     std::iter::once(closed).chain(open).collect()
+}
+
+/// The policies by which tasks beside those of the definitions reach what their configuration names.
+pub(super) fn policies_beside(
+    names: &Names<'_>,
+    definitions: &[Definition],
+    tasks: &[&Task],
+) -> Vec<Object> {
+    let programs: Vec<Program<'_>> = tasks
+        .iter()
+        .map(|it| Program {
+            name: it.name,
+            run: &it.run,
+            needs: &[],
+        })
+        .collect();
+    let addresses = definitions.iter().flat_map(|it| &it.addresses);
+    let closed = addresses.filter(|it| it.callers == Callers::Readers && !it.ports.is_empty());
+    let rule = |address: &Address| {
+        let callers = programs.iter().filter(|it| it.connects(address));
+        let from: Vec<Json> = callers
+            .map(|it| json!({"podSelector": {"matchLabels": names.selector(it.name)}}))
+            .collect();
+        let numbers = address.ports.iter().map(|(name, _)| json!({"port": name}));
+        let ports: Vec<Json> = numbers.collect();
+        let selector = names.selector(address.workload);
+        let name = format!("upgrade-{}", address.name);
+        let rule = json!([{"ports": ports, "from": from}]);
+        (!from.is_empty()).then(|| policy(names, &name, &selector, rule))
+    };
+    closed.filter_map(rule).collect()
 }
 
 /// The policy of an address.

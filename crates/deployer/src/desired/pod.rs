@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
+use super::is_infrastructure;
 use super::names::Names;
 use crate::held::ACCOUNTS;
 use crate::image;
@@ -93,6 +94,10 @@ impl Names<'_> {
         };
         if !labels.is_empty() {
             pod["nodeSelector"] = json!(labels);
+        }
+        if run.host.is_none() && is_infrastructure(part) {
+            let release = self.held.infrastructure(parameters.release);
+            pod["containers"][0]["image"] = release.image().into();
         }
         if let Some(resources) = parameters.resources(part) {
             pod["containers"][0]["resources"] = json!(resources);

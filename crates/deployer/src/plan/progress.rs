@@ -173,6 +173,11 @@ fn command(job: &Json) -> String {
     let words = job.pointer("/spec/template/spec/containers/0/command");
     let words = words.and_then(Json::as_array).into_iter().flatten();
     let words: Vec<&str> = words.filter_map(Json::as_str).collect();
+    let words = match words.as_slice() {
+        // A script around a command tells less than the command.
+        ["/bin/sh", "-c", script, command @ ..] if script.contains("\"$0\" \"$@\"") => command,
+        words => words,
+    };
     let text = words.join(" ");
     // Scripts have many lines; the first tells which it is.
     let first = text.lines().next().unwrap_or_default();

@@ -98,7 +98,7 @@ fn a_cloud_is_deleted_by_what_nothing_needs_any_more_at_once() {
     let graph = graph(json!({"release": "2025.1"}));
     let there = world(&graph);
     let groups = removal(&graph, &graph.uid, &there, true);
-    let place = |step: &crate::desired::Step| -> Vec<usize> {
+    let place = |step: &Step| -> Vec<usize> {
         let places = groups.iter().enumerate().filter(|(_, group)| {
             let mut objects = step
                 .objects

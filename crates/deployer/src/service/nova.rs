@@ -44,7 +44,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
         config.processes(section, "workers", 2);
     }
     if parameters.release == Release::Gazpacho {
-        endings(&mut config);
+        endings(&mut config, parameters);
     }
     config.metadata();
     consoles(&mut config, parameters);
@@ -58,14 +58,16 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
 }
 
 /// How the programs end, and how they talk to those of another release while a cloud is upgraded.
-fn endings(config: &mut Config) {
+fn endings(config: &mut Config, parameters: &Parameters) {
     // It sleeps that long even when there is nothing to wait for: 160 s without the option.
     let why = "a manager sleeps so long at its end, which is within the grace of its Pod";
     config.preset("DEFAULT", "manager_shutdown_timeout", "5", why);
     let why = "longer than managers take, and within the grace of the Pod";
     config.preset("DEFAULT", "graceful_shutdown_timeout", "30", why);
-    let why = "computes of two releases are there while a cloud is upgraded";
-    config.preset("upgrade_levels", "compute", "auto", why);
+    if parameters.upgrading {
+        let why = "computes of two releases are there while a cloud is upgraded";
+        config.preset("upgrade_levels", "compute", "auto", why);
+    }
 }
 
 /// Where a browser finds the console of a server.

@@ -1,0 +1,111 @@
+//! Where a cloud stands: of which release it is, and whether it is on the way to another.
+
+use serde_json::Value as Json;
+
+use super::{Phase, ROLL};
+use crate::desired::STEP;
+use crate::held::UID;
+use crate::release::Release;
+
+/// Record of the release of a cloud.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// The release of the cloud.
+    pub current: Option<Release>,
+    /// The release to which it is being upgraded.
+    pub to: Option<Release>,
+    /// How far that is.
+    pub phase: Option<Phase>,
+}
+
+/// Where a cloud stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is of the release that it should be of.
+    Steady(Release),
+    /// It is on the way.
+    Upgrade {
+        /// The release that it is of.
+        from: Release,
+        /// The release that it should be of.
+        to: Release,
+        /// The phase that was written down last.
+        phase: Phase,
+    },
+    /// It cannot be what is asked for: the reason, with what to do.
+    Refused(String),
+}
+
+/// Where a cloud with this uid stands that should be of a release. What was not written down is read from the images of its programs.
+pub fn standing(recorded: Recorded, wanted: Release, uid: &str, objects: &[Json]) -> Standing {
+    let seen = Seen::of(uid, objects);
+    let current = recorded.current.or_else(|| seen.current(wanted));
+    let current = current.unwrap_or(wanted);
+    if wanted == current {
+        let going = recorded.to.is_some() || recorded.current.is_none();
+        return match seen.newest.filter(|(newest, _)| going && *newest > current) {
+            Some((newest, program)) => Standing::Refused(no_way_back(current, newest, program)),
+            None => Standing::Steady(current),
+        };
+    }
+    match current.way_to(wanted) {
+        Err(why) => Standing::Refused(format!("release: {why}")),
+        Ok(()) => Standing::Upgrade {
+            from: current,
+            to: wanted,
+            phase: match recorded.to == Some(wanted) {
+                true => recorded.phase.unwrap_or(Phase::Check),
+                false => Phase::Check,
+            },
+        },
+    }
+}
+
+fn no_way_back(current: Release, newest: Release, program: &str) -> String {
+    format!(
+        "release: {program} is of {newest} already, and the way back to {current} by image ended with the phase Expand: \
+         set release to \"{newest}\" again, and the upgrade goes on, or restore a backup of {current}"
+    )
+}
+
+/// The releases of the programs that are there.
+struct Seen<'a> {
+    oldest: Option<Release>,
+    newest: Option<(Release, &'a str)>,
+    /// True if a task of an upgrade is there, which goes with its end.
+    unfinished: bool,
+}
+
+impl<'a> Seen<'a> {
+    fn of(uid: &str, objects: &'a [Json]) -> Self {
+        let ours = objects
+            .iter()
+            .filter(|it| it["metadata"]["labels"][UID] == uid);
+        let programs = ours.clone().filter_map(|it| {
+            let name = it["metadata"]["name"].as_str()?;
+            let rolls = it["kind"] != "Job" && ROLL.contains(&name);
+            Some((Release::of_image(it).filter(|_| rolls)?, name))
+        });
+        let step = |it: &'a Json| it["metadata"]["labels"][STEP].as_str();
+        let mut steps = ours.filter(|it| it["kind"] == "Job").filter_map(step);
+        Self {
+            oldest: programs.clone().map(|(release, _)| release).min(),
+            newest: programs.max_by_key(|(release, _)| *release),
+            unfinished: steps.any(super::is_task),
+        }
+    }
+
+    /// The release of the cloud, as far as its programs show it.
+    fn current(&self, wanted: Release) -> Option<Release> {
+        let oldest = self.oldest?;
+        let before = || {
+            Release::ALL
+                .into_iter()
+                .find(|it| it.next() == Some(wanted))
+        };
+        match self.unfinished && oldest == wanted {
+            true => before().or(Some(oldest)),
+            false => Some(oldest),
+        }
+    }
+}
