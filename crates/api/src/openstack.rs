@@ -14,3 +14,6 @@ pub const FINALIZER: &str = "ferrostack.dev/openstack";
 
 /// Annotation: with `true`, the deletion of the object also deletes volumes, passwords and keys.
 pub const PURGE_DATA: &str = "ferrostack.dev/purge-data";
+
+/// Annotation: the release whose checks are run, without an upgrade to it.
+pub const UPGRADE_CHECK: &str = "ferrostack.dev/upgrade-check";

@@ -4,6 +4,8 @@
 //!   view       what is in the namespaces of clouds, from watches
 //!   reconcile  fetch, plan (deployer: pure), apply, status
 //!   rendered   what is desired, until it changes
+//!   releases   work on a cloud within its release, or in the phases of an upgrade
+//!   record     the release and these phases in the status (pure)
 //!   apply      creates, changes and deletes objects; nothing that is not the cloud's
 //!   accounts   what services have in RabbitMQ and Keystone, by their APIs
 //!   reach      HTTP to a Pod, by a port that the API server forwards
@@ -19,6 +21,8 @@ mod apply;
 mod problem;
 mod reach;
 mod reconcile;
+mod record;
+mod releases;
 mod remove;
 mod rendered;
 mod run;

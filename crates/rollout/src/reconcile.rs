@@ -1,11 +1,10 @@
 //! One cloud: fetch, plan, apply, status.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use api::openstack::FINALIZER;
 use api::openstack::v1alpha1::OpenStack;
-use deployer::{Cloud, Held, Parameters, Severity, Written};
+use deployer::{Cloud, Held, Parameters, Severity};
 use k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 use kube::{Client, ResourceExt as _};
@@ -17,6 +16,7 @@ use tokio::sync::watch;
 use crate::accounts::{INTERVAL, Known, Look};
 use crate::apply::{self, Applied};
 use crate::problem::Problem;
+use crate::releases::{Refused, Work};
 use crate::remove;
 use crate::rendered::Rendered;
 use crate::status::{self, Outcome};
@@ -99,10 +99,22 @@ async fn rolled_out(
     let mut held = Held::complete(&cloud.name, &seen.objects, rand::random);
     let second = Timestamp::now().as_second();
     let unusable = deployer::fall_back(cloud, &mut held, second);
-    let graph = context.rendered.of(cloud, &held);
-    let plan = deployer::plan(&graph, &seen.objects);
-    if !plan.conflicts.is_empty() {
-        return (Outcome::Conflict(plan.conflicts.join("; ")), rest);
+    let work = match Work::of(&context.rendered, object, cloud, &held, seen) {
+        Ok(work) => work,
+        Err(Refused::Invalid(why)) => return (Outcome::Invalid(why), rest),
+        Err(Refused::Conflict(why)) => return (Outcome::Conflict(why), rest),
+    };
+    let look = Look {
+        client: &context.client,
+        cloud,
+        graph: work.accounts(),
+        held: &held,
+        pods: &seen.pods,
+    };
+    let mut known = context.accounts.known(&look);
+    let mut turn = work.turn(seen, &known);
+    if !turn.plan.conflicts.is_empty() {
+        return (Outcome::Conflict(turn.plan.conflicts.join("; ")), rest);
     }
     if unusable.is_none()
         && let Some(ended) = deployer::ended(cloud, &held, second)
@@ -110,34 +122,37 @@ async fn rolled_out(
         // A certificate whose time has not begun is good by itself, later.
         return (Outcome::Conflict(ended), Ok(Action::requeue(INTERVAL)));
     }
-    let look = Look {
-        client: &context.client,
-        cloud,
-        graph: &graph,
-        held: &held,
-        pods: &seen.pods,
-    };
-    let mut known = context.accounts.known(&look);
-    let now = |known: &BTreeMap<String, Written>| {
-        deployer::progress(&graph, &plan, &seen.objects, &seen.pods, known)
-    };
-    let mut progress = now(&known);
     if context
         .accounts
-        .read_and_write(&look, &progress, &mut known)
+        .read_and_write(&look, &turn.progress, &mut known)
         .await
     {
-        progress = now(&known);
+        turn = work.turn(seen, &known);
     }
-    let applied = apply::apply(&context.client, cloud, &graph, &progress, &seen.objects).await;
+    // A phase is written down before anything is done in it: its status wakes the controller again.
+    let applied = match work.is_recorded(&turn) {
+        true => {
+            apply::apply(
+                &context.client,
+                cloud,
+                &turn.graph,
+                &turn.progress,
+                &seen.objects,
+            )
+            .await
+        }
+        false => Ok(Applied::Stopped),
+    };
     let (rejection, next) = match applied {
         Ok(Applied::All | Applied::Stopped) => (None, context.accounts.next(cloud)),
         Err(problem) => (problem.rejection(), Err(problem)),
     };
     let uid = missing.is_empty().then(|| held.uid().to_owned());
+    let warnings = deployer::upgrade::warnings(held.uid(), &seen.pods).into_iter();
     let outcome = Outcome::Progress {
         uid,
-        progress: status::masked(progress, &held),
+        release: work.entry(&turn, warnings.map(|it| held.masked(&it)).collect()),
+        progress: status::masked(turn.progress, &held),
         rejection: rejection.map(|text| held.masked(&text)),
         unusable,
     };

@@ -4,13 +4,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use deployer::{Cloud, Graph, Held};
+use deployer::upgrade::Stages;
+use deployer::{Cloud, Graph, Held, Release};
 use parking_lot::Mutex;
 
 /// The steps of clouds, by namespace.
 #[derive(Default)]
 pub(crate) struct Rendered {
     known: Mutex<HashMap<String, Entry>>,
+    upgrades: Mutex<HashMap<String, Upgrade>>,
+}
+
+struct Upgrade {
+    cloud: Cloud,
+    held: Held,
+    from: Release,
+    stages: Arc<Stages>,
 }
 
 struct Entry {
@@ -39,8 +48,32 @@ impl Rendered {
         graph
     }
 
+    /// The stages of the upgrade of a cloud, from a release.
+    pub(crate) fn upgrade(&self, cloud: &Cloud, from: Release, held: &Held) -> Arc<Stages> {
+        let is_same = |it: &&Upgrade| it.cloud == *cloud && it.held == *held && it.from == from;
+        // The lock ends here: it is taken again below.
+        let known = {
+            let upgrades = self.upgrades.lock();
+            let found = upgrades.get(&cloud.namespace).filter(is_same);
+            found.map(|it| Arc::clone(&it.stages))
+        };
+        if let Some(stages) = known {
+            return stages;
+        }
+        let stages = Arc::new(Stages::of(cloud, from, held));
+        let entry = Upgrade {
+            cloud: cloud.clone(),
+            held: held.clone(),
+            from,
+            stages: Arc::clone(&stages),
+        };
+        self.upgrades.lock().insert(cloud.namespace.clone(), entry);
+        stages
+    }
+
     /// Forgets a cloud that is gone.
     pub(crate) fn forget(&self, namespace: &str) {
+        self.upgrades.lock().remove(namespace);
         self.known.lock().remove(namespace);
     }
 }
@@ -75,6 +108,25 @@ mod tests {
         );
         rendered.forget(&zed.namespace);
         let again = rendered.of(&zed, &held);
+        assert!(!Arc::ptr_eq(&first, &again) && first == again);
+    }
+
+    #[test]
+    fn the_stages_of_an_upgrade_are_rendered_once() {
+        let rendered = Rendered::default();
+        let (cloud, held) = (cloud(Release::Gazpacho), Held::complete("cloud", &[], || 7));
+        let first = rendered.upgrade(&cloud, Release::Epoxy, &held);
+        assert!(Arc::ptr_eq(
+            &first,
+            &rendered.upgrade(&cloud, Release::Epoxy, &held)
+        ));
+        let other = Held::complete("cloud", &[], || 8);
+        assert!(!Arc::ptr_eq(
+            &first,
+            &rendered.upgrade(&cloud, Release::Epoxy, &other)
+        ));
+        rendered.forget(&cloud.namespace);
+        let again = rendered.upgrade(&cloud, Release::Epoxy, &held);
         assert!(!Arc::ptr_eq(&first, &again) && first == again);
     }
 }

@@ -6,6 +6,8 @@ use deployer::{Held, Progress, Reference, State};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 
+use crate::record::{self, Entry};
+
 /// Condition: every step is ready.
 pub const READY: &str = "Ready";
 /// Condition: the parameters are those of a cloud.
@@ -33,6 +35,8 @@ pub(crate) enum Outcome {
     Progress {
         /// The uid of the cloud, once it is stored.
         uid: Option<String>,
+        /// The release, and the phase of an upgrade.
+        release: Entry,
         /// How far they are.
         progress: Progress,
         /// A write that the API server has rejected.
@@ -83,10 +87,13 @@ pub(crate) fn next(object: &OpenStack, outcome: &Outcome) -> OpenStackStatus {
         }
         Outcome::Progress {
             uid,
+            release,
             progress,
             rejection,
             unusable,
         } => {
+            let before = status.release.as_ref();
+            status.release = Some(record::next(before, release, now));
             status.uid = status.uid.or_else(|| uid.clone());
             status.steps = steps(&status.steps, progress, now);
             verdicts.push(tasks(progress));
@@ -94,7 +101,12 @@ pub(crate) fn next(object: &OpenStack, outcome: &Outcome) -> OpenStackStatus {
             verdicts.push(match (rejection, unusable) {
                 (Some(why), _) => Verdict::new(READY, false, "WriteRejected").because(why),
                 (None, Some(why)) => Verdict::new(READY, false, CERTIFICATE_UNUSABLE).because(why),
-                (None, None) => ready(progress),
+                (None, None) => match release.unfinished() {
+                    Some(why) if progress.is_ready() => {
+                        Verdict::new(READY, false, "Progressing").because(why)
+                    }
+                    _ => ready(progress),
+                },
             });
         }
     }

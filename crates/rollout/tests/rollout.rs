@@ -32,5 +32,7 @@ mod role;
 mod secrecy;
 #[path = "rollout/trouble.rs"]
 mod trouble;
+#[path = "rollout/upgrade.rs"]
+mod upgrade;
 #[path = "rollout/world.rs"]
 mod world;

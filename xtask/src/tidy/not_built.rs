@@ -71,8 +71,8 @@ const ENTRIES: [(&str, &str); 19] = [
         "fields that are not built are rejected by name",
     ),
     (
-        "upgrades from one release to another are not built",
-        ", upgrade | rejected as unknown",
+        "no way leads from {self} to {to}",
+        "other ways than 2025.1 to 2026.1",
     ),
     (
         "Gateway and LoadBalancer are not built",

@@ -64,10 +64,28 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         if let Some(root) = schema.open_api_v3_schema.as_mut() {
             root.title = None;
             reject(root);
+            releases(root);
             describe_conditions(root);
         }
     }
     vec![crd]
+}
+
+/// Which changes of the release are accepted: one step up, and back while no program of the new release has run. A rule of the
+/// field alone would not see how far an upgrade is.
+fn releases(root: &mut JSONSchemaProps) {
+    let rule = "self.spec.release == oldSelf.spec.release \
+        || (oldSelf.spec.release == '2025.1' && self.spec.release == '2026.1') \
+        || (has(self.status) && has(self.status.release) && has(self.status.release.phase) \
+            && self.status.release.phase in ['Check', 'Infra', 'Expand'] \
+            && self.spec.release == self.status.release.current)";
+    let rules = json!([{
+        "rule": rule,
+        "message": "a release goes up by one step, from 2025.1 to 2026.1, and is never lowered; \
+            back it goes until the phase Expand of an upgrade is over",
+        "fieldPath": ".spec.release",
+    }]);
+    root.x_kubernetes_validations = serde_json::from_value(rules).ok();
 }
 
 /// Adds the fields that are rejected.

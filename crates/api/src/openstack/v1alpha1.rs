@@ -49,11 +49,8 @@ pub const API_VERSION: &str = "ferrostack.dev/v1alpha1";
 }]))]
 pub struct OpenStackSpec {
     /// Release of OpenStack: `2026.1` (from PyPI, on Debian 13), `2025.1` (from Debian 13) or `zed` (from Debian 12). Required.
-    /// Cannot be changed: upgrades are not built.
-    #[schemars(extend("enum" = ["zed", "2025.1", "2026.1"], "x-kubernetes-validations" = [{
-        "rule": "self == oldSelf",
-        "message": "cannot be changed: upgrades from one release to another are not built",
-    }]))]
+    /// Goes up by one step, from `2025.1` to `2026.1`, and back only in the first phases of that upgrade.
+    #[schemars(extend("enum" = ["zed", "2025.1", "2026.1"]))]
     pub release: String,
     /// Name of the region in the catalogue, such as `RegionOne`, which is the default. Cannot be changed.
     #[serde(default = "region")]
@@ -410,6 +407,9 @@ pub struct OpenStackStatus {
     /// Uid of the cloud: the value of the label `ferrostack.dev/cloud-uid` of every object of the cloud.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
+    /// Release of the cloud, and the upgrade that is under way or was the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<ReleaseStatus>,
     /// Steps of the cloud, each after the steps that it needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
@@ -418,6 +418,47 @@ pub struct OpenStackStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+/// The release of a cloud, and its upgrade.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReleaseStatus {
+    /// Release of the cloud, such as `2025.1`. An upgrade that is over changes it.
+    pub current: String,
+    /// Release from which the upgrade leads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Release to which the upgrade leads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Phase of the upgrade that is under way: `Check`, `Infra`, `Expand`, `Roll`, `Migrate`, `Contract` or `Verify`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["Check", "Infra", "Expand", "Roll", "Migrate", "Contract", "Verify"]))]
+    pub phase: Option<String>,
+    /// Phases that have begun, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub phases: Vec<UpgradePhase>,
+    /// Warnings of the checks of the new release.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub warnings: Vec<String>,
+}
+
+/// A phase of an upgrade.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UpgradePhase {
+    /// Name of the phase, such as `Expand`.
+    pub name: String,
+    /// Start of the phase; RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
+    pub started: Option<Time>,
+    /// Seconds from the start of the phase until its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<i64>,
 }
 
 /// The state of a step.

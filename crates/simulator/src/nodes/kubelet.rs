@@ -201,7 +201,11 @@ fn ended(pod: &Value, ending: &Ending, restarts: usize) -> Vec<Write> {
         "startedAt": since, "finishedAt": time(),
         "containerID": format!("simulated://{}", uid(pod)),
     });
-    if ending.status != 0 && spec["terminationMessagePolicy"] == "FallbackToLogsOnError" {
+    // A program that writes the file of its message does so with what is given as its log, when it ends well.
+    let mut words = items(&spec["command"]).map(text);
+    let wrote = ending.status == 0 && words.any(|it| it.contains("/dev/termination-log"));
+    let falls_back = spec["terminationMessagePolicy"] == "FallbackToLogsOnError";
+    if wrote && !ending.log.is_empty() || ending.status != 0 && falls_back {
         terminated["message"] = last(&ending.log).into();
     }
     let state = json!({"terminated": terminated});

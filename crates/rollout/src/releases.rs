@@ -1,0 +1,213 @@
+//! Work on a cloud: within its release, or in the phases of an upgrade. The decisions are those of `deployer::upgrade`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::openstack::UPGRADE_CHECK;
+use api::openstack::v1alpha1::OpenStack;
+use deployer::upgrade::{self, Phase, Recorded, Stages, Standing};
+use deployer::{Cloud, Graph, Held, Parameters, Plan, Progress, Release, Written};
+use kube::ResourceExt as _;
+
+use crate::record::{Entry, recorded};
+use crate::rendered::Rendered;
+use crate::view::Seen;
+
+/// Reason against the object of a cloud.
+pub(crate) enum Refused {
+    /// Parameters that a release does not take.
+    Invalid(String),
+    /// A release to which no way leads.
+    Conflict(String),
+}
+
+/// Work on a cloud.
+pub(crate) enum Work {
+    /// Creation, or a change within the release.
+    Steady(Release, Arc<Graph>),
+    /// The way to another release.
+    Upgrade {
+        from: Release,
+        to: Release,
+        recorded: Recorded,
+        stages: Arc<Stages>,
+    },
+    /// Checks of another release, without the way there.
+    Check {
+        from: Release,
+        to: Release,
+        recorded: Recorded,
+        stages: Arc<Stages>,
+    },
+}
+
+/// Next actions.
+pub(crate) struct Turn {
+    pub(crate) graph: Arc<Graph>,
+    pub(crate) plan: Plan,
+    pub(crate) progress: Progress,
+    phase: Option<Phase>,
+    is_over: bool,
+}
+
+impl Work {
+    /// Work that leads a cloud to its parameters.
+    ///
+    /// # Errors
+    /// The reason against these.
+    pub(crate) fn of(
+        rendered: &Rendered,
+        object: &OpenStack,
+        cloud: &Cloud,
+        held: &Held,
+        seen: &Seen,
+    ) -> Result<Self, Refused> {
+        let recorded = recorded(object);
+        let wanted = cloud.parameters.release;
+        let steady = |release| Self::Steady(release, rendered.of(cloud, held));
+        match upgrade::standing(recorded, wanted, held.uid(), &seen.objects) {
+            Standing::Refused(why) => Err(Refused::Conflict(why)),
+            Standing::Upgrade { from, to, .. } => {
+                only_the_release(object, from).map_err(Refused::Invalid)?;
+                Ok(Self::Upgrade {
+                    from,
+                    to,
+                    recorded,
+                    stages: rendered.upgrade(cloud, from, held),
+                })
+            }
+            Standing::Steady(from) => match checked(object, from) {
+                None => Ok(steady(from)),
+                Some(Err(why)) => Err(Refused::Conflict(why)),
+                Some(Ok((parameters, to))) => {
+                    let cloud = Cloud {
+                        parameters,
+                        ..cloud.clone()
+                    };
+                    Ok(Self::Check {
+                        from,
+                        to,
+                        recorded,
+                        stages: rendered.upgrade(&cloud, from, held),
+                    })
+                }
+            },
+        }
+    }
+
+    /// Steps with accounts.
+    pub(crate) fn accounts(&self) -> &Graph {
+        match self {
+            Self::Steady(_, graph) => graph,
+            Self::Upgrade { stages, .. } | Self::Check { stages, .. } => stages.accounts(),
+        }
+    }
+
+    /// Next actions, from the known state of accounts.
+    pub(crate) fn turn(&self, seen: &Seen, known: &BTreeMap<String, Written>) -> Turn {
+        let turn = match self {
+            Self::Steady(_, graph) => {
+                let plan = deployer::plan(graph, &seen.objects);
+                let progress = deployer::progress(graph, &plan, &seen.objects, &seen.pods, known);
+                return Turn {
+                    graph: Arc::clone(graph),
+                    plan,
+                    progress,
+                    phase: None,
+                    is_over: false,
+                };
+            }
+            Self::Upgrade {
+                recorded, stages, ..
+            } => {
+                let phase = self.begun(*recorded);
+                stages.turn(phase, &seen.objects, &seen.pods, known)
+            }
+            Self::Check { stages, .. } => stages.check(&seen.objects, &seen.pods, known),
+        };
+        Turn {
+            graph: Arc::new(turn.graph),
+            plan: turn.plan,
+            progress: turn.progress,
+            phase: Some(turn.phase),
+            is_over: turn.is_over,
+        }
+    }
+
+    /// Last recorded phase of this upgrade.
+    fn begun(&self, recorded: Recorded) -> Phase {
+        let ours = match self {
+            Self::Upgrade { to, .. } => recorded.to == Some(*to),
+            Self::Steady(..) | Self::Check { .. } => false,
+        };
+        recorded.phase.filter(|_| ours).unwrap_or(Phase::Check)
+    }
+
+    /// True if the phase of a turn is recorded already.
+    pub(crate) fn is_recorded(&self, turn: &Turn) -> bool {
+        match self {
+            Self::Steady(..) => true,
+            Self::Upgrade { to, recorded, .. } | Self::Check { to, recorded, .. } => {
+                recorded.to == Some(*to) && recorded.phase == turn.phase
+            }
+        }
+    }
+
+    /// Record of a turn.
+    pub(crate) fn entry(&self, turn: &Turn, warnings: Vec<String>) -> Entry {
+        match *self {
+            Self::Steady(release, _) => Entry::Of(release),
+            Self::Upgrade { from, to, .. } => Entry::Upgrade {
+                from,
+                to,
+                phase: turn.phase.unwrap_or(Phase::Check),
+                is_over: turn.is_over,
+                warnings,
+            },
+            Self::Check { from, to, .. } => Entry::Check {
+                from,
+                to,
+                is_over: turn.is_over,
+                warnings,
+            },
+        }
+    }
+}
+
+/// Nothing but the release changes in an upgrade.
+///
+/// # Errors
+/// Fields that only the new release has.
+fn only_the_release(object: &OpenStack, from: Release) -> Result<(), String> {
+    let document = serde_json::to_value(object).unwrap_or_default();
+    let later = upgrade::unknown_before(&document, from);
+    match later.is_empty() {
+        true => Ok(()),
+        false => Err(later.join("; ")),
+    }
+}
+
+/// Parameters of the release in the annotation [`UPGRADE_CHECK`], or the reason against them; `None` without the annotation.
+fn checked(object: &OpenStack, from: Release) -> Option<Result<(Parameters, Release), String>> {
+    let name = object.annotations().get(UPGRADE_CHECK)?;
+    let at = |why: String| format!("annotation {UPGRADE_CHECK}: {why}");
+    let Some(to) = Release::named(name) else {
+        return Some(Err(at(format!("there is no release {name}"))));
+    };
+    if let Err(why) = from.way_to(to) {
+        return Some(Err(at(why)));
+    }
+    let mut document = serde_json::to_value(object).unwrap_or_default();
+    document["spec"]["release"] = to.name().into();
+    let parameters = match Parameters::read(&document) {
+        Ok((parameters, _)) => parameters,
+        Err(error) => return Some(Err(at(error.to_string()))),
+    };
+    let errors = deployer::check(&parameters).into_iter();
+    let errors = errors.filter(|it| it.severity == deployer::Severity::Error);
+    let errors: Vec<String> = errors.map(|it| format!("spec.{it}")).collect();
+    Some(match errors.is_empty() {
+        true => Ok((parameters, to)),
+        false => Err(at(errors.join("; "))),
+    })
+}
