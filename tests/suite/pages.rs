@@ -147,6 +147,14 @@ pages! {
         prints: &["cpu_allocation_ratio = 4.0", "rabbit_quorum_queue", "+ Secret openstack-accounts",
             "simulated: nothing is started", "cloud cloud, release 2026.1: ready", "deleted; volumes"],
     };
+    commands_of_the_page_on_upgrades_of_openstack: Page {
+        name: "docs/openstack-upgrade.md",
+        prepare: "echo 'release: \"2025.1\"' >cloud.yaml
+            ferrostack openstack up -f cloud.yaml >up.out 2>&1 &
+            until grep -q '^ready after' up.out; do sleep 0.1; done\n",
+        ports: false,
+        prints: &["the checks of 2026.1 pass; nothing is changed", "upgraded 2025.1 → 2026.1"],
+    };
     commands_of_the_quick_start: Page {
         name: "docs/quick-start.md",
         prepare: "",

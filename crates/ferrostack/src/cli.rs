@@ -50,7 +50,7 @@ pub(crate) use self::convert::Convert;
 pub(crate) use self::csi::{CinderCsiPlugin, Csi, CsiCheck, CsiOrphans, GenerateCsi};
 pub(crate) use self::deploy::{
     CloudArgs, On, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
-    OpenStackStatus, OpenStackUp, OpenStackWhy, PlaceArgs, PlanServer,
+    OpenStackStatus, OpenStackUp, OpenStackUpgrade, OpenStackWhy, PlaceArgs, PlanServer,
 };
 pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{

@@ -10,6 +10,7 @@ mod plan;
 mod purge;
 mod status;
 mod up;
+mod upgrade;
 mod why;
 
 use std::fmt::Write;
@@ -29,6 +30,7 @@ pub(crate) use self::login::clouds_yaml;
 pub(crate) use self::plan::{apply, plan};
 pub(crate) use self::status::status;
 pub(crate) use self::up::up;
+pub(crate) use self::upgrade::upgrade;
 pub(crate) use self::why::why;
 
 /// What is printed: on standard output, and as warnings on standard error.

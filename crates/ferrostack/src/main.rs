@@ -276,6 +276,9 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::OpenStack(OpenStack::Up(args)) => {
             deploy::up(&args, &environment, stop_on_signal()?, say, warn).await
         }
+        Command::OpenStack(OpenStack::Upgrade(args)) => {
+            deploy::upgrade(&args, &environment, stop_on_signal()?, say, warn).await
+        }
         Command::OpenStack(OpenStack::Status(args)) => {
             print(&deploy::status(&args, &environment).await?)
         }

@@ -30,6 +30,11 @@ pub(crate) enum OpenStack {
     /// Every object is sent to the API server as a dry run. The exit status is 0 if there is nothing to do, 2 if
     /// there are changes, and 1 after an error.
     Plan(OpenStackPlan),
+    /// Upgrade a cloud to the next release of OpenStack, the same as changing `release`, and show its phases.
+    ///
+    /// The way back, --abort, ends when the first program of the new release starts. The same command goes on after an
+    /// interruption or a failure.
+    Upgrade(OpenStackUpgrade),
     /// Create or change a cloud, if its plan is still the one that `openstack plan` showed. The controller then
     /// carries it out.
     Apply(OpenStackApply),
@@ -99,6 +104,26 @@ pub(crate) enum On {
     Simulated,
     /// On a Kubernetes of one node, which the scripts of a source checkout set up on this machine, as root.
     ThisMachine,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackUpgrade {
+    #[command(flatten)]
+    pub(crate) cloud: CloudArgs,
+    /// Release to upgrade to, such as `2026.1`.
+    #[arg(long, value_name = "RELEASE", value_parser = releases(), required_unless_present = "abort")]
+    pub(crate) to: Option<String>,
+    /// Only run the checks of the new release against the cloud, and change nothing.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Go back to the release that the cloud came from, while no program of the new one has started.
+    #[arg(long, conflicts_with_all = ["to", "check"])]
+    pub(crate) abort: bool,
+    /// How long to wait, such as `90s` or `30m`. The controller goes on afterwards.
+    #[arg(long, default_value = "60m", value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::up::parameters::Asked;
 use super::up::{self, parameters};
-use super::{machine, place};
+use super::{machine, place, upgrade};
 use crate::cli::{DataDirArg, On, OpenStackApply, OpenStackPlan, Output, PlanServer, ServerArgs};
 use crate::connect::{self, quoted, quoted_text};
 use crate::environment::Environment;
@@ -65,8 +65,15 @@ pub(crate) async fn plan(
     if let Some(client) = &client {
         up::judged(client, &asked).await?;
     }
+    let upgrade = match &client {
+        Some(client) => upgrade::planned(client, &cloud).await?,
+        None => None,
+    };
     match args.output.output {
         Output::Text => {
+            if let Some((from, phases)) = &upgrade {
+                print(&upgrade::outlined(*from, cloud.parameters.release, phases))?;
+            }
             let apply = to_apply(args, environment, &outcome.digest);
             print(&text::of(&cloud, &outcome.plan, &outcome.digest, &apply))?;
             if is_paused(&asked) {

@@ -8,7 +8,7 @@ use api::{conditions, printable};
 use operator::client::Api;
 use serde_json::json;
 
-use super::place;
+use super::{place, upgrade};
 use crate::cli::{OpenStackStatus, Output, PlaceArgs};
 use crate::environment::Environment;
 use crate::output;
@@ -69,6 +69,10 @@ fn text(cloud: &OpenStack, dashboard: Option<String>) -> String {
         Some(ready) if ready.status == "True" => writeln!(text, "ready"),
         Some(ready) => writeln!(text, "not ready: {}", printable::line(&ready.message)),
     };
+    let upgrade = upgrade::line(cloud);
+    if !upgrade.is_empty() {
+        let _ = writeln!(text, "{}", printable::line(&upgrade));
+    }
     if let Some(url) = dashboard {
         let _ = writeln!(text, "dashboard: {}", printable::line(&url));
     }

@@ -2,7 +2,7 @@
 
 mod lines;
 pub(super) mod parameters;
-mod report;
+pub(super) mod report;
 mod tree;
 
 use std::sync::Arc;

@@ -10,17 +10,20 @@ use serde_json::{Value, json};
 use super::lines::Lines;
 use super::tree::Parts;
 use crate::cli::Output;
+use crate::deploy::upgrade;
 use crate::environment::Environment;
 use crate::output::{self, Screen};
 use crate::picture::{self, SIMULATED};
 
 /// What is printed.
-pub(super) struct Report<'a> {
+pub(in crate::deploy) struct Report<'a> {
     say: &'a dyn Fn(&str),
     style: Style,
     started: Instant,
     /// What was printed last.
     steps: Vec<StepStatus>,
+    /// The phase of an upgrade that was printed last.
+    phase: String,
 }
 
 enum Style {
@@ -41,7 +44,11 @@ struct Live {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(output: Output, environment: &Environment, say: &'a dyn Fn(&str)) -> Self {
+    pub(in crate::deploy) fn new(
+        output: Output,
+        environment: &Environment,
+        say: &'a dyn Fn(&str),
+    ) -> Self {
         let style = match (output, environment.terminal) {
             (Output::Json, _) => Style::Json,
             (Output::Text, false) => Style::Lines(Lines::default()),
@@ -58,6 +65,7 @@ impl<'a> Report<'a> {
             style,
             started: Instant::now(),
             steps: Vec::new(),
+            phase: String::new(),
         }
     }
 
@@ -74,7 +82,7 @@ impl<'a> Report<'a> {
     }
 
     /// A sentence.
-    pub(super) fn note(&mut self, text: &str) {
+    pub(in crate::deploy) fn note(&mut self, text: &str) {
         match &self.style {
             Style::Json => (self.say)(&output::json_line(&json!({"note": text}))),
             Style::Lines(_) => (self.say)(text),
@@ -83,7 +91,7 @@ impl<'a> Report<'a> {
     }
 
     /// The cloud has changed.
-    pub(super) fn cloud(&mut self, cloud: &OpenStack) {
+    pub(in crate::deploy) fn cloud(&mut self, cloud: &OpenStack) {
         let steps = cloud.status.as_ref().map(|it| it.steps.clone());
         let steps = steps.unwrap_or_default();
         if let Style::Json = self.style {
@@ -96,9 +104,12 @@ impl<'a> Report<'a> {
                 }
             }
         }
+        self.upgrade(cloud);
         if let Style::Live(live) = &mut self.style {
+            live.parts.note(upgrade::line(cloud));
             if live.generation != cloud.metadata.generation {
                 live.parts = Parts::of(cloud);
+                live.parts.note(upgrade::line(cloud));
                 live.generation = cloud.metadata.generation;
             }
             live.footer.clear();
@@ -107,8 +118,26 @@ impl<'a> Report<'a> {
         self.tick();
     }
 
+    /// Prints how far an upgrade is, when that has changed.
+    fn upgrade(&mut self, cloud: &OpenStack) {
+        let line = upgrade::line(cloud);
+        if line == self.phase {
+            return;
+        }
+        line.clone_into(&mut self.phase);
+        match &self.style {
+            Style::Json => {
+                let release = cloud.status.as_ref().and_then(|it| it.release.as_ref());
+                (self.say)(&output::json_line(&json!({"upgrade": release})));
+            }
+            Style::Lines(_) if !line.is_empty() => (self.say)(&line),
+            // The tree has it.
+            Style::Lines(_) | Style::Live(_) => {}
+        }
+    }
+
     /// Time has passed.
-    pub(super) fn tick(&mut self) {
+    pub(in crate::deploy) fn tick(&mut self) {
         if self.steps.is_empty() {
             return;
         }

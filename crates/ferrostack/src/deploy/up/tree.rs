@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use api::openstack::v1alpha1::{OpenStack, Phase, StepStatus};
-use deployer::{Cloud, Held, Parameters};
+use deployer::{Cloud, Held, Parameters, upgrade};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::picture::{Mark, Row};
@@ -13,6 +13,8 @@ use crate::picture::{Mark, Row};
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     title: String,
+    /// How far an upgrade is.
+    note: String,
     parts: Vec<(&'static str, Vec<String>)>,
 }
 
@@ -37,8 +39,14 @@ impl Parts {
         }
         Self {
             title: format!("OpenStack/{}", cloud.name),
+            note: String::new(),
             parts,
         }
+    }
+
+    /// Says beside the title how far an upgrade is.
+    pub(super) fn note(&mut self, note: String) {
+        self.note = note;
     }
 
     /// The rows at a time.
@@ -50,13 +58,16 @@ impl Parts {
             branches: String::new(),
             name: self.title.clone(),
             state: ready(steps.iter()),
-            message: String::new(),
+            message: self.note.clone(),
             head: true,
         }];
         let last = self.parts.len().saturating_sub(1);
         for (index, (part, names)) in self.parts.iter().enumerate() {
+            let tasks = steps
+                .iter()
+                .filter(|it| upgrade::part(&it.name) == Some(*part));
             let steps = names.iter().filter_map(|it| by_name.get(it.as_str()));
-            let steps: Vec<&StepStatus> = steps.copied().collect();
+            let steps: Vec<&StepStatus> = steps.copied().chain(tasks).collect();
             let (branch, below) = branches(index == last);
             rows.push(Row {
                 mark: worst(steps.iter().copied()),

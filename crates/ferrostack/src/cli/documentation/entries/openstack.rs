@@ -2,7 +2,7 @@
 
 use super::{Entry, entry};
 
-pub(super) const ENTRIES: [Entry; 9] = [
+pub(super) const ENTRIES: [Entry; 10] = [
     entry(
         "openstack",
         "openstack.md",
@@ -22,6 +22,24 @@ pub(super) const ENTRIES: [Entry; 9] = [
             (
                 "Deploy a cloud in a cluster",
                 "ferrostack openstack up -f cloud.yaml --context mycluster --exit-when-ready",
+            ),
+        ],
+    ),
+    entry(
+        "openstack upgrade",
+        "openstack-upgrade.md",
+        &[
+            (
+                "Hold a cloud against the next release, and change nothing",
+                "ferrostack openstack upgrade --to 2026.1 --check --context mycluster",
+            ),
+            (
+                "Upgrade it",
+                "ferrostack openstack upgrade --to 2026.1 --context mycluster",
+            ),
+            (
+                "Go back while no program of the new release has started",
+                "ferrostack openstack upgrade --abort --context mycluster",
             ),
         ],
     ),
