@@ -43,8 +43,11 @@ pub(crate) fn of_read(error: &Error) -> Status {
     Status::new(Code::Unavailable, format!("{}{hint}", error.cause("list")))
 }
 
-/// True if the cloud has certainly not done what it was asked.
+/// True if the cloud has certainly not done what it was asked. A read that a write needs says nothing of the write.
 pub(crate) fn is_certain(error: &Error) -> bool {
+    if error.method().is_some_and(|method| method == "GET") {
+        return false;
+    }
     match error.kind() {
         ErrorKind::Transient { .. } | ErrorKind::Unreachable | ErrorKind::Protocol => false,
         ErrorKind::Absent

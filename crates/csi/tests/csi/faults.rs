@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use csi_spec::volume_content_source::{SnapshotSource, Type};
-use csi_spec::{Controller, VolumeContentSource};
+use csi_spec::{
+    Controller, GetCapacityRequest, Topology, TopologyRequirement, VolumeContentSource, context,
+};
 use grpc::{Code, Context, Status};
-use serde_json::json;
+use serde_json::{Value, json};
 use simulator::cloud::{Latency, Options as CloudOptions};
 use tokio::time::Instant;
 
-use crate::world::{World, new_volume, options, refused};
+use crate::world::{World, minutes, new_volume, options, pairs, refused};
 
 const VOLUMES: &str = "/v3/{project}/volumes";
 const ATTACHMENTS: &str = "/v2.1/servers/{server_id}/os-volume_attachments";
@@ -86,7 +88,7 @@ async fn a_cloud_that_cannot_be_read_is_never_a_final_code() {
             refusal.message
         );
         world
-            .request("DELETE", "/_simulator/faults", serde_json::Value::Null)
+            .request("DELETE", "/_simulator/faults", Value::Null)
             .await;
     }
 }
@@ -332,5 +334,67 @@ async fn random_faults_end_in_a_volume_that_is_gone() {
         world
             .each_fault(service, method, route, async || life(&world, &server).await)
             .await;
+    }
+}
+
+/// Of a volume in a zone, which is reserved on the way, with what is read beside the lists of volumes.
+async fn life_with_reads(world: &World, server: &str) -> Result<(), Status> {
+    let zone = Topology {
+        segments: pairs(&[(context::ZONE, "az1")]),
+    };
+    let capacity = GetCapacityRequest {
+        accessible_topology: Some(zone.clone()),
+        ..GetCapacityRequest::default()
+    };
+    let room = async || {
+        let call = world.driver.get_capacity(minutes(3), capacity.clone());
+        call.await.map(drop)
+    };
+    until_final(room).await?;
+    let mut request = new_volume("pvc-1", 1);
+    request.accessibility_requirements = Some(TopologyRequirement {
+        requisite: vec![zone],
+        preferred: Vec::new(),
+    });
+    let created = until_final(async || world.create(request.clone()).await).await?;
+    let id = created.volume_id;
+    world.trouble("attach-stays-reserved").await;
+    until_final(async || world.attach(&id, server).await).await?;
+    until_final(async || world.detach(&id, server).await).await?;
+    until_final(async || world.delete(&id).await).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_read_beside_a_call_and_fails_ends_no_call() {
+    let mut world = World::open().await;
+    let server = world.server("node-1").await;
+    for route in [
+        "/v3/{project}/attachments",
+        "/v3/{project}/os-availability-zone",
+        "/v3/{project}/os-quota-sets/{target}",
+        "/v3/{project}/messages",
+    ] {
+        for fault in [
+            json!({"status": 401}),
+            json!({"status": 403}),
+            json!({"status": 404}),
+            json!({"status": 503}),
+            json!({"drop": true}),
+            json!({"garbage": true}),
+        ] {
+            // Nothing is known from before.
+            world.restart();
+            let mut rule =
+                json!({"service": "volume", "method": "GET", "route": route, "count": 1});
+            let parts = rule.as_object_mut().unwrap();
+            parts.extend(fault.as_object().unwrap().clone());
+            world.fault(rule).await;
+            let ended = life_with_reads(&world, &server).await;
+            assert!(ended.is_ok(), "{route} {fault}: {ended:?}");
+            world
+                .request("DELETE", "/_simulator/faults", Value::Null)
+                .await;
+            world.assert_empty(&format!("{route} {fault}")).await;
+        }
     }
 }
