@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use grpc::{Code, Status};
 
 use super::{Machine, answers, is_ours};
+use crate::context::DRIVER;
 use crate::mount::state::{Layer, Plan};
 use crate::mount::{self, state};
 use crate::mountinfo::{self, Mount};
@@ -42,11 +43,30 @@ pub(super) fn device_of(mount: &Mount, dev: &Path) -> Option<Number> {
     }
 }
 
+/// True if the kubelet says that a block volume, whose path does not name its driver, is another driver's.
+fn is_of_another(target: &Path) -> bool {
+    const LONGEST: u64 = 64 << 10;
+    let mut above = target.ancestors();
+    let Some(all) = above.find(|it| it.file_name().is_some_and(|it| it == "volumeDevices")) else {
+        return false;
+    };
+    // publish/NAME/POD, or staging/NAME.
+    let name = target.strip_prefix(all).ok();
+    let Some(name) = name.and_then(|it| it.components().nth(1)) else {
+        return false;
+    };
+    let Ok(file) = fs::File::open(all.join(name).join("data/vol_data.json")) else {
+        return false;
+    };
+    let data: Result<serde_json::Value, _> = serde_json::from_reader(file.take(LONGEST));
+    data.is_ok_and(|it| it.get("driverName").is_some_and(|name| name != DRIVER))
+}
+
 /// Volumes that the kubelet has staged or published here.
 pub(super) fn volumes_in_use(mounts: &[Mount]) -> usize {
     let ours = mounts
         .iter()
-        .filter(|one| is_ours(&one.target.to_string_lossy()));
+        .filter(|one| is_ours(&one.target.to_string_lossy()) && !is_of_another(&one.target));
     let devices = ours.map(|one| match one.major {
         // A device as a file, or btrfs.
         0 => (one.root.clone(), one.source.clone()),

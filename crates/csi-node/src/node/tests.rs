@@ -286,3 +286,29 @@ fn volumes_that_the_kubelet_has_staged_or_published_are_counted_once() {
     let mounts = mountinfo::parse(lines.join("\n").as_bytes()).unwrap();
     assert_eq!(layers::volumes_in_use(&mounts), 3);
 }
+
+/// The path of a block volume is the same for every driver.
+#[test]
+fn block_volumes_of_other_drivers_are_not_counted() {
+    let root = tempfile::tempdir().unwrap();
+    let all = root.path().join("plugins/kubernetes.io/csi/volumeDevices");
+    let mut lines = Vec::new();
+    for (number, (name, data)) in (0..).zip([
+        ("ours", Some(r#"{"driverName":"cinder.csi.openstack.org"}"#)),
+        ("theirs", Some(r#"{"driverName":"lvm.example.org"}"#)),
+        ("cut", Some(r#"{"driverName":"lvm.exa"#)),
+        ("silent", None),
+    ]) {
+        if let Some(data) = data {
+            std::fs::create_dir_all(all.join(name).join("data")).unwrap();
+            std::fs::write(all.join(name).join("data/vol_data.json"), data).unwrap();
+        }
+        let target = all.join("publish").join(name).join("pod");
+        let target = target.display();
+        lines.push(format!(
+            "{number} 1 0:6 /vd{number} {target} rw - devtmpfs udev rw"
+        ));
+    }
+    let mounts = mountinfo::parse(lines.join("\n").as_bytes()).unwrap();
+    assert_eq!(layers::volumes_in_use(&mounts), 3);
+}
