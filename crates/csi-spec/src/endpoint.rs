@@ -165,7 +165,7 @@ impl Endpoint {
     }
 }
 
-/// A port on all addresses: of IPv6 and, as Linux has it by default, IPv4; of IPv4 alone on a machine without IPv6.
+/// A port on all addresses, as a [`SocketAddr`]: of IPv6 and, as Linux has it by default, IPv4; of IPv4 alone on a machine without IPv6.
 #[must_use]
 pub fn everywhere(port: u16) -> SocketAddr {
     let has_v6 = std::net::UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok();

@@ -1,9 +1,9 @@
-//! A zone as a label: the one form of controller, node, `csi check` and the cloud controller manager.
+//! A zone as the value of [`ZONE`](crate::context::ZONE), in the one form of controller and node.
 
 /// The length of a label's value.
 const LONGEST: usize = 63;
 
-/// The value of a label for a zone of Nova or Cinder: other characters than letters, digits, `-`, `_` and `.` become one `-`,
+/// The value of [`ZONE`](crate::context::ZONE) for a zone of Nova or Cinder: other characters than letters, digits, `-`, `_` and `.` become one `-`,
 /// the ends are alphanumeric, and it has at most 63 characters.
 #[must_use]
 pub fn label(zone: &str) -> String {

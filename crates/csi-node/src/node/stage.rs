@@ -113,9 +113,9 @@ fn prepare(
     mark::set(path, volume).map_err(written)?;
     filesystem::make(kind, path, over).map_err(|error| answers::program(volume, path, &error))?;
     mark::clear(path, volume).map_err(written)?;
-    let made = content(volume, path, kind);
+    let content = content(volume, path, kind);
     drop(held);
-    match made {
+    match content {
         Ok(Content::FileSystem(found)) => Ok(found),
         Ok(other) => {
             let what = format!("{} has {other} after it was formatted", path.display());

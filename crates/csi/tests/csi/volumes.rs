@@ -274,8 +274,8 @@ async fn a_zone_whose_name_is_no_label_is_used_by_its_label() {
     });
     let volume = world.create(request.clone()).await.unwrap();
     assert_eq!(volume.accessible_topology, std::slice::from_ref(&label));
-    let made = world.one("volumes", &volume.volume_id).await;
-    assert_eq!(made["availability_zone"], "AZ / 1");
+    let in_cinder = world.one("volumes", &volume.volume_id).await;
+    assert_eq!(in_cinder["availability_zone"], "AZ / 1");
     assert_eq!(world.create(request).await.unwrap(), volume);
     let capacity = GetCapacityRequest {
         accessible_topology: Some(label),
