@@ -40,6 +40,9 @@ use crate::size::{self, Range};
 
 /// The age of a list that an answer to a list may have.
 const RECENT: Duration = Duration::from_secs(60);
+/// The same of volumes: the attacher asks for all of them each minute, to find attachments that somebody else has ended. What
+/// this driver writes is in a list at once.
+const RECENT_VOLUMES: Duration = Duration::from_secs(300);
 /// What the controller can do.
 const CAPABILITIES: &[Type] = &[
     Type::CreateDeleteVolume,
@@ -431,7 +434,7 @@ impl Driver {
 
     async fn listing(&self, request: ListVolumesRequest) -> Result<ListVolumesResponse, Status> {
         let mut items = Vec::new();
-        for (cloud, view) in self.views(&[Kind::Volumes], RECENT).await? {
+        for (cloud, view) in self.views(&[Kind::Volumes], RECENT_VOLUMES).await? {
             for volume in view.volumes.iter() {
                 let entry = answers::entry(volume, &self.options);
                 items.push((listing::key(&cloud, &volume.id), entry));

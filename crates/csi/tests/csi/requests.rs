@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use csi_spec::{Controller, ListVolumesRequest};
 use futures::future::join_all;
 use futures::stream::{self, StreamExt as _};
 use serde_json::json;
 use simulator::cloud::{Latency, Options as CloudOptions, RouteTiming, Timings};
 use tokio::time::Instant;
 
-use crate::world::{World, options};
+use crate::world::{World, minutes, options};
 
 async fn slow() -> World {
     let cloud = CloudOptions {
@@ -155,6 +156,16 @@ async fn a_driver_at_rest_asks_nothing_however_many_volumes_there_are() {
         tokio::time::sleep(Duration::from_secs(600)).await;
         world.requests();
         tokio::time::sleep(Duration::from_secs(600)).await;
+        let requests = world.requests();
+        assert!(requests.values().sum::<u64>() <= 4, "{count}: {requests:?}");
+        // The attacher asks each minute.
+        for _ in 0..10 {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            let listed = world
+                .driver
+                .list_volumes(minutes(1), ListVolumesRequest::default());
+            assert_eq!(listed.await.unwrap().entries.len(), count);
+        }
         let requests = world.requests();
         assert!(requests.values().sum::<u64>() <= 4, "{count}: {requests:?}");
     }
