@@ -15,7 +15,7 @@ const FILE: &[u8] = include_bytes!("crds/all.json.z");
 /// The same of the kinds that have versions before v1beta1, with these alone.
 const OLDER_FILE: &[u8] = include_bytes!("crds/older.json.z");
 
-// What is read is not kept: in the types of Kubernetes all definitions take 30 MB. A file that is none is stale: `cargo xtask
+// The definitions are not kept: in the types of Kubernetes they take 30 MB. A file that is none is stale: `cargo xtask
 // codegen --check`.
 fn older() -> Vec<CustomResourceDefinition> {
     read(OLDER_FILE).unwrap_or_default()
@@ -66,7 +66,7 @@ pub(crate) fn known() -> Vec<CustomResourceDefinition> {
 }
 
 /// The names of the versions before v1beta1, oldest first.
-pub const OLDER_VERSIONS: [&str; 4] = crate::infra::convert::older::VERSIONS;
+pub const OLDER_VERSIONS: [&str; 4] = ["v1alpha4", "v1alpha5", "v1alpha6", "v1alpha7"];
 
 /// Adds versions before v1beta1 to the definitions of their kinds: those of `served`, and, without being served, those of
 /// which `stored` says that objects of the definition may be stored in them. Other names are ignored.

@@ -41,7 +41,7 @@ pub(crate) enum Outcome {
         progress: Progress,
         /// A write that the API server has rejected.
         rejection: Option<String>,
-        /// What is wrong with the certificate that is given; the last good one is served.
+        /// Fault of the certificate that is given; the last good one is served.
         unusable: Option<String>,
     },
 }

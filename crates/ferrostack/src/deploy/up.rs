@@ -335,7 +335,7 @@ const HOPELESS: [&str; 3] = [
     "ConfigurationInvalid",
     rollout::CERTIFICATE_UNUSABLE,
 ];
-/// What is said of a cloud that is paused.
+/// Words for a cloud that is paused.
 const PAUSED: &str = "is paused, and nothing is written to it; `paused: false` lets it go on";
 
 /// Prints what changes, forever or until all steps are ready. What the status said before the controller has looked is

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::path::Step;
 
-/// What the schema of a value refuses. Descriptions, defaults and rules are left out: with them, in the types of Kubernetes,
+/// Limits of a value by its schema. Descriptions, defaults and rules are left out: with them, in the types of Kubernetes,
 /// the schemas of all kinds take 30 MB for as long as the program runs.
 #[derive(Debug)]
 pub(super) struct Schema {

@@ -14,7 +14,7 @@ use crate::convert::moves::rows;
 use crate::convert::{Older, Row};
 
 /// The versions, oldest first.
-pub(crate) const VERSIONS: [&str; 4] = ["v1alpha4", "v1alpha5", "v1alpha6", "v1alpha7"];
+pub(crate) const VERSIONS: [&str; 4] = crate::crds::OLDER_VERSIONS;
 
 /// True if an `apiVersion` of this group is one of them.
 pub(super) fn is_older(api_version: &Value) -> bool {
