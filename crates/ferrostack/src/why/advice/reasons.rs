@@ -137,6 +137,10 @@ impl Case<'_> {
             "IdentityUnknown" => format!(
                 "see the annotations of {label}: without its identity nothing of it is touched"
             ),
+            "AdoptionRefused" => format!(
+                "`{program} adopt cluster NAME --dry-run` lists the resources with their evidence: make clear what contradicts, and the provider looks again",
+                program = self.commands.program
+            ),
             "WaitingForOwner" => format!(
                 "nothing is done for {label} before a Cluster or Machine that refers to it is its owner: create that object, or correct its reference"
             ),
