@@ -317,7 +317,10 @@ async fn fields_that_are_not_built_and_changes_that_are_not_possible_are_rejecte
             json!({"services": {"searchlight": {}}}),
             ["spec.services.searchlight", "retired in 2021"],
         ),
-        (json!({"release": "zed"}), ["spec.release", "upgrades"]),
+        (
+            json!({"release": "zed"}),
+            ["spec.release", "a release goes up by one step"],
+        ),
         (
             json!({"region": "Other"}),
             ["spec.region", "cannot be changed"],
