@@ -243,6 +243,8 @@ plan -f {file} --kubeconfig {refusing}
 plan -f {good} --kubeconfig {refusing}
 plan cluster a --kubeconfig {refusing}
 plan cluster a --kubeconfig /nowhere
+adopt cluster demo --kubeconfig {refusing}
+adopt cluster demo --kubeconfig /nowhere
 audit --cloud nowhere --kubeconfig {refusing}
 audit --cloud nowhere --kubeconfig /nowhere
 audit --cloud nowhere --yes
@@ -330,6 +332,8 @@ openstack config nova --explain nothing
 openstack plan -f /nowhere --empty
 openstack plan -f {file} --empty
 openstack plan -f {good} --kubeconfig {refusing}
+openstack upgrade --to 2026.1 --kubeconfig {refusing}
+openstack upgrade --to 2026.1 --kubeconfig /nowhere
 openstack apply --plan 3f2a0b1c9d8e7f60 -f /nowhere --kubeconfig {refusing}
 openstack apply --plan 3f2a0b1c9d8e7f60 -f {file} --kubeconfig {refusing}
 completion nothing
