@@ -85,6 +85,9 @@ impl Older {
 
     /// Adds these versions to definitions.
     pub(crate) fn add(&self, definitions: &mut [CustomResourceDefinition]) {
+        if self.served.is_empty() && self.stored.values().all(BTreeSet::is_empty) {
+            return;
+        }
         let served: Vec<String> = self.served.iter().cloned().collect();
         api::crds::add_older(definitions, &served, |definition| {
             let stored = self.stored.get(&definition.name_any());

@@ -43,6 +43,8 @@ pub(super) struct Registration<'a> {
     namespace: &'a str,
     url: Option<&'a str>,
     authority: ByteString,
+    /// The definitions with several versions. Their schemas are not read again for each look.
+    converted: Vec<String>,
 }
 
 impl<'a> Registration<'a> {
@@ -58,6 +60,7 @@ impl<'a> Registration<'a> {
             namespace,
             url,
             authority: ByteString(certificate.authority.clone().into_bytes()),
+            converted: subset.converted(),
         }
     }
 
@@ -91,13 +94,7 @@ impl<'a> Registration<'a> {
         })
         .await?;
         let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-        for definition in self
-            .subset
-            .definitions()
-            .iter()
-            .filter(|crd| crd.spec.versions.len() > 1)
-        {
-            let name = definition.metadata.name.as_deref().unwrap_or_default();
+        for name in &self.converted {
             change(&definitions, name, |stored| {
                 stored.spec.conversion = Some(self.conversion());
             })

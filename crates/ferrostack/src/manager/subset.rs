@@ -79,16 +79,18 @@ impl Subset {
 
     /// The kinds, in the order in which they are installed.
     pub(crate) fn definitions(&self) -> Vec<CustomResourceDefinition> {
-        let mut all: Vec<_> = self
-            .providers
-            .iter()
-            .flat_map(|it| it.definitions())
-            .collect();
-        if self.clouds {
-            all.extend(api::crds::of(&[api::openstack::GROUP]));
-        }
+        let groups = self.groups();
+        let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+        let mut all = api::crds::of(&groups);
         self.older.add(&mut all);
         all
+    }
+
+    /// The names of the definitions with several versions.
+    pub(crate) fn converted(&self) -> Vec<String> {
+        let all = self.definitions().into_iter();
+        let several = all.filter(|it| it.spec.versions.len() > 1);
+        several.filter_map(|it| it.metadata.name).collect()
     }
 
     /// The API groups of the kinds.
