@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
+use serde_json::Value as Json;
 
 use crate::config::{Source, Value};
 use crate::options::{Found, Table};
@@ -62,6 +63,21 @@ pub fn check(parameters: &Parameters) -> Vec<Finding> {
     }
     findings.extend(horizon::check(parameters));
     findings
+}
+
+/// Reads the parameters of an object, and checks them.
+///
+/// # Errors
+/// The errors, each with its field from `spec` on.
+pub fn checked(object: &Json) -> Result<Parameters, Vec<String>> {
+    let (parameters, _) = Parameters::read(object).map_err(|error| vec![error.to_string()])?;
+    let findings = check(&parameters).into_iter();
+    let errors = findings.filter(|it| it.severity == Severity::Error);
+    let errors: Vec<String> = errors.map(|it| format!("spec.{it}")).collect();
+    match errors.is_empty() {
+        true => Ok(parameters),
+        false => Err(errors),
+    }
 }
 
 /// The options of the user that are accepted.

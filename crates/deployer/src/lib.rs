@@ -35,7 +35,7 @@ pub mod upgrade;
 pub use self::accounts::broker::{Broker, BrokerSeen};
 pub use self::accounts::identity::{Identity, IdentitySeen};
 pub use self::accounts::{AccountPlan, AccountWrite, Accounts, Written};
-pub use self::check::{Finding, Severity, check};
+pub use self::check::{Finding, Severity, check, checked};
 pub use self::cloud::Cloud;
 pub use self::config::{Config, Setting, Source, Value};
 pub use self::desired::{CONFIGURES, Graph, STEP, Step, desired, ended, fall_back};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::openstack::FINALIZER;
 use api::openstack::v1alpha1::OpenStack;
-use deployer::{Cloud, Held, Parameters, Severity};
+use deployer::{Cloud, Held};
 use k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 use kube::{Client, ResourceExt as _};
@@ -70,16 +70,10 @@ pub(crate) async fn reconcile(
 pub(crate) fn judged(object: &OpenStack) -> Result<Result<Cloud, String>, Problem> {
     let document = serde_json::to_value(object);
     let document: Value = document.map_err(|error| Problem::Malformed(error.to_string()))?;
-    let parameters = match Parameters::read(&document) {
-        Ok((parameters, _)) => parameters,
-        Err(error) => return Ok(Err(error.to_string())),
+    let parameters = match deployer::checked(&document) {
+        Ok(parameters) => parameters,
+        Err(errors) => return Ok(Err(errors.join("; "))),
     };
-    let findings = deployer::check(&parameters).into_iter();
-    let errors = findings.filter(|it| it.severity == Severity::Error);
-    let errors: Vec<String> = errors.map(|it| format!("spec.{it}")).collect();
-    if !errors.is_empty() {
-        return Ok(Err(errors.join("; ")));
-    }
     Ok(Cloud::of(&document, parameters).map_err(|error| error.to_string()))
 }
 

@@ -199,15 +199,9 @@ fn checked(object: &OpenStack, from: Release) -> Option<Result<(Parameters, Rele
     }
     let mut document = serde_json::to_value(object).unwrap_or_default();
     document["spec"]["release"] = to.name().into();
-    let parameters = match Parameters::read(&document) {
-        Ok((parameters, _)) => parameters,
-        Err(error) => return Some(Err(at(error.to_string()))),
-    };
-    let errors = deployer::check(&parameters).into_iter();
-    let errors = errors.filter(|it| it.severity == deployer::Severity::Error);
-    let errors: Vec<String> = errors.map(|it| format!("spec.{it}")).collect();
-    Some(match errors.is_empty() {
-        true => Ok((parameters, to)),
-        false => Err(at(errors.join("; "))),
+    let parameters = deployer::checked(&document);
+    Some(match parameters {
+        Ok(parameters) => Ok((parameters, to)),
+        Err(errors) => Err(at(errors.join("; "))),
     })
 }

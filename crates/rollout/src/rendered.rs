@@ -29,8 +29,9 @@ struct Entry {
 }
 
 impl Rendered {
-    /// The steps of a cloud.
+    /// The steps of a cloud that is on no way to another release: those of such a way are forgotten.
     pub(crate) fn of(&self, cloud: &Cloud, held: &Held) -> Arc<Graph> {
+        self.upgrades.lock().remove(&cloud.namespace);
         let known =
             self.known.lock().get(&cloud.namespace).and_then(|it| {
                 (it.cloud == *cloud && it.held == *held).then(|| Arc::clone(&it.graph))

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use api::conditions;
 use api::openstack::v1alpha1::OpenStack;
+use api::{conditions, printable};
 use deployer::Release;
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Namespace;
@@ -330,11 +330,14 @@ async fn install(client: &Client) -> anyhow::Result<()> {
 }
 
 /// Reasons of Ready that somebody has to remove.
-const HOPELESS: [&str; 3] = [
-    "Conflict",
-    "ConfigurationInvalid",
-    rollout::CERTIFICATE_UNUSABLE,
-];
+const HOPELESS: [&str; 2] = ["Conflict", "ConfigurationInvalid"];
+
+/// True if `up` ends for this reason of Ready. With a certificate that cannot be used the controller in this program looks after
+/// everything else, so that only who waits for the cloud is told at once.
+fn ends(reason: &str, exit_when_ready: bool) -> bool {
+    HOPELESS.contains(&reason) || exit_when_ready && reason == rollout::CERTIFICATE_UNUSABLE
+}
+
 /// Words for a cloud that is paused.
 const PAUSED: &str = "is paused, and nothing is written to it; `paused: false` lets it go on";
 
@@ -351,6 +354,7 @@ async fn follow(
     let watched = || Box::pin(operator::watch::object(&api, &asked.name).default_backoff());
     let (mut events, mut has_looked) = (watched(), false);
     let (mut was_ready, mut was_paused, mut last) = (false, false, String::new());
+    let mut noted = String::new();
     let mut tick = tokio::time::interval(Duration::from_secs(1));
     let limit = match args.exit_when_ready {
         true => args.timeout,
@@ -404,12 +408,20 @@ async fn follow(
                 bail!("the cloud {} {PAUSED}", asked.name);
             }
             if !was_paused {
-                report.note(PAUSED);
+                report.note(&format!("the cloud {} {PAUSED}", asked.name));
             }
         } else if is_ready && !was_ready {
             announce(place, asked, report, &running.requests, &cloud).await?;
-        } else if ready.is_some_and(|it| HOPELESS.contains(&it.reason.as_str())) {
+        } else if ready.is_some_and(|it| ends(&it.reason, args.exit_when_ready)) {
             bail!("{last}");
+        } else if ready.is_some_and(|it| it.reason == rollout::CERTIFICATE_UNUSABLE)
+            && noted != last
+        {
+            noted.clone_from(&last);
+            report.note(&printable::line(&noted));
+        }
+        if is_ready {
+            noted.clear();
         }
         was_paused = cloud.spec.paused && is_current;
         was_ready = is_ready;
@@ -457,6 +469,19 @@ async fn announce(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_certificate_that_cannot_be_used_does_not_end_the_controller() {
+        for (reason, waiting, following) in [
+            ("Conflict", true, true),
+            ("ConfigurationInvalid", true, true),
+            (rollout::CERTIFICATE_UNUSABLE, true, false),
+            ("Progressing", false, false),
+        ] {
+            assert_eq!(ends(reason, true), waiting, "{reason}");
+            assert_eq!(ends(reason, false), following, "{reason}");
+        }
+    }
 
     #[test]
     fn a_cluster_that_does_not_evaluate_the_rules_of_the_kind_is_too_old() {

@@ -7,9 +7,9 @@ use api::conditions;
 use api::openstack::UPGRADE_CHECK;
 use api::openstack::v1alpha1::{OpenStack, ReleaseStatus};
 use deployer::upgrade::{self, Phase};
-use deployer::{Cloud, Parameters, Release, STEP, Severity, UID};
+use deployer::{Cloud, Release, STEP, UID};
 use k8s_openapi::api::batch::v1::Job;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::{Client, ResourceExt as _};
 use operator::client::Api;
 use serde_json::{Value, json};
@@ -164,16 +164,10 @@ fn judged(cloud: &OpenStack, to: Release) -> anyhow::Result<Vec<String>> {
     }
     let mut document = serde_json::to_value(cloud)?;
     document["spec"]["release"] = to.name().into();
-    let (parameters, _) = Parameters::read(&document)?;
-    let errors = deployer::check(&parameters).into_iter();
-    let errors = errors.filter(|it| it.severity == Severity::Error);
-    let errors: Vec<String> = errors.map(|it| format!("spec.{it}")).collect();
-    if !errors.is_empty() {
-        bail!(
-            "{to} does not take the parameters of the cloud:\n  {}",
-            errors.join("\n  ")
-        );
-    }
+    let parameters = deployer::checked(&document).map_err(|errors| {
+        let errors = errors.join("\n  ");
+        anyhow::anyhow!("{to} does not take the parameters of the cloud:\n  {errors}")
+    })?;
     let renamed = upgrade::renamed(&parameters, from).into_iter();
     let words = renamed.map(|it| {
         let patch = json!({"spec": it.patch});
@@ -197,7 +191,7 @@ impl Upgrading<'_> {
             report.note(&format!("the cloud is of {to}; nothing is to be done"));
             return Ok(());
         }
-        let again = self.try_again(report).await?;
+        let again = try_again(self.client, cloud, |text| report.note(text)).await?;
         if !is_wanted {
             self.patch(&json!({"spec": {"release": to.name()}})).await?;
             report.note(&format!(
@@ -291,32 +285,6 @@ impl Upgrading<'_> {
         Ok(())
     }
 
-    /// Deletes the tasks of an upgrade that have failed: the controller runs them again. Returns whether there were any.
-    async fn try_again(&self, report: &mut Report<'_>) -> anyhow::Result<bool> {
-        let mut again = false;
-        let jobs: Api<Job> = Api::namespaced(self.client.clone(), &self.args.cloud.namespace);
-        let ours = ListParams::default().labels(UID).limit(500);
-        let all = jobs.list(&ours).await.context("cannot list Jobs")?;
-        for job in all.items {
-            let step = job
-                .labels()
-                .get(STEP)
-                .map(String::as_str)
-                .unwrap_or_default();
-            let conditions = job.status.as_ref().and_then(|it| it.conditions.as_ref());
-            let mut conditions = conditions.into_iter().flatten();
-            let has_failed = conditions.any(|it| it.type_ == "Failed" && it.status == "True");
-            if has_failed && upgrade::part(step).is_some() {
-                let name = job.name_any();
-                let deleted = jobs.delete(&name, &DeleteParams::background()).await;
-                deleted.with_context(|| format!("cannot delete job {name}"))?;
-                report.note(&format!("{step} had failed, and runs again"));
-                again = true;
-            }
-        }
-        Ok(again)
-    }
-
     /// Shows what changes until it is as wanted. A failure within `grace` may be one of before.
     async fn wait(
         &self,
@@ -363,6 +331,45 @@ impl Upgrading<'_> {
     }
 }
 
+/// Deletes the tasks of an upgrade of this cloud that have failed: the controller runs them again. Returns whether there were any.
+async fn try_again(
+    client: &Client,
+    cloud: &OpenStack,
+    mut note: impl FnMut(&str),
+) -> anyhow::Result<bool> {
+    let mut again = false;
+    // Before the cloud has a uid it has no tasks.
+    let Some(uid) = cloud.status.as_ref().and_then(|it| it.uid.as_deref()) else {
+        return Ok(again);
+    };
+    let jobs: Api<Job> = Api::namespaced(client.clone(), &cloud.namespace().unwrap_or_default());
+    let ours = ListParams::default().labels(&format!("{UID}={uid}"));
+    let all = jobs.list(&ours).await.context("cannot list Jobs")?;
+    for job in all.items {
+        let step = job
+            .labels()
+            .get(STEP)
+            .map(String::as_str)
+            .unwrap_or_default();
+        let conditions = job.status.as_ref().and_then(|it| it.conditions.as_ref());
+        let mut conditions = conditions.into_iter().flatten();
+        let has_failed = conditions.any(|it| it.type_ == "Failed" && it.status == "True");
+        if has_failed && upgrade::part(step).is_some() {
+            let name = job.name_any();
+            let mut seen = DeleteParams::background();
+            seen.preconditions = Some(Preconditions {
+                uid: job.uid(),
+                resource_version: None,
+            });
+            let deleted = jobs.delete(&name, &seen).await;
+            deleted.with_context(|| format!("cannot delete job {name}"))?;
+            note(&format!("{step} had failed, and runs again"));
+            again = true;
+        }
+    }
+    Ok(again)
+}
+
 /// Reason why a cloud is not as wanted; `None` when it is as wanted.
 ///
 /// # Errors
@@ -392,7 +399,9 @@ fn ended(cloud: &OpenStack, until: Until, program: &str) -> anyhow::Result<Optio
     if is_over {
         return Ok(None);
     }
-    if matches!(ready.reason.as_str(), "Conflict" | "ConfigurationInvalid") {
+    // An upgrade goes on with the last good certificate; what is wrong with the next one is all that is left in the end.
+    let is_left = release.phase.is_none() && ready.reason == rollout::CERTIFICATE_UNUSABLE;
+    if is_left || matches!(ready.reason.as_str(), "Conflict" | "ConfigurationInvalid") {
         bail!("{}", ready.message);
     }
     let tasks = conditions::find(&status.conditions, rollout::TASKS_SUCCEEDED);

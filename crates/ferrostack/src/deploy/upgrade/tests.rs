@@ -96,6 +96,15 @@ fn a_wait_ends_with_what_was_asked_for_or_with_what_does_not_go_on() {
     }
     let refused = is(&status(&at("Roll"), ("False", "Conflict"), "True")).unwrap_err();
     assert_eq!(refused.to_string(), "why");
+    // With the upgrade over, a certificate that cannot be used is what is left; before, the upgrade goes on.
+    let unusable = ("False", rollout::CERTIFICATE_UNUSABLE);
+    assert!(
+        is(&status(&at("Roll"), unusable, "True"))
+            .unwrap()
+            .is_some()
+    );
+    let left = is(&status(&over, unusable, "True")).unwrap_err();
+    assert_eq!(left.to_string(), "why");
     let mut checked = at("Check");
     checked["phases"] = json!([{"name": "Check", "seconds": 3}]);
     let checked = status(&checked, ("True", "AllStepsReady"), "True");
@@ -124,4 +133,51 @@ fn a_plan_has_the_phases_of_the_upgrade() {
     assert!(text.contains("\n  Infra    -\n"), "{text}");
     assert!(text.contains(", nova-compute, horizon\n"), "{text}");
     assert_eq!(text.lines().count(), 2 + 7);
+}
+
+#[tokio::test]
+async fn failed_tasks_of_this_upgrade_alone_run_again() {
+    let server = apiserver::ApiServer::open(apiserver::Options::default())
+        .await
+        .unwrap();
+    let client = Client::new(server.in_process(), "openstack");
+    let jobs: Api<Job> = Api::namespaced(client.clone(), "openstack");
+    let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
+    let namespace = json!({"metadata": {"name": "openstack"}});
+    let namespace = serde_json::from_value(namespace).unwrap();
+    namespaces
+        .create(&Default::default(), &namespace)
+        .await
+        .unwrap();
+    for (name, uid, step, failed) in [
+        ("ours", "a1", "nova-check", "True"),
+        ("theirs", "b2", "nova-check", "True"),
+        ("running", "a1", "nova-check", "False"),
+        ("schema", "a1", "nova-schema", "True"),
+    ] {
+        let job = json!({"apiVersion": "batch/v1", "kind": "Job",
+            "metadata": {"name": name, "labels": {UID: uid, STEP: step}},
+            "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "x", "image": "x"}]}}}});
+        jobs.create(&Default::default(), &serde_json::from_value(job).unwrap())
+            .await
+            .unwrap();
+        let condition = json!({"type": "Failed", "status": failed});
+        let status = json!({"status": {"conditions": [condition]}});
+        jobs.patch_status(name, &PatchParams::default(), &Patch::Merge(&status))
+            .await
+            .unwrap();
+    }
+    let mut noted = Vec::new();
+    let cloud = cloud("2026.1", &json!({}), &json!({"uid": "a1"}));
+    let again = try_again(&client, &cloud, |text| noted.push(text.to_owned())).await;
+    assert!(again.unwrap());
+    assert_eq!(noted, ["nova-check had failed, and runs again"]);
+    let left = jobs.list(&ListParams::default()).await.unwrap().items;
+    let is_there = |it: &&Job| it.metadata.deletion_timestamp.is_none();
+    let left: Vec<String> = left
+        .iter()
+        .filter(is_there)
+        .map(kube::ResourceExt::name_any)
+        .collect();
+    assert_eq!(left, ["running", "schema", "theirs"]);
 }
