@@ -64,9 +64,12 @@ pub fn validate_by(
     let reached = known.as_ref().and_then(|spec| spec.topology.as_ref());
     let reached = reached.map(|topology| topology.version.as_str());
     let errors = |spec: &ClusterSpec, reached: Option<&str>| {
+        // With the defaults, as its controller reads it: a class that becomes usable between the defaults of a review and
+        // its validation has filled in none.
         let topology = spec.topology.as_ref();
+        let topology = topology.map(|topology| defaulted(topology, &definitions));
         let mut found = topology.map_or_else(Vec::new, |topology| {
-            problems(&class, &definitions, topology, reached)
+            problems(&class, &definitions, &topology, reached)
         });
         found.extend(incompatible(&class, spec));
         found

@@ -74,6 +74,13 @@ fn variables_get_the_defaults_of_the_class_and_are_validated_by_it() {
 }
 
 #[test]
+fn a_class_that_becomes_usable_after_the_defaults_of_a_review_refuses_nothing() {
+    let mut object = cluster("v1.34.1", &Value::Null);
+    default_by(&mut object, &class(0));
+    assert_eq!(judged(&object, None, Some(&class(1))), Ok(Vec::new()));
+}
+
+#[test]
 fn without_a_class_that_can_be_used_there_is_a_warning() {
     let object = cluster("v1.34.1", &Value::Null);
     for (class, words) in [
