@@ -159,7 +159,7 @@ impl NodeWatch<()> {
         let events =
             events.map_ok(|event| event.modify(|node| node.metadata.managed_fields = None));
         let watched = NodeWatch {
-            events: reflector(writer, events).default_backoff(),
+            events: watch::restarted(reflector(writer, events), NODES),
             listeners: Vec::new(),
         };
         (watched, nodes)
@@ -167,8 +167,7 @@ impl NodeWatch<()> {
 }
 
 impl<E: Stream<Item = NodeEvent>> NodeWatch<E> {
-    /// All events of the watch, each after its Node is stored. Errors go to the first caller alone, so that each is
-    /// logged once.
+    /// All events of the watch, each after its Node is stored.
     fn events(&mut self) -> impl Stream<Item = NodeEvent> + Send + use<E> {
         let (sender, events) = unbounded();
         self.listeners.push(sender);
@@ -182,14 +181,12 @@ impl<E: Stream<Item = NodeEvent>> NodeWatch<E> {
             return;
         };
         let mut events = pin!(events);
-        while let Some(Some(event)) = shutdown.run_until_cancelled(events.next()).await {
-            if let Ok(event) = &event {
-                for other in others {
-                    // A controller that has ended needs no more events.
-                    let _ = other.unbounded_send(Ok(event.clone()));
-                }
+        while let Some(Some(Ok(event))) = shutdown.run_until_cancelled(events.next()).await {
+            for other in others {
+                // A controller that has ended needs no more events.
+                let _ = other.unbounded_send(Ok(event.clone()));
             }
-            let _ = first.unbounded_send(event);
+            let _ = first.unbounded_send(Ok(event));
         }
     }
 }
@@ -217,7 +214,7 @@ async fn node_routes(ctx: Arc<Context>, shutdown: CancellationToken) {
             ..reports(&ctx, routes::NAME)
         },
     );
-    let events = reflector(writer, events.default_backoff());
+    let events = watch::restarted(reflector(writer, events), routes::NAME);
     let changed = wake::watched::changed(events, routes::aspects);
     let shared = routes::Shared {
         ctx,
@@ -294,7 +291,7 @@ fn endpoints(
     let config = watcher::Config::default();
     let events = watch::events::<EndpointSlice>(api, config, (), slices, skipped, reports);
     let events = events.map_ok(|event| event.modify(service::weights::trim));
-    let changed = reflector(writer, events.default_backoff()).touched_objects();
+    let changed = watch::restarted(reflector(writer, events), ENDPOINTS).touched_objects();
     let changed = async move {
         wanted.await;
         changed

@@ -24,6 +24,7 @@ use crate::client::Api;
 use crate::decode::{self, Decoded, NotDecoded, Undecodable};
 use crate::events::Recorder;
 use crate::metrics::Metrics;
+use crate::words::chain;
 
 /// A kind whose objects can be watched.
 pub trait Watched: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static {}
@@ -111,11 +112,12 @@ where
     let kind = K::DynamicType::default();
     let writer = Writer::<K>::new(kind.clone());
     let reader = writer.as_reader();
-    let skipped = Skipped::default();
+    let (name, skipped) = (reports.watch, Skipped::default());
     let events = events(api, config, kind, reader.clone(), skipped, reports);
     let without = |object: &mut K| object.meta_mut().managed_fields = None;
     let events = events.map_ok(move |event| event.modify(without));
-    Controller::for_stream(reflector(writer, events).applied_objects(), reader)
+    let events = restarted(reflector(writer, events), name);
+    Controller::for_stream(events.applied_objects(), reader)
 }
 
 /// The added, changed and deleted objects, for [`Controller::watches_stream`].
@@ -129,8 +131,26 @@ where
     let kind = K::DynamicType::default();
     // Without stored objects, the deletion of a skipped object causes no event.
     let store = Writer::<K>::new(kind.clone()).as_reader();
-    let config = watcher::Config::default();
-    events(api, config, kind, store, Skipped::default(), reports).touched_objects()
+    let (name, config) = (reports.watch, watcher::Config::default());
+    let events = events(api, config, kind, store, Skipped::default(), reports);
+    restarted(events, name).touched_objects()
+}
+
+/// `events` of a watch that starts again after each failure. Failures are logged under `name` and are no events.
+///
+/// A controller of kube pauses all its watches, for up to 30 s, after each failure of one of them. The API server ends
+/// the watches of all kinds whose CRDs change at one time, and refuses the next ones until their caches are filled: a
+/// dozen failures, after which nothing would be reconciled for minutes.
+pub fn restarted<T: Send>(
+    events: impl Stream<Item = watcher::Result<T>> + Send,
+    name: &'static str,
+) -> impl Stream<Item = watcher::Result<T>> + Send {
+    events.default_backoff().filter(move |event| {
+        if let Err(failure) = event {
+            warn!(watch = name, "watch interrupted: {}", chain(failure));
+        }
+        future::ready(event.is_ok())
+    })
 }
 
 /// The events of a watch without the objects that cannot be decoded, which are recorded in `skipped`.

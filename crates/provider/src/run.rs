@@ -362,7 +362,7 @@ where
 fn ip_claims(
     ctx: &Context,
 ) -> impl Stream<Item = watcher::Result<PartialObjectMeta<IPAddressClaim>>> + Send + 'static {
-    touched_metadata(ctx)
+    touched_metadata(ctx, "ipaddressclaim")
 }
 
 /// The key of the Secret whose change may mend what failed: that of bootstrap data, and of an OpenStackClusterIdentity,
@@ -385,12 +385,13 @@ fn secret_key(namespace: &str, identity_ref: &IdentityRef) -> Option<Key> {
 fn secrets(
     ctx: &Context,
 ) -> impl Stream<Item = watcher::Result<PartialObjectMeta<Secret>>> + Send + 'static {
-    touched_metadata(ctx)
+    touched_metadata(ctx, "secret")
 }
 
-/// The objects of a kind that are created, changed or deleted, without their content.
+/// The objects of a kind that are created, changed or deleted, without their content. `name` is that of the watch in logs.
 fn touched_metadata<K>(
     ctx: &Context,
+    name: &'static str,
 ) -> impl Stream<Item = watcher::Result<PartialObjectMeta<K>>> + Send + 'static
 where
     K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
@@ -402,9 +403,8 @@ where
         Some(namespace) => Api::<PartialObjectMeta<K>>::namespaced(ctx.client.clone(), namespace),
         None => Api::all(ctx.client.clone()),
     };
-    watch::metadata(&api, watcher::Config::default())
-        .default_backoff()
-        .touched_objects()
+    let events = watch::metadata(&api, watcher::Config::default());
+    watch::restarted(events, name).touched_objects()
 }
 
 /// The configuration of the watch of one of our kinds.

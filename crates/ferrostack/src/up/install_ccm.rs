@@ -14,7 +14,6 @@ use api::infra::v1beta2::OpenStackCluster;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Patch, PatchParams};
-use kube::runtime::WatchStreamExt;
 use kube::{Client, Resource, ResourceExt};
 use operator::client::Api;
 use operator::metrics::Metrics;
@@ -40,16 +39,15 @@ pub(super) async fn run(client: Client, image: String, metrics: Metrics, stop: C
         metrics,
         recorder: None,
     };
-    let seen = watch::touched::<Cluster>(Api::all(client.clone()), reports).default_backoff();
+    let seen = watch::touched::<Cluster>(Api::all(client.clone()), reports);
     let work = async {
         let mut seen = pin!(seen);
         let mut installed = HashSet::new();
         let mut waiting: HashMap<String, (Cluster, String)> = HashMap::new();
         loop {
             match tokio::time::timeout(RETRY, seen.next()).await {
-                Ok(None) => break,
+                Ok(None | Some(Err(_))) => break,
                 Ok(Some(Ok(cluster))) => note(&mut waiting, &installed, cluster),
-                Ok(Some(Err(error))) => tracing::debug!("watch of Clusters: {error}"),
                 Err(_) => {}
             }
             let mut done = Vec::new();

@@ -1,7 +1,7 @@
 use futures::stream;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::runtime::reflector::store::Writer;
-use kube::runtime::watcher::Event;
+use kube::runtime::watcher::{self, Event};
 
 use super::*;
 
@@ -47,6 +47,58 @@ async fn the_failures_of_a_deleted_object_are_forgotten() {
     until(|| !failures.is_empty()).await;
     writer.apply_watcher_event(&Event::Delete(object));
     until(|| failures.is_empty()).await;
+    shutdown.cancel();
+    running.await.unwrap();
+}
+
+/// The CRDs of several kinds change at one time: the API server ends their watches, and refuses the next ones until the
+/// caches of these kinds are filled.
+#[tokio::test(start_paused = true)]
+async fn watches_that_are_refused_delay_no_reconcile_of_another_kind() {
+    let mut object = ConfigMap::default();
+    object.metadata.name = Some("a".to_owned());
+    let mut writer = Writer::<ConfigMap>::default();
+    writer.apply_watcher_event(&Event::Init);
+    writer.apply_watcher_event(&Event::InitApply(object.clone()));
+    writer.apply_watcher_event(&Event::InitDone);
+    let expired = || stream::repeat_with(|| Err(watcher::Error::NoResourceVersion)).take(2);
+    let ends = |kind| {
+        let events = expired().chain(stream::pending::<watcher::Result<ConfigMap>>());
+        crate::watch::restarted(events, kind)
+    };
+    let changes = stream::once(async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok(object)
+    });
+    let controller = Controller::for_stream(changes.chain(stream::pending()), writer.as_reader());
+    let mut controller = controller;
+    for kind in [
+        "machine",
+        "cluster",
+        "openstackcluster",
+        "secret",
+        "server",
+        "pool",
+    ] {
+        controller = controller.watches_stream(ends(kind), |_| None::<ObjectRef<ConfigMap>>);
+    }
+    let started = tokio::time::Instant::now();
+    let (reconciled, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let reconcile = move |_: Arc<ConfigMap>, _: Arc<()>| {
+        let _ = reconciled.send(started.elapsed());
+        async { Ok::<_, Always>(Action::await_change()) }
+    };
+    let shutdown = CancellationToken::new();
+    let settings = Settings {
+        name: "test",
+        concurrency: 1,
+        objects: Objects::default(),
+        metrics: Metrics::default(),
+        shutdown: shutdown.clone(),
+    };
+    let running = tokio::spawn(run(controller, reconcile, Arc::default(), settings));
+    let after = seen.recv().await.unwrap();
+    assert!(after < Duration::from_secs(2), "{after:?}");
     shutdown.cancel();
     running.await.unwrap();
 }
