@@ -296,7 +296,7 @@ impl Store {
         }
         let object = Arc::new(write.draft.at(state.revision + 1, write.place.key));
         if let Some(serve) = write.serve {
-            self.shared.serve(serve);
+            self.shared.serve(serve, &mut state, object.revision);
         }
         state.publish(&write.place.collection, Arc::clone(&object), write.delete);
         let touched = state.take_touched();
@@ -307,11 +307,15 @@ impl Store {
 }
 
 impl Shared {
-    /// Changes what is served. Called with the state locked, so changes cannot overtake each other.
-    fn serve(&self, serve: Serve) {
+    /// Changes what is served, by the write of a definition that has `revision`. The state is locked, so changes cannot
+    /// overtake each other.
+    fn serve(&self, serve: Serve, state: &mut State, revision: u64) {
         let registry = self.registry.load();
         self.registry.store(Arc::new(match serve {
-            Serve::Set(resource) => registry.with(resource),
+            Serve::Set(resource) => {
+                state.restart_watches(&resource.collection, revision);
+                registry.with(resource)
+            }
             Serve::Remove { group, plural } => registry.without(&group, &plural),
         }));
     }

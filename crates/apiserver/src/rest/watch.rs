@@ -49,6 +49,15 @@ pub(crate) async fn watch(call: &Call) -> Result<Answer, ApiError> {
         let line = frame("ERROR", error.status().to_string().as_bytes());
         return Ok(Answer::Stream(body::full(line)));
     }
+    if let Start::After(seen) = start
+        && let Err(gone) = call
+            .core
+            .store
+            .read()
+            .can_be_watched(&call.resource.collection, seen)
+    {
+        return Ok(Answer::Stream(body::full(ended(seen, Unread::Gone(gone)))));
+    }
     let watcher = Watcher {
         core: Arc::clone(&call.core),
         _counted: Counted::new(&call.core),
@@ -319,14 +328,12 @@ impl Watcher {
             .then(|| self.core.store.subscribe().subscribe(&definitions))
     }
 
+    /// True while the definition is that with which the watch began: kube-apiserver ends the watches of a kind whose
+    /// definition changes.
     fn is_served(&self) -> bool {
         let registry = self.core.store.registry();
         let found = registry.find(&self.resource.group, &self.resource.plural);
-        found.is_some_and(|found| {
-            found
-                .version(&self.version)
-                .is_some_and(|version| version.served)
-        })
+        found.is_some_and(|found| Arc::ptr_eq(&found, &self.resource))
     }
 
     /// The line of an event, shared by all watchers that select everything in the stored version.

@@ -212,7 +212,8 @@ impl Database {
                 let mut state = self.shared.state.write();
                 for (publish, answer) in accepted {
                     if let Some(serve) = publish.serve {
-                        self.shared.serve(serve);
+                        let revision = publish.object.revision;
+                        self.shared.serve(serve, &mut state, revision);
                     }
                     state.publish(
                         &publish.place.collection,

@@ -92,6 +92,8 @@ struct Collection {
     events: VecDeque<Entry>,
     /// Events up to this revision are no longer known.
     dropped: u64,
+    /// Watches begin at this revision or later.
+    watched_from: u64,
     changed: watch::Sender<u64>,
 }
 
@@ -338,6 +340,22 @@ impl State {
         Ok(events.into_iter().flatten())
     }
 
+    /// No watch goes on from before `revision`, where the definition of the collection changed: kube-apiserver has filled
+    /// another watch cache from then on. Lists of older revisions are read from the history as before.
+    pub(crate) fn restart_watches(&mut self, collection: &Arc<str>, revision: u64) {
+        self.collection(collection).watched_from = revision;
+    }
+
+    /// Fails if a watch of a collection cannot go on after `revision`, since its definition has changed.
+    pub(crate) fn can_be_watched(&self, collection: &str, revision: u64) -> Result<(), Gone> {
+        let found = self.collections.get(collection);
+        let oldest = found.map_or(0, |found| found.watched_from);
+        match revision < oldest {
+            true => Err(Gone { oldest }),
+            false => Ok(()),
+        }
+    }
+
     /// A receiver that is notified of every write to a collection.
     pub(crate) fn subscribe(&mut self, collection: &Arc<str>) -> watch::Receiver<u64> {
         self.collection(collection).changed.subscribe()
@@ -489,6 +507,7 @@ impl State {
                 objects: BTreeMap::new(),
                 events: VecDeque::new(),
                 dropped: compacted,
+                watched_from: 0,
                 changed: watch::Sender::new(0),
             })
     }

@@ -197,3 +197,55 @@ async fn a_watch_of_a_custom_resource_ends_with_its_definition() {
     delete(&server, &format!("{CRDS}/widgets.example.org")).await;
     assert!(watch.next().await.is_none());
 }
+
+/// As in kube-apiserver, which has another watch cache from then on.
+#[tokio::test]
+async fn the_watches_of_a_kind_end_when_its_definition_changes_and_begin_with_a_list() {
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    let (_, made) = post(&server, WIDGETS, &widget("a")).await;
+    let seen = made["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let since = format!("{WIDGETS}?watch=1&resourceVersion={seen}");
+    let mut watch = Watch::open(&server, &since).await;
+    let crd = format!("{CRDS}/widgets.example.org");
+    let labelled = json!({"metadata": {"labels": {"a": "b"}}});
+    patch(&server, &crd, MERGE, &labelled).await;
+    let mut other = Watch::open(&server, &since).await;
+    patch(&server, &format!("{WIDGETS}/a"), MERGE, &labelled).await;
+    for watch in [&mut watch, &mut other] {
+        assert_eq!(watch.next().await.unwrap()["type"], "MODIFIED");
+    }
+
+    let categories = json!({"spec": {"names": {"categories": ["gadgets"]}}});
+    let (_, changed) = patch(&server, &crd, MERGE, &categories).await;
+    let revision = changed["metadata"]["resourceVersion"].as_str().unwrap();
+    for mut watch in [watch, other] {
+        assert!(watch.next().await.is_none());
+    }
+    let mut again = Watch::open(&server, &since).await;
+    let event = again.next().await.unwrap();
+    let expected = (
+        410,
+        format!("too old resource version: {seen} ({revision})"),
+    );
+    let object = &event["object"];
+    assert_eq!(
+        (
+            object["code"].as_i64().unwrap(),
+            object["message"].as_str().unwrap()
+        ),
+        (expected.0, expected.1.as_str())
+    );
+    let (_, list) = get(&server, WIDGETS).await;
+    let listed = list["metadata"]["resourceVersion"].as_str().unwrap();
+    let mut fresh = Watch::open(
+        &server,
+        &format!("{WIDGETS}?watch=1&resourceVersion={listed}"),
+    )
+    .await;
+    delete(&server, &format!("{WIDGETS}/a")).await;
+    assert_eq!(fresh.next().await.unwrap()["type"], "DELETED");
+}
