@@ -9,6 +9,7 @@ use crate::invariants;
 use crate::syntax::Source;
 
 pub(crate) mod changelog;
+mod links;
 mod names;
 mod not_built;
 mod style;
@@ -67,6 +68,9 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     }
     problems.extend(words::broken(root, &sources)?);
     problems.extend(style::broken(root)?);
+    problems.extend(links::broken(&pages(root)?, |path| {
+        root.join(path).exists()
+    }));
     let list = std::fs::read_to_string(root.join(not_built::LIST)).context(not_built::LIST)?;
     problems.extend(not_built::not_listed(&list));
     let written = std::fs::read_to_string(root.join("CHANGELOG.md")).context("CHANGELOG.md")?;
@@ -84,6 +88,17 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
 
 /// The Rust files that git tracks.
 fn sources(root: &Path) -> anyhow::Result<Vec<Source>> {
+    let files = tracked(root, ".rs")?.into_iter();
+    Ok(files.map(|(name, text)| Source::new(&name, text)).collect())
+}
+
+/// The pages that git tracks.
+fn pages(root: &Path) -> anyhow::Result<links::Pages> {
+    Ok(tracked(root, ".md")?.into_iter().collect())
+}
+
+/// The files that git tracks whose names have an ending, each with its text.
+fn tracked(root: &Path, ending: &str) -> anyhow::Result<Vec<(String, String)>> {
     let listed = Command::new("git")
         .args(["ls-files", "-z"])
         .current_dir(root)
@@ -92,12 +107,12 @@ fn sources(root: &Path) -> anyhow::Result<Vec<Source>> {
     let names = listed
         .split(|byte| *byte == 0)
         .filter_map(|name| std::str::from_utf8(name).ok());
-    let rust = names.filter(|name| name.ends_with(".rs"));
-    let sources = rust.filter_map(|name| {
+    let files = names.filter(|name| name.ends_with(ending));
+    let files = files.filter_map(|name| {
         let text = std::fs::read_to_string(root.join(name)).ok()?;
-        Some(Source::new(name, text))
+        Some((name.to_owned(), text))
     });
-    Ok(sources.collect())
+    Ok(files.collect())
 }
 
 fn problems_of(source: &Source) -> Vec<String> {
