@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use flate2::Compression;
@@ -28,10 +28,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The pages in the order of their names, each after a line with its name and its size, compressed.
 fn packed() -> Result<Vec<u8>, Box<dyn Error>> {
     println!("cargo:rerun-if-changed={DOCS}");
-    let entries = fs::read_dir(DOCS)?.collect::<Result<Vec<_>, _>>()?;
-    let mut files: Vec<_> = entries.iter().map(fs::DirEntry::path).collect();
-    files.retain(|file| file.extension().is_some_and(|it| it == "md"));
-    files.sort();
+    let mut files = Vec::new();
+    collect(Path::new(DOCS), &mut files)?;
+    files.sort_by(|one, other| one.file_stem().cmp(&other.file_stem()));
     let mut packing = ZlibEncoder::new(Vec::new(), Compression::best());
     for file in files {
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -40,4 +39,17 @@ fn packed() -> Result<Vec<u8>, Box<dyn Error>> {
         packing.write_all(&text)?;
     }
     Ok(packing.finish()?)
+}
+
+/// Adds the pages of a folder and of those in it, but for the records of decisions, which are for the project's own readers.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "adr") {
+            collect(&path, files)?;
+        } else if path.extension().is_some_and(|it| it == "md") {
+            files.push(path);
+        }
+    }
+    Ok(())
 }

@@ -311,6 +311,23 @@ fn read(page: &str) -> String {
     std::fs::read_to_string(root().join(page)).unwrap()
 }
 
+/// The pages of docs/, but the records of decisions, by their paths from the root of the repository.
+fn documentation() -> Vec<String> {
+    let (mut pages, mut folders) = (Vec::new(), vec!["docs".to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{folder}/{}", entry.file_name().display());
+            if entry.file_type().unwrap().is_dir() && name != "docs/adr" {
+                folders.push(name);
+            } else if name.ends_with(".md") {
+                pages.push(name);
+            }
+        }
+    }
+    pages
+}
+
 /// The code blocks of a page, each with its language: fenced ones, and those that four blanks begin.
 fn blocks(text: &str) -> Vec<(String, Vec<String>)> {
     let mut blocks: Vec<(String, Vec<String>)> = Vec::new();
@@ -549,13 +566,8 @@ async fn runs_as_it_is_written(page: Page) {
 
 #[test]
 fn every_page_with_commands_is_run_and_what_is_not_run_here_is_run_elsewhere() {
-    let mut names = vec!["README.md".to_owned()];
-    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if name.ends_with(".md") {
-            names.push(format!("docs/{name}"));
-        }
-    }
+    let mut names = documentation();
+    names.push("README.md".to_owned());
     let with_commands: BTreeSet<&str> = names
         .iter()
         .map(String::as_str)
@@ -623,14 +635,10 @@ fn missing(command: &str) -> Option<String> {
 #[test]
 fn scripts_tests_and_examples_in_pages_are_there() {
     let mut seen = 0;
-    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if !name.ends_with(".md") {
-            continue;
-        }
-        let all = blocks(&read(&format!("docs/{name}")));
+    for name in documentation() {
+        let all = blocks(&read(&name));
         for command in all.iter().flat_map(|(_, lines)| commands(lines)) {
-            assert_eq!(missing(&command), None, "docs/{name}: {command}");
+            assert_eq!(missing(&command), None, "{name}: {command}");
             seen += usize::from(!is_run(&command));
         }
     }

@@ -330,12 +330,8 @@ mod tests {
     fn every_command_in_the_documentation_is_one() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let mut pages = vec![format!("{root}/README.md")];
-        for entry in std::fs::read_dir(format!("{root}/docs")).unwrap() {
-            let path = entry.unwrap().path().display().to_string();
-            if path.ends_with(".md") {
-                pages.push(path);
-            }
-        }
+        let files = crate::docs::tests::files().into_iter();
+        pages.extend(files.map(|file| file.display().to_string()));
         let mut seen = 0;
         for page in pages {
             for command in commands_in(&std::fs::read_to_string(&page).unwrap()) {

@@ -75,10 +75,10 @@ pub(crate) fn pages() -> anyhow::Result<Vec<Page>> {
     Ok(pages)
 }
 
-/// The page `templates`, also as `templates.md` or `docs/templates.md`, or its section as in `templates#variables`.
+/// The page `templates`, also as `templates.md` or `docs/guides/templates.md`, or its section as in `templates#variables`.
 pub(crate) fn page(pages: &[Page], name: &str) -> anyhow::Result<String> {
     let (file, section) = name.split_once('#').unwrap_or((name, ""));
-    let file = file.strip_prefix("docs/").unwrap_or(file);
+    let file = file.rsplit('/').next().unwrap_or(file);
     let file = file.strip_suffix(".md").unwrap_or(file);
     let page = pages
         .iter()
@@ -197,4 +197,4 @@ fn found(pages: &[Page], word: &str) -> anyhow::Result<String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

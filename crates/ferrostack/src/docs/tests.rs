@@ -1,30 +1,41 @@
 //! The pages in the program, and the places that name them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::*;
 
-fn root() -> std::path::PathBuf {
+fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The pages of docs/, but the records of decisions.
+pub(crate) fn files() -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![root().join("docs")]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("adr") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "md") {
+                files.push(path);
+            }
+        }
+    }
+    files
 }
 
 #[test]
 fn every_page_of_the_documentation_is_in_the_program() {
-    let pages = pages().unwrap();
-    let files = std::fs::read_dir(root().join("docs")).unwrap();
-    let mut count = 0;
-    for file in files.map(|file| file.unwrap().path()) {
-        if file.extension().is_none_or(|it| it != "md") {
-            continue;
-        }
-        count += 1;
+    let (pages, files) = (pages().unwrap(), files());
+    for file in &files {
         let name = file.file_stem().unwrap().to_str().unwrap();
-        let text = std::fs::read_to_string(&file).unwrap();
+        let text = std::fs::read_to_string(file).unwrap();
         assert_eq!(page(&pages, name).unwrap(), text);
-        assert_eq!(page(&pages, &format!("docs/{name}.md")).unwrap(), text);
+        let path = file.strip_prefix(root()).unwrap().to_str().unwrap();
+        assert_eq!(page(&pages, path).unwrap(), text);
     }
-    assert!(count > 20, "{count}");
-    assert_eq!(pages.len(), count);
+    assert!(files.len() > 20, "{}", files.len());
+    assert_eq!(pages.len(), files.len());
     assert!(PACKED.len() < 200_000, "{} bytes", PACKED.len());
 }
 

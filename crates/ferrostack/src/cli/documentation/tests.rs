@@ -39,10 +39,11 @@ fn every_help_has_examples_that_can_be_parsed_and_a_page() {
             );
         }
     }
-    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/");
+    let files = crate::docs::tests::files();
     for entry in entries::all() {
         let (page, section) = entry.page.split_once('#').unwrap_or((entry.page, ""));
-        let text = std::fs::read_to_string(format!("{docs}{page}")).unwrap();
+        let file = files.iter().find(|file| file.ends_with(page));
+        let text = std::fs::read_to_string(file.expect(page)).unwrap();
         let heading = |line: &str| {
             let title = line.trim_start_matches('#').trim().to_lowercase();
             line.starts_with('#') && title.replace(' ', "-") == section
