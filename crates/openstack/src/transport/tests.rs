@@ -103,3 +103,36 @@ async fn a_bundle_without_certificates_is_rejected() {
         assert!(error.message().contains("cacert"), "{error}");
     }
 }
+
+/// A cloud that a tenant named sends no token of the controller elsewhere.
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let elsewhere = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let location = format!("http://{}/", elsewhere.local_addr().unwrap());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 1024];
+        let _ = stream.read(&mut request).await;
+        let answer = format!(
+            "HTTP/1.1 307 Temporary Redirect\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n"
+        );
+        let _ = stream.write_all(answer.as_bytes()).await;
+    });
+    let request = http::Request::get(&url)
+        .header("x-auth-token", "t")
+        .body(Bytes::new())
+        .unwrap();
+    let trust = Trust {
+        verify: true,
+        ca_pem: None,
+        client_certificate: None,
+    };
+    let transport = HttpTransport::new(&trust).unwrap();
+    let limits = Limits::object(Duration::from_secs(60));
+    // Followed, it would be without an answer: nobody accepts connections there.
+    let answer = transport.send(request, limits).await.unwrap();
+    assert_eq!(answer.status(), 307);
+}
