@@ -3,6 +3,7 @@
 //! ```text
 //!   check [--since REF]      what has to hold before a commit: format, lints, generated files, rules, tests of what changed
 //!   real-systems [--plan]    the steps on real systems that are due, and their record
+//!   book [DIR]               the documentation as a book in HTML, by default to target/book
 //!   codegen [--check]        CRDs under config/, and the messages of crates/csi-spec
 //!   csi-side-by-side         one script played to the Go Cinder CSI driver and to ours
 //!   keystone-side-by-side    one script and generated policies played to the Go webhook of Keystone and to ours
@@ -28,6 +29,7 @@
 //! ```
 
 mod bench;
+mod book;
 mod check;
 mod cluster;
 mod codegen;
@@ -82,6 +84,12 @@ enum Task {
         /// Change nothing; fail when a file is stale.
         #[arg(long)]
         check: bool,
+    },
+    /// Write the documentation as a book in HTML, with search.
+    Book {
+        /// The directory to write to.
+        #[arg(default_value = "target/book")]
+        directory: PathBuf,
     },
     /// Play one script to the Go Cinder CSI driver and to ours, and compare what they answer and leave. Needs root.
     CsiSideBySide(csi::side_by_side::Arguments),
@@ -209,6 +217,7 @@ fn main() -> ExitCode {
             target,
             file,
         } => notices::run(&root(), target, &file, check),
+        Task::Book { directory } => book::write(&root(), &directory),
         Task::Man { directory } => man::write(&root(), &directory),
         Task::Size { binary } => size::run(&root(), binary),
         Task::Test(arguments) => test::run(&root(), &arguments),

@@ -9,7 +9,7 @@ use crate::invariants;
 use crate::syntax::Source;
 
 pub(crate) mod changelog;
-mod links;
+pub(crate) mod links;
 mod names;
 mod not_built;
 mod style;

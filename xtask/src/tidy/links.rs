@@ -39,7 +39,7 @@ pub(super) fn broken(pages: &Pages, is_there: impl Fn(&Path) -> bool) -> Vec<Str
 }
 
 /// The file to which a link of the page `from` leads, from the root of the repository.
-fn resolved(from: &str, to: &str) -> PathBuf {
+pub(crate) fn resolved(from: &str, to: &str) -> PathBuf {
     let folder = Path::new(from).parent().unwrap_or(Path::new(""));
     let mut path = PathBuf::new();
     for part in folder.join(to).components() {
