@@ -60,7 +60,10 @@ pub use driver::{Driver, NamedCloud};
 pub use hints::Claims;
 pub use metrics::GoMetrics;
 pub use owner::ClusterUid;
-pub use parameters::{refused_of_snapshot_class, refused_of_storage_class};
+pub use parameters::{
+    refused_group_type, refused_of_attributes_class, refused_of_group_snapshot_class,
+    refused_of_snapshot_class, refused_of_storage_class,
+};
 pub use zone::ZoneMap;
 
 /// The intervals of lists: a list is needed when a sidecar asks for something, and often only while the cloud works.

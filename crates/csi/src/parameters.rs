@@ -1,14 +1,19 @@
-//! The parameters of StorageClasses and VolumeSnapshotClasses, for who checks a class before a volume is asked for.
+//! The parameters of classes, for who checks a class before something of it is asked for.
 
 use std::collections::BTreeMap;
 
 use csi_spec::volume_capability::access_mode::Mode;
 use csi_spec::volume_capability::{AccessMode, AccessType, MountVolume};
-use csi_spec::{CreateSnapshotRequest, CreateVolumeRequest, VolumeCapability};
+use csi_spec::{
+    CreateSnapshotRequest, CreateVolumeGroupSnapshotRequest, CreateVolumeRequest, VolumeCapability,
+};
 use grpc::Status;
+use openstack::volume::GroupType;
 
 use crate::Options;
-use crate::request::{NewSnapshot, NewVolume};
+use crate::attributes::Attributes;
+use crate::plan;
+use crate::request::{NewGroupSnapshot, NewSnapshot, NewVolume};
 
 /// The parameters of a StorageClass that the driver refuses, each with its words.
 #[must_use]
@@ -41,6 +46,41 @@ pub fn refused_of_snapshot_class(parameters: &BTreeMap<String, String>) -> Vec<(
             ..CreateSnapshotRequest::default()
         };
         NewSnapshot::read(&request, &Options::default()).map(drop)
+    })
+}
+
+/// The parameters of a VolumeAttributesClass that the driver refuses, each with its words.
+#[must_use]
+pub fn refused_of_attributes_class(parameters: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    refused(parameters, |it| Attributes::read(&it).map(drop))
+}
+
+/// The parameters of a VolumeGroupSnapshotClass that the driver refuses, each with its words.
+#[must_use]
+pub fn refused_of_group_snapshot_class(
+    parameters: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
+    refused(parameters, |it| group_snapshot(&it).map(drop))
+}
+
+/// Why the driver makes no groups for volumes of a VolumeGroupSnapshotClass, by the group types that Cinder shows the project:
+/// none is named, it is not there, or nothing says that it is consistent. `None` also for parameters that are refused.
+#[must_use]
+pub fn refused_group_type<'a>(
+    parameters: &BTreeMap<String, String>,
+    types: impl IntoIterator<Item = &'a GroupType>,
+) -> Option<String> {
+    let wanted = group_snapshot(parameters).ok()?;
+    let refused = plan::group_type(&wanted, types).err()?;
+    Some(refused.message)
+}
+
+fn group_snapshot(parameters: &BTreeMap<String, String>) -> Result<NewGroupSnapshot, Status> {
+    NewGroupSnapshot::read(&CreateVolumeGroupSnapshotRequest {
+        name: "snapshot".to_owned(),
+        source_volume_ids: vec!["volume".to_owned()],
+        parameters: parameters.clone(),
+        ..CreateVolumeGroupSnapshotRequest::default()
     })
 }
 
@@ -109,5 +149,57 @@ mod tests {
             assert!(refused[0].1.contains("no `type: backup`"), "{refused:?}");
             assert_eq!(keys(refused), ["availability"]);
         }
+        let class = parameters(&[
+            ("type", "fast"),
+            ("migration-policy", "always"),
+            ("metadata/readonly", "True"),
+            ("iops", "1"),
+        ]);
+        assert_eq!(
+            keys(refused_of_attributes_class(&class)),
+            ["iops", "metadata/readonly", "migration-policy"]
+        );
+        let class = parameters(&[
+            ("group-type", "together"),
+            ("consistency", "yes"),
+            ("type", "x"),
+        ]);
+        assert_eq!(
+            keys(refused_of_group_snapshot_class(&class)),
+            ["consistency", "type"]
+        );
+    }
+
+    #[test]
+    fn a_group_type_is_refused_before_a_group_is_asked_for() {
+        let group_type = |name: &str, specs: Option<&str>| GroupType {
+            id: format!("id-of-{name}"),
+            name: name.to_owned(),
+            group_specs: specs.map(|it| {
+                let key = "consistent_group_snapshot_enabled".to_owned();
+                [(key, it.to_owned())].into()
+            }),
+        };
+        let types = [
+            group_type("together", Some("<is> True")),
+            group_type("apart", Some("<is> False")),
+            group_type("hidden", None),
+        ];
+        let refused = |pairs: &[(&str, &str)]| refused_group_type(&parameters(pairs), &types);
+        for (pairs, words) in [
+            (&[][..], "name a `group-type`"),
+            (&[("group-type", "no")], "there is no group type no"),
+            (&[("group-type", "apart")], "taken one after another"),
+            (&[("group-type", "hidden")], "`consistency: declared`"),
+        ] {
+            let words_of = refused(pairs).unwrap();
+            assert!(words_of.contains(words), "{words_of}");
+        }
+        assert_eq!(refused(&[("group-type", "together")]), None);
+        assert_eq!(refused(&[("group-type", "id-of-together")]), None);
+        let declared = [("group-type", "hidden"), ("consistency", "declared")];
+        assert_eq!(refused(&declared), None);
+        // What is wrong in the class is told of the parameter.
+        assert_eq!(refused(&[("consistency", "yes")]), None);
     }
 }

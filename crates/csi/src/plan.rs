@@ -24,6 +24,8 @@ use openstack::volume::{
 };
 use openstack::{Error, ErrorKind, Kind};
 
+pub(crate) use self::grouping::group_type;
+
 /// The next step.
 #[derive(Clone, Debug)]
 pub(crate) enum Step<T> {

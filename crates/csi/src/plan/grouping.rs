@@ -6,13 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use grpc::Code;
+use grpc::{Code, Status};
 use openstack::volume::{GroupType, Volume, VolumeGroup, VolumeGroupCreate};
 use openstack::{Kind, View};
 
 use super::{Past, Step, Write, double, refuse, wait, wait_for};
 use crate::Options;
 use crate::mark;
+use crate::refusal::invalid;
 use crate::request::NewGroupSnapshot;
 
 /// The group of exactly the volumes that are wanted, or the step towards one.
@@ -144,38 +145,65 @@ fn as_it_is<'a, T>(
         );
     }
     let kind = view.group_types.get(&group.group_type).map(|it| &**it);
-    consistent(wanted, &group.group_type, kind)?;
+    or_refuse(consistent(wanted, &group.group_type, kind))?;
     idle(group)?;
     Ok(group)
 }
 
+/// The type of the groups that are made for what is wanted.
+///
+/// # Errors
+/// Why no group is made.
+pub(crate) fn group_type<'a>(
+    wanted: &NewGroupSnapshot,
+    types: impl IntoIterator<Item = &'a GroupType>,
+) -> Result<&'a GroupType, Status> {
+    let Some(name) = &wanted.group_type else {
+        return Err(Status::new(
+            Code::FailedPrecondition,
+            "the volumes are not together in a group of Cinder's: name a `group-type` in the VolumeGroupSnapshotClass, for \
+             which this driver makes groups",
+        ));
+    };
+    let mut named = None;
+    let mut of_id = None;
+    for it in types {
+        of_id = of_id.or_else(|| (it.id == *name).then_some(it));
+        named = named.or_else(|| (it.name == *name).then_some(it));
+    }
+    let Some(kind) = of_id.or(named) else {
+        return invalid(format!("there is no group type {}", name.escape_debug()));
+    };
+    consistent(wanted, &kind.name, Some(kind))?;
+    Ok(kind)
+}
+
+fn or_refuse<'a, V, T>(found: Result<V, Status>) -> Found<'a, V, T> {
+    found.map_err(|status| Box::new(refuse(status.code, status.message)))
+}
+
 /// Refuses a type whose groups are snapshotted volume after volume. Cinder tells by default only administrators which
 /// these are.
-fn consistent<'a, T>(
+fn consistent(
     wanted: &NewGroupSnapshot,
     name: &str,
     kind: Option<&GroupType>,
-) -> Found<'a, (), T> {
+) -> Result<(), Status> {
     let name = kind.map_or(name, |it| it.name.as_str());
-    match kind.and_then(GroupType::is_consistent) {
-        Some(true) => Ok(()),
-        None if wanted.is_declared => Ok(()),
-        Some(false) => not(
-            Code::FailedPrecondition,
-            format!(
-                "the group type {name} has no consistent_group_snapshot_enabled = \"<is> True\": the snapshots of its groups \
-                 are taken one after another"
-            ),
+    let message = match kind.and_then(GroupType::is_consistent) {
+        Some(true) => return Ok(()),
+        None if wanted.is_declared => return Ok(()),
+        Some(false) => format!(
+            "the group type {name} has no consistent_group_snapshot_enabled = \"<is> True\": the snapshots of its groups \
+             are taken one after another"
         ),
-        None => not(
-            Code::FailedPrecondition,
-            format!(
-                "Cinder does not show the specs of the group type {name} to this project: if it has \
-                 consistent_group_snapshot_enabled = \"<is> True\", say so by `consistency: declared` in the \
-                 VolumeGroupSnapshotClass"
-            ),
+        None => format!(
+            "Cinder does not show the specs of the group type {name} to this project: if it has \
+             consistent_group_snapshot_enabled = \"<is> True\", say so by `consistency: declared` in the \
+             VolumeGroupSnapshotClass"
         ),
-    }
+    };
+    Err(Status::new(Code::FailedPrecondition, message))
 }
 
 /// A group that fits the volumes.
@@ -185,20 +213,8 @@ fn new<'a, T>(
     view: &View,
     volumes: &[&Volume],
 ) -> Found<'a, VolumeGroupCreate, T> {
-    let Some(name) = &wanted.group_type else {
-        return not(
-            Code::FailedPrecondition,
-            "the volumes are not together in a group of Cinder's: name a `group-type` in the VolumeGroupSnapshotClass, for \
-             which this driver makes groups"
-                .to_owned(),
-        );
-    };
-    let types = &view.group_types;
-    let Some(kind) = types.get(name).or_else(|| types.named(name).first()) else {
-        let message = format!("there is no group type {}", name.escape_debug());
-        return not(Code::InvalidArgument, message);
-    };
-    consistent(wanted, name, Some(kind))?;
+    let types = view.group_types.iter().map(|it| &**it);
+    let kind = or_refuse(group_type(wanted, types))?;
     let zones: BTreeSet<&str> = volumes
         .iter()
         .map(|it| it.availability_zone.as_str())

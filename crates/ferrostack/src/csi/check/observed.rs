@@ -12,7 +12,7 @@ use kube::Client;
 use kube::api::DynamicObject;
 use openstack::compute::{AvailabilityZone, ServerQuery};
 use openstack::session::{Session, SessionOptions};
-use openstack::volume::{Backup, Volume, VolumeLimits, VolumeQuota, VolumeType};
+use openstack::volume::{Backup, GroupType, Volume, VolumeLimits, VolumeQuota, VolumeType};
 use operator::client::Api;
 
 use super::super::listed;
@@ -48,6 +48,7 @@ pub(super) struct Cloud {
     /// The ids of the servers of the project.
     pub(super) servers: Read<Vec<String>>,
     pub(super) backups: Read<Vec<Backup>>,
+    pub(super) group_types: Read<Vec<GroupType>>,
 }
 
 /// What the cluster has.
@@ -56,6 +57,8 @@ pub(super) struct Cluster {
     pub(super) driver: Option<CSIDriver>,
     pub(super) classes: Vec<StorageClass>,
     pub(super) snapshot_classes: Vec<DynamicObject>,
+    pub(super) attributes_classes: Vec<DynamicObject>,
+    pub(super) group_snapshot_classes: Vec<DynamicObject>,
     pub(super) volumes: Vec<PersistentVolume>,
     pub(super) claims: Vec<PersistentVolumeClaim>,
     pub(super) attachments: Vec<VolumeAttachment>,
@@ -101,8 +104,13 @@ impl Cloud {
             volume.types(),
         );
         let quotas = async { volume.quotas(&session.project_id().await?).await };
-        let (limits, quotas, volumes, backups) =
-            futures::join!(volume.limits(), quotas, volume.list(), volume.backups());
+        let (limits, quotas, volumes, backups, group_types) = futures::join!(
+            volume.limits(),
+            quotas,
+            volume.list(),
+            volume.backups(),
+            volume.group_types(),
+        );
         let alive = servers.map(|servers| {
             let alive = servers.into_iter().filter(|server| !server.is_gone());
             alive.map(|server| server.id).collect()
@@ -117,6 +125,7 @@ impl Cloud {
             volumes,
             servers: alive,
             backups,
+            group_types,
         }
     }
 }
@@ -134,6 +143,21 @@ impl Cluster {
                 "snapshot.storage.k8s.io",
                 &["v1"],
                 "VolumeSnapshotClass",
+            )
+            .await?,
+            // Not every version of Kubernetes has it.
+            attributes_classes: listed::of_crd(
+                client,
+                "storage.k8s.io",
+                &["v1", "v1beta1"],
+                "VolumeAttributesClass",
+            )
+            .await?,
+            group_snapshot_classes: listed::of_crd(
+                client,
+                "groupsnapshot.storage.k8s.io",
+                &["v1", "v1beta2", "v1beta1"],
+                "VolumeGroupSnapshotClass",
             )
             .await?,
             volumes: listed::all(client).await?,

@@ -179,3 +179,42 @@ async fn secrets_of_classes_and_quotas_of_types_are_read() {
     }
     assert!(!text.contains("secret\""), "{text}");
 }
+
+#[tokio::test]
+async fn classes_of_volumes_that_are_there_are_read_where_the_cluster_has_them() {
+    let world = World::open().await;
+    driver(&world).await;
+    for (group, kind, driver, parameters) in [
+        (
+            "storage.k8s.io",
+            "VolumeAttributesClass",
+            "driverName",
+            json!({"type": "gone", "iops": "1"}),
+        ),
+        (
+            "groupsnapshot.storage.k8s.io",
+            "VolumeGroupSnapshotClass",
+            "driver",
+            json!({"group-type": "gone"}),
+        ),
+    ] {
+        world.install(group, kind, "Cluster").await;
+        for (name, of) in [("ours", "cinder.csi.openstack.org"), ("others", "ebs")] {
+            world
+                .create(json!({"apiVersion": format!("{group}/v1"), "kind": kind,
+                    "metadata": {"name": name}, (driver): of, "parameters": parameters}))
+                .await;
+        }
+    }
+    let (text, code) = command(&world, &world.conf("secret"), &[]).await;
+    assert_eq!(code, wrong());
+    let text = words(&text);
+    for expected in [
+        "VolumeAttributesClass/ours parameters.iops the parameter `iops`",
+        "VolumeAttributesClass/ours parameters.type Cinder shows the project no type `gone`",
+        "VolumeGroupSnapshotClass/ours parameters.group-type there is no group type gone",
+        "3 errors, 0 warnings",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}

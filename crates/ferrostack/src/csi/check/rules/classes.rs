@@ -1,4 +1,6 @@
-//! CSIDriver, StorageClasses, VolumeSnapshotClasses.
+//! CSIDriver, and the classes of each kind.
+
+mod later;
 
 use std::collections::BTreeMap;
 
@@ -62,6 +64,7 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
             all.extend(snapshot_class(observed, class));
         }
     }
+    all.extend(later::findings(observed));
     all
 }
 
@@ -112,7 +115,7 @@ fn storage_class(observed: &Observed, class: &StorageClass) -> Vec<Finding> {
             all.push(refused(&object, &key, words));
         }
     }
-    all.extend(of_sidecars(&object, &parameters));
+    all.extend(of_sidecars(&object, &parameters, OF_SIDECARS));
     all.extend(named_type(observed, &object, &parameters));
     all.extend(zone(observed, &object, &parameters));
     let file_system = parameters.get(FILE_SYSTEM);
@@ -138,22 +141,20 @@ fn refused(object: &str, key: &str, words: String) -> Finding {
     Finding::error(object, format!("parameters.{key}"), words, advice)
 }
 
-fn of_sidecars(object: &str, parameters: &Parameters) -> Vec<Finding> {
+/// Keys that no sidecar reads, and Secrets without a namespace or a name. `there_are` is what they read, without the prefix.
+fn of_sidecars(object: &str, parameters: &Parameters, there_are: &[&str]) -> Vec<Finding> {
     let mut all = Vec::new();
     for key in parameters.keys() {
         let Some(rest) = key.strip_prefix(PREFIX) else {
             continue;
         };
         let field = format!("parameters.{key}");
-        if !OF_SIDECARS.contains(&rest) {
+        if !there_are.contains(&rest) {
             all.push(Finding::warning(
                 object,
                 field,
                 "no sidecar reads this key",
-                format!(
-                    "correct it; there are: {}",
-                    list(OF_SIDECARS.iter().copied())
-                ),
+                format!("correct it; there are: {}", list(there_are.iter().copied())),
             ));
             continue;
         }
@@ -333,7 +334,7 @@ fn snapshot_class(observed: &Observed, class: &DynamicObject) -> Vec<Finding> {
     let mut all: Vec<Finding> = refusals
         .map(|(key, words)| refused(&object, &key, words))
         .collect();
-    all.extend(of_sidecars(&object, &parameters));
+    all.extend(of_sidecars(&object, &parameters, OF_SIDECARS));
     if parameters.get("type").is_some_and(|it| it == "backup") {
         all.extend(zone(observed, &object, &parameters));
         let failures = seen(observed).filter_map(|(_, cloud)| cloud.backups.as_ref().err());

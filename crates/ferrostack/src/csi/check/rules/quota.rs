@@ -50,7 +50,9 @@ fn of_volumes(name: &str, cloud: &Cloud) -> Vec<Finding> {
 }
 
 fn of_snapshots(observed: &Observed, name: &str, cloud: &Cloud) -> Option<Finding> {
-    let mut classes = observed.cluster.snapshot_classes.iter();
+    let cluster = &observed.cluster;
+    let classes = cluster.snapshot_classes.iter();
+    let mut classes = classes.chain(&cluster.group_snapshot_classes);
     let is_used = classes.any(|class| class.data["driver"] == NAME);
     let quota = cloud
         .quotas
@@ -76,7 +78,10 @@ fn of_types(observed: &Observed, name: &str, cloud: &Cloud) -> Vec<Finding> {
         .iter()
         .filter(|class| class.provisioner == NAME);
     let wanted = classes.filter_map(|class| class.parameters.as_ref()?.get("type"));
-    let wanted: BTreeSet<&str> = wanted.map(String::as_str).collect();
+    let changed = observed.cluster.attributes_classes.iter();
+    let changed = changed.filter(|class| class.data["driverName"] == NAME);
+    let changed = changed.filter_map(|class| class.data["parameters"]["type"].as_str());
+    let wanted: BTreeSet<&str> = wanted.map(String::as_str).chain(changed).collect();
     let is_wanted = |names: [&str; 2]| names.iter().any(|it| wanted.contains(it));
     let types = types.iter().filter(|it| is_wanted([&it.name, &it.id]));
     let mut all = Vec::new();

@@ -47,6 +47,12 @@ fn named(cluster: &Cluster) -> Vec<OfClass> {
         let object = format!("VolumeSnapshotClass/{}", class.name_any());
         of_parameters(&object, &parameters.unwrap_or_default(), &mut all);
     }
+    let of_groups = cluster.group_snapshot_classes.iter();
+    for class in of_groups.filter(|class| class.data["driver"] == NAME) {
+        let parameters = serde_json::from_value(class.data["parameters"].clone());
+        let object = format!("VolumeGroupSnapshotClass/{}", class.name_any());
+        of_parameters(&object, &parameters.unwrap_or_default(), &mut all);
+    }
     all
 }
 

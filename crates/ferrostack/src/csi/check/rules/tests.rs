@@ -1,8 +1,12 @@
+mod later;
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::PersistentVolume;
 use openstack::compute::AvailabilityZone;
-use openstack::volume::{Volume, VolumeAttachment, VolumeLimits, VolumeQuota, VolumeType};
+use openstack::volume::{
+    GroupType, Volume, VolumeAttachment, VolumeLimits, VolumeQuota, VolumeType,
+};
 use openstack::{Error, ErrorKind};
 use serde_json::{Value, json};
 
@@ -37,6 +41,16 @@ fn snapshot_class(parameters: Value) -> Value {
         "metadata": {"name": "daily"}, "driver": "cinder.csi.openstack.org", "parameters": parameters})
 }
 
+fn attributes_class(parameters: Value) -> Value {
+    json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass", "metadata": {"name": "gold"},
+        "driverName": "cinder.csi.openstack.org", "parameters": parameters})
+}
+
+fn group_class(parameters: Value) -> Value {
+    json!({"apiVersion": "groupsnapshot.storage.k8s.io/v1", "kind": "VolumeGroupSnapshotClass",
+        "metadata": {"name": "shop"}, "driver": "cinder.csi.openstack.org", "parameters": parameters})
+}
+
 fn volume() -> Value {
     json!({"metadata": {"name": "pvc-1", "annotations":
             {"pv.kubernetes.io/provisioned-by": "cinder.csi.openstack.org"}},
@@ -50,6 +64,15 @@ fn in_tree(annotations: Value) -> Value {
     json!({"metadata": {"name": "old", "annotations": annotations},
         "spec": {"accessModes": ["ReadWriteOnce"], "persistentVolumeReclaimPolicy": "Delete",
             "cinder": {"volumeID": HANDLE, "fsType": "ext4"}}})
+}
+
+fn group_type(name: &str, consistent: Option<&str>) -> GroupType {
+    let key = "consistent_group_snapshot_enabled".to_owned();
+    GroupType {
+        name: name.to_owned(),
+        group_specs: consistent.map(|it| [(key, it.to_owned())].into()),
+        ..GroupType::default()
+    }
 }
 
 /// A cluster and a cloud with nothing wrong.
@@ -78,6 +101,11 @@ fn sound() -> Observed {
         }]),
         servers: Ok(vec![SERVER.to_owned()]),
         backups: Ok(Vec::new()),
+        group_types: Ok(vec![
+            group_type("together", Some("<is> True")),
+            group_type("apart", Some("<is> False")),
+            group_type("hidden", None),
+        ]),
     };
     let mut observed = Observed {
         topology: true,
@@ -88,6 +116,11 @@ fn sound() -> Observed {
     cluster.driver = Some(object(driver()));
     cluster.classes = vec![object(class(json!({"type": "ssd", "format": "blkid"})))];
     cluster.snapshot_classes = vec![object(snapshot_class(json!({"type": "backup"})))];
+    cluster.attributes_classes = vec![object(attributes_class(
+        json!({"type": "ssd", "migration-policy": "never", "metadata/tier": "gold"}),
+    ))];
+    let parameters = json!({"group-type": "hidden", "consistency": "declared"});
+    cluster.group_snapshot_classes = vec![object(group_class(parameters))];
     cluster.volumes = vec![object(volume())];
     cluster.attachments = vec![object(json!({"metadata": {"name": "csi-1"},
         "spec": {"attacher": "cinder.csi.openstack.org", "nodeName": "n", "source": {}}}))];
@@ -135,6 +168,8 @@ fn quotas_of_what_no_class_names_and_secrets_made_for_each_claim_are_left_out() 
     assert_eq!(findings(&observed), []);
     set_quota(&mut observed, "snapshots", 0, 0);
     observed.cluster.snapshot_classes.clear();
+    assert_eq!(findings(&observed).len(), 1, "of the snapshots of groups");
+    observed.cluster.group_snapshot_classes.clear();
     assert_eq!(findings(&observed), []);
     set_secret(&mut observed, Named::Found(None));
     assert_eq!(findings(&observed), []);
@@ -658,7 +693,9 @@ const CASES: &[Case] = &[
 
 #[test]
 fn each_mistake_is_found_alone_with_its_place_and_with_what_to_do() {
-    for (index, (broken, level, object, field, message, advice)) in CASES.iter().enumerate() {
+    for (index, (broken, level, object, field, message, advice)) in
+        CASES.iter().chain(later::CASES).enumerate()
+    {
         let mut observed = sound();
         broken(&mut observed);
         let found = findings(&observed);
