@@ -125,7 +125,29 @@ fn difference(wanted: &NewVolume, volume: &Volume, view: &View) -> Option<String
         Some(Source::Snapshot(id)) => *id == volume.snapshot_id,
         None => volume.snapshot_id.is_empty() && volume.source_volid.is_empty(),
     };
-    (!source).then(|| "another source".to_owned())
+    if !source {
+        return Some("another source".to_owned());
+    }
+    // Cinder changes the encryption of no type that volumes have, so that the type says it where one is named.
+    let is_encrypted = wanted
+        .source
+        .as_ref()
+        .and_then(|it| source_encrypted(it, view));
+    is_encrypted
+        .filter(|it| wanted.volume_type.is_none() && *it != volume.encrypted)
+        .map(|it| match it {
+            true => "is not encrypted, as its source is".to_owned(),
+            false => "is encrypted, as its source is not".to_owned(),
+        })
+}
+
+/// True if the data of a source are encrypted, which Cinder copies with its type; `None` if the view does not say it.
+fn source_encrypted(source: &Source, view: &View) -> Option<bool> {
+    let volume = match source {
+        Source::Volume(id) => view.volumes.get(id),
+        Source::Snapshot(id) => view.volumes.get(&view.snapshots.get(id)?.volume_id),
+    };
+    volume.map(|it| it.encrypted)
 }
 
 fn not_ours(other: &Volume, options: &Options) -> String {

@@ -2,9 +2,10 @@
 
 use csi_spec::volume_capability::access_mode::Mode;
 use csi_spec::volume_capability::{AccessMode, AccessType, BlockVolume};
-use csi_spec::{CreateVolumeRequest, VolumeCapability};
+use csi_spec::volume_content_source::{SnapshotSource, Type, VolumeSource};
+use csi_spec::{CreateVolumeRequest, VolumeCapability, VolumeContentSource};
 use openstack::inventory::Table;
-use openstack::volume::{Volume, VolumeAttachment, VolumeType};
+use openstack::volume::{Snapshot, Volume, VolumeAttachment, VolumeType};
 use openstack::{Error, ErrorKind, View};
 use std::sync::Arc;
 
@@ -182,15 +183,19 @@ fn each_state_of_a_volume_has_a_row_when_it_is_detached() {
 }
 
 /// A volume of the name, of the cluster.
+fn one_writer() -> VolumeCapability {
+    VolumeCapability {
+        access_mode: Some(AccessMode {
+            mode: Mode::SingleNodeWriter.into(),
+        }),
+        access_type: Some(AccessType::Block(BlockVolume {})),
+    }
+}
+
 fn created(status: &str, past: &Past) -> String {
     let request = CreateVolumeRequest {
         name: "pvc-1".to_owned(),
-        volume_capabilities: vec![VolumeCapability {
-            access_mode: Some(AccessMode {
-                mode: Mode::SingleNodeWriter.into(),
-            }),
-            access_type: Some(AccessType::Block(BlockVolume {})),
-        }],
+        volume_capabilities: vec![one_writer()],
         ..CreateVolumeRequest::default()
     };
     let options = Options::default();
@@ -208,6 +213,84 @@ fn created(status: &str, past: &Past) -> String {
         ..View::default()
     };
     word(&create::plan(&wanted, &options, &view, past))
+}
+
+#[test]
+fn a_copy_that_is_encrypted_unlike_its_source_is_not_answered() {
+    let source = |kind: Type| VolumeContentSource { r#type: Some(kind) };
+    let volume_id = "s".to_owned();
+    let snapshot_id = "t".to_owned();
+    let of_volume = source(Type::Volume(VolumeSource { volume_id }));
+    let of_snapshot = source(Type::Snapshot(SnapshotSource { snapshot_id }));
+    let answer = |from: &VolumeContentSource, kind: &str, encrypted: [bool; 2], knows: bool| {
+        let is_clone = matches!(from.r#type, Some(Type::Volume(_)));
+        let request = CreateVolumeRequest {
+            name: "pvc-1".to_owned(),
+            volume_capabilities: vec![one_writer()],
+            volume_content_source: Some(from.clone()),
+            parameters: [("type".to_owned(), kind.to_owned())].into(),
+            ..CreateVolumeRequest::default()
+        };
+        let options = Options::default();
+        let wanted = NewVolume::read(&request, &options).unwrap();
+        let copied = |is_copied: bool, id: &str| match is_copied {
+            true => id.to_owned(),
+            false => String::new(),
+        };
+        let volume = Volume {
+            id: "v".to_owned(),
+            name: "pvc-1".to_owned(),
+            status: "available".to_owned(),
+            size: 1,
+            volume_type: "kind".to_owned(),
+            source_volid: copied(is_clone, "s"),
+            snapshot_id: copied(!is_clone, "t"),
+            metadata: wanted.metadata.clone(),
+            encrypted: encrypted[1],
+            ..Volume::default()
+        };
+        let source = Volume {
+            id: "s".to_owned(),
+            encrypted: encrypted[0],
+            ..Volume::default()
+        };
+        let snapshot = Snapshot {
+            id: "t".to_owned(),
+            volume_id: "s".to_owned(),
+            ..Snapshot::default()
+        };
+        let volumes = match knows {
+            true => vec![volume, source],
+            false => vec![volume],
+        };
+        let view = View {
+            volumes: Arc::new(Table::of(volumes)),
+            snapshots: Arc::new(Table::of([snapshot])),
+            ..View::default()
+        };
+        match create::plan(&wanted, &options, &view, &Past::default()) {
+            Step::Refuse(status) => format!("{}: {}", status.code.name(), status.message),
+            step => word(&step),
+        }
+    };
+    for from in [of_volume, of_snapshot] {
+        assert_eq!(answer(&from, "", [true, true], true), "answer");
+        assert_eq!(answer(&from, "", [false, false], true), "answer");
+        let plain = answer(&from, "", [true, false], true);
+        assert!(plain.starts_with("ALREADY_EXISTS"), "{plain}");
+        assert!(
+            plain.ends_with("is not encrypted, as its source is"),
+            "{plain}"
+        );
+        let secret = answer(&from, "", [false, true], true);
+        assert!(
+            secret.ends_with("is encrypted, as its source is not"),
+            "{secret}"
+        );
+        // The class names a type, which says it; a source that is gone says nothing.
+        assert_eq!(answer(&from, "kind", [true, false], true), "answer");
+        assert_eq!(answer(&from, "", [true, false], false), "answer");
+    }
 }
 
 #[test]

@@ -82,6 +82,42 @@ async fn a_volume_of_that_name_that_differs_is_not_answered() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_encryption_of_a_found_volume_is_that_of_its_type_or_source() {
+    let world = World::open().await;
+    let kind = world.volume_type("secret", json!({})).await;
+    let settings = json!({"encryption": {"provider": "luks", "control_location": "front-end"}});
+    let path = format!("/types/{kind}/encryption");
+    world.administrate("POST", &path, settings).await;
+    let of_type = |name: &str| {
+        let mut request = new_volume(name, 1);
+        request.parameters.extend(pairs(&[("type", "secret")]));
+        request
+    };
+    let source = world.create(of_type("pvc-1")).await.unwrap().volume_id;
+    assert_eq!(world.one("volumes", &source).await["encrypted"], true);
+    world.create(of_type("pvc-1")).await.unwrap();
+    // One that is not encrypted has another type.
+    world.volume("pvc-2", 1).await;
+    let found = world.create(of_type("pvc-2")).await;
+    refused(found, Code::AlreadyExists, "another type: ");
+    // A copy is as its source is, and is found at no cost of requests but the lists.
+    let clone = || {
+        let mut request = new_volume("pvc-3", 1);
+        request.volume_content_source = Some(from_volume(&source));
+        request
+    };
+    let copy = world.create(clone()).await.unwrap().volume_id;
+    assert_eq!(world.one("volumes", &copy).await["encrypted"], true);
+    world.requests();
+    assert_eq!(world.create(clone()).await.unwrap().volume_id, copy);
+    let asked = world.requests();
+    let more = asked
+        .keys()
+        .find(|it| *it != "GET /v3/{project}/volumes/detail");
+    assert_eq!(more, None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_volume_of_another_cluster_is_left_alone() {
     let mut world = World::open().await;
     for metadata in [

@@ -140,6 +140,23 @@ async fn volumes_of_an_encrypted_type_are_encrypted() {
     let doc = client.volume(&secret).await;
     assert_eq!(doc["encrypted"], true);
     assert!(doc["encryption_key_id"].is_string());
+    // So the type says it of every volume that has it.
+    let standard = json!({"encryption": {"provider": "luks", "control_location": "front-end"}});
+    let got = admin
+        .cinder(
+            "3.0",
+            Method::POST,
+            "types/__DEFAULT__/encryption",
+            standard,
+        )
+        .await;
+    assert_eq!(got.status, 400, "{}", got.text);
+    assert!(got.text.contains("Volume type in use"), "{}", got.text);
+    let settings = admin.cinder("3.0", Method::GET, &path, Value::Null).await;
+    let id = settings.body["encryption_id"].as_str().unwrap().to_owned();
+    let one = format!("{path}/{id}");
+    let got = admin.cinder("3.0", Method::DELETE, &one, Value::Null).await;
+    assert_eq!(got.status, 400, "{}", got.text);
     // A copy stays as its source is.
     let copy = json!({"volume": {"source_volid": secret, "volume_type": "fast"}});
     let got = client.cinder("3.0", Method::POST, "volumes", copy).await;
@@ -151,4 +168,9 @@ async fn volumes_of_an_encrypted_type_are_encrypted() {
     );
     let copy = client.new_volume(json!({"source_volid": secret})).await;
     assert_eq!(client.volume(&copy).await["encrypted"], true);
+    // Another type makes it one of that type.
+    let retype = json!({"os-retype": {"new_type": "standard", "migration_policy": "on-demand"}});
+    assert_eq!(client.act(&copy, retype).await.0, 202);
+    assert_eq!(client.volume(&copy).await["volume_type"], "standard");
+    assert_eq!(client.volume(&copy).await["encrypted"], false);
 }

@@ -89,8 +89,16 @@ fn retyped(state: &mut State, settings: &Settings, doc: &Doc) {
     };
     set_status(state, id, doc.text("_before"));
     if !becomes.is_empty() {
+        let mut kinds = state.all(Kind::VolumeType);
+        let encrypted = kinds.any(|kind| kind.text("name") == becomes && kind.given("_encryption"));
+        drop(kinds);
+        let key = encrypted.then(|| state.new_id());
         state.edit(Kind::Volume, id, |volume| {
             volume.set("volume_type", becomes);
+            if encrypted != volume.flag("encrypted") {
+                volume.set("encrypted", encrypted);
+                volume.set("_encryption_key", key);
+            }
             if let Some(host) = doc.get("_moves_to") {
                 volume.set("_host", host.clone());
             }
