@@ -3,6 +3,7 @@
 pub(crate) mod check;
 mod claims;
 mod clouds;
+mod cluster;
 mod identity;
 pub(crate) mod listed;
 pub(crate) mod manifests;
@@ -70,7 +71,7 @@ pub(crate) async fn run(
     // The kubelet forgets a driver whose socket is gone: its removal is waited for.
     let tasks = TaskTracker::new();
     if args.provide_controller_service {
-        let learning = identity::learn(uid, environment.clone(), stop.clone());
+        let learning = identity::learn(uid, args.into(), environment.clone(), stop.clone());
         tasks.spawn(learning);
     }
     register(args, &tasks, &stop).await?;

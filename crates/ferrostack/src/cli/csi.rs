@@ -15,7 +15,7 @@ use super::idle::WithoutEffect;
 use super::klog::Klog;
 use super::manager::listen;
 
-const NO_CLUSTER: &str = "nothing is asked of an API server without --pvc-annotations";
+const NO_CLUSTER: &str = "the controller service alone asks an API server";
 const NO_CONTROLLER: &str = "claims are read by the controller service alone";
 
 /// Flags of the Go driver, by their names. Those that change nothing here are accepted, and a line at start names them.
@@ -72,7 +72,8 @@ pub(crate) struct CinderCsiPlugin {
     #[arg(long, value_name = "BOOL", default_value = "false", default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) pvc_annotations: bool,
-    /// With --pvc-annotations: kubeconfig of the cluster [default: KUBECONFIG, then the service account of the pod].
+    /// Kubeconfig of the cluster whose uid volumes get, and with --pvc-annotations of its claims [default: KUBECONFIG, then the
+    /// service account of the pod].
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: its current context].
@@ -113,7 +114,7 @@ pub(crate) struct GenerateCsi {
 impl CinderCsiPlugin {
     /// The flags that were given and change nothing, each with the reason.
     pub(crate) fn without_effect(&self) -> Vec<(String, &'static str)> {
-        let no_cluster = !self.pvc_annotations;
+        let no_cluster = !self.provide_controller_service;
         let all = [
             (
                 self.pvc_annotations && !self.provide_controller_service,
@@ -220,21 +221,17 @@ mod tests {
     }
 
     #[test]
-    fn flags_of_claims_change_nothing_without_claims() {
+    fn flags_of_the_cluster_change_nothing_on_nodes() {
         let flags = ["--kubeconfig=k", "--context=c", "--master=https://m"];
         let named = |flags: &[&str]| -> Vec<String> {
             let given = parsed(flags).unwrap().without_effect();
             given.into_iter().map(|it| it.0).collect()
         };
-        assert_eq!(named(&flags), ["--kubeconfig", "--context", "--master"]);
-        // With claims to read, those of the API server have one.
-        let all = [
-            "--pvc-annotations",
-            "--kubeconfig=k",
-            "--context=c",
-            "--master=m",
-        ];
-        assert!(named(&all).is_empty());
+        // Volumes have the uid of the cluster.
+        assert!(named(&flags).is_empty());
+        let mut node = flags.to_vec();
+        node.push("--provide-controller-service=false");
+        assert_eq!(named(&node), ["--kubeconfig", "--context", "--master"]);
         assert!(named(&["--pvc-annotations=false"]).is_empty());
         let node = ["--pvc-annotations", "--provide-controller-service=false"];
         assert_eq!(named(&node), ["--pvc-annotations"]);

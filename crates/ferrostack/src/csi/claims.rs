@@ -11,9 +11,9 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use operator::client::Api;
 
+use super::cluster::Place;
 use crate::cli::CinderCsiPlugin;
 use crate::environment::Environment;
-use crate::{connect, manager};
 
 /// Claims as the API server has them. Nothing is kept: each is read when a volume is made for it.
 struct Cluster(kube::Client);
@@ -32,20 +32,8 @@ pub(super) async fn of(
     if !args.pvc_annotations || !args.provide_controller_service {
         return Ok(None);
     }
-    let config = manager::config(
-        args.kubeconfig.as_deref(),
-        args.context.as_deref(),
-        environment,
-    );
-    let mut config = config
-        .await
-        .context("--pvc-annotations needs the cluster of the claims")?;
-    if let Some(master) = &args.master {
-        config.cluster_url = master
-            .parse()
-            .with_context(|| format!("--master `{master}`"))?;
-    }
-    let client = connect::connected(config, "ferrostack-cinder-csi-plugin")?;
+    let client = Place::from(args).client(environment).await;
+    let client = client.context("--pvc-annotations needs the cluster of the claims")?;
     Ok(Some(Arc::new(Cluster(client))))
 }
 

@@ -9,9 +9,8 @@ use kube::{Client, ResourceExt as _};
 use operator::client::Api;
 use tokio_util::sync::CancellationToken;
 
-use crate::connect;
+use super::cluster::Place;
 use crate::environment::Environment;
-use crate::manager;
 
 /// The pause after an attempt to read it.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -27,19 +26,20 @@ pub(super) async fn uid(client: &Client) -> anyhow::Result<String> {
     }
 }
 
-/// Makes the uid known to the driver, if there is a cluster to ask: that of `KUBECONFIG`, or that of the pod. Volumes that are
-/// created before have none, which only makes them harder to tell from another cluster's.
-pub(super) async fn learn(known: ClusterUid, environment: Environment, stop: CancellationToken) {
-    let variables = ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"];
-    if variables
-        .iter()
-        .all(|name| environment.non_empty(name).is_none())
-    {
+/// Makes the uid known to the driver, if there is a cluster to ask. Volumes that are created before have none, which only makes
+/// them harder to tell from another cluster's.
+pub(super) async fn learn(
+    known: ClusterUid,
+    place: Place,
+    environment: Environment,
+    stop: CancellationToken,
+) {
+    if !place.is_named(&environment) {
         return;
     }
     let mut last_problem = String::new();
     loop {
-        match of_environment(&environment).await {
+        match of_cluster(&place, &environment).await {
             Ok(uid) => {
                 tracing::info!(
                     uid,
@@ -65,8 +65,84 @@ pub(super) async fn learn(known: ClusterUid, environment: Environment, stop: Can
     }
 }
 
-async fn of_environment(environment: &Environment) -> anyhow::Result<String> {
-    let config = manager::config(None, None, environment).await?;
-    let client = connect::connected(config, "ferrostack-cinder-csi-plugin")?;
-    uid(&client).await
+async fn of_cluster(place: &Place, environment: &Environment) -> anyhow::Result<String> {
+    uid(&place.client(environment).await?).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use axum::Router;
+    use axum::routing::get;
+    use clap::Parser;
+    use serde_json::json;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::cli::CinderCsiPlugin;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: CinderCsiPlugin,
+    }
+
+    /// The URL of an API server whose namespace kube-system has this uid.
+    async fn server(uid: &'static str) -> String {
+        let namespace = move || async move {
+            let object = json!({"kind": "Namespace", "apiVersion": "v1",
+                "metadata": {"name": "kube-system", "uid": uid}});
+            axum::Json(object)
+        };
+        let path = "/api/v1/namespaces/kube-system";
+        let router = Router::new().route(path, get(namespace));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        url
+    }
+
+    fn kubeconfig(path: &Path, url: &str) -> String {
+        let document = json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": url}}], "users": [{"name": "u", "user": {}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]});
+        std::fs::write(path, document.to_string()).unwrap();
+        path.display().to_string()
+    }
+
+    #[tokio::test]
+    async fn the_flag_comes_before_the_variable_and_a_master_before_both() {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, url: &str| kubeconfig(&directory.path().join(name), url);
+        let of_flag = format!("--kubeconfig={}", file("flag", &server("flag").await));
+        let of_variable = file("variable", &server("variable").await);
+        let of_master = format!("--master={}", server("master").await);
+        let learned = async |flags: &[&str], variable: Option<&str>| {
+            let words = ["csi", "--endpoint=tcp://:1"].into_iter();
+            let args = Command::try_parse_from(words.chain(flags.iter().copied()));
+            let variables: Vec<_> = variable.map(|it| ("KUBECONFIG", it)).into_iter().collect();
+            let environment = Environment::with(&variables);
+            let known = ClusterUid::default();
+            let place = Place::from(&args.unwrap().args);
+            let learning = learn(known.clone(), place, environment, CancellationToken::new());
+            tokio::time::timeout(PAUSE / 2, learning).await.unwrap();
+            known.get().map(str::to_owned)
+        };
+        let variable = Some(of_variable.as_str());
+        for (flags, variable, expected) in [
+            (&[of_flag.as_str()][..], variable, Some("flag")),
+            (&[&of_flag], None, Some("flag")),
+            (&[], variable, Some("variable")),
+            (&[&of_flag, &of_master], variable, Some("master")),
+            (&[], None, None),
+        ] {
+            assert_eq!(
+                learned(flags, variable).await.as_deref(),
+                expected,
+                "{flags:?}"
+            );
+        }
+    }
 }
