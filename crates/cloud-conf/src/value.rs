@@ -36,6 +36,30 @@ impl MetadataSource {
         let mut all = Self::ALL.into_iter();
         all.find(|source| source.name().eq_ignore_ascii_case(name))
     }
+
+    /// Reads `configDrive,metadataService`, in this order or the other, or one of them.
+    ///
+    /// # Errors
+    /// Why it is no such list.
+    pub fn order(text: &str) -> Result<Vec<Self>, String> {
+        let mut sources = Vec::new();
+        for part in parts(text) {
+            let source = Self::named(&part).ok_or_else(|| {
+                let part = part.escape_debug();
+                format!("`{part}` is neither configDrive nor metadataService")
+            })?;
+            if sources.contains(&source) {
+                return Err(format!("{} is in the list twice", source.name()));
+            }
+            sources.push(source);
+        }
+        match sources.is_empty() {
+            true => {
+                Err("the list is empty; leave it out for configDrive,metadataService".to_owned())
+            }
+            false => Ok(sources),
+        }
+    }
 }
 
 /// A parsed value.
@@ -189,23 +213,8 @@ fn up_to(text: &str, most: u32) -> Result<Value, String> {
     Ok(Value::Number(number.min(most)))
 }
 
-/// `configDrive,metadataService`, in this order or the other, or one of them.
 fn sources(text: &str) -> Result<Value, String> {
-    let mut sources = Vec::new();
-    for part in parts(text) {
-        let source = MetadataSource::named(&part).ok_or_else(|| {
-            let part = part.escape_debug();
-            format!("`{part}` is neither configDrive nor metadataService")
-        })?;
-        if sources.contains(&source) {
-            return Err(format!("{} is in the list twice", source.name()));
-        }
-        sources.push(source);
-    }
-    match sources.is_empty() {
-        true => Err("the list is empty; remove the key for configDrive,metadataService".to_owned()),
-        false => Ok(Value::Sources(sources)),
-    }
+    MetadataSource::order(text).map(Value::Sources)
 }
 
 /// `NOVA=CINDER,NOVA=CINDER`. Names may have spaces within.

@@ -47,7 +47,7 @@ pub(crate) use self::cluster::{
     GetKubeconfig, Listing, Why,
 };
 pub(crate) use self::convert::Convert;
-pub(crate) use self::csi::{CinderCsiPlugin, Csi, CsiCheck, CsiOrphans, GenerateCsi};
+pub(crate) use self::csi::{CinderCsiPlugin, Csi, CsiCheck, CsiOrphans, GenerateCsi, OnNode};
 pub(crate) use self::deploy::{
     CloudArgs, On, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
     OpenStackStatus, OpenStackUp, OpenStackUpgrade, OpenStackWhy, PlaceArgs, PlanServer,

@@ -158,12 +158,12 @@ fn node(args: &CinderCsiPlugin, conf: &CloudConf) -> Node {
         MetadataSource::ConfigDrive => Source::ConfigDrive,
         MetadataSource::MetadataService => Source::Service,
     };
-    let order = conf.metadata.search_order.iter().map(source).collect();
+    let order = args.on_node.order(conf).iter().map(source).collect();
     let metadata = Metadata::new(order, Drives::new(SYS, DEV), Service::default());
     let metadata = Arc::new(metadata);
     let disks = Search::new(SYS, DEV).with_addresses(metadata.addresses());
     let options = csi_node::node::Options {
-        volume_limit: conf.block_storage.node_volume_attach_limit.map(i64::from),
+        volume_limit: args.on_node.limit(conf).map(i64::from),
         topology: args.with_topology,
         additional_topology: args.additional_topology.iter().cloned().collect(),
         dev: DEV.into(),

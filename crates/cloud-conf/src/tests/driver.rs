@@ -172,11 +172,11 @@ fn wrong_values_of_the_driver_are_rejected_with_section_key_and_line() {
     for (value, message) in [
         (
             "",
-            "the list is empty; remove the key for configDrive,metadataService",
+            "the list is empty; leave it out for configDrive,metadataService",
         ),
         (
             " , ",
-            "the list is empty; remove the key for configDrive,metadataService",
+            "the list is empty; leave it out for configDrive,metadataService",
         ),
         ("disk", "`disk` is neither configDrive nor metadataService"),
         (

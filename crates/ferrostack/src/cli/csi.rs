@@ -7,15 +7,18 @@ use csi_spec::endpoint::Endpoint;
 
 mod commands;
 mod idle;
+mod on_node;
 
 pub(crate) use self::commands::{Csi, CsiCheck, CsiOrphans};
 use self::idle::GoDriver;
+pub(crate) use self::on_node::OnNode;
 use super::Listen;
 use super::idle::WithoutEffect;
 use super::klog::Klog;
 use super::manager::listen;
 
 const NO_CLUSTER: &str = "the controller service alone asks an API server";
+const NO_NODE: &str = "it is for the node service alone";
 const NO_CONTROLLER: &str = "claims are read by the controller service alone";
 
 /// Flags of the Go driver, by their names. Those that change nothing here are accepted, and a line at start names them.
@@ -72,6 +75,8 @@ pub(crate) struct CinderCsiPlugin {
     #[arg(long, value_name = "BOOL", default_value = "false", default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) pvc_annotations: bool,
+    #[command(flatten)]
+    pub(crate) on_node: OnNode,
     /// Kubeconfig of the cluster whose uid volumes get, and with --pvc-annotations of its claims [default: KUBECONFIG, then the
     /// service account of the pod].
     #[arg(long, value_name = "FILE")]
@@ -109,6 +114,8 @@ pub(crate) struct GenerateCsi {
     /// The controller reads scheduler hints from the annotations of claims, as with `pvcAnnotations: true` in the values.
     #[arg(long)]
     pub(crate) pvc_annotations: bool,
+    #[command(flatten)]
+    pub(crate) on_node: OnNode,
 }
 
 impl CinderCsiPlugin {
@@ -134,8 +141,15 @@ impl CinderCsiPlugin {
             (no_cluster && self.master.is_some(), "--master", NO_CLUSTER),
         ];
         let given = all.into_iter().filter(|(given, ..)| *given);
-        let given = given.map(|(_, flag, why)| (flag.to_owned(), why));
-        given.chain(self.idle.given().iter().cloned()).collect()
+        let mut given: Vec<_> = given.map(|(_, flag, why)| (flag.to_owned(), why)).collect();
+        if !self.provide_node_service {
+            let of_nodes = self.on_node.flags().into_iter();
+            given.extend(of_nodes.map(|(flag, _)| (flag.to_owned(), NO_NODE)));
+        }
+        given
+            .into_iter()
+            .chain(self.idle.given().iter().cloned())
+            .collect()
     }
 }
 
@@ -157,6 +171,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use cloud_conf::{CloudConf, MetadataSource};
 
     use super::*;
 
@@ -238,6 +253,49 @@ mod tests {
     }
 
     #[test]
+    fn options_of_nodes_come_before_cloud_conf() {
+        let flags = |flags: &[&str]| parsed(flags).unwrap().on_node;
+        let text = "[Global]\nauth-url = https://k\nuser-id = u\npassword = p\ntenant-id = t\n\
+                    [BlockStorage]\nnode-volume-attach-limit = 20\n[Metadata]\nsearch-order = metadataService\n";
+        let conf = CloudConf::parse(text, cloud_conf::Program::CinderCsi)
+            .unwrap()
+            .conf;
+        let none = CloudConf::default();
+        let (drive, service) = (MetadataSource::ConfigDrive, MetadataSource::MetadataService);
+        let absent = flags(&[]);
+        assert_eq!((absent.limit(&none), absent.limit(&conf)), (None, Some(20)));
+        assert_eq!(absent.order(&none), [drive, service]);
+        assert_eq!(absent.order(&conf), [service]);
+        let all = ["--node-volume-attach-limit=0", "--search-order=configDrive"];
+        let given = flags(&all);
+        assert_eq!(
+            (given.limit(&conf), given.order(&conf)),
+            (None, &[drive][..])
+        );
+        assert_eq!(
+            flags(&["--node-volume-attach-limit=9"]).limit(&conf),
+            Some(9)
+        );
+        let written = |it: OnNode| {
+            it.flags()
+                .into_iter()
+                .map(|(name, value)| format!("{name}={value}"))
+        };
+        assert_eq!(written(given).collect::<Vec<_>>(), all);
+        let of_conf = [
+            "--node-volume-attach-limit=20",
+            "--search-order=metadataService",
+        ];
+        assert_eq!(written(OnNode::of(&conf)).collect::<Vec<_>>(), of_conf);
+        assert_eq!(OnNode::of(&none), absent);
+        let mut beside = all.to_vec();
+        beside.push("--provide-node-service=false");
+        let idle = parsed(&beside).unwrap().without_effect();
+        assert_eq!(idle.len(), 2);
+        assert_eq!(idle[0].0, "--node-volume-attach-limit");
+    }
+
+    #[test]
     fn values_that_are_none_are_refused() {
         for (flag, words) in [
             (
@@ -256,6 +314,9 @@ mod tests {
             ),
             ("--http-endpoint=8080", "`8080` is not an address such as"),
             ("--health-port=0", "0 is not in 1..=65535"),
+            ("--node-volume-attach-limit=257", "257 is not in 0..=256"),
+            ("--search-order=disk", "`disk` is neither configDrive nor"),
+            ("--search-order=", "the list is empty"),
             (
                 "--logging-format=json",
                 "unexpected argument '--logging-format'",

@@ -249,6 +249,8 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "provide_node_service",
             "with_topology",
             "additional_topology",
+            "node_volume_attach_limit",
+            "search_order",
             "controllers",
             "providers",
             "openstackcluster_concurrency",
@@ -284,7 +286,9 @@ const GROUPS: [(&str, &[&str]); 19] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 49] = [
+const LONG_ONLY: [&str; 51] = [
+    "node_volume_attach_limit",
+    "search_order",
     "serve_versions",
     "groups",
     "prune",

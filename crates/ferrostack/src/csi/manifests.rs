@@ -24,6 +24,8 @@ const FILES: [&str; 4] = [
 
 /// The flag of the controller's driver, after which another one is added.
 const LAST_FLAG: &str = "        - --provide-node-service=false\n";
+/// The flag of the driver on nodes, after which others are added.
+const LAST_FLAG_OF_NODES: &str = "        - --provide-controller-service=false\n";
 const PVC_ANNOTATIONS: &str = "        - --pvc-annotations=true\n";
 
 /// The sidecars of the controller: their names in the chart, and those of their containers.
@@ -54,8 +56,15 @@ pub(crate) fn render(
         let namespace = format!("namespace: {namespace}\n");
         file.replace(&format!("namespace: {NAMESPACE}\n"), &namespace)
     };
+    let of_nodes: String = (args.on_node.flags().into_iter())
+        .map(|(name, value)| format!("        - {name}={value}\n"))
+        .collect();
     let files = FILES.map(|file| {
         let file = namespaced(file).replace(IMAGE, &args.image);
+        let file = file.replace(
+            LAST_FLAG_OF_NODES,
+            &format!("{LAST_FLAG_OF_NODES}{of_nodes}"),
+        );
         match args.pvc_annotations {
             true => file.replace(LAST_FLAG, &format!("{LAST_FLAG}{PVC_ANNOTATIONS}")),
             false => file,
@@ -94,7 +103,7 @@ fn changed(
         let parsed: Vec<Value> = serde_saphyr::from_multiple(file)?;
         documents.extend(parsed);
     }
-    values::apply(&mut documents, &values, &args.namespace).with_context(title)?;
+    values::apply(&mut documents, &values, &args.on_node, &args.namespace).with_context(title)?;
     let texts = documents.iter().map(output::yaml);
     texts.map(|text| Ok(SecretString::from(text?))).collect()
 }
@@ -105,6 +114,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::cli::OnNode;
 
     fn documents(cloud: Option<&str>, environment: &Environment) -> Vec<Value> {
         let args = GenerateCsi {
@@ -121,6 +131,7 @@ mod tests {
             image: "registry/ferrostack:1".to_owned(),
             values: None,
             pvc_annotations: false,
+            on_node: OnNode::default(),
         }
     }
 
@@ -263,6 +274,37 @@ mod tests {
         let mut rules = rules.unwrap().iter();
         let claims = rules.find(|it| it["resources"] == json!(["persistentvolumeclaims"]));
         assert!(claims.unwrap()["verbs"].to_string().contains("\"get\""));
+    }
+
+    #[test]
+    fn nodes_have_their_options_as_flags() {
+        let args = GenerateCsi {
+            on_node: OnNode {
+                node_volume_attach_limit: Some(20),
+                search_order: Some("metadataService".parse().unwrap()),
+            },
+            ..arguments()
+        };
+        let all = rendered(&args, &Environment::default());
+        let flags = |all: &[Value], kind: &str, name: &str| {
+            let flags = containers(of(all, kind, name))[0]["args"].as_array();
+            let is_of_nodes = |it: &&Value| {
+                let flag = it.as_str().unwrap();
+                flag.contains("attach-limit") || flag.contains("search-order")
+            };
+            let flags = flags.unwrap().iter().filter(is_of_nodes);
+            flags.cloned().collect::<Vec<_>>()
+        };
+        let node = ("DaemonSet", "csi-cinder-nodeplugin");
+        let expected = [
+            "--node-volume-attach-limit=20",
+            "--search-order=metadataService",
+        ];
+        assert_eq!(flags(&all, node.0, node.1), expected);
+        assert!(flags(&self::all(), node.0, node.1).is_empty());
+        for workload in all.iter().filter(|it| it["kind"] == "Deployment") {
+            assert!(!workload.to_string().contains("attach-limit"), "{workload}");
+        }
     }
 
     #[test]

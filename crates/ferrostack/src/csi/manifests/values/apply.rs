@@ -1,10 +1,12 @@
 //! What the values change in the manifests.
 
 use anyhow::{Context as _, bail};
+use cloud_conf::{CloudConf, Program};
 use serde_json::{Value, json};
 
 use super::super::SIDECARS;
 use super::Values;
+use crate::cli::OnNode;
 
 const CONTROLLER: (&str, &str) = ("Deployment", "csi-cinder-controllerplugin");
 const NODE: (&str, &str) = ("DaemonSet", "csi-cinder-nodeplugin");
@@ -22,6 +24,7 @@ const SELECTOR: &str = "app";
 pub(in crate::csi::manifests) fn apply(
     documents: &mut Vec<Value>,
     values: &Values,
+    on_node: &OnNode,
     namespace: &str,
 ) -> anyhow::Result<()> {
     let controller = of(documents, CONTROLLER)?;
@@ -36,6 +39,10 @@ pub(in crate::csi::manifests) fn apply(
     let node = of(documents, NODE)?;
     labels(node, values, "nodePlugin")?;
     pods(node, values, "nodePlugin");
+    let driver = container(node, PLUGIN)?;
+    for (name, value) in on_node.or(of_nodes(values)).flags() {
+        flag(driver, name, &value);
+    }
     plugin(node, values, "nodePlugin")?;
     kubelet(node, values);
     for (sidecar, role) in [
@@ -419,9 +426,24 @@ fn monitor(values: &Values, namespace: &str) -> anyhow::Result<Option<Value>> {
     Ok(Some(monitor))
 }
 
+/// The options of nodes in the cloud.conf that is in the file. What is wrong in it the driver says when it starts.
+fn of_nodes(values: &Values) -> OnNode {
+    let file = values.text("secret.filename").unwrap_or("cloud.conf");
+    let data = values.get("secret.data").filter(|_| is_created(values));
+    let text = data.and_then(|data| data[file].as_str());
+    let parsed = text.and_then(|text| CloudConf::parse(text, Program::CinderCsi).ok());
+    parsed.map_or_else(OnNode::default, |parsed| OnNode::of(&parsed.conf))
+}
+
+fn is_created(values: &Values) -> bool {
+    ["secret.create", "secret.enabled"]
+        .iter()
+        .all(|path| values.truth(path) == Some(true))
+}
+
 /// The Secret that the values contain.
 fn created(values: &Values, namespace: &str) -> anyhow::Result<Option<Value>> {
-    if values.truth("secret.create") != Some(true) || values.truth("secret.enabled") != Some(true) {
+    if !is_created(values) {
         return Ok(None);
     }
     let file = values.text("secret.filename").unwrap_or("cloud.conf");

@@ -2,15 +2,20 @@ use serde_json::json;
 
 use super::super::FILES;
 use super::*;
+use crate::cli::OnNode;
 
 /// The manifests with these values, and what is said of them.
 fn applied(text: &str) -> (Vec<Value>, Vec<String>) {
+    applied_with(text, &OnNode::default())
+}
+
+fn applied_with(text: &str, on_node: &OnNode) -> (Vec<Value>, Vec<String>) {
     let values = Values::parse(text).unwrap();
     let mut documents: Vec<Value> = Vec::new();
     for file in FILES {
         documents.extend(serde_saphyr::from_multiple::<Value>(file).unwrap());
     }
-    apply(&mut documents, &values, "kube-system").unwrap();
+    apply(&mut documents, &values, on_node, "kube-system").unwrap();
     (documents, values.notes)
 }
 
@@ -20,7 +25,7 @@ fn rejected(text: &str) -> String {
         for file in FILES {
             documents.extend(serde_saphyr::from_multiple::<Value>(file).unwrap());
         }
-        apply(&mut documents, &values, "kube-system").unwrap_err()
+        apply(&mut documents, &values, &OnNode::default(), "kube-system").unwrap_err()
     });
     match error {
         Ok(error) | Err(error) => format!("{error:#}"),
@@ -264,6 +269,47 @@ fn cloud_conf_comes_from_where_the_values_say() {
     let [controller, _] = workloads(&all);
     let driver = container(controller, "cinder-csi-plugin");
     assert!(flags(driver).contains(&"--cloud-config=/etc/config/a.conf"));
+}
+
+#[test]
+fn options_of_nodes_in_the_cloud_conf_of_the_file_are_flags_of_nodes() {
+    let conf = "[Global]\\nauth-url = https://k\\nuser-id = u\\npassword = hidden\\ntenant-id = t\\n\
+                [BlockStorage]\\nnode-volume-attach-limit = 20\\n[Metadata]\\nsearch-order = metadataService\\n";
+    let text = |create: bool| {
+        format!("secret: {{enabled: true, create: {create}, data: {{cloud.conf: \"{conf}\"}}}}")
+    };
+    let of_node = |text: &str, on_node: &OnNode| -> Vec<String> {
+        let (all, _) = applied_with(text, on_node);
+        let [controller, node] = workloads(&all);
+        let is_of_nodes = |it: &&&str| it.contains("attach-limit") || it.contains("search-order");
+        let driver = container(controller, "cinder-csi-plugin");
+        assert!(!flags(driver).iter().any(|it| is_of_nodes(&it)));
+        assert!(!node.to_string().contains("hidden") && !node.to_string().contains("cloud-config"));
+        let flags = flags(container(node, "cinder-csi-plugin"));
+        flags
+            .iter()
+            .filter(is_of_nodes)
+            .map(|it| (*it).to_owned())
+            .collect()
+    };
+    let expected = [
+        "--node-volume-attach-limit=20",
+        "--search-order=metadataService",
+    ];
+    let none = OnNode::default();
+    assert_eq!(of_node(&text(true), &none), expected);
+    // A Secret that is there already may have another cloud.conf.
+    assert!(of_node(&text(false), &none).is_empty());
+    // What the command is given comes first.
+    let given = OnNode {
+        node_volume_attach_limit: Some(9),
+        ..OnNode::default()
+    };
+    let expected = [
+        "--node-volume-attach-limit=9",
+        "--search-order=metadataService",
+    ];
+    assert_eq!(of_node(&text(true), &given), expected);
 }
 
 #[test]
