@@ -45,7 +45,14 @@ pub(crate) fn given(text: &str, field: &str) -> Result<String, Status> {
 /// The name of something new. Cinder, which cuts off white space as Python does, would not find it again otherwise.
 fn name(given_name: &str) -> Result<String, Status> {
     let is_cut = |it: char| it.is_whitespace() || ('\x1c'..='\x1f').contains(&it);
-    given(given_name.trim_matches(is_cut), "name")
+    let name = given(given_name.trim_matches(is_cut), "name")?;
+    match name.chars().count() {
+        length if length > mark::LONGEST => invalid(format!(
+            "the name has {length} characters, and Cinder takes {}",
+            mark::LONGEST
+        )),
+        _ => Ok(name),
+    }
 }
 
 /// Refuses a file system that no node would make or mount.

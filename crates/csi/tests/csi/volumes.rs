@@ -529,6 +529,10 @@ async fn wrong_requests_are_refused_before_the_cloud_is_asked() {
             Box::new(|it| " \n\u{1f}".clone_into(&mut it.name)),
         ),
         (
+            "the name has 1000 characters, and Cinder takes 255",
+            Box::new(|it| it.name = "😀".repeat(1000)),
+        ),
+        (
             "a size is not negative",
             Box::new(|it| it.capacity_range.as_mut().unwrap().required_bytes = -1),
         ),
@@ -588,7 +592,8 @@ async fn a_name_with_white_space_around_it_is_found_again() {
 #[tokio::test(start_paused = true)]
 async fn names_and_metadata_of_any_kind_arrive_in_the_cloud() {
     let world = World::open().await;
-    for name in ["%41%0a", "a\nb", "😀", "../../etc", "' OR 1=1 --"] {
+    let longest = "😀".repeat(255);
+    for name in ["%41%0a", "a\nb", "😀", "../../etc", "' OR 1=1 --", &longest] {
         let mut request = new_volume(name, 1);
         request.parameters = pairs(&[("csi.storage.k8s.io/pvc/name", &"x".repeat(1000))]);
         let id = world.create(request.clone()).await.unwrap().volume_id;
