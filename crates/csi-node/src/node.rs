@@ -5,6 +5,7 @@
 
 mod answers;
 mod expand;
+mod health;
 mod layers;
 mod lock;
 mod publish;
@@ -20,11 +21,11 @@ use std::time::Duration;
 use csi_spec::{
     NodeExpandVolumeRequest, NodeExpandVolumeResponse, NodeGetCapabilitiesRequest,
     NodeGetCapabilitiesResponse, NodeGetInfoRequest, NodeGetInfoResponse,
-    NodeGetVolumeStatsRequest, NodeGetVolumeStatsResponse, NodePublishVolumeRequest,
-    NodePublishVolumeResponse, NodeServiceCapability, NodeStageVolumeRequest,
-    NodeStageVolumeResponse, NodeUnpublishVolumeRequest, NodeUnpublishVolumeResponse,
-    NodeUnstageVolumeRequest, NodeUnstageVolumeResponse, Reply, Topology,
-    node_service_capability as capability,
+    NodeGetVolumeHealthRequest, NodeGetVolumeHealthResponse, NodeGetVolumeStatsRequest,
+    NodeGetVolumeStatsResponse, NodePublishVolumeRequest, NodePublishVolumeResponse,
+    NodeServiceCapability, NodeStageVolumeRequest, NodeStageVolumeResponse,
+    NodeUnpublishVolumeRequest, NodeUnpublishVolumeResponse, NodeUnstageVolumeRequest,
+    NodeUnstageVolumeResponse, Reply, Topology, node_service_capability as capability,
 };
 use grpc::{Code, Context, Status};
 use tokio::time::Instant;
@@ -50,6 +51,8 @@ pub struct Options {
     pub additional_topology: BTreeMap<String, String>,
     /// Where the nodes of devices are: `/dev`.
     pub dev: PathBuf,
+    /// True if what the specification calls alpha is served: the health of volumes.
+    pub alpha: bool,
 }
 
 /// The node service.
@@ -239,6 +242,26 @@ impl csi_spec::Node for Node {
         )
     }
 
+    fn node_get_volume_health(
+        &self,
+        context: Context,
+        request: NodeGetVolumeHealthRequest,
+    ) -> Reply<'_, NodeGetVolumeHealthResponse> {
+        if !self.0.options.alpha {
+            return refused(grpc::unimplemented(
+                <NodeGetVolumeHealthRequest as grpc::Method>::PATH,
+            ));
+        }
+        work!(
+            self,
+            looks,
+            context,
+            request,
+            request::Health::parse,
+            health::health
+        )
+    }
+
     fn node_expand_volume(
         &self,
         context: Context,
@@ -266,13 +289,15 @@ impl csi_spec::Node for Node {
             Type::ExpandVolume,
             Type::SingleNodeMultiWriter,
         ];
-        let capabilities = types.map(|one| NodeServiceCapability {
+        let alpha = self.0.options.alpha.then_some(Type::GetVolumeHealth);
+        let capabilities = types.into_iter().chain(alpha);
+        let capabilities = capabilities.map(|one| NodeServiceCapability {
             r#type: Some(capability::Type::Rpc(capability::Rpc {
                 r#type: one.into(),
             })),
         });
         let response = NodeGetCapabilitiesResponse {
-            capabilities: capabilities.into(),
+            capabilities: capabilities.collect(),
         };
         Box::pin(futures::future::ready(Ok(response)))
     }

@@ -167,6 +167,7 @@ fn node(args: &CinderCsiPlugin, conf: &CloudConf) -> Node {
         topology: args.with_topology,
         additional_topology: args.additional_topology.iter().cloned().collect(),
         dev: DEV.into(),
+        alpha: args.alpha,
     };
     Node::new(options, Arc::new(disks), metadata)
 }

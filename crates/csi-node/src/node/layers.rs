@@ -156,7 +156,7 @@ impl Machine<'_> {
 }
 
 /// True if a mount without a number of a device is one of a device whose node is gone.
-fn is_of_device(mount: &Mount) -> bool {
+pub(super) fn is_of_device(mount: &Mount) -> bool {
     let device = Path::new(&mount.source).is_absolute();
     device || is_node(mount)
 }

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use csi_spec::access;
 use csi_spec::volume_capability::{AccessType, MountVolume, access_mode::Mode as AccessMode};
 use csi_spec::{
-    CapacityRange, NodeExpandVolumeRequest, NodeGetVolumeStatsRequest, NodePublishVolumeRequest,
-    NodeStageVolumeRequest, NodeUnpublishVolumeRequest, NodeUnstageVolumeRequest, VolumeCapability,
+    CapacityRange, NodeExpandVolumeRequest, NodeGetVolumeHealthRequest, NodeGetVolumeStatsRequest,
+    NodePublishVolumeRequest, NodeStageVolumeRequest, NodeUnpublishVolumeRequest,
+    NodeUnstageVolumeRequest, VolumeCapability,
 };
 use grpc::{Code, Status};
 
@@ -62,6 +63,12 @@ pub(super) struct Unpublish {
 
 #[derive(Debug)]
 pub(super) struct Stats {
+    pub(super) volume: String,
+    pub(super) path: PathBuf,
+}
+
+#[derive(Debug)]
+pub(super) struct Health {
     pub(super) volume: String,
     pub(super) path: PathBuf,
 }
@@ -145,6 +152,20 @@ impl Stats {
     pub(super) fn parse(request: NodeGetVolumeStatsRequest) -> Result<Self, Status> {
         Ok(Self {
             path: place(&request.volume_id, &request.volume_path)?,
+            volume: volume(request.volume_id)?,
+        })
+    }
+}
+
+impl Health {
+    /// Of the two paths the published one is what the pod has.
+    pub(super) fn parse(request: NodeGetVolumeHealthRequest) -> Result<Self, Status> {
+        let path = match request.volume_publish_path.as_str() {
+            "" => &request.staging_target_path,
+            path => path,
+        };
+        Ok(Self {
+            path: place(&request.volume_id, path)?,
             volume: volume(request.volume_id)?,
         })
     }

@@ -51,6 +51,7 @@ fn node_with(disks: Arc<Disks>, metadata: Metadata) -> Node {
         topology: true,
         additional_topology: [("rack".to_owned(), "7".to_owned())].into(),
         dev: "/dev".into(),
+        alpha: false,
     };
     Node::new(options, disks, Arc::new(metadata))
 }

@@ -14,11 +14,12 @@ use csi_node::metadata::{Drives, Metadata, Service};
 use csi_node::mountinfo::{self, Mount};
 use csi_node::node::{Node, Options};
 use csi_spec::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolume, access_mode};
+use csi_spec::volume_health::VolumeHealthEntry;
 use csi_spec::{CapacityRange, Node as _};
 use csi_spec::{
-    NodeExpandVolumeRequest, NodeGetVolumeStatsRequest, NodePublishVolumeRequest,
-    NodeStageVolumeRequest, NodeUnpublishVolumeRequest, NodeUnstageVolumeRequest, VolumeCapability,
-    VolumeUsage,
+    NodeExpandVolumeRequest, NodeGetVolumeHealthRequest, NodeGetVolumeStatsRequest,
+    NodePublishVolumeRequest, NodeStageVolumeRequest, NodeUnpublishVolumeRequest,
+    NodeUnstageVolumeRequest, VolumeCapability, VolumeUsage,
 };
 use grpc::{Context, Status};
 
@@ -117,6 +118,12 @@ struct Gone {
     open: Mutex<Vec<bool>>,
 }
 
+/// Major and minor number of a device.
+fn number(device: &Path) -> (u32, u32) {
+    let number = fs::metadata(device).unwrap().rdev();
+    (rustix::fs::major(number), rustix::fs::minor(number))
+}
+
 /// True if this process has a file open.
 fn is_open(path: &Path) -> bool {
     let Ok(path) = path.canonicalize() else {
@@ -173,6 +180,7 @@ impl Machine {
             topology: true,
             additional_topology: Default::default(),
             dev: dev.clone(),
+            alpha: true,
         };
         let drives = Drives::new("/no/sys", &dev);
         let metadata = Metadata::new(Vec::new(), drives, Service::default());
@@ -214,11 +222,18 @@ impl Machine {
 
     /// The device disappears, though something may still be mounted from it.
     pub(crate) fn lose(&self, volume: &Volume) {
-        let number = fs::metadata(&volume.device).unwrap().rdev();
-        let number = (rustix::fs::major(number), rustix::fs::minor(number));
+        let number = number(&volume.device);
         self.gone.numbers.lock().unwrap().insert(number);
         fs::remove_file(&volume.link).unwrap();
         fs::remove_file(&volume.node).unwrap();
+    }
+
+    /// The device is there again.
+    pub(crate) fn regain(&self, volume: &Volume) {
+        let number = number(&volume.device);
+        self.gone.numbers.lock().unwrap().remove(&number);
+        symlink(&volume.device, &volume.link).unwrap();
+        symlink(&volume.device, &volume.node).unwrap();
     }
 
     /// A device of this name is on top of every disk.
@@ -303,6 +318,20 @@ impl Machine {
         };
         let call = self.node.node_get_volume_stats(self.soon(), request);
         Ok(self.runtime.block_on(call)?.usage)
+    }
+
+    /// Reason and status of what is wrong with a volume that is published or staged at a path.
+    pub(crate) fn health(&self, volume: &Volume, path: &str) -> Result<Vec<String>, Status> {
+        let request = NodeGetVolumeHealthRequest {
+            volume_id: volume.id.clone(),
+            volume_publish_path: self.text(path),
+            staging_target_path: String::new(),
+        };
+        let call = self.node.node_get_volume_health(self.soon(), request);
+        let health = self.runtime.block_on(call)?.volume_health.unwrap();
+        assert_eq!(health.volume_id, volume.id);
+        let words = |it: VolumeHealthEntry| format!("{:?} {}", it.status(), it.reason);
+        Ok(health.health_statuses.into_iter().map(words).collect())
     }
 
     pub(crate) fn expand(&self, volume: &Volume, path: &str, size: u64) -> Result<u64, Status> {

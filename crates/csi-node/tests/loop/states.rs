@@ -200,6 +200,52 @@ fn a_file_system_that_became_read_only_is_not_published_for_writing() {
 }
 
 #[test]
+fn what_is_wrong_with_a_volume_is_seen_on_its_node() {
+    let name = "states::what_is_wrong_with_a_volume_is_seen_on_its_node";
+    isolated(name, &["mkfs.ext4", "mount"], |machine| {
+        let volume = staged(machine);
+        for (path, readonly) in [("pod", false), ("reader", true)] {
+            machine
+                .publish(&volume, ("stage", path), "ext4", readonly)
+                .unwrap();
+        }
+        let block = machine.volume(2, SIZE);
+        machine
+            .publish(&block, ("other", "dev/b"), "block", false)
+            .unwrap();
+        let none: [&str; 0] = [];
+        for path in ["stage", "pod", "reader"] {
+            assert_eq!(machine.health(&volume, path).unwrap(), none, "{path}");
+        }
+        assert_eq!(machine.health(&block, "dev/b").unwrap(), none);
+        failure(
+            machine.health(&volume, "elsewhere"),
+            Code::NotFound,
+            "nothing is mounted at",
+        );
+        // As after an error of the disk.
+        rustix::mount::mount_remount(machine.path("pod"), MountFlags::RDONLY, "").unwrap();
+        run(
+            "mount",
+            &[
+                "-o",
+                "remount,bind,rw",
+                machine.path("pod").to_str().unwrap(),
+            ],
+        );
+        let degraded = ["Degraded FileSystemReadOnly"];
+        assert_eq!(machine.health(&volume, "pod").unwrap(), degraded);
+        assert_eq!(machine.health(&volume, "reader").unwrap(), none);
+        let gone = ["Inaccessible DiskGone"];
+        machine.lose(&volume);
+        machine.lose(&block);
+        for (it, path) in [(&volume, "pod"), (&volume, "reader"), (&block, "dev/b")] {
+            assert_eq!(machine.health(it, path).unwrap(), gone, "{path}");
+        }
+    });
+}
+
+#[test]
 fn another_device_at_a_path_is_left_alone() {
     let name = "states::another_device_at_a_path_is_left_alone";
     isolated(name, &["mkfs.ext4"], |machine| {

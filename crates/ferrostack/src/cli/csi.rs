@@ -87,7 +87,7 @@ pub(crate) struct CinderCsiPlugin {
     /// URL of the API server, which takes precedence over that in the kubeconfig.
     #[arg(long, value_name = "URL")]
     pub(crate) master: Option<String>,
-    /// Serve what the specification calls alpha: GetSnapshot, and the health of volumes.
+    /// Serve what the specification calls alpha: GetSnapshot, and the health of volumes, as the cloud and as nodes see it.
     #[arg(long)]
     pub(crate) alpha: bool,
     #[command(flatten)]
