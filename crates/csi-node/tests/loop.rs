@@ -10,6 +10,8 @@ mod machine;
 mod growth;
 #[path = "loop/life.rs"]
 mod life;
+#[path = "loop/model.rs"]
+mod model;
 #[path = "loop/safety.rs"]
 mod safety;
 #[path = "loop/states.rs"]
