@@ -136,7 +136,12 @@ fn volumes(state: &State, server: &Doc) -> Vec<Volume> {
 
 fn volume(state: &State, attached: &Doc) -> Volume {
     let id = attached.text("id");
-    let size = state.get(Kind::Volume, id).map(|doc| doc.number("size"));
+    // The size before a growth, until Nova has heard of it.
+    let size_of = |doc: &Doc| match doc.contains_key("_shown") {
+        true => doc.number("_shown"),
+        false => doc.number("size"),
+    };
+    let size = state.get(Kind::Volume, id).map(|doc| size_of(&doc));
     Volume {
         id: id.to_owned(),
         device: attached.text("device").to_owned(),

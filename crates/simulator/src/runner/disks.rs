@@ -71,7 +71,12 @@ impl Disks {
         for volume in volumes {
             let known = self.volumes.get(&volume.id);
             let doing = match known {
-                Some((before, Doing::Taking | Doing::Having)) if before == volume => continue,
+                // The file of a volume that the machine did not let go is not there any more.
+                Some((before, Doing::Taking | Doing::Having))
+                    if before == volume && self.file(&volume.id, "json").exists() =>
+                {
+                    continue;
+                }
                 Some((_, doing @ (Doing::Taking | Doing::Having))) => *doing,
                 // A volume that comes back while it leaves is taken anew.
                 _ => Doing::Taking,
@@ -146,5 +151,41 @@ fn remove(file: &Path) -> io::Result<()> {
     match std::fs::remove_file(file) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_volume_that_the_machine_does_not_let_go_is_shown_to_it_again() {
+        let machine = tempfile::tempdir().unwrap();
+        let at = machine.path().join("volumes");
+        let volume = Volume {
+            id: "a".to_owned(),
+            device: "/dev/vdb".to_owned(),
+            size_gib: 1,
+        };
+        let all = std::slice::from_ref(&volume);
+        let mut disks = Disks::open(machine.path(), &[]).unwrap();
+        std::fs::write(at.join("answers"), "").unwrap();
+        assert!(disks.begins_to_answer());
+        disks.follow(all).unwrap();
+        std::fs::write(at.join("a.ready"), "").unwrap();
+        assert_eq!(disks.answers(), [("a".to_owned(), VolumeAnswer::Ready)]);
+        disks.follow(&[]).unwrap();
+        assert!(!at.join("a.json").exists());
+        std::fs::write(at.join("a.failed"), "in use\n").unwrap();
+        let failed = VolumeAnswer::Failed("in use".to_owned());
+        assert_eq!(disks.answers(), [("a".to_owned(), failed)]);
+        // The cloud has it at the server again.
+        disks.follow(all).unwrap();
+        assert!(at.join("a.json").exists());
+        assert_eq!(disks.answers(), []);
+        disks.follow(&[]).unwrap();
+        assert!(!at.join("a.json").exists());
+        std::fs::remove_file(at.join("a.ready")).unwrap();
+        assert_eq!(disks.answers(), [("a".to_owned(), VolumeAnswer::Gone)]);
     }
 }

@@ -9,6 +9,7 @@ use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
+use crate::cloud::state::State;
 
 /// How many actions of a server are recorded, besides its creation.
 const REMEMBERED: usize = 20;
@@ -44,9 +45,15 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 
 /// Records an action of the caller on the server.
 pub(crate) fn note(call: &mut Call<'_>, id: &str, action: &str) {
-    let entry = json!({"action": action, "request_id": format!("req-{}", call.state.new_id()),
-        "start_time": naive_micros(call.now()), "user_id": call.who.user_id});
-    call.state.edit(Kind::Server, id, |doc| {
+    let user = call.who.user_id.clone();
+    record(call.state, id, &user, action);
+}
+
+/// Records an action of a user, or of another service for a user, on the server.
+pub(super) fn record(state: &mut State, id: &str, user: &str, action: &str) {
+    let entry = json!({"action": action, "request_id": format!("req-{}", state.new_id()),
+        "start_time": naive_micros(state.now()), "user_id": user});
+    state.edit(Kind::Server, id, |doc| {
         let mut all = doc.list("_actions").to_vec();
         all.push(entry);
         let excess = all.len().saturating_sub(REMEMBERED);

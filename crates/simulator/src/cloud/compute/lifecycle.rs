@@ -32,7 +32,7 @@ pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, i
         "softened" => soften(state, settings, id),
         "reclaimed" => reclaim(state, settings, id),
         "connect-volume" | "plug-volume" | "release-volume" | "forget-volume"
-        | "give-up-volume" => {
+        | "give-up-volume" | "grow-volume" => {
             volume_flow::transition(state, settings, action, id);
         }
         _ => tracing::warn!(action, "unknown server transition dropped"),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::history;
 use crate::cloud::call::Call;
 use crate::cloud::document::{Doc, Fields, doc as to_doc};
 use crate::cloud::kind::Kind;
@@ -59,6 +60,7 @@ pub(super) fn transition(state: &mut State, settings: &Settings, action: &str, i
         "plug-volume" => plug(state, settings, &link),
         "release-volume" => release(state, settings, &link),
         "forget-volume" => forget(state, server, volume),
+        "grow-volume" => grow(state, &link, &doc),
         "give-up-volume" => give_up(state, settings, &link, &entry),
         _ => tracing::warn!(action, "unknown transition of a server's volume dropped"),
     }
@@ -270,6 +272,15 @@ fn release(state: &mut State, settings: &Settings, link: &Link<'_>) {
         None if is_answering(state, link.server) => wait(state, link, "unplug"),
         None => released(state, settings, link),
     }
+}
+
+/// The hypervisor shows the guest a larger disk: what Nova does about `volume-extended`, an event that Cinder sends it.
+fn grow(state: &mut State, link: &Link<'_>, volume: &Doc) {
+    state.edit(Kind::Volume, link.volume, |doc| {
+        doc.remove("_shown");
+    });
+    let user = volume.text("user_id");
+    history::record(state, link.server, user, "extend_volume");
 }
 
 fn forget(state: &mut State, server: &str, volume: &str) {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::machine::Servers as _;
 
 #[tokio::test]
 async fn creation_growth_change_of_type_and_deletion_take_their_time() {
@@ -73,6 +74,43 @@ async fn a_volume_in_use_grows_from_3_42_on() {
     assert_eq!(
         (&now["status"], &now["size"]),
         (&json!("in-use"), &json!(2))
+    );
+}
+
+#[tokio::test]
+async fn a_server_sees_a_volume_grow_after_the_event_that_cinder_sends_nova() {
+    let (cloud, client, _) = slow_volumes().await;
+    let server = client.server("a").await;
+    let volume = client.new_volume(json!({"size": 1})).await;
+    cloud.advance_clock(STEP);
+    assert_eq!(client.attach(&server, &volume).await.status, 200);
+    for expected in ["attaching", "in-use"] {
+        cloud.advance_clock(STEP);
+        assert_eq!(client.status(&volume).await, expected);
+    }
+    let seen = || cloud.machine(&server).unwrap().volumes[0].size_gib;
+    assert_eq!(seen(), 1);
+    let grow = json!({"os-extend": {"new_size": 2}});
+    let path = format!("volumes/{volume}/action");
+    let got = client.cinder("3.42", Method::POST, &path, grow).await;
+    assert_eq!(got.status, 202, "{}", got.text);
+    assert_eq!(client.status(&volume).await, "extending");
+    cloud.advance_clock(STEP);
+    // Cinder is ready, and the hypervisor is not yet.
+    let now = client.volume(&volume).await;
+    assert_eq!(
+        (&now["status"], &now["size"]),
+        (&json!("in-use"), &json!(2))
+    );
+    assert_eq!(seen(), 1);
+    cloud.advance_clock(STEP);
+    assert_eq!(client.status(&volume).await, "in-use");
+    assert_eq!(seen(), 2);
+    let path = format!("/compute/v2.1/servers/{server}/os-instance-actions");
+    let actions = client.get(&path).await;
+    assert_eq!(
+        actions.body["instanceActions"][0]["action"],
+        "extend_volume"
     );
 }
 

@@ -1,9 +1,10 @@
 //! Transitions of volumes: creation, growth, change of type, deletion.
 
-use super::{messages, volumes};
+use super::{attach, messages, volumes};
 use crate::cloud::clock::naive_micros;
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::kind::Kind;
+use crate::cloud::latency::Transition;
 use crate::cloud::settings::{Settings, VolumeTrouble};
 use crate::cloud::state::State;
 
@@ -73,7 +74,17 @@ fn extended(state: &mut State, settings: &Settings, doc: &Doc) {
     }
     let size = doc.number("size") + doc.number("_grows");
     set_status(state, id, doc.text("_before"));
+    let before = doc.number("size");
     state.edit(Kind::Volume, id, |doc| doc.set("size", size));
+    let attached = attach::all(doc);
+    let servers = attached.iter().map(|one| one.text("instance"));
+    for server in servers.filter(|server| !server.is_empty()) {
+        // Nova hears of it by an event of the server, and the guest sees the larger disk after that.
+        state.edit(Kind::Volume, id, |doc| doc.set("_shown", before));
+        let delay = settings.latency.transition(Transition::Volume) / 4;
+        let target = format!("{server}/{id}");
+        state.schedule(delay, "grow-volume", Kind::Server, &target);
+    }
 }
 
 /// A type that the volume cannot have leaves it as it was.
