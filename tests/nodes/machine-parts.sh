@@ -8,7 +8,7 @@ refuse() {
 
 requirements() {
 	local program wanted available
-	for program in jq unshare nsenter ip pgrep; do
+	for program in jq unshare nsenter ip pgrep losetup; do
 		command -v "$program" >/dev/null || { echo "tests/nodes/machine: $program is missing" >&2; exit 126; }
 	done
 	[[ $EUID == 0 ]] || refuse "root is needed: a machine is namespaces with mounts and a network of its own"
@@ -116,6 +116,8 @@ switch_on() {
 	first=$(pgrep -P "$machine" | head -n 1)
 	echo "$first" >"$directory/first"
 	connect "$first"
+	answer_for_volumes "$first" 8>&- &
+	volumes=$!
 	touch "$directory/connected"
 }
 
@@ -186,6 +188,8 @@ bridge_of() { jq -r '"n-" + .network_id[0:11]' <<<"$1"; }
 
 switched_off() {
 	rm -f "$directory/first"
+	kill "$volumes" 2>/dev/null || true
+	wait "$volumes" 2>/dev/null || true
 	wait "$machine" 2>/dev/null || true
 	kill "$serial" 2>/dev/null || true
 	wait "$serial" 2>/dev/null || true
@@ -208,6 +212,7 @@ leave() {
 	# Bash would print that the job was killed, as the last line of the console, which is the fault of the server.
 	[[ -z ${machine:-} ]] || { kill -KILL "$machine" && wait "$machine"; } 2>/dev/null || true
 	[[ -z ${serial:-} ]] || kill "$serial" 2>/dev/null || true
+	[[ -z ${volumes:-} ]] || { kill "$volumes" && wait "$volumes"; } 2>/dev/null || true
 	while read -r port; do locked remove_port "$(outside_of "$port")" "$(bridge_of "$port")"; done < <(jq -c '.ports[]' <<<"$document" 2>/dev/null)
 	remove_cgroups
 }
