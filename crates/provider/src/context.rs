@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::claims::{Claims, Denial};
 use crate::console::Consoles;
 use crate::credentials::Access;
+use crate::failures::Failures;
 use crate::options::Options;
 pub(crate) use crate::owners::{namespace, of_cluster, owner};
 use crate::problem::Problem;
@@ -39,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) recorder: Recorder,
     pub(crate) options: Options,
     pub(crate) consoles: Consoles,
+    /// Servers of machines for which Nova had no room.
+    pub(crate) failures: Failures,
     /// Which objects have which identity.
     pub(crate) claims: Arc<Claims>,
     /// Cancelled when the process stops.

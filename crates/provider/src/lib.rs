@@ -17,6 +17,7 @@
 //!   recheck      a second look before something is called missing
 //!   index        objects by cluster and by mark
 //!   wake         changes in the cloud mapped to objects
+//!   failures     servers that Nova failed for want of room, as this process has seen them
 //!   console      the cause of a failed bootstrap in the console of a server
 //!   owners, spec, words   namespaces and owners of objects, parts of specs, steps and ports in words
 //! ```
@@ -32,6 +33,7 @@ mod console;
 mod context;
 mod credentials;
 mod evidence;
+mod failures;
 pub mod identity;
 mod index;
 pub mod machine;

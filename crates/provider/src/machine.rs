@@ -3,12 +3,14 @@
 mod address;
 pub mod desired;
 pub mod facts;
+pub mod failed;
 pub(crate) mod inputs;
 pub mod observed;
 pub mod pairs;
 pub mod plan;
 pub mod pooled;
 pub(crate) mod prepare;
+mod retries;
 mod running;
 pub(crate) mod status;
 mod surroundings;
@@ -26,6 +28,7 @@ use openstack::Kind;
 use operator::patch;
 use tracing::instrument;
 
+use self::failed::{Failed, Place};
 use self::inputs::{cloud, kinds, provider_id, user_data};
 use self::observed::Observed;
 use self::plan::Step;
@@ -113,10 +116,19 @@ async fn normal(
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
     condition(next, now, Type::Authentication, verdict);
     let zone = needs.machine.spec.failure_domain.clone();
-    let mut work = Work::new(ctx, object, &cloud, mark, zone, around.is_silent());
+    let place = Place::of(object, zone, &Failed::of(object));
+    let spec = place.spec(&object.spec);
+    let mut work = Work::new(
+        ctx,
+        object,
+        (&spec, &place),
+        &cloud,
+        mark,
+        around.is_silent(),
+    );
     let is_new = work.before.server().is_none();
     let mut kinds = kinds(&object.spec, is_new, around.is_balanced());
-    kinds.extend((is_new && needs.machine.spec.failure_domain.is_some()).then_some(Kind::Zones));
+    kinds.extend((is_new && place.zone.is_some()).then_some(Kind::Zones));
     let observed = work.observe(&kinds, work.age).await?;
     if let (Some(id), None) = (work.before.server(), observed.server()) {
         return missing(&work, &observed, id, next).await;
@@ -144,6 +156,10 @@ async fn server(
     let Some(server) = observed.server() else {
         return Ok(Action::requeue(FALLBACK));
     };
+    let zone = needs.machine.spec.failure_domain.clone();
+    if let Some(action) = retries::retry(work, next, zone, server).await? {
+        return Ok(action);
+    }
     if !status::server(next, server, ctx.now()) {
         if server.status == "ERROR"
             && reported(object, Type::Instance) != reported(next, Type::Instance)
@@ -181,13 +197,14 @@ async fn create(
     let scope = facts::Scope {
         cluster_name: needs.cluster.name_any(),
         group: around.group(),
-        failure_domain: needs.machine.spec.failure_domain.clone(),
-        zone_field: "failureDomain",
+        failure_domain: work.failure_domain.clone(),
+        zone_field: work.zone_field,
+        flavor_field: work.flavor_field,
         project: format!("cloud {}", work.cloud.session.config().name),
     };
     let resolve = |observed: &Observed| {
         facts::facts(
-            &object.spec,
+            work.spec,
             Some(needs.infra),
             work.mark,
             &scope,
@@ -199,7 +216,7 @@ async fn create(
     let user_data = user_data(ctx, &namespace(object), needs.secret).await?;
     let desired = desired::desired(
         &object.name_any(),
-        &object.spec,
+        work.spec,
         &needs.infra.spec.tags,
         &facts,
         Some(user_data),
@@ -210,6 +227,11 @@ async fn create(
     let status = next.status.get_or_insert_default();
     let (resolved, resources) = status::resources(&facts, &desired, &work.known());
     (status.resolved, status.resources) = (Some(resolved), resources);
+    if let Err(Error::Problem(problem)) = &result
+        && problem.lacks_quota
+    {
+        retries::refused(work, next, needs.machine.spec.failure_domain.clone()).await?;
+    }
     Ok(result?.into_iter().next())
 }
 

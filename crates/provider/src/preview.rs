@@ -318,6 +318,7 @@ pub fn machine(
         group: of.group,
         failure_domain: of.failure_domain.clone(),
         zone_field: "failureDomain",
+        flavor_field: "flavor",
         project: "the cloud".to_owned(),
     };
     let facts = facts(of.spec, infra, mark, &scope, view)?;

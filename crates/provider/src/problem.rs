@@ -21,6 +21,8 @@ pub struct Problem {
     pub when: When,
     /// Whether the step that failed has published an event about it.
     pub is_announced: bool,
+    /// True if the quota has no room for a server.
+    pub lacks_quota: bool,
     /// The kind whose list was searched in vain: one that is read now may have what was looked for.
     pub searched: Option<Kind>,
     /// Namespace and name of the Secret whose change may mend it.
@@ -38,6 +40,7 @@ impl Problem {
             message: message.into(),
             when,
             is_announced: false,
+            lacks_quota: false,
             searched: None,
             secret: None,
         }
@@ -54,6 +57,7 @@ impl Problem {
             message,
             when: when(error),
             is_announced: false,
+            lacks_quota: false,
             searched: None,
             secret: None,
         }

@@ -116,6 +116,8 @@ reasons! {
     InstanceNotFound,
     /// The server is in a state that it does not leave without intervention.
     InstanceStateError,
+    /// Nova had no room for the server, and another one takes its place.
+    InstanceRetried,
     /// The server was deleted, but not by this provider.
     InstanceDeleted,
     /// The server is not running yet.

@@ -117,6 +117,7 @@ async fn create(
         group: ManagedGroup::Worker,
         failure_domain: work.failure_domain.clone(),
         zone_field: work.zone_field,
+        flavor_field: "flavor",
         project: format!("cloud {}", work.cloud.session.config().name),
     };
     let resolve = |observed: &Observed| facts(work.spec, None, work.mark, &scope, &observed.view);
@@ -230,6 +231,7 @@ fn work<'a>(
         },
         failure_domain: object.spec.availability_zone.clone(),
         zone_field: "availabilityZone",
+        flavor_field: "flavor",
         address: None,
         age: context::age(object, conditions),
     }

@@ -48,6 +48,9 @@ mod pairs;
 #[path = "provider/pools.rs"]
 mod pools;
 
+#[path = "provider/retries.rs"]
+mod retries;
+
 #[path = "provider/servers.rs"]
 mod servers;
 

@@ -220,6 +220,7 @@ fn resolved(
             group: ManagedGroup::Bastion,
             failure_domain: bastion.availability_zone.clone(),
             zone_field: "bastion.availabilityZone",
+            flavor_field: "flavor",
             project: format!("cloud {}", work.cloud.session.config().name),
         };
         let all = facts(spec, Some(cluster), mark, &scope, &observed.view).map_err(of_bastion)?;

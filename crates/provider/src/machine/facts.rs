@@ -93,7 +93,7 @@ pub fn facts(
         cluster_name: scope.cluster_name.clone(),
         failure_domain: scope.failure_domain.clone(),
         image: image.map_err(dependency("image"))?.id.clone(),
-        flavor: flavor.map_err(dependency("flavor"))?.id.clone(),
+        flavor: flavor.map_err(dependency(scope.flavor_field))?.id.clone(),
         server_group,
         ports: found,
         tagging: view.has_extension("standard-attr-tag"),
@@ -160,6 +160,8 @@ pub struct Scope {
     pub failure_domain: Option<String>,
     /// The field that gives the availability zone, for error messages.
     pub zone_field: &'static str,
+    /// The field that gives the flavor, for error messages.
+    pub flavor_field: &'static str,
     /// The project, for error messages.
     pub project: String,
 }

@@ -9,6 +9,7 @@ use openstack::loadbalancer::Member;
 use openstack::network::{Port, Trunk};
 use openstack::volume::Volume;
 
+use super::failed::Failed;
 use crate::identity::Mark;
 
 /// The recorded server and ports of a machine: those in status, and providerID, which unlike status survives a move to
@@ -33,11 +34,15 @@ impl Known {
             .and_then(|text| text.rsplit_once('/'));
         let created = status.and_then(|status| status.resources.as_ref());
         let ports = created.iter().flat_map(|created| &created.ports);
+        let provider_id = id.map(|(_, id)| id.to_owned()).filter(|id| !id.is_empty());
+        // A server that was recorded as failed is replaced, and its absence means nothing.
+        let failed = Failed::of(object);
+        let is_in_use = |id: &String| !id.is_empty() && (provider_id.is_some() || !failed.is(id));
         Self {
-            provider_id: id.map(|(_, id)| id.to_owned()).filter(|id| !id.is_empty()),
             instance_id: status
                 .and_then(|status| status.instance_id.clone())
-                .filter(|id| !id.is_empty()),
+                .filter(is_in_use),
+            provider_id,
             ports: ports.map(|port| port.id.clone()).collect(),
         }
     }

@@ -10,6 +10,7 @@ use kube::Resource;
 use openstack::{Cloud, Kind, View};
 use operator::retry::When;
 
+use super::failed::Place;
 use super::observed::{Known, Observed};
 use super::plan::{self, Request, Step};
 use super::pooled::Given;
@@ -35,9 +36,9 @@ impl<'a> Work<'a> {
     pub(super) fn new(
         ctx: &'a Context,
         object: &'a OpenStackMachine,
+        (spec, place): (&'a OpenStackMachineSpec, &Place),
         cloud: &'a Cloud,
         mark: Mark,
-        failure_domain: Option<String>,
         is_silent: bool,
     ) -> Self {
         let status = object.status.as_ref();
@@ -48,12 +49,13 @@ impl<'a> Work<'a> {
             server: ServerWork {
                 ctx,
                 about: object.object_ref(&()),
-                spec: &object.spec,
+                spec,
                 cloud,
                 mark,
                 before: Known::of(object),
-                failure_domain,
-                zone_field: "failureDomain",
+                failure_domain: place.zone.clone(),
+                zone_field: place.zone_field,
+                flavor_field: place.flavor_field(),
                 address: None,
                 age: if is_silent { age.min(SUSPICIOUS) } else { age },
             },
@@ -89,6 +91,8 @@ pub(crate) struct ServerWork<'a> {
     pub(crate) failure_domain: Option<String>,
     /// The field that asks for it.
     pub(crate) zone_field: &'static str,
+    /// The field that gives the flavor.
+    pub(crate) flavor_field: &'static str,
     /// The floating IP that a pool has given.
     pub(crate) address: Option<Given>,
     /// The maximum age of the view.
@@ -203,6 +207,8 @@ impl ServerWork<'_> {
         if matches!(step, Step::CreateServer) && error.kind() == openstack::ErrorKind::Invalid {
             problem.message.push_str(&self.given(error.message()));
         }
+        let is_quota = error.kind() == openstack::ErrorKind::Quota;
+        problem.lacks_quota = is_quota && matches!(step, Step::CreateServer);
         if error.kind() == openstack::ErrorKind::Busy {
             problem.when = When::After(Duration::from_secs(1));
         }
@@ -218,7 +224,7 @@ impl ServerWork<'_> {
         };
         let zone = self.failure_domain.clone();
         let fields = [
-            ("flavor", "flavor", flavor),
+            ("flavor", self.flavor_field, flavor),
             ("zone", self.zone_field, zone),
         ];
         let values = fields.into_iter().filter_map(|(word, field, value)| {

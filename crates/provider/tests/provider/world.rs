@@ -138,6 +138,12 @@ impl World {
         self.control(faults, rule.to_string(), 201).await;
     }
 
+    /// Makes servers fail.
+    pub(crate) async fn server_fault(&self, rule: Value) {
+        let faults = http::Request::post(format!("{URL}/_simulator/server-faults"));
+        self.control(faults, rule.to_string(), 201).await;
+    }
+
     /// Removes all faults of the cloud.
     pub(crate) async fn mend(&self) {
         let faults = http::Request::delete(format!("{URL}/_simulator/faults"));

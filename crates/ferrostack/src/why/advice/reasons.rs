@@ -220,6 +220,7 @@ impl Case<'_> {
                 "see what Nova says to it: openstack server show {}; the deletion is repeated by itself",
                 self.server()
             ),
+            "InstanceRetried" => "nothing: another server follows by itself, where two annotations say (ferrostack docs retries); free some room in the cloud".to_owned(),
             "InstanceStateError" | "InstanceDeleted" | "InstanceNotFound" | "NodeDeleted" => {
                 self.replacement()
             }

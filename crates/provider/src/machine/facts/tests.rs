@@ -43,6 +43,7 @@ fn resolved(port: Value) -> Result<Facts, Problem> {
         group: ManagedGroup::Worker,
         failure_domain: None,
         zone_field: "failureDomain",
+        flavor_field: "flavor",
         project: "p".into(),
     };
     let mark = Mark::machine(Identity::new(), Identity::new());

@@ -1,0 +1,142 @@
+//! Servers for which Nova had no room: another one takes their place, as long as nothing was ever made of one.
+//!
+//! Nova's record of actions tells whether anything was: a server that was only created never ran. A failed server stays for
+//! a pause that doubles, so that its fault can be read, and is deleted then; the next one is in the next place of the lists
+//! that the user gives. What was tried is recorded before the deletion: whatever is cut off is continued, and a server is
+//! counted once.
+
+use api::infra::v1beta2::OpenStackMachine;
+use kube::ResourceExt;
+use kube::runtime::controller::Action;
+use openstack::Kind;
+use openstack::compute::Server;
+use operator::patch;
+
+use super::failed::{FAILED_SERVERS_ANNOTATION, Failed, Place, is_without_room};
+use super::observed::Observed;
+use super::plan::{self, Plan, Step};
+use super::status;
+use super::work::Work;
+use crate::context::kept::{api, reported};
+use crate::context::{Error, FALLBACK};
+use crate::reason::{Reason, Type};
+
+/// Has the failed server of a machine replaced, once its pause is over. `None` for a server that is not such a one.
+///
+/// # Errors
+/// The deletion that failed, and those of the API server.
+pub(super) async fn retry(
+    work: &Work<'_>,
+    next: &mut OpenStackMachine,
+    zone: Option<String>,
+    server: &Server,
+) -> Result<Option<Action>, Error> {
+    let known = Failed::of(next);
+    let leaves = known.is(&server.id) && server.is_deleting();
+    let is_to_go =
+        leaves || (is_without_room(next, server) && is_untouched(work, &server.id).await);
+    if !is_to_go {
+        return Ok(None);
+    }
+    let failed = known.with(&server.id);
+    let place = Place::of(next, zone, &failed);
+    let since = work.ctx.failures.since(&server.id);
+    report(work, next, server, &failed, &place).await;
+    let left = failed.pause().saturating_sub(since);
+    if !left.is_zero() && !leaves {
+        return Ok(Some(Action::requeue(left)));
+    }
+    record(work, next, &failed).await?;
+    let id = server.id.clone();
+    let deletion = move |observed: &Observed| Plan {
+        steps: match observed.servers.iter().find(|server| server.id == id) {
+            Some(server) if !server.is_deleting() => vec![Step::DeleteServer(id.clone())],
+            _ => Vec::new(),
+        },
+        waits: Vec::new(),
+    };
+    work.apply(&[Kind::Servers], deletion, plan::deletion)
+        .await?;
+    work.ctx.failures.forget(&server.id);
+    Ok(Some(Action::requeue(FALLBACK)))
+}
+
+/// True if Nova has recorded nothing of a server but its creation. Where that cannot be read, something may have been made of
+/// it.
+async fn is_untouched(work: &Work<'_>, server: &str) -> bool {
+    if let Some(known) = work.ctx.failures.is_untouched(server) {
+        return known;
+    }
+    let compute = work.cloud.session.compute();
+    let Ok(actions) = compute.actions_of_server(server).await else {
+        return false;
+    };
+    let verdict = !actions.is_empty() && actions.iter().all(|it| it.action == "create");
+    work.ctx.failures.note(server, verdict);
+    verdict
+}
+
+/// Says what failed, when another server follows, and where.
+async fn report(
+    work: &Work<'_>,
+    next: &mut OpenStackMachine,
+    server: &Server,
+    failed: &Failed,
+    place: &Place,
+) {
+    let (instance, now) = (next.status.get_or_insert_default(), work.ctx.now());
+    instance.instance_id = Some(server.id.clone());
+    instance.instance_state = Some(server.status.clone());
+    let fault = server.fault.as_ref().map(|fault| fault.message.as_str());
+    let text = format!(
+        "server {} is in ERROR: {}. Nothing was made of it: it is deleted, and another one follows{} after {} s ({} failed \
+         so far)",
+        server.id,
+        fault.unwrap_or_default().trim_end_matches('.'),
+        place.words(),
+        failed.pause().as_secs(),
+        failed.failed
+    );
+    status::not_ready(next, now, Type::Instance, Reason::InstanceRetried, &text);
+    if reported(work.object, Type::Instance) != reported(next, Type::Instance) {
+        let recorder = &work.ctx.recorder;
+        recorder
+            .warning(work.object, "FailedCreateServer", "CreateServer", text)
+            .await;
+    }
+}
+
+/// Records a failed server, before it is deleted.
+async fn record(
+    work: &Work<'_>,
+    next: &mut OpenStackMachine,
+    failed: &Failed,
+) -> Result<(), Error> {
+    let text = serde_json::to_string(failed).unwrap_or_default();
+    let before = OpenStackMachine {
+        metadata: next.metadata.clone(),
+        ..work.object.clone()
+    };
+    let mut wanted = before.clone();
+    let annotations = wanted.annotations_mut();
+    annotations.insert(FAILED_SERVERS_ANNOTATION.to_owned(), text);
+    let stored = patch::object(&api(work.ctx, work.object), &before, &wanted).await;
+    let stored = stored.map_err(Error::kubernetes("recording a failed server"))?;
+    next.metadata = stored.map_or(before.metadata, |stored| stored.metadata);
+    Ok(())
+}
+
+/// Has the next server created with the next flavor, after Nova has refused one for want of quota.
+///
+/// # Errors
+/// Errors of the API server.
+pub(super) async fn refused(
+    work: &Work<'_>,
+    next: &mut OpenStackMachine,
+    zone: Option<String>,
+) -> Result<(), Error> {
+    match Failed::refused(next, zone) {
+        Some(failed) => record(work, next, &failed).await,
+        None => Ok(()),
+    }
+}
