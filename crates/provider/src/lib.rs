@@ -19,6 +19,7 @@
 //!   wake         changes in the cloud mapped to objects
 //!   failures     servers that Nova failed for want of room, as this process has seen them
 //!   console      the cause of a failed bootstrap in the console of a server
+//!   family       families of addresses
 //!   owners, spec, words   namespaces and owners of objects, parts of specs, steps and ports in words
 //! ```
 //!
@@ -34,6 +35,7 @@ mod context;
 mod credentials;
 mod evidence;
 mod failures;
+pub mod family;
 pub mod identity;
 mod index;
 pub mod machine;

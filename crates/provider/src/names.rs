@@ -2,6 +2,8 @@
 
 use api::infra::v1beta2::ManagedGroup;
 
+use crate::family::Family;
+
 /// The names of the resources of one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
@@ -21,6 +23,14 @@ impl Names {
     /// The name of network, subnet and router.
     pub fn network(&self) -> String {
         format!("k8s-clusterapi-cluster-{}", self.full)
+    }
+
+    /// The name of a subnet; that of the network for the first one.
+    pub(crate) fn subnet(&self, family: Family, first: Option<Family>) -> String {
+        match first == Some(family) {
+            true => self.network(),
+            false => format!("{}-ipv{}", self.network(), family.version()),
+        }
     }
 
     /// The name of the load balancer of the API server.

@@ -170,9 +170,12 @@ fn of_step(step: &ClusterStep, desired: &OfCluster, preview: &mut Preview) {
         // A tag belongs to what is created.
         ClusterStep::TagCreated(_) => return,
         ClusterStep::CreateNetwork => (names.network(), Some("network/network")),
-        ClusterStep::CreateSubnet => (names.network(), Some("network/subnet")),
+        ClusterStep::CreateSubnet(family) => {
+            let name = names.subnet(*family, desired.primary());
+            (name, Some("network/subnet"))
+        }
         ClusterStep::CreateRouter => (names.network(), Some("network/router")),
-        ClusterStep::AddInterface => (String::new(), Some("network/port")),
+        ClusterStep::AddInterface(_) => (String::new(), Some("network/port")),
         ClusterStep::CreateGroup(role) => (names.group(*role), Some("network/security_group")),
         ClusterStep::CreateRules(role) => {
             let rules = desired.groups.get(role).map_or(0, Vec::len);

@@ -48,6 +48,9 @@ mod pairs;
 #[path = "provider/pools.rs"]
 mod pools;
 
+#[path = "provider/families.rs"]
+mod families;
+
 #[path = "provider/retries.rs"]
 mod retries;
 

@@ -9,10 +9,11 @@ mod template;
 
 pub use cluster::{
     AllocationPool, ApiServer, Bastion, BastionStatus, ControlPlaneEndpoint, Direction, EtherType,
-    ExternalRouterIp, FailureDomain, LoadBalancer, LoadBalancerMonitor, LoadBalancerStatus,
-    ManagedGroup, ManagedNetwork, ManagedRouter, ManagedSecurityGroups, NetworkStatus,
-    NetworkStatusWithSubnets, OpenStackCluster, OpenStackClusterSpec, OpenStackClusterStatus,
-    RouterStatus, SecurityGroupRule, SecurityGroupStatus, Subnet, SubnetSpec,
+    ExternalRouterIp, FailureDomain, Ipv6Mode, LoadBalancer, LoadBalancerMonitor,
+    LoadBalancerStatus, ManagedGroup, ManagedNetwork, ManagedRouter, ManagedSecurityGroups,
+    NetworkStatus, NetworkStatusWithSubnets, OpenStackCluster, OpenStackClusterSpec,
+    OpenStackClusterStatus, RouterStatus, SecurityGroupRule, SecurityGroupStatus, Subnet,
+    SubnetSpec,
 };
 pub use machine::{
     AdditionalBlockDevice, BlockDeviceStorage, BlockDeviceVolume, FloatingIpPoolRef, HintType,

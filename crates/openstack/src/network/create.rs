@@ -51,6 +51,12 @@ pub struct SubnetCreate {
     /// Address of the gateway; the first of the range if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway_ip: Option<String>,
+    /// Who announces the router of an IPv6 subnet: `slaac`, `dhcpv6-stateful`, `dhcpv6-stateless`; not Neutron if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipv6_ra_mode: Option<String>,
+    /// Who gives out the addresses of an IPv6 subnet, with the same words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipv6_address_mode: Option<String>,
 }
 
 /// A change of a subnet.

@@ -142,7 +142,7 @@ impl Work<'_> {
             return credentials::listing(error);
         }
         let reason = match step.about() {
-            Type::Network if matches!(step, Step::CreateSubnet) => Reason::SubnetCreateFailed,
+            Type::Network if matches!(step, Step::CreateSubnet(_)) => Reason::SubnetCreateFailed,
             Type::Network => Reason::NetworkCreateFailed,
             Type::Router => Reason::RouterCreateFailed,
             Type::SecurityGroups => Reason::SecurityGroupCreateFailed,

@@ -114,7 +114,7 @@ pub(crate) fn new(
         (Some((network, subnet)), _) => (network.clone(), subnet.clone()),
         (None, Network::Managed { .. }) => (
             observed.network()?.id.clone(),
-            Some(observed.subnet()?.id.clone()),
+            Some(observed.subnet(desired.primary()?)?.id.clone()),
         ),
         (None, Network::Existing { network, subnets }) => {
             (network.clone(), subnets.first().cloned())
@@ -202,7 +202,10 @@ pub(crate) fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Ve
         return Some(Vec::new());
     }
     let subnets = match &desired.network {
-        Network::Managed { subnet, .. } => vec![subnet.cidr.clone()],
+        Network::Managed { subnets, .. } => {
+            let cidrs = subnets.iter().map(|subnet| subnet.cidr.clone());
+            cidrs.collect()
+        }
         Network::Existing { subnets, .. } => subnets
             .iter()
             .filter_map(|id| {
@@ -272,7 +275,7 @@ pub(crate) fn vip_is_ipv4(desired: &Desired, observed: &Observed) -> bool {
     let elsewhere = || wanted.and_then(|wanted| wanted.network.clone());
     let subnet = || match (elsewhere(), &desired.network) {
         (Some((_, subnet)), _) => cidr_of(&subnet?),
-        (None, Network::Managed { subnet, .. }) => Some(subnet.cidr.clone()),
+        (None, Network::Managed { subnets, .. }) => Some(subnets.first()?.cidr.clone()),
         (None, Network::Existing { subnets, .. }) => cidr_of(subnets.first()?),
         (None, Network::None) => None,
     };
@@ -304,7 +307,7 @@ fn wanted_members(desired: &Desired, observed: &Observed, port: u16) -> Vec<Memb
 /// The id of the primary subnet, for addresses of the API and of nodes.
 fn subnet_id(desired: &Desired, observed: &Observed) -> Option<String> {
     match &desired.network {
-        Network::Managed { .. } => observed.subnet().map(|subnet| subnet.id.clone()),
+        Network::Managed { .. } => Some(observed.subnet(desired.primary()?)?.id.clone()),
         Network::Existing { subnets, .. } => subnets.first().cloned(),
         Network::None => None,
     }

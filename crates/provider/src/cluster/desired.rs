@@ -11,6 +11,7 @@ use openstack::network::FixedIp;
 
 use super::facts::Facts;
 use super::rules::{self, Rule};
+use crate::family::Family;
 use crate::identity::Mark;
 use crate::names::Names;
 pub use crate::spec::balancer_spec;
@@ -52,8 +53,8 @@ pub enum Network {
         mtu: Option<i64>,
         /// `Some(false)` disables port security.
         port_security: Option<bool>,
-        /// The subnet to create in it.
-        subnet: SubnetSpec,
+        /// The subnets to create in it, one for each family; the first has the addresses of the API and of nodes.
+        subnets: Vec<SubnetSpec>,
     },
     /// An existing network.
     Existing {
@@ -80,6 +81,28 @@ pub enum Router {
     Existing(String),
     /// None.
     None,
+}
+
+impl Desired {
+    /// The subnets to create, one for each family; none in an existing network.
+    pub fn managed_subnets(&self) -> &[SubnetSpec] {
+        match &self.network {
+            Network::Managed { subnets, .. } => subnets,
+            _ => &[],
+        }
+    }
+
+    /// The subnet of this family to create.
+    pub fn managed_subnet(&self, family: Family) -> Option<&SubnetSpec> {
+        let mut all = self.managed_subnets().iter();
+        all.find(|subnet| Family::of(&subnet.cidr) == family)
+    }
+
+    /// The family of the first subnet to create.
+    pub fn primary(&self) -> Option<Family> {
+        let first = self.managed_subnets().first()?;
+        Some(Family::of(&first.cidr))
+    }
 }
 
 /// The load balancer of the API server.
@@ -207,12 +230,12 @@ pub fn bastion_spec(spec: &OpenStackClusterSpec) -> Option<(&Bastion, &OpenStack
 }
 
 fn network(spec: &OpenStackClusterSpec, facts: &Facts) -> Network {
-    if let Some(subnet) = spec.managed_subnets.first() {
+    if !spec.managed_subnets.is_empty() {
         let managed = spec.managed_network.clone().unwrap_or_default();
         return Network::Managed {
             mtu: managed.mtu.map(i64::from),
             port_security: managed.enable_port_security.filter(|enabled| !enabled),
-            subnet: subnet.clone(),
+            subnets: spec.managed_subnets.clone(),
         };
     }
     match &facts.network {
@@ -269,7 +292,7 @@ fn monitor(given: Option<&LoadBalancerMonitor>) -> Monitor {
 fn floating_ip(spec: &OpenStackClusterSpec, facts: &Facts) -> Option<FloatingIp> {
     // An endpoint that somebody else set is theirs to maintain, unless a load balancer is managed or the floating IP
     // behind the endpoint is ours.
-    if !wants_floating_ip(spec) || facts.foreign_endpoint {
+    if !wants_floating_ip(spec) || facts.foreign_endpoint || facts.is_api_ipv6 {
         return None;
     }
     let network = facts.external_network.clone()?;
@@ -283,9 +306,4 @@ fn floating_ip(spec: &OpenStackClusterSpec, facts: &Facts) -> Option<FloatingIp>
 /// True for an IPv6 CIDR.
 pub fn is_ipv6(cidr: &str) -> bool {
     matches!(cidr.parse(), Ok(IpNet::V6(_)))
-}
-
-/// True for an IPv4 CIDR.
-pub fn is_ipv4(cidr: &str) -> bool {
-    matches!(cidr.parse(), Ok(IpNet::V4(_)))
 }

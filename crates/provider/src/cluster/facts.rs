@@ -9,6 +9,7 @@ use openstack::{Kind, View};
 use super::address::{self, Use};
 use super::desired::{ControlPlaneMachine, balancer_spec, is_ipv6, wants_floating_ip};
 use super::observed::Observed;
+use crate::family::Family;
 use crate::identity::Mark;
 use crate::names::Names;
 use crate::problem::Problem;
@@ -48,6 +49,8 @@ pub struct Facts {
     pub foreign_endpoint: bool,
     /// Whether nodes, pods or Services of the cluster have IPv6 addresses.
     pub ipv6: bool,
+    /// True if the API server has an address of IPv6, with which no floating IP can be associated.
+    pub is_api_ipv6: bool,
     /// What is wrong with `controlPlaneAvailabilityZones`.
     pub unknown_zones: Option<String>,
     /// True for a cluster that was taken over from the Go provider: its resources keep their tags.
@@ -72,10 +75,11 @@ pub struct Place {
 /// # Errors
 /// The first reference to a network or subnet that does not exist, or that is ambiguous.
 pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, Problem> {
-    if !spec.managed_subnets.is_empty() {
+    if let Some(first) = spec.managed_subnets.first() {
+        let subnet = observed.subnet(Family::of(&first.cidr));
         return Ok(Place {
             network: observed.network().map(|network| network.id.clone()),
-            subnet: observed.subnet().map(|subnet| subnet.id.clone()),
+            subnet: subnet.map(|subnet| subnet.id.clone()),
         });
     }
     let (network, subnets) = existing_network(spec, &observed.view)?;
@@ -132,6 +136,7 @@ pub fn facts(
             .iter()
             .chain(&inside.cidrs)
             .any(|cidr| is_ipv6(cidr)),
+        is_api_ipv6: false,
         external_network,
         network,
         subnets,
@@ -152,6 +157,8 @@ pub fn facts(
         .doubts
         .extend(facts.unknown_zones.as_ref().map(|_| Kind::Zones));
     balancer(spec, observed, &mut facts)?;
+    facts.is_api_ipv6 = is_api_ipv6(spec, observed, &facts);
+    no_floating_ip(spec, &facts)?;
     given_address(spec, observed, &mut facts)?;
     Ok(facts)
 }
@@ -177,9 +184,14 @@ fn existing_router(
     };
     let found = resolve::router(&observed.view, param)
         .map_err(|why| about(Type::Router)(why.in_field("router")))?;
-    let subnet = observed.subnet().map(|subnet| subnet.id.as_str());
+    let is_ours = |id: &str| {
+        let mut subnets = Family::ALL
+            .iter()
+            .filter_map(|family| observed.subnet(*family));
+        subnets.any(|subnet| subnet.id == id)
+    };
     let mut interfaces = observed.interfaces(&found.id);
-    let is_connected = interfaces.any(|(_, connected)| Some(connected) == subnet);
+    let is_connected = interfaces.any(|(_, connected)| is_ours(connected));
     let stays = spec.managed_subnets.is_empty() || is_connected;
     match observed.other(&**found).filter(|_| !stays) {
         None => Ok(Some(found.id.clone())),
@@ -223,6 +235,47 @@ fn unknown_zones(spec: &OpenStackClusterSpec, view: &View) -> Option<String> {
          machines of the control plane are created in other zones",
         resolve::names(known.into_iter())
     ))
+}
+
+/// True if the address behind the endpoint is, or will be, one of IPv6: that of the load balancer, or else those of machines
+/// on subnets that are all of IPv6.
+fn is_api_ipv6(spec: &OpenStackClusterSpec, observed: &Observed, facts: &Facts) -> bool {
+    let is_six = |text: &str| Family::of(text) == Family::Six;
+    let cidrs = &facts.subnet_cidrs;
+    if balancer_spec(spec).is_none() {
+        return !cidrs.is_empty() && cidrs.iter().all(|cidr| is_six(cidr));
+    }
+    let there = observed.balancer().map(|known| known.vip_address.clone());
+    let given = spec.api_server.as_ref().and_then(|it| it.fixed_ip.clone());
+    let cidr = match &facts.balancer_network {
+        Some((_, subnet)) => subnet
+            .as_ref()
+            .and_then(|id| Some(observed.view.subnets.get(id)?.cidr.clone())),
+        None => cidrs.first().cloned(),
+    };
+    let address = there.filter(|address| !address.is_empty());
+    address.or(given).or(cidr).is_some_and(|text| is_six(&text))
+}
+
+/// Rejects a floating IP that is asked for where the API server has an address of IPv6. Where nothing is said of one, that
+/// address is the endpoint.
+fn no_floating_ip(spec: &OpenStackClusterSpec, facts: &Facts) -> Result<(), Problem> {
+    let api_server = spec.api_server.as_ref();
+    let given = api_server.and_then(|it| it.floating_ip.as_ref());
+    let field = match api_server.and_then(|it| it.enable_floating_ip) {
+        _ if given.is_some() => "floatingIP",
+        Some(true) => "enableFloatingIP",
+        _ => return Ok(()),
+    };
+    if !facts.is_api_ipv6 || !wants_floating_ip(spec) || facts.foreign_endpoint {
+        return Ok(());
+    }
+    let text = format!(
+        "apiServer.{field}: the API server has an address of IPv6, and floating IPs are for addresses of IPv4: set \
+         apiServer.enableFloatingIP to false, or have a subnet of IPv4 first"
+    );
+    let reason = Reason::InvalidClusterSpec;
+    Err(Problem::new(Type::ApiEndpoint, reason, text))
 }
 
 /// Checks that the cluster may use the floating IP that `apiServer.floatingIP` names.

@@ -11,6 +11,7 @@ use openstack::loadbalancer::{Listener, LoadBalancer, Member, Monitor, Pool};
 use openstack::network::{FloatingIp, Network, Port, Router, SecurityGroup, Subnet};
 use openstack::volume::Volume;
 
+use crate::family::Family;
 use crate::identity::{Identity, Mark};
 use crate::names::Names;
 
@@ -141,12 +142,12 @@ impl Observed {
         self.networks.first()
     }
 
-    /// The subnet created in it.
-    pub fn subnet(&self) -> Option<&Arc<Subnet>> {
+    /// The subnet of a family created in it.
+    pub fn subnet(&self, family: Family) -> Option<&Arc<Subnet>> {
         let network = self.network()?;
         self.subnets
             .iter()
-            .find(|subnet| subnet.network_id == network.id)
+            .find(|subnet| subnet.network_id == network.id && Family::of(&subnet.cidr) == family)
     }
 
     /// The router created for the cluster.

@@ -19,6 +19,7 @@ use super::balancer;
 use super::desired::{Desired, Network, Router};
 use super::observed::Observed;
 use super::rules::observed_key;
+use crate::family::Family;
 use crate::reason::Type;
 
 /// One write to the cloud.
@@ -26,11 +27,12 @@ use crate::reason::Type;
 #[allow(missing_docs)] // The names are self-explanatory; `Display` describes them.
 pub enum Step {
     CreateNetwork,
-    CreateSubnet,
-    UpdateSubnet,
+    CreateSubnet(Family),
+    UpdateSubnet(Family),
     CreateRouter,
     UpdateRouter,
-    AddInterface,
+    /// Connects the subnet of this family to the router.
+    AddInterface(Family),
     CreateGroup(ManagedGroup),
     /// The missing rules of this group: Neutron accepts rules of one group per bulk request.
     CreateRules(ManagedGroup),
@@ -64,7 +66,7 @@ pub enum Step {
 #[allow(missing_docs)]
 pub enum Created {
     Network,
-    Subnet,
+    Subnet(Family),
     Router,
     Group(ManagedGroup),
     FloatingIp,
@@ -74,8 +76,8 @@ impl Step {
     /// The condition that reports whether this step succeeds.
     pub fn about(&self) -> Type {
         match self {
-            Step::CreateNetwork | Step::CreateSubnet | Step::UpdateSubnet => Type::Network,
-            Step::CreateRouter | Step::UpdateRouter | Step::AddInterface => Type::Router,
+            Step::CreateNetwork | Step::CreateSubnet(_) | Step::UpdateSubnet(_) => Type::Network,
+            Step::CreateRouter | Step::UpdateRouter | Step::AddInterface(_) => Type::Router,
             Step::CreateGroup(_) | Step::CreateRules(_) | Step::DeleteRule(_) => {
                 Type::SecurityGroups
             }
@@ -90,7 +92,7 @@ impl Step {
                 _ => Type::ApiEndpoint,
             },
             Step::TagCreated(created) => match created {
-                Created::Network | Created::Subnet => Type::Network,
+                Created::Network | Created::Subnet(_) => Type::Network,
                 Created::Router => Type::Router,
                 Created::Group(_) => Type::SecurityGroups,
                 Created::FloatingIp => Type::ApiEndpoint,
@@ -103,11 +105,11 @@ impl Step {
     pub fn event(&self) -> Option<&'static str> {
         Some(match self {
             Step::CreateNetwork => "CreateNetwork",
-            Step::CreateSubnet => "CreateSubnet",
-            Step::UpdateSubnet => "UpdateSubnet",
+            Step::CreateSubnet(_) => "CreateSubnet",
+            Step::UpdateSubnet(_) => "UpdateSubnet",
             Step::CreateRouter => "CreateRouter",
             Step::UpdateRouter => "UpdateRouter",
-            Step::AddInterface => "AddRouterInterface",
+            Step::AddInterface(_) => "AddRouterInterface",
             Step::CreateGroup(_) => "CreateSecurityGroup",
             Step::CreateRules(_) | Step::DeleteRule(_) => "UpdateSecurityGroup",
             Step::CreateBalancer => "CreateLoadBalancer",
@@ -134,11 +136,11 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::CreateNetwork => f.write_str("create the network"),
-            Step::CreateSubnet => f.write_str("create the subnet"),
-            Step::UpdateSubnet => f.write_str("change the subnet's name servers"),
+            Step::CreateSubnet(family) => write!(f, "create the {family}"),
+            Step::UpdateSubnet(family) => write!(f, "change the {family}'s name servers"),
             Step::CreateRouter => f.write_str("create the router"),
             Step::UpdateRouter => f.write_str("change the router's gateway"),
-            Step::AddInterface => f.write_str("connect the subnet to the router"),
+            Step::AddInterface(family) => write!(f, "connect the {family} to the router"),
             Step::CreateGroup(role) => write!(
                 f,
                 "create the {} security group",
@@ -181,7 +183,7 @@ impl fmt::Display for Created {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Created::Network => f.write_str("network"),
-            Created::Subnet => f.write_str("subnet"),
+            Created::Subnet(family) => write!(f, "{family}"),
             Created::Router => f.write_str("router"),
             Created::Group(role) => {
                 write!(f, "{} security group", crate::names::role_word(*role))
@@ -245,9 +247,9 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
 }
 
 fn network(desired: &Desired, observed: &Observed, plan: &mut Plan) {
-    let Network::Managed { subnet, .. } = &desired.network else {
+    if !matches!(desired.network, Network::Managed { .. }) {
         return;
-    };
+    }
     let steps = &mut plan.steps;
     match observed.network() {
         None => {
@@ -256,15 +258,18 @@ fn network(desired: &Desired, observed: &Observed, plan: &mut Plan) {
         }
         Some(network) => tag(desired, "networks", &network.id, &network.tags, steps),
     }
-    match observed.subnet() {
-        None => {
-            steps.push(Step::CreateSubnet);
-            tag_created(desired, Created::Subnet, steps);
-        }
-        Some(known) => {
-            tag(desired, "subnets", &known.id, &known.tags, steps);
-            if known.dns_nameservers != subnet.dns_nameservers {
-                steps.push(Step::UpdateSubnet);
+    for subnet in desired.managed_subnets() {
+        let family = Family::of(&subnet.cidr);
+        match observed.subnet(family) {
+            None => {
+                steps.push(Step::CreateSubnet(family));
+                tag_created(desired, Created::Subnet(family), steps);
+            }
+            Some(known) => {
+                tag(desired, "subnets", &known.id, &known.tags, steps);
+                if known.dns_nameservers != subnet.dns_nameservers {
+                    steps.push(Step::UpdateSubnet(family));
+                }
             }
         }
     }
@@ -305,17 +310,17 @@ fn router(desired: &Desired, observed: &Observed, plan: &mut Plan) {
         },
     };
     surplus::routers(observed, steps);
-    if !matches!(desired.network, Network::Managed { .. }) {
-        return;
-    }
-    let connected = match (&id, observed.subnet()) {
-        (Some(router), Some(subnet)) => observed
-            .interfaces(router)
-            .any(|(_, connected)| connected == subnet.id),
-        _ => false,
-    };
-    if !connected {
-        steps.push(Step::AddInterface);
+    for subnet in desired.managed_subnets() {
+        let family = Family::of(&subnet.cidr);
+        let connected = match (&id, observed.subnet(family)) {
+            (Some(router), Some(subnet)) => observed
+                .interfaces(router)
+                .any(|(_, connected)| connected == subnet.id),
+            _ => false,
+        };
+        if !connected {
+            steps.push(Step::AddInterface(family));
+        }
     }
 }
 

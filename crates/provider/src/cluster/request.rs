@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::infra::v1beta2::ManagedGroup;
+use api::infra::v1beta2::{Ipv6Mode, ManagedGroup, SubnetSpec};
 use openstack::inventory::Inventory;
 use openstack::loadbalancer::LoadBalancerCreate;
 use openstack::network::{
@@ -13,9 +13,10 @@ use openstack::{Kind, Result};
 
 use super::address::{self, Use};
 use super::balancer;
-use super::desired::{Desired, Network, Router, is_ipv4};
+use super::desired::{Desired, Network, Router};
 use super::observed::Observed;
 use super::plan::{Created, Step, missing_rules};
+use crate::family::Family;
 use crate::names::GROUP_DESCRIPTION;
 
 /// One request to the cloud.
@@ -87,13 +88,13 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
                 port_security_enabled: *port_security,
             })
         }
-        Step::CreateSubnet => Request::CreateSubnet(subnet(desired, observed, description)?),
-        Step::UpdateSubnet => {
-            let Network::Managed { subnet, .. } = &desired.network else {
-                return None;
-            };
+        Step::CreateSubnet(family) => {
+            Request::CreateSubnet(subnet(*family, desired, observed, description)?)
+        }
+        Step::UpdateSubnet(family) => {
+            let subnet = desired.managed_subnet(*family)?;
             let dns_nameservers = Some(subnet.dns_nameservers.clone());
-            let id = observed.subnet()?.id.clone();
+            let id = observed.subnet(*family)?.id.clone();
             Request::UpdateSubnet(id, SubnetUpdate { dns_nameservers })
         }
         Step::CreateRouter => Request::CreateRouter(RouterCreate {
@@ -112,9 +113,9 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
                 },
             )
         }
-        Step::AddInterface => Request::AddInterface {
+        Step::AddInterface(family) => Request::AddInterface {
             router: router_id(desired, observed)?,
-            subnet: observed.subnet()?.id.clone(),
+            subnet: observed.subnet(*family)?.id.clone(),
         },
         Step::CreateGroup(role) => Request::CreateGroup(SecurityGroupCreate {
             name: names.group(*role),
@@ -372,16 +373,22 @@ pub fn floating_ip_target(
     })
 }
 
-fn subnet(desired: &Desired, observed: &Observed, description: String) -> Option<SubnetCreate> {
-    let Network::Managed { subnet, .. } = &desired.network else {
-        return None;
-    };
+fn subnet(
+    family: Family,
+    desired: &Desired,
+    observed: &Observed,
+    description: String,
+) -> Option<SubnetCreate> {
+    let subnet = desired.managed_subnet(family)?;
+    let (ra_mode, address_mode) = modes(family, subnet);
     let pools = subnet.allocation_pools.iter();
     Some(SubnetCreate {
-        name: desired.names.network(),
+        name: desired.names.subnet(family, desired.primary()),
         network_id: observed.network()?.id.clone(),
         cidr: subnet.cidr.clone(),
-        ip_version: if is_ipv4(&subnet.cidr) { 4 } else { 6 },
+        ip_version: family.version(),
+        ipv6_ra_mode: ra_mode,
+        ipv6_address_mode: address_mode,
         description: Some(description),
         dns_nameservers: subnet.dns_nameservers.clone(),
         allocation_pools: pools
@@ -392,6 +399,20 @@ fn subnet(desired: &Desired, observed: &Observed, description: String) -> Option
             .collect(),
         ..SubnetCreate::default()
     })
+}
+
+/// Who announces the router of an IPv6 subnet, and how servers get their addresses. With neither in the spec, the router
+/// announces itself and DHCP gives out the addresses that Neutron allocates: without any mode, servers would get none.
+fn modes(family: Family, subnet: &SubnetSpec) -> (Option<String>, Option<String>) {
+    let word = |mode: Option<Ipv6Mode>| mode.map(|mode| mode.as_str().to_owned());
+    match (family, subnet.ipv6_ra_mode, subnet.ipv6_address_mode) {
+        (Family::Four, ..) => (None, None),
+        (Family::Six, None, None) => {
+            let stateful = Some(Ipv6Mode::Dhcpv6Stateful);
+            (word(stateful), word(stateful))
+        }
+        (Family::Six, advertised, address) => (word(advertised), word(address)),
+    }
 }
 
 fn gateway(desired: &Desired) -> Option<ExternalGateway> {
@@ -444,7 +465,7 @@ fn created_id(
 ) -> Option<(&'static str, String)> {
     Some(match created {
         Created::Network => ("networks", observed.network()?.id.clone()),
-        Created::Subnet => ("subnets", observed.subnet()?.id.clone()),
+        Created::Subnet(family) => ("subnets", observed.subnet(family)?.id.clone()),
         Created::Router => ("routers", observed.router()?.id.clone()),
         Created::Group(role) => (
             "security-groups",

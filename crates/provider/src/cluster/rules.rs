@@ -267,11 +267,16 @@ fn given(rule: &Given) -> Vec<Rule> {
             max.or(min).unwrap_or_default().into(),
         )),
     };
+    // Neutron refuses a prefix of the other family than that of the rule, which is IPv4 unless something else is said.
+    let of_prefix = |remote: &Remote| match remote {
+        Remote::Prefix(cidr) if is_ipv6(cidr) => EtherType::IPv6,
+        _ => EtherType::IPv4,
+    };
     remotes
         .into_iter()
         .map(|remote| Rule {
             direction: rule.direction,
-            ether_type: rule.ether_type.unwrap_or(EtherType::IPv4),
+            ether_type: rule.ether_type.unwrap_or_else(|| of_prefix(&remote)),
             protocol: rule.protocol.clone().filter(|name| !name.is_empty()),
             ports,
             remote,

@@ -11,11 +11,12 @@ use api::infra::v1beta2::{
 use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
 use openstack::network;
 
-use super::desired::{Desired, Network, Router, api_port, balancer_spec, wants_floating_ip};
+use super::desired::{Desired, Network, Router, api_port, balancer_spec};
 use super::facts::Facts;
 use super::observed::Observed;
 use super::plan::{Plan, Wait};
 use super::{balancer, request};
+use crate::family::Family;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
@@ -83,7 +84,7 @@ pub(crate) fn no_endpoint(spec: &OpenStackClusterSpec, desired: &Desired) -> Opt
             .api_server
             .as_ref()
             .is_some_and(|api_server| api_server.fixed_ip.is_some());
-    if given || desired.balancer.is_some() || wants_floating_ip(spec) {
+    if given || desired.balancer.is_some() || desired.floating_ip.is_some() {
         return None;
     }
     Some(Problem::new(
@@ -198,7 +199,11 @@ fn network_status(desired: &Desired, observed: &Observed) -> Option<NetworkStatu
     let (network, subnets) = match &desired.network {
         Network::Managed { .. } => (
             observed.network()?,
-            observed.subnet().into_iter().collect::<Vec<_>>(),
+            desired
+                .managed_subnets()
+                .iter()
+                .filter_map(|subnet| observed.subnet(Family::of(&subnet.cidr)))
+                .collect::<Vec<_>>(),
         ),
         Network::Existing { network, subnets } => (
             view.networks.get(network)?,

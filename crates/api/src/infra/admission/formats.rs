@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use crate::admission::FieldError;
 use crate::infra::v1alpha1::OpenStackFloatingIPPoolSpec;
 use crate::infra::v1beta2::{
-    ApiServer, Bastion, IdentityRef, LoadBalancer, ManagedGroup, ManagedSecurityGroups,
+    ApiServer, Bastion, IdentityRef, Ipv6Mode, LoadBalancer, ManagedGroup, ManagedSecurityGroups,
     OpenStackClusterSpec, OpenStackMachineSpec, PortOpts, SecurityGroupRule, SubnetSpec,
 };
 
@@ -47,6 +47,7 @@ pub(super) fn cluster(spec: &OpenStackClusterSpec, path: &str, errors: &mut Erro
     for (index, subnet) in spec.managed_subnets.iter().enumerate() {
         managed_subnet(subnet, &format!("{path}.managedSubnets[{index}]"), errors);
     }
+    one_of_each_family(&spec.managed_subnets, path, errors);
     if let Some(api_server) = &spec.api_server {
         endpoint(api_server, &format!("{path}.apiServer"), errors);
     }
@@ -214,8 +215,59 @@ fn machine_port(port: &PortOpts, path: &str, errors: &mut Errors) {
     }
 }
 
+/// Rejects two subnets of one family: servers would have an address in one of them only.
+fn one_of_each_family(subnets: &[SubnetSpec], path: &str, errors: &mut Errors) {
+    let of = |subnet: &SubnetSpec| Some(subnet.cidr.parse::<IpNet>().ok()?.addr().is_ipv4());
+    if let [first, second, ..] = subnets
+        && of(first).is_some()
+        && of(first) == of(second)
+    {
+        let why = "is of the same family as the first subnet: give one of IPv4 and one of IPv6";
+        errors.push(FieldError::new(
+            format!("{path}.managedSubnets[1].cidr"),
+            why,
+        ));
+    }
+}
+
+/// Rejects modes that Neutron refuses: those of an IPv4 subnet, two that differ, and addresses from hardware addresses in
+/// another prefix than one of 64 bits.
+fn modes(subnet: &SubnetSpec, net: IpNet, path: &str, errors: &mut Errors) {
+    let modes = [
+        ("ipv6RAMode", subnet.ipv6_ra_mode),
+        ("ipv6AddressMode", subnet.ipv6_address_mode),
+    ];
+    for (name, mode) in modes {
+        let Some(mode) = mode else { continue };
+        let why = match (net, mode) {
+            (IpNet::V4(_), _) => format!("is for subnets of IPv6, and {net} is one of IPv4"),
+            (IpNet::V6(_), Ipv6Mode::Dhcpv6Stateful) => continue,
+            (IpNet::V6(six), _) if six.prefix_len() == 64 => continue,
+            _ => format!(
+                "`{}` has addresses that follow from hardware addresses, for which the subnet has to be a /64, and it is \
+                 {net}",
+                mode.as_str()
+            ),
+        };
+        errors.push(FieldError::new(format!("{path}.{name}"), why));
+    }
+    if let (Some(advertised), Some(address)) = (subnet.ipv6_ra_mode, subnet.ipv6_address_mode)
+        && advertised != address
+    {
+        let why = format!(
+            "`{}` differs from ipv6RAMode `{}`: Neutron takes the same of both, or one of them alone",
+            address.as_str(),
+            advertised.as_str()
+        );
+        errors.push(FieldError::new(format!("{path}.ipv6AddressMode"), why));
+    }
+}
+
 fn managed_subnet(subnet: &SubnetSpec, path: &str, errors: &mut Errors) {
     let net = cidr(&subnet.cidr, &format!("{path}.cidr"), errors);
+    if let Some(net) = net {
+        modes(subnet, net, path, errors);
+    }
     for (index, server) in subnet.dns_nameservers.iter().enumerate() {
         address(
             Some(server),

@@ -207,6 +207,22 @@ fn formats_are_checked_with_the_exact_path() {
             "spec.managedSubnets[0].cidr",
         ),
         (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}, {"cidr": "10.1.0.0/24"}]}),
+            "spec.managedSubnets[1].cidr",
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24", "ipv6RAMode": "slaac"}]}),
+            "spec.managedSubnets[0].ipv6RAMode",
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "fd00::/48", "ipv6AddressMode": "slaac"}]}),
+            "spec.managedSubnets[0].ipv6AddressMode",
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "fd00::/64", "ipv6RAMode": "slaac", "ipv6AddressMode": "dhcpv6-stateful"}]}),
+            "spec.managedSubnets[0].ipv6AddressMode",
+        ),
+        (
             json!({"managedSubnets": [{"cidr": "10.0.0.0/24", "dnsNameservers": ["dns"]}]}),
             "spec.managedSubnets[0].dnsNameservers[0]",
         ),

@@ -37,6 +37,8 @@ fn examples() -> Vec<(&'static str, Value)> {
     let port = |ports: Value| ("OpenStackMachine", machine(json!({"ports": ports})));
     let mut all = vec![
         subnet(json!({"cidr": "10.0.0.0"})),
+        subnet(json!({"ipv6RAMode": "slaac"})),
+        subnet(json!({"ipv6AddressMode": "slaac"})),
         subnet(json!({"dnsNameservers": ["dns"]})),
         subnet(pool("x", "10.0.0.9")),
         subnet(pool("10.0.0.9", "10.0.0.3")),
@@ -117,9 +119,12 @@ fn examples() -> Vec<(&'static str, Value)> {
 
 /// `spec.ports[2].tags[0]` is `spec.ports[].tags[]`.
 fn without_indices(path: &str) -> String {
-    path.chars()
-        .filter(|letter| !letter.is_ascii_digit())
-        .collect()
+    let mut parts = path.split('[');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |path, part| {
+        let rest = part.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        format!("{path}[{rest}")
+    })
 }
 
 #[test]

@@ -79,8 +79,9 @@ use crate::infra::v1beta2::{
 ]))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackClusterSpec {
-    /// The subnet to create, in a network and behind a router created for the cluster. At most one.
-    #[schemars(length(max = 1), extend("x-kubernetes-list-type" = "atomic"))]
+    /// The subnets to create, in a network and behind a router created for the cluster: one, or one for each family of
+    /// addresses. The first has the addresses of the API and of nodes.
+    #[schemars(length(max = 2), extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub managed_subnets: Vec<SubnetSpec>,
     /// The MTU of the network that is created for the cluster.

@@ -69,8 +69,9 @@ use crate::infra::schema;
 ]))]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackClusterSpec {
-    /// The subnet to create, in a network and behind a router created for the cluster. At most one.
-    #[schemars(length(max = 1), extend("x-kubernetes-list-type" = "atomic"))]
+    /// The subnets to create, in a network and behind a router created for the cluster: one, or one for each family of
+    /// addresses. The first has the addresses of the API and of nodes.
+    #[schemars(length(max = 2), extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub managed_subnets: Vec<SubnetSpec>,
     /// The network that is created for the cluster.
@@ -144,6 +145,36 @@ pub struct SubnetSpec {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocation_pools: Vec<AllocationPool>,
+    /// Who announces the router of an IPv6 subnet, and says how servers get their addresses. With neither mode, both are
+    /// `dhcpv6-stateful`.
+    #[serde(rename = "ipv6RAMode", skip_serializing_if = "Option::is_none")]
+    pub ipv6_ra_mode: Option<Ipv6Mode>,
+    /// How servers in an IPv6 subnet get their addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipv6_address_mode: Option<Ipv6Mode>,
+}
+
+/// A mode of an IPv6 subnet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ipv6Mode {
+    /// Addresses follow from announced prefix and hardware address.
+    Slaac,
+    /// Addresses come from DHCP.
+    Dhcpv6Stateful,
+    /// Addresses as with `slaac`, and the rest from DHCP.
+    Dhcpv6Stateless,
+}
+
+impl Ipv6Mode {
+    /// The word in Neutron.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Slaac => "slaac",
+            Self::Dhcpv6Stateful => "dhcpv6-stateful",
+            Self::Dhcpv6Stateless => "dhcpv6-stateless",
+        }
+    }
 }
 
 /// A range of addresses.

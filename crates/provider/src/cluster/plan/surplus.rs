@@ -9,6 +9,7 @@ use load_balancing::Status;
 use super::{Plan, Step, Wait, held};
 use crate::cluster::desired::Desired;
 use crate::cluster::observed::Observed;
+use crate::family::Family;
 use crate::reason::Type;
 
 /// Surplus routers and their interfaces: only one router can have the gateway address of a subnet.
@@ -81,7 +82,12 @@ fn bastion_groups(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>)
 
 fn networks(observed: &Observed, steps: &mut Vec<Step>) {
     let kept = observed.network().map(|network| network.id.as_str());
-    let subnet = observed.subnet().map(|subnet| subnet.id.as_str());
+    let of_families = Family::ALL.map(|family| observed.subnet(family));
+    let subnets: BTreeSet<_> = of_families
+        .into_iter()
+        .flatten()
+        .map(|subnet| subnet.id.as_str())
+        .collect();
     let surplus = observed.networks.iter().skip(1);
     let surplus: BTreeSet<_> = surplus.map(|network| network.id.clone()).collect();
     // Networks that machines or a load balancer still use are deleted later.
@@ -100,7 +106,7 @@ fn networks(observed: &Observed, steps: &mut Vec<Step>) {
         .filter(|network| Some(*network) != kept)
         .collect();
     for surplus in &observed.subnets {
-        if Some(surplus.id.as_str()) == subnet || in_use.contains(surplus.network_id.as_str()) {
+        if subnets.contains(surplus.id.as_str()) || in_use.contains(surplus.network_id.as_str()) {
             continue;
         }
         for router in &observed.routers {

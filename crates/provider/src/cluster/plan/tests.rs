@@ -114,13 +114,14 @@ impl Scene {
     }
 }
 
-/// The network of a cluster: managed, existing, selected by a filter, or IPv6.
+/// The network of a cluster: managed, of both families, existing, selected by a filter, or IPv6.
 fn network() -> impl Strategy<Value = Value> {
     prop_oneof![
         3 => Just(json!({"managedSubnets": [{"cidr": "10.6.0.0/24", "dnsNameservers": ["8.8.8.8"]}]})),
         1 => Just(json!({"managedSubnets": [{"cidr": "10.6.0.0/24"}], "router": {"id": "their-router"}})),
         1 => Just(json!({"managedSubnets": [{"cidr": "10.6.0.0/24"}], "managedRouter": {"externalIPs":
             [{"fixedIP": "127.30.0.8", "subnet": {"id": "ext-subnet"}}]}})),
+        1 => Just(json!({"managedSubnets": [{"cidr": "10.6.0.0/24"}, {"cidr": "fd00:6::/64", "dnsNameservers": ["fd00::1"]}]})),
         1 => Just(json!({"network": {"id": "theirs"}})),
         1 => Just(json!({"network": {"filter": {"name": "theirs"}}, "subnets": [{"filter": {"name": "four"}}]})),
         1 => Just(json!({"subnets": [{"id": "six"}]})),
@@ -179,6 +180,9 @@ prop_compose! {
         let four = spec.get("managedSubnets").is_some();
         spec["identityRef"] = json!({"type": "Secret", "name": "s", "cloudName": "c"});
         spec["enableExternalNetwork"] = json!(external);
+        let six = spec.get("primarySubnet").is_some() || spec.pointer("/subnets/0/id").is_some();
+        // A floating IP that is asked for before an address of IPv6 is refused.
+        let floating = (!six || !floating).then_some(floating);
         spec["apiServer"] = json!({"enableFloatingIP": floating, "managedLoadBalancer": balancer,
             "fixedIP": fixed.filter(|_| four), "port": port});
         spec["managedSecurityGroups"] = groups;

@@ -191,3 +191,20 @@ fn a_dual_stack_cluster_has_each_rule_for_both_families_and_each_cidr_for_its_ow
     let four = families(&all, &["10.6.0.0/24"], false);
     assert!(four.iter().all(|line| line.starts_with("IPv4")), "{four:?}");
 }
+
+#[test]
+fn a_rule_of_the_spec_without_family_has_that_of_its_prefix() {
+    let rule = |fields: serde_json::Value| {
+        let mut rule = serde_json::json!({"name": "n", "direction": "ingress", "protocol": "tcp"});
+        for (name, value) in fields.as_object().unwrap() {
+            rule[name] = value.clone();
+        }
+        let rules = super::given(&serde_json::from_value(rule).unwrap());
+        rules.first().unwrap().ether_type
+    };
+    let of_six = serde_json::json!({"remoteIPPrefix": "2001:db8::/32"});
+    assert_eq!(rule(of_six), EtherType::IPv6);
+    let of_four = serde_json::json!({"remoteIPPrefix": "192.0.2.0/24"});
+    assert_eq!(rule(of_four), EtherType::IPv4);
+    assert_eq!(rule(serde_json::json!({})), EtherType::IPv4);
+}

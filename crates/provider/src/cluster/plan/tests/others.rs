@@ -1,6 +1,7 @@
 //! Two clusters in one project: whatever one of them names, what was created for the other stays as it is, and is not
 //! cut off by the deletion of what it uses.
 
+use crate::family::Family;
 use std::fmt::Debug;
 
 use super::*;
@@ -48,7 +49,9 @@ fn named() -> impl Strategy<Value = Vec<Named>> {
 /// Writes names of what belongs to `first` into the spec and the status of another cluster.
 fn write(names: &[Named], document: &mut Value, known: &mut Known, first: &Observed) {
     let network = first.network().map(|network| json!({"id": network.id}));
-    let subnet = first.subnet().map(|subnet| json!({"id": subnet.id}));
+    let subnet = first
+        .subnet(Family::Four)
+        .map(|subnet| json!({"id": subnet.id}));
     let router = first.router().map(|router| json!({"id": router.id}));
     let ip = first.floating_ips.first();
     let ip = ip.map(|ip| json!(ip.floating_ip_address));
@@ -214,7 +217,7 @@ fn take_down(scene: &mut Scene) {
 /// A machine's port of `scene` in the network and the first security group of `first`, and an interface of the router of
 /// `first` to the subnet of `scene`, as somebody connects it by hand.
 fn move_in(scene: &mut Scene, first: &Observed) {
-    if let (Some(network), Some(subnet)) = (first.network(), first.subnet()) {
+    if let (Some(network), Some(subnet)) = (first.network(), first.subnet(Family::Four)) {
         let mark = Mark::machine(scene.cluster, Identity::new());
         let groups = first.groups.first().map(|group| group.id.clone());
         scene.model.ports.push(net::Port {
@@ -232,7 +235,10 @@ fn move_in(scene: &mut Scene, first: &Observed) {
             ..Default::default()
         });
     }
-    let subnet = scene.observed().subnet().map(|subnet| subnet.id.clone());
+    let subnet = scene
+        .observed()
+        .subnet(Family::Four)
+        .map(|subnet| subnet.id.clone());
     if let (Some(router), Some(subnet_id)) = (first.router(), subnet) {
         scene.model.ports.push(net::Port {
             id: "by-hand".into(),
