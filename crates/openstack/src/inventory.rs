@@ -21,6 +21,7 @@ mod tests;
 mod write;
 mod write_descriptions;
 mod write_groups;
+mod write_networks;
 mod write_volumes;
 
 use std::fmt;

@@ -6,9 +6,9 @@ mod resource;
 
 pub use calls::{Filter, Networking};
 pub use create::{
-    ExternalGateway, FloatingIpCreate, FloatingIpUpdate, NetworkCreate, PortCreate, PortUpdate,
-    RouterCreate, RouterUpdate, RuleCreate, SecurityGroupCreate, SecurityGroupUpdate, SubnetCreate,
-    SubnetUpdate, TrunkCreate,
+    ExternalGateway, FloatingIpCreate, FloatingIpUpdate, NetworkCreate, NetworkUpdate, PortCreate,
+    PortUpdate, RouterCreate, RouterUpdate, RuleCreate, SecurityGroupCreate, SecurityGroupUpdate,
+    SubnetCreate, SubnetUpdate, TrunkCreate,
 };
 pub use resource::{
     AddressPair, AllocationPool, Extension, ExtraRoute, FixedIp, FloatingIp, HostRoute, Network,

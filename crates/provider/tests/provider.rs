@@ -48,6 +48,9 @@ mod pairs;
 #[path = "provider/pools.rs"]
 mod pools;
 
+#[path = "provider/drift.rs"]
+mod drift;
+
 #[path = "provider/families.rs"]
 mod families;
 

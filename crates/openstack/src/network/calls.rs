@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::create::{
-    FloatingIpCreate, FloatingIpUpdate, NetworkCreate, PortCreate, PortUpdate, RouterCreate,
-    RouterUpdate, RuleCreate, SecurityGroupCreate, SecurityGroupUpdate, SubnetCreate, SubnetUpdate,
-    TrunkCreate,
+    FloatingIpCreate, FloatingIpUpdate, NetworkCreate, NetworkUpdate, PortCreate, PortUpdate,
+    RouterCreate, RouterUpdate, RuleCreate, SecurityGroupCreate, SecurityGroupUpdate, SubnetCreate,
+    SubnetUpdate, TrunkCreate,
 };
 use super::resource::{
     AddressPair, Extension, ExtraRoute, FloatingIp, Network, NetworkQuotas, Port, Router,
@@ -73,6 +73,14 @@ impl Networking {
     /// The [`Error`](crate::Error) of the request.
     pub async fn create_network(&self, network: &NetworkCreate) -> Result<Network> {
         self.create("/networks", "network", network).await
+    }
+
+    /// Changes a network.
+    ///
+    /// # Errors
+    /// The [`Error`](crate::Error) of the request.
+    pub async fn update_network(&self, id: &str, change: &NetworkUpdate) -> Result<Network> {
+        self.update("/networks/{id}", id, "network", change).await
     }
 
     /// Deletes a network, which must have no ports except those of its DHCP.

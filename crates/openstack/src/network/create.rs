@@ -25,6 +25,20 @@ pub struct NetworkCreate {
     pub port_security_enabled: Option<bool>,
 }
 
+/// A change of a network.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NetworkUpdate {
+    /// Largest packet, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<i64>,
+    /// Default of its ports.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_security_enabled: Option<bool>,
+    /// True if it forwards packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_state_up: Option<bool>,
+}
+
 /// A new subnet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubnetCreate {
@@ -166,6 +180,9 @@ pub struct RouterUpdate {
     /// All its routes besides those of its subnets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<Vec<ExtraRoute>>,
+    /// True if it forwards packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_state_up: Option<bool>,
 }
 
 /// A requested external gateway.

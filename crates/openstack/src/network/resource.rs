@@ -26,6 +26,8 @@ pub struct Network {
     pub subnets: Vec<String>,
     /// Default of its ports.
     pub port_security_enabled: Option<bool>,
+    /// False if an administrator or user has switched it off.
+    pub admin_state_up: Option<bool>,
     /// Tags.
     pub tags: Vec<String>,
     /// Free text.
@@ -44,6 +46,7 @@ impl Network {
         "mtu",
         "subnets",
         "port_security_enabled",
+        "admin_state_up",
         "tags",
         "description",
         "project_id",
@@ -214,6 +217,8 @@ pub struct Router {
     pub external_gateway_info: Option<RouterGateway>,
     /// Its routes besides those of its subnets (extension `extraroute`).
     pub routes: Vec<ExtraRoute>,
+    /// False if an administrator or user has switched it off.
+    pub admin_state_up: Option<bool>,
     /// Tags.
     pub tags: Vec<String>,
     /// Free text.
@@ -229,6 +234,7 @@ impl Router {
         "status",
         "external_gateway_info",
         "routes",
+        "admin_state_up",
         "tags",
         "description",
         "project_id",

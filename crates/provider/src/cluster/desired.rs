@@ -51,7 +51,7 @@ pub enum Network {
     Managed {
         /// The MTU; the cloud's default when absent.
         mtu: Option<i64>,
-        /// `Some(false)` disables port security.
+        /// Port security of its ports; the cloud's default when absent.
         port_security: Option<bool>,
         /// The subnets to create in it, one for each family; the first has the addresses of the API and of nodes.
         subnets: Vec<SubnetSpec>,
@@ -234,7 +234,7 @@ fn network(spec: &OpenStackClusterSpec, facts: &Facts) -> Network {
         let managed = spec.managed_network.clone().unwrap_or_default();
         return Network::Managed {
             mtu: managed.mtu.map(i64::from),
-            port_security: managed.enable_port_security.filter(|enabled| !enabled),
+            port_security: managed.enable_port_security,
             subnets: spec.managed_subnets.clone(),
         };
     }

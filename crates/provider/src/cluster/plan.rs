@@ -27,10 +27,13 @@ use crate::reason::Type;
 #[allow(missing_docs)] // The names are self-explanatory; `Display` describes them.
 pub enum Step {
     CreateNetwork,
+    /// Puts back what differs in the network, by these words.
+    UpdateNetwork(Vec<&'static str>),
     CreateSubnet(Family),
     UpdateSubnet(Family),
     CreateRouter,
     UpdateRouter,
+    EnableRouter,
     /// Connects the subnet of this family to the router.
     AddInterface(Family),
     CreateGroup(ManagedGroup),
@@ -76,8 +79,14 @@ impl Step {
     /// The condition that reports whether this step succeeds.
     pub fn about(&self) -> Type {
         match self {
-            Step::CreateNetwork | Step::CreateSubnet(_) | Step::UpdateSubnet(_) => Type::Network,
-            Step::CreateRouter | Step::UpdateRouter | Step::AddInterface(_) => Type::Router,
+            Step::CreateNetwork
+            | Step::UpdateNetwork(_)
+            | Step::CreateSubnet(_)
+            | Step::UpdateSubnet(_) => Type::Network,
+            Step::CreateRouter
+            | Step::UpdateRouter
+            | Step::EnableRouter
+            | Step::AddInterface(_) => Type::Router,
             Step::CreateGroup(_) | Step::CreateRules(_) | Step::DeleteRule(_) => {
                 Type::SecurityGroups
             }
@@ -105,10 +114,11 @@ impl Step {
     pub fn event(&self) -> Option<&'static str> {
         Some(match self {
             Step::CreateNetwork => "CreateNetwork",
+            Step::UpdateNetwork(_) => "UpdateNetwork",
             Step::CreateSubnet(_) => "CreateSubnet",
             Step::UpdateSubnet(_) => "UpdateSubnet",
             Step::CreateRouter => "CreateRouter",
-            Step::UpdateRouter => "UpdateRouter",
+            Step::UpdateRouter | Step::EnableRouter => "UpdateRouter",
             Step::AddInterface(_) => "AddRouterInterface",
             Step::CreateGroup(_) => "CreateSecurityGroup",
             Step::CreateRules(_) | Step::DeleteRule(_) => "UpdateSecurityGroup",
@@ -136,10 +146,14 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::CreateNetwork => f.write_str("create the network"),
+            Step::UpdateNetwork(what) => {
+                write!(f, "change {} of the network back", what.join(" and "))
+            }
             Step::CreateSubnet(family) => write!(f, "create the {family}"),
             Step::UpdateSubnet(family) => write!(f, "change the {family}'s name servers"),
             Step::CreateRouter => f.write_str("create the router"),
             Step::UpdateRouter => f.write_str("change the router's gateway"),
+            Step::EnableRouter => f.write_str("enable the router, which was switched off"),
             Step::AddInterface(family) => write!(f, "connect the {family} to the router"),
             Step::CreateGroup(role) => write!(
                 f,
@@ -256,7 +270,10 @@ fn network(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             steps.push(Step::CreateNetwork);
             tag_created(desired, Created::Network, steps);
         }
-        Some(network) => tag(desired, "networks", &network.id, &network.tags, steps),
+        Some(network) => {
+            tag(desired, "networks", &network.id, &network.tags, steps);
+            steps.extend(changed(desired, network));
+        }
     }
     for subnet in desired.managed_subnets() {
         let family = Family::of(&subnet.cidr);
@@ -273,6 +290,18 @@ fn network(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             }
         }
     }
+}
+
+/// The step that puts back what was changed by hand in the network.
+fn changed(desired: &Desired, known: &openstack::network::Network) -> Option<Step> {
+    let change = super::request::change_of_network(desired, known)?;
+    let words = [
+        (change.mtu.is_some(), "the MTU"),
+        (change.port_security_enabled.is_some(), "port security"),
+        (change.admin_state_up.is_some(), "the admin state"),
+    ];
+    let words = words.into_iter().filter(|(differs, _)| *differs);
+    Some(Step::UpdateNetwork(words.map(|(_, word)| word).collect()))
 }
 
 fn router(desired: &Desired, observed: &Observed, plan: &mut Plan) {
@@ -304,6 +333,9 @@ fn router(desired: &Desired, observed: &Observed, plan: &mut Plan) {
                 });
                 if !settled {
                     steps.push(Step::UpdateRouter);
+                }
+                if router.admin_state_up == Some(false) {
+                    steps.push(Step::EnableRouter);
                 }
                 Some(router.id.clone())
             }

@@ -7,7 +7,8 @@ use openstack::inventory::Inventory;
 use openstack::loadbalancer::LoadBalancerCreate;
 use openstack::network::{
     self, AllocationPool, ExternalGateway, FloatingIpCreate, FloatingIpUpdate, NetworkCreate,
-    RouterCreate, RouterUpdate, RuleCreate, SecurityGroupCreate, SubnetCreate, SubnetUpdate,
+    NetworkUpdate, RouterCreate, RouterUpdate, RuleCreate, SecurityGroupCreate, SubnetCreate,
+    SubnetUpdate,
 };
 use openstack::{Kind, Result};
 
@@ -24,6 +25,7 @@ use crate::names::GROUP_DESCRIPTION;
 #[allow(missing_docs)] // One variant for each call of the inventory.
 pub enum Request {
     CreateNetwork(NetworkCreate),
+    UpdateNetwork(String, NetworkUpdate),
     CreateSubnet(SubnetCreate),
     UpdateSubnet(String, SubnetUpdate),
     CreateRouter(RouterCreate),
@@ -85,8 +87,20 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
                 name: names.network(),
                 description: Some(description),
                 mtu: *mtu,
-                port_security_enabled: *port_security,
+                // The cloud's default is port security.
+                port_security_enabled: port_security.filter(|enabled| !enabled),
             })
+        }
+        Step::UpdateNetwork(_) => {
+            let known = observed.network()?;
+            Request::UpdateNetwork(known.id.clone(), change_of_network(desired, known)?)
+        }
+        Step::EnableRouter => {
+            let change = RouterUpdate {
+                admin_state_up: Some(true),
+                ..RouterUpdate::default()
+            };
+            Request::UpdateRouter(observed.router()?.id.clone(), change)
         }
         Step::CreateSubnet(family) => {
             Request::CreateSubnet(subnet(*family, desired, observed, description)?)
@@ -245,6 +259,7 @@ pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
 async fn try_send(inventory: &Inventory, request: &Request) -> Result<()> {
     match request {
         Request::CreateNetwork(create) => inventory.create_network(create).await.map(drop),
+        Request::UpdateNetwork(id, change) => inventory.update_network(id, change).await.map(drop),
         Request::CreateSubnet(create) => inventory.create_subnet(create).await.map(drop),
         Request::UpdateSubnet(id, change) => inventory.update_subnet(id, change).await.map(drop),
         Request::CreateRouter(create) => inventory.create_router(create).await.map(drop),
@@ -293,7 +308,9 @@ async fn try_send(inventory: &Inventory, request: &Request) -> Result<()> {
 /// The kinds that a request may have changed although it failed.
 fn changed_kinds(request: &Request) -> &'static [Kind] {
     match request {
-        Request::CreateNetwork(_) | Request::DeleteNetwork(_) => &[Kind::Networks, Kind::Subnets],
+        Request::CreateNetwork(_) | Request::UpdateNetwork(..) | Request::DeleteNetwork(_) => {
+            &[Kind::Networks, Kind::Subnets]
+        }
         Request::CreateSubnet(_) | Request::UpdateSubnet(..) | Request::DeleteSubnet(_) => {
             &[Kind::Subnets]
         }
@@ -399,6 +416,27 @@ fn subnet(
             .collect(),
         ..SubnetCreate::default()
     })
+}
+
+/// The change that puts back what was changed by hand in the network of the cluster; `None` if nothing was. What the spec leaves to the
+/// cloud is left to whoever changes it.
+pub(super) fn change_of_network(
+    desired: &Desired,
+    known: &network::Network,
+) -> Option<NetworkUpdate> {
+    let Network::Managed {
+        mtu, port_security, ..
+    } = &desired.network
+    else {
+        return None;
+    };
+    let change = NetworkUpdate {
+        mtu: mtu.filter(|mtu| *mtu != known.mtu),
+        port_security_enabled: port_security
+            .filter(|wanted| known.port_security_enabled.is_some_and(|it| it != *wanted)),
+        admin_state_up: (known.admin_state_up == Some(false)).then_some(true),
+    };
+    (change != NetworkUpdate::default()).then_some(change)
 }
 
 /// Who announces the router of an IPv6 subnet, and how servers get their addresses. With neither in the spec, the router

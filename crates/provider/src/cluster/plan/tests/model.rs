@@ -106,8 +106,14 @@ impl Model {
                     id,
                     name: create.name,
                     description,
+                    mtu: create.mtu.unwrap_or(1442),
                     ..Default::default()
                 });
+            }
+            Request::UpdateNetwork(id, change) => {
+                let network = self.networks.iter_mut().find(|n| n.id == id).unwrap();
+                network.mtu = change.mtu.unwrap_or(network.mtu);
+                network.admin_state_up = change.admin_state_up.or(network.admin_state_up);
             }
             Request::CreateSubnet(create) => {
                 assert!(self.networks.iter().any(|n| n.id == create.network_id));
