@@ -22,9 +22,9 @@ const PARTS: [(&str, &str); 5] = [
     ("Decisions", "docs/adr/"),
 ];
 /// The first page.
-const FRONT: &str = "README.md";
+const FRONT: &str = "index.md";
 /// The index by reader.
-const INDEX: &str = "docs/README.md";
+const INDEX: &str = "docs/index.md";
 
 /// A table of contents that refers to each page once.
 #[derive(Debug)]
@@ -33,12 +33,13 @@ pub(super) struct Book {
 }
 
 impl Book {
-    /// Links to what is not in the book, such as scripts, become text.
+    /// Links to what is not in the book, such as scripts, become text. The page of a folder has the name that it has on a
+    /// site, to which mdBook leads no link from the other.
     pub(super) fn new(pages: Vec<Page>) -> Self {
         let known: BTreeSet<_> = pages.iter().map(|page| page.name.clone()).collect();
         let pages = pages.into_iter().map(|page| Page {
             text: without_links_outside(&page, &known),
-            ..page
+            name: on_a_site(&page.name),
         });
         Self {
             pages: pages.collect(),
@@ -59,7 +60,7 @@ impl Book {
                 .filter(|page| page.name.starts_with(folder));
             let mut pages: Vec<&Page> = found.collect();
             // The page of the folder itself comes first.
-            pages.sort_by_key(|page| (!page.name.ends_with("/README.md"), &page.name));
+            pages.sort_by_key(|page| (!page.name.ends_with("/index.md"), &page.name));
             pages
         };
         for name in [FRONT, INDEX] {
@@ -105,13 +106,24 @@ fn without_links_outside(page: &Page, known: &BTreeSet<String>) -> String {
     let mut rest = page.text.as_str();
     while let Some((label, target, end)) = next_link(rest) {
         match is_inside(&page.name, target, known) {
-            true => text.push_str(&rest[..end]),
+            true => {
+                text.push_str(&rest[..label.end + 2]);
+                text.extend([on_a_site(target).as_str(), ")"]);
+            }
             false => text.extend([&rest[..label.start - 1], &rest[label]]),
         }
         rest = &rest[end..];
     }
     text.push_str(rest);
     text
+}
+
+/// The name of a page on a site.
+fn on_a_site(name: &str) -> String {
+    match name.contains("://") {
+        true => name.to_owned(),
+        false => name.replace("README.md", "index.md"),
+    }
 }
 
 /// Where the label of the next link is, its target, and where the link ends.
@@ -165,18 +177,21 @@ mod tests {
             page("docs/adr/README.md", "# Decisions\n"),
             page("docs/guides/move.md", "# Move\n"),
         ]);
-        let expected = "# Summary\n\n[Ferrostack](README.md)\n[Documentation](docs/README.md)\n\n# Guides\n\n- [Move](docs/guides/move.md)\n\n# Decisions\n\n- [Decisions](docs/adr/README.md)\n- [0001: a b](docs/adr/0001-a.md)\n\n# Beside these pages\n\n- [Style](STYLE.md)\n";
+        let expected = "# Summary\n\n[Ferrostack](index.md)\n[Documentation](docs/index.md)\n\n# Guides\n\n- [Move](docs/guides/move.md)\n\n# Decisions\n\n- [Decisions](docs/adr/index.md)\n- [0001: a b](docs/adr/0001-a.md)\n\n# Beside these pages\n\n- [Style](STYLE.md)\n";
         assert_eq!(book.summary(), expected);
     }
 
     #[test]
     fn links_to_files_that_the_book_lacks_are_text() {
-        let text = "[a](../guides/move.md#x), [`run`](../../tests/run), ![p](../up.svg)\n[b](https://a.example/) [c](#d) [open](\n";
+        let text = "[a](../guides/move.md#x), [`run`](../../tests/run), ![p](../up.svg)\n[d](../../README.md#help) [b](https://a.example/) [c](#d) [open](\n";
         let book = Book::new(vec![
             page("docs/guides/move.md", "# Move\n"),
             page("docs/project/nodes.md", text),
+            page("README.md", "# Ferrostack\n## Help\n"),
         ]);
         let expected = text.replace("[`run`](../../tests/run)", "`run`");
+        let expected = expected.replace("README.md#help", "index.md#help");
         assert_eq!(book.pages()[1].text, expected);
+        assert_eq!(book.pages()[2].name, "index.md");
     }
 }
