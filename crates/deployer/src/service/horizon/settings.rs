@@ -44,6 +44,8 @@ const FIXED: [(&str, &str); 11] = [
     ("SECRET_KEY", "it is made once, and is in a Secret"),
     ("THEME_COLLECTION_DIR", IMAGE),
 ];
+/// The name of the cache of sessions.
+const SESSIONS: &str = "sessions";
 const INSIDE: &str = "services call each other inside the cluster";
 
 /// The settings of a release that can be set.
@@ -105,11 +107,10 @@ fn ours(parameters: &Parameters) -> Settings {
         settings.insert(name.to_owned(), (value, source));
     };
     let sessions = Source::Structure("sessions are in the cache of the cloud");
-    set(
-        "CACHES",
-        json!({"default": cache(parameters.release)}),
-        sessions.clone(),
-    );
+    set("CACHES", caches(parameters.release), sessions.clone());
+    if parameters.release == Release::Gazpacho {
+        set("SESSION_CACHE_ALIAS", SESSIONS.into(), sessions.clone());
+    }
     let engine = "django.contrib.sessions.backends.cache";
     set("SESSION_ENGINE", engine.into(), sessions);
     let inside = Source::Structure(INSIDE);
@@ -159,14 +160,24 @@ fn ours(parameters: &Parameters) -> Settings {
     settings
 }
 
-fn cache(release: Release) -> Json {
+/// Caches, which are one memcached. Horizon also keeps parts of its pages there: another release would take those of the old one, which name
+/// files that it does not have. Sessions are of both.
+fn caches(release: Release) -> Json {
     let backend = match release {
         Release::Zed => "django.core.cache.backends.memcached.MemcachedCache",
         Release::Epoxy | Release::Gazpacho => {
             "django.core.cache.backends.memcached.PyMemcacheCache"
         }
     };
-    json!({"BACKEND": backend, "LOCATION": "memcached:11211"})
+    let cache = json!({"BACKEND": backend, "LOCATION": "memcached:11211"});
+    match release {
+        Release::Zed | Release::Epoxy => json!({"default": cache}),
+        Release::Gazpacho => {
+            let mut pages = cache.clone();
+            pages["KEY_PREFIX"] = release.name().into();
+            json!({"default": pages, SESSIONS: cache})
+        }
+    }
 }
 
 fn logging() -> Json {

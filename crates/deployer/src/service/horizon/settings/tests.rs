@@ -38,7 +38,7 @@ fn every_release_has_a_table_and_what_is_fixed_is_a_setting_of_it() {
 }
 
 /// The settings of Django that are ours, and in no table of Horizon.
-const DJANGO: [&str; 9] = [
+const DJANGO: [&str; 10] = [
     "ALLOWED_HOSTS",
     "CACHES",
     "COMPRESS_OFFLINE",
@@ -46,6 +46,7 @@ const DJANGO: [&str; 9] = [
     "DEBUG",
     "LOGGING",
     "SECURE_PROXY_SSL_HEADER",
+    "SESSION_CACHE_ALIAS",
     "SESSION_COOKIE_SECURE",
     "SESSION_ENGINE",
 ];
@@ -61,6 +62,30 @@ fn every_setting_of_ours_is_known_to_the_release_or_to_django() {
             assert!(is_known, "{release}: {name}");
         }
     }
+}
+
+#[test]
+fn after_an_upgrade_the_pages_of_the_old_release_are_not_in_the_cache_and_its_sessions_are() {
+    let cache = |prefix: &str| {
+        format!(
+            "{{\"BACKEND\": \"django.core.cache.backends.memcached.PyMemcacheCache\"{prefix}, \"LOCATION\": \"memcached:11211\"}}"
+        )
+    };
+    let old = parameters(&json!({"release": "2025.1"}));
+    let both = format!("{{\"default\": {}}}", cache(""));
+    assert_eq!(line(&old, "CACHES"), Some(both));
+    // Horizon keeps parts of its pages there, whose names belong to the static files of one release.
+    let new = with(&json!({}));
+    let apart = format!(
+        "{{\"default\": {}, \"sessions\": {}}}",
+        cache(", \"KEY_PREFIX\": \"2026.1\""),
+        cache("")
+    );
+    assert_eq!(line(&new, "CACHES"), Some(apart));
+    assert_eq!(
+        line(&new, "SESSION_CACHE_ALIAS").as_deref(),
+        Some("\"sessions\"")
+    );
 }
 
 #[test]
