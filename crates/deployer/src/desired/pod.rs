@@ -144,10 +144,15 @@ impl Names<'_> {
             container["lifecycle"] = json!({"preStop": {"exec": {"command": host.ending}}});
         }
         let ready = probe(&workload.ready);
-        // A program that is slow under load still answers better than none; one that has ended is not ready at once.
+        // A program that is slow under load still answers better than none: an API is the only one behind its address, and without it
+        // every request fails. One that has ended is not ready at once.
+        let patience = match (&workload.ready, &workload.alive) {
+            (Probe::Http(..) | Probe::Page(..), Some(Probe::Tcp(_))) => 60,
+            _ => 6,
+        };
         container["readinessProbe"] = with(
             ready.clone(),
-            json!({"periodSeconds": 5, "timeoutSeconds": 10, "failureThreshold": 6}),
+            json!({"periodSeconds": 5, "timeoutSeconds": 10, "failureThreshold": patience}),
         );
         if let Some(alive) = &workload.alive {
             // Ten minutes to start: a database may have to recover.

@@ -40,3 +40,23 @@ fn what_hangs_and_accepts_connections_is_not_ready_and_is_restarted() {
         }
     }
 }
+
+#[test]
+fn an_api_that_is_slow_stays_behind_its_address_which_has_no_other() {
+    for release in Release::ALL {
+        let graph = desired(&cloud(&full(release)), &held());
+        for (name, pod) in pods(&graph) {
+            let container = &pod["spec"]["containers"][0];
+            let ready = &container["readinessProbe"];
+            let is_api = name.ends_with("-api") || name == "horizon" || name == "nova-metadata";
+            if is_api {
+                assert_eq!(ready["failureThreshold"], 60, "{release}: {name}: {ready}");
+                // Until it has started it gets no requests.
+                assert!(container["startupProbe"].is_object(), "{release}: {name}");
+            }
+            if ["mariadb", "rabbitmq", "nova-conductor"].contains(&name.as_str()) {
+                assert_eq!(ready["failureThreshold"], 6, "{release}: {name}: {ready}");
+            }
+        }
+    }
+}
