@@ -6,15 +6,19 @@ identity that it has after every restart, when nothing on a disk tells it.
 import pathlib
 import socket
 import sys
+import time
 import uuid
 
 # First of all of Nova: it replaces parts of the standard library.
 import nova.cmd.compute
+import nova.compute.manager
 import nova.service
-from nova.compute import power_state
+from nova.compute import power_state, vm_states
 from nova.virt import fake
 
 STATE = pathlib.Path('/var/lib/nova')
+# How long the service waits at its end for builds that have begun, in seconds: within the grace of its Pod.
+ENDING = 25
 
 
 def main(cloud):
@@ -22,7 +26,10 @@ def main(cloud):
     # Where Nova looks for it since 2023.1; it does not start a second time without.
     (STATE / 'compute_id').write_text(identity)
     started = STATE / 'started'
+    # The directory lives as long as the Pod: in a new one the service before has ended in order.
+    crashed = started.exists()
     started.unlink(missing_ok=True)
+    keep_builds(nova.compute.manager.ComputeManager, crashed)
     # Under a name that Nova does not use: its class finds its parent by its name (super(FakeDriver, self)), and with ours
     # in its place it would call itself for ever.
     fake.Hypervisor = hypervisor(identity)
@@ -47,6 +54,12 @@ def hypervisor(identity):
         def resume_state_on_host_boot(self, context, instance, *rest, **named):
             self.remember(instance, power_state.RUNNING)
 
+        # A guest that is stopped is not resumed, and is there as well.
+        def get_info(self, instance, *rest, **named):
+            if instance.vm_state == vm_states.STOPPED:
+                self.remember(instance, power_state.SHUTDOWN)
+            return super().get_info(instance, *rest, **named)
+
         def power_on(self, context, instance, *rest, **named):
             self.remember(instance, power_state.SHUTDOWN)
             return super().power_on(context, instance, *rest, **named)
@@ -59,6 +72,34 @@ def hypervisor(identity):
             self.instances[instance.uuid] = fake.FakeInstance(instance.name, state, instance.uuid)
 
     return Hypervisor
+
+
+def keep_builds(manager, crashed):
+    """A service that restarts loses no server that is being built.
+
+    Without this, servers whose build had begun would end in ERROR, and so, for a while, would those that wait in the queue of the
+    host, which the broker keeps, and which the new service builds.
+    """
+    under_way = set()
+    build, cleanup = manager._do_build_and_run_instance, manager.cleanup_host
+
+    def building(self, context, instance, *rest, **named):
+        under_way.add(instance.uuid)
+        try:
+            return build(self, context, instance, *rest, **named)
+        finally:
+            under_way.discard(instance.uuid)
+
+    def ending(self):
+        until = time.monotonic() + ENDING
+        while under_way and time.monotonic() < until:
+            time.sleep(0.1)
+        cleanup(self)
+
+    manager._do_build_and_run_instance = building
+    manager.cleanup_host = ending
+    if not crashed:
+        manager._error_out_instances_whose_build_was_interrupted = lambda *_: None
 
 
 def announce(started):

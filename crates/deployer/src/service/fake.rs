@@ -195,3 +195,6 @@ pub(super) fn of(parameters: &Parameters) -> Option<&Fake> {
     let compute = parameters.compute.as_ref()?;
     (compute.driver == Driver::Fake).then_some(&compute.fake)
 }
+
+#[cfg(test)]
+mod tests;
