@@ -82,7 +82,11 @@ pub(crate) async fn plan(
                 )?;
             }
         }
-        Output::Json => print(&document(&cloud, &outcome, is_paused(&asked))?)?,
+        Output::Json => {
+            let to = cloud.parameters.release;
+            let upgrade = upgrade.map(|(from, phases)| upgrade::document(from, to, &phases));
+            print(&document(&cloud, &outcome, is_paused(&asked), upgrade)?)?;
+        }
     }
     rejected(&cloud, &outcome)?;
     Ok(match outcome.is_empty() {
@@ -247,12 +251,18 @@ fn is_paused(asked: &Asked) -> bool {
     asked.object["spec"]["paused"] == true
 }
 
-fn document(cloud: &Cloud, outcome: &Outcome, paused: bool) -> anyhow::Result<String> {
+fn document(
+    cloud: &Cloud,
+    outcome: &Outcome,
+    paused: bool,
+    upgrade: Option<Value>,
+) -> anyhow::Result<String> {
     let mut document = json!({
         "cloud": cloud.name,
         "namespace": cloud.namespace,
         "release": cloud.parameters.release.name(),
         "paused": paused,
+        "upgrade": upgrade,
         "refusals": outcome.refusals,
         "digest": outcome.digest,
     });

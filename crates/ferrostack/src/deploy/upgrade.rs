@@ -140,6 +140,13 @@ pub(super) fn outlined(from: Release, to: Release, phases: &Outline) -> String {
     text
 }
 
+/// Phases of an upgrade as a document: `from`, `to`, and each phase with its tasks and programs.
+pub(super) fn document(from: Release, to: Release, phases: &Outline) -> Value {
+    let phase = |(phase, names): &(Phase, Vec<&str>)| json!({"name": phase.name(), "steps": names, "leadsBack": phase.leads_back()});
+    let phases: Vec<Value> = phases.iter().map(phase).collect();
+    json!({"from": from.name(), "to": to.name(), "phases": phases})
+}
+
 fn release(cloud: &OpenStack) -> Option<&ReleaseStatus> {
     cloud.status.as_ref()?.release.as_ref()
 }

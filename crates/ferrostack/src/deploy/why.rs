@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, bail};
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus, Phase};
 use api::{conditions, printable};
-use deployer::{Cause, Cloud, Held, Parameters, Reported, Situation, Why, Written};
+use deployer::upgrade::{Stages, Turn};
+use deployer::{Cause, Cloud, Held, Parameters, Release, Reported, Situation, Why, Written};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::StorageClass;
@@ -49,7 +50,7 @@ async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow:
         // The controller says it, too; here it is the cause.
         match document["spec"]["release"]
             .as_str()
-            .and_then(deployer::Release::named)
+            .and_then(Release::named)
         {
             Some(release) => Ok((Parameters::of(release), "spec")),
             None => Err(anyhow::Error::new(error)),
@@ -71,9 +72,15 @@ async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow:
     let classes: Option<Vec<String>> =
         classes.map(|it| it.items.iter().map(ResourceExt::name_any).collect());
     let held = Held::complete(&cloud.name, &objects, || 0);
-    let graph = deployer::desired(&cloud, &held);
-    let plan = deployer::plan(&graph, &objects);
     let status = object.status.clone().unwrap_or_default();
+    let (graph, plan) = match stage(&cloud, &document, &held, &status, (&objects, &pods)) {
+        Some(turn) => (turn.graph, turn.plan),
+        None => {
+            let graph = deployer::desired(&cloud, &held);
+            let plan = deployer::plan(&graph, &objects);
+            (graph, plan)
+        }
+    };
     let situation = Situation {
         graph: &graph,
         plan: &plan,
@@ -88,6 +95,48 @@ async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow:
         cause.detail = cause.detail.take().map(|it| held.masked(&it));
     }
     Ok(why)
+}
+
+/// The recorded phase of an upgrade under way, or of the checks of another release: its steps, and what is to be done in it.
+fn stage(
+    cloud: &Cloud,
+    document: &Value,
+    held: &Held,
+    status: &OpenStackStatus,
+    (objects, pods): (&[Value], &[Value]),
+) -> Option<Turn> {
+    let release = status.release.as_ref()?;
+    let phase = deployer::upgrade::Phase::named(release.phase.as_deref()?)?;
+    let from = Release::named(release.from.as_deref()?)?;
+    let to = Release::named(release.to.as_deref()?)?;
+    let mut wanted = document.clone();
+    wanted["spec"]["release"] = to.name().into();
+    let newer = Cloud {
+        parameters: deployer::checked(&wanted).ok()?,
+        ..cloud.clone()
+    };
+    let stages = Stages::of(&newer, from, held);
+    let accounts = accounts(status, stages.accounts());
+    Some(match cloud.parameters.release == to {
+        true => stages.turn(phase, objects, pods, &accounts),
+        false => stages.check(objects, pods, &accounts),
+    })
+}
+
+/// State of the steps that write accounts, as the status of a cloud has it.
+fn accounts(status: &OpenStackStatus, graph: &deployer::Graph) -> BTreeMap<String, Written> {
+    let steps = graph.steps.iter().filter(|it| it.accounts.is_some());
+    let steps = steps.filter_map(|step| {
+        let found = status.steps.iter().find(|it| it.name == step.name)?;
+        let written = match found.phase {
+            Phase::Ready => Written::All,
+            Phase::Progressing => Written::Not(found.message.clone()),
+            Phase::Failed => Written::Conflict(found.message.clone()),
+            Phase::Waiting => return None,
+        };
+        Some((step.name.clone(), written))
+    });
+    steps.collect()
 }
 
 /// What the status of a cloud reports.
@@ -116,23 +165,10 @@ fn reported(object: &OpenStack, status: &OpenStackStatus, graph: &deployer::Grap
     } else {
         invalid.or_else(|| with("Conflict"))
     };
-    let accounts = graph.steps.iter().filter(|it| it.accounts.is_some());
-    let accounts: BTreeMap<String, Written> = accounts
-        .filter_map(|step| {
-            let found = status.steps.iter().find(|it| it.name == step.name)?;
-            let written = match found.phase {
-                Phase::Ready => Written::All,
-                Phase::Progressing => Written::Not(found.message.clone()),
-                Phase::Failed => Written::Conflict(found.message.clone()),
-                Phase::Waiting => return None,
-            };
-            Some((step.name.clone(), written))
-        })
-        .collect();
     Reported {
         stopped,
         rejection: with("WriteRejected").or_else(|| with(rollout::CERTIFICATE_UNUSABLE)),
-        accounts,
+        accounts: accounts(status, graph),
     }
 }
 

@@ -253,7 +253,7 @@ async fn life(client: &Client, namespace: &str, release: &str) {
         .await
         .unwrap();
     let rotated = outcome(&after, &Value::Null, Some(client)).await.unwrap();
-    let json = document(&after, &rotated, false).unwrap()
+    let json = document(&after, &rotated, false, None).unwrap()
         + &text::of(&after, &rotated.plan, &rotated.digest, "apply");
     assert!(
         !json.contains("canary") && !json.contains("Y2FuYXJ5"),

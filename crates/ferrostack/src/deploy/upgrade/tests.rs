@@ -133,6 +133,20 @@ fn a_plan_has_the_phases_of_the_upgrade() {
     assert!(text.contains("\n  Infra    -\n"), "{text}");
     assert!(text.contains(", nova-compute, horizon\n"), "{text}");
     assert_eq!(text.lines().count(), 2 + 7);
+    let json = document(Release::Epoxy, Release::Gazpacho, &phases);
+    assert_eq!(
+        (&json["from"], &json["to"]),
+        (&json!("2025.1"), &json!("2026.1"))
+    );
+    let expand = &json["phases"][2];
+    assert_eq!(
+        (&expand["name"], &expand["leadsBack"]),
+        (&json!("Expand"), &json!(true))
+    );
+    assert_eq!(expand["steps"][0], "keystone-expand");
+    let contract = json!({"name": "Contract", "leadsBack": false,
+        "steps": ["keystone-contract", "glance-contract", "neutron-contract"]});
+    assert_eq!(json["phases"][5], contract);
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
 use deployer::Reason;
+use serde_json::json;
 
 use super::*;
 
@@ -61,4 +62,35 @@ fn a_cause_is_one_sentence() {
         causes: vec![],
     };
     assert_eq!(text(&why, Timestamp::now()), "nova-api is ready\n");
+}
+
+#[test]
+fn in_an_upgrade_the_steps_are_those_of_its_phase() {
+    let of = |release: &str, phase: Option<&str>| {
+        let document = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
+            "metadata": {"name": "cloud", "namespace": "openstack"}, "spec": {"release": release}});
+        let (parameters, _) = Parameters::read(&document).unwrap();
+        let cloud = Cloud::of(&document, parameters).unwrap();
+        let held = Held::complete("cloud", &[], || 0);
+        let status = json!({"release": {"current": "2025.1", "from": "2025.1", "to": "2026.1", "phase": phase}});
+        let status: OpenStackStatus = serde_json::from_value(status).unwrap();
+        let turn = stage(&cloud, &document, &held, &status, (&[], &[]))?;
+        let names = turn.graph.steps.iter().map(|it| it.name.clone());
+        Some(names.collect::<Vec<String>>())
+    };
+    let has = |names: &[String], name: &str| names.iter().any(|it| it == name);
+    let expand = of("2026.1", Some("Expand")).unwrap();
+    assert!(
+        has(&expand, "nova-expand") && !has(&expand, "nova-schema"),
+        "{expand:?}"
+    );
+    // Of the checks alone, by the annotation, the release of the cloud is the old one.
+    for release in ["2025.1", "2026.1"] {
+        let check = of(release, Some("Check")).unwrap();
+        assert!(
+            has(&check, "nova-check") && has(&check, "nova-schema"),
+            "{check:?}"
+        );
+    }
+    assert_eq!(of("2026.1", None), None);
 }
