@@ -39,11 +39,14 @@ pub(in crate::csi::manifests) fn apply(
     let node = of(documents, NODE)?;
     labels(node, values, "nodePlugin")?;
     pods(node, values, "nodePlugin");
+    plugin(node, values, "nodePlugin")?;
     let driver = container(node, PLUGIN)?;
     for (name, value) in on_node.or(of_nodes(values)).flags() {
-        flag(driver, name, &value);
+        // One of `extraArgs` is closer to the pods than cloud.conf is.
+        if !has_flag(driver, name) {
+            flag(driver, name, &value);
+        }
     }
-    plugin(node, values, "nodePlugin")?;
     kubelet(node, values);
     for (sidecar, role) in [
         ("snapshotter", "csi-snapshotter-role"),
@@ -140,6 +143,14 @@ fn flag(container: &mut Value, name: &str, value: &str) {
         Some(found) => *found = text,
         None => args.push(text),
     }
+}
+
+fn has_flag(container: &Value, name: &str) -> bool {
+    let mut args = container["args"].as_array().into_iter().flatten();
+    args.any(|it| {
+        let rest = it.as_str().and_then(|it| it.strip_prefix(name));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    })
 }
 
 fn labels(workload: &mut Value, values: &Values, half: &str) -> anyhow::Result<()> {

@@ -300,6 +300,16 @@ fn options_of_nodes_in_the_cloud_conf_of_the_file_are_flags_of_nodes() {
     assert_eq!(of_node(&text(true), &none), expected);
     // A Secret that is there already may have another cloud.conf.
     assert!(of_node(&text(false), &none).is_empty());
+    // As those of the driver, of which it accepts one.
+    let more = format!(
+        "{}\ncsi: {{plugin: {{nodePlugin: {{extraArgs: [--search-order=configDrive]}}}}}}",
+        text(true)
+    );
+    let expected_with_more = [
+        "--search-order=configDrive",
+        "--node-volume-attach-limit=20",
+    ];
+    assert_eq!(of_node(&more, &none), expected_with_more);
     // What the command is given comes first.
     let given = OnNode {
         node_volume_attach_limit: Some(9),
