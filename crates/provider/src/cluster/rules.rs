@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use api::infra::v1beta2::{
-    Direction, EtherType, ManagedGroup, OpenStackClusterSpec, SecurityGroupRule as Given,
+    DefaultRuleName, Direction, EtherType, ManagedGroup, ManagedSecurityGroups,
+    OpenStackClusterSpec, SecurityGroupRule as Given,
 };
 use openstack::network::{RuleCreate, SecurityGroupRule};
 
@@ -53,14 +54,14 @@ pub type Key = (
 );
 
 impl Rule {
-    fn open_egress(ether_type: EtherType) -> Self {
+    fn egress(ether_type: EtherType, remote: Remote, description: &str) -> Self {
         Self {
             direction: Direction::Egress,
             ether_type,
             protocol: None,
             ports: None,
-            remote: Remote::Any,
-            description: "Full open".to_owned(),
+            remote,
+            description: description.to_owned(),
         }
     }
 
@@ -174,16 +175,12 @@ pub fn wanted(
     let Some(groups) = &spec.managed_security_groups else {
         return BTreeMap::new();
     };
-    let both = || {
-        [
-            Rule::open_egress(EtherType::IPv4),
-            Rule::open_egress(EtherType::IPv6),
-        ]
-    };
+    let narrowed = |name| narrowed(groups, name);
+    let both = || egress(narrowed(DefaultRuleName::Egress));
     let ingress = |protocol, ports, remote: &Remote, text| {
         Rule::ingress_of(ipv6, protocol, ports, remote, text)
     };
-    let (mut control_plane, mut worker) = (Vec::from(both()), Vec::from(both()));
+    let (mut control_plane, mut worker) = (both(), both());
 
     for (index, port) in ports.iter().enumerate() {
         let text = if index == 0 {
@@ -192,16 +189,29 @@ pub fn wanted(
             "Additional port"
         };
         let port = i64::from(*port);
-        control_plane.extend(ingress("tcp", (port, port), &Remote::Any, text));
+        let remotes = match narrowed(DefaultRuleName::APIServer) {
+            None => vec![Remote::Any],
+            Some([]) => Vec::new(),
+            // A load balancer connects from a subnet of the cluster, and so do the nodes.
+            Some(cidrs) => prefixes(cidrs.iter().chain(subnet_cidrs)),
+        };
+        let rules = remotes
+            .iter()
+            .flat_map(|remote| ingress("tcp", (port, port), remote, text));
+        control_plane.extend(rules);
     }
     let node_ports = (30000, 32767);
     for protocol in ["tcp", "udp"] {
-        let remotes = subnet_cidrs
-            .iter()
-            .map(|cidr| Remote::Prefix(cidr.clone()))
-            .chain([Remote::Role(Worker), Remote::Role(ControlPlane)]);
-        worker
-            .extend(remotes.flat_map(|r| ingress(protocol, node_ports, &r, "Node Port Services")));
+        let remotes = match narrowed(DefaultRuleName::NodePorts) {
+            Some(cidrs) => prefixes(cidrs.iter()),
+            None => {
+                let mut all = prefixes(subnet_cidrs.iter());
+                all.extend([Remote::Role(Worker), Remote::Role(ControlPlane)]);
+                all
+            }
+        };
+        let rules = remotes.iter();
+        worker.extend(rules.flat_map(|r| ingress(protocol, node_ports, r, "Node Port Services")));
     }
     if groups.allow_all_in_cluster_traffic {
         for rules in [&mut control_plane, &mut worker] {
@@ -240,11 +250,45 @@ pub fn wanted(
         for rules in all.values_mut() {
             rules.extend(ingress("tcp", SSH, &Remote::Role(Bastion), "SSH"));
         }
-        let mut bastion = Vec::from(both());
-        bastion.extend(ingress("tcp", SSH, &Remote::Any, "SSH"));
+        let mut bastion = both();
+        let remotes = match narrowed(DefaultRuleName::SSH) {
+            None => vec![Remote::Any],
+            Some(cidrs) => prefixes(cidrs.iter()),
+        };
+        let rules = remotes.iter();
+        bastion.extend(rules.flat_map(|remote| ingress("tcp", SSH, remote, "SSH")));
         all.insert(Bastion, bastion);
     }
     all
+}
+
+/// The CIDRs to which the spec narrows a default rule, none if it leaves the rule out; `None` if it says nothing.
+fn narrowed(groups: &ManagedSecurityGroups, name: DefaultRuleName) -> Option<&[String]> {
+    let mut all = groups.default_rules.iter();
+    let found = all.find(|rule| rule.name == name)?;
+    Some(&found.cidrs)
+}
+
+/// The rules for what servers send.
+fn egress(narrowed: Option<&[String]>) -> Vec<Rule> {
+    let Some(cidrs) = narrowed else {
+        let families = [EtherType::IPv4, EtherType::IPv6];
+        return families
+            .map(|family| Rule::egress(family, Remote::Any, "Full open"))
+            .into();
+    };
+    let of = |cidr: &String| {
+        let family = match is_ipv6(cidr) {
+            true => EtherType::IPv6,
+            false => EtherType::IPv4,
+        };
+        Rule::egress(family, Remote::Prefix(cidr.clone()), "Egress")
+    };
+    cidrs.iter().map(of).collect()
+}
+
+fn prefixes<'c>(cidrs: impl Iterator<Item = &'c String>) -> Vec<Remote> {
+    cidrs.map(|cidr| Remote::Prefix(cidr.clone())).collect()
 }
 
 /// The rules for a rule of the spec: one for each remote managed group.

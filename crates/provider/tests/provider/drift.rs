@@ -1,5 +1,6 @@
 //! Network and router of a cluster that were changed by hand are put back.
 
+use api::infra::v1beta2::OpenStackCluster;
 use openstack::Service;
 use serde_json::{Value, json};
 
@@ -64,4 +65,41 @@ async fn what_the_spec_leaves_to_the_cloud_is_left_to_whoever_changes_it() {
         .await;
     tokio::time::sleep(crate::world::MINUTE).await;
     assert_eq!(item(&world, &network, "network").await["mtu"], 1300);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_that_the_spec_leaves_out_go_from_groups_that_exist_and_come_back() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    let rules = async |group: &str| {
+        let session = world.session().await;
+        let all = session.network().security_groups(&[]).await.unwrap();
+        let of = all.iter().find(|it| it.name.ends_with(group)).unwrap();
+        let is_open = |rule: &&openstack::network::SecurityGroupRule| {
+            rule.remote_ip_prefix.is_none() && rule.remote_group_id.is_none()
+        };
+        of.rules.iter().filter(is_open).count()
+    };
+    // Egress of both families, and the API server.
+    assert_eq!((rules("controlplane").await, rules("worker").await), (3, 2));
+    let narrowed = json!([{"name": "Egress"}, {"name": "APIServer", "cidrs": ["192.0.2.0/24"]}]);
+    let change = |rules: Value| json!({"spec": {"managedSecurityGroups": {"defaultRules": rules}}});
+    world
+        .merge::<OpenStackCluster>("demo", change(narrowed))
+        .await;
+    eventually("no open rule", || async {
+        let open = (rules("controlplane").await, rules("worker").await);
+        (open == (0, 0)).then_some(()).ok_or(format!("{open:?}"))
+    })
+    .await;
+    world.cluster_ready().await;
+    world
+        .merge::<OpenStackCluster>("demo", change(Value::Null))
+        .await;
+    eventually("the rules of before", || async {
+        let open = (rules("controlplane").await, rules("worker").await);
+        (open == (3, 2)).then_some(()).ok_or(format!("{open:?}"))
+    })
+    .await;
 }

@@ -342,6 +342,12 @@ fn security_groups(groups: &ManagedSecurityGroups, path: &str, errors: &mut Erro
             security_group_rule(rule, &format!("{path}.{list}[{index}]"), errors);
         }
     }
+    for (index, rule) in groups.default_rules.iter().enumerate() {
+        for (at, text) in rule.cidrs.iter().enumerate() {
+            let path = format!("{path}.defaultRules[{index}].cidrs[{at}]");
+            cidr(text, &path, errors);
+        }
+    }
 }
 
 /// The lists of rules, by their fields.

@@ -233,6 +233,7 @@ fn cluster() -> impl Strategy<Value = two::OpenStackClusterSpec> {
             control_plane_nodes_security_group_rules: Vec::new(),
             worker_nodes_security_group_rules: workers.into_iter().map(rule).collect(),
             allow_all_in_cluster_traffic: open,
+            default_rules: Vec::new(),
         }
     });
     let bastion = (any::<bool>(), maybe(machine()), maybe(word())).prop_map(

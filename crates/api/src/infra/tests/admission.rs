@@ -44,6 +44,10 @@ fn examples() -> Vec<(&'static str, Value)> {
         subnet(pool("10.0.0.9", "10.0.0.3")),
         subnet(pool("10.0.0.9", "x")),
         subnet(pool("10.0.0.9", "10.0.1.9")),
+        (
+            "OpenStackCluster",
+            json!({"managedSecurityGroups": {"defaultRules": [{"name": "APIServer", "cidrs": ["x"]}]}}),
+        ),
         server(json!({"fixedIP": "10.0.0"})),
         server(json!({"floatingIP": "x"})),
         balancer(json!({"allowedCIDRs": ["x"]})),

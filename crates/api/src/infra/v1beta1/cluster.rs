@@ -11,7 +11,7 @@ use super::machine::{OpenStackMachineSpec, ResolvedMachine};
 use crate::infra::schema;
 use crate::infra::v1beta2::given;
 use crate::infra::v1beta2::{
-    ControlPlaneEndpoint, ExternalRouterIp, IdentityRef, Initialization, LoadBalancer,
+    ControlPlaneEndpoint, DefaultRule, ExternalRouterIp, IdentityRef, Initialization, LoadBalancer,
     LoadBalancerStatus, MachineResources, NetworkParam, NetworkStatus, NetworkStatusWithSubnets,
     RouterParam, RouterStatus, SecurityGroupRule, SecurityGroupStatus, SubnetParam, SubnetSpec,
 };
@@ -189,6 +189,10 @@ pub struct ManagedSecurityGroups {
     /// Whether nodes may reach each other on every port.
     #[serde(default)]
     pub allow_all_in_cluster_traffic: bool,
+    /// Default rules that are narrowed or left out; all others are there, open to everyone.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub default_rules: Vec<DefaultRule>,
 }
 
 /// A server to log in through.

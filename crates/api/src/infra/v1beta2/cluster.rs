@@ -383,6 +383,36 @@ pub struct ManagedSecurityGroups {
     /// Whether nodes may reach each other on every port.
     #[serde(default)]
     pub allow_all_in_cluster_traffic: bool,
+    /// Default rules that are narrowed or left out; all others are there, open to everyone.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub default_rules: Vec<DefaultRule>,
+}
+
+/// A default rule of security groups that is narrowed or left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DefaultRule {
+    /// The rule.
+    pub name: DefaultRuleName,
+    /// The CIDRs that it is for; without any, it is left out.
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cidrs: Vec<String>,
+}
+
+/// A default rule of security groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(clippy::upper_case_acronyms)] // The names are the serialized values.
+pub enum DefaultRuleName {
+    /// Connections to the API server, and to the additional ports of its load balancer.
+    APIServer,
+    /// Connections to node ports of workers.
+    NodePorts,
+    /// Connections to SSH of the bastion.
+    SSH,
+    /// All that nodes and bastion send.
+    Egress,
 }
 
 /// A rule of a security group.

@@ -208,3 +208,54 @@ fn a_rule_of_the_spec_without_family_has_that_of_its_prefix() {
     assert_eq!(rule(of_four), EtherType::IPv4);
     assert_eq!(rule(serde_json::json!({})), EtherType::IPv4);
 }
+
+#[test]
+fn a_default_rule_is_for_the_cidrs_of_the_spec_or_left_out() {
+    let of = |rules: serde_json::Value| {
+        let groups = serde_json::json!({"defaultRules": rules});
+        let spec = spec(Some(serde_json::from_value(groups).unwrap()));
+        wanted(&spec, &[6443, 8132], &["10.6.0.0/24".to_owned()], false)
+    };
+    let lines = |rules: &[super::Rule], direction: Direction| {
+        let all = rules.iter().filter(|rule| rule.direction == direction);
+        let line = |rule: &super::Rule| {
+            format!("{:?} {:?} {:?}", rule.ether_type, rule.ports, rule.remote)
+        };
+        all.map(line).collect::<Vec<_>>()
+    };
+    let api =
+        of(serde_json::json!([{"name": "APIServer", "cidrs": ["192.0.2.0/24", "2001:db8::/32"]}]));
+    let ingress = lines(&api[&ManagedGroup::ControlPlane], Direction::Ingress);
+    for port in [6443, 8132] {
+        let prefix = format!("Some(({port}, {port}))");
+        let found: Vec<_> = ingress
+            .iter()
+            .filter(|line| line.contains(&prefix))
+            .collect();
+        let remotes = [
+            ("IPv4", "192.0.2.0/24"),
+            ("IPv6", "2001:db8::/32"),
+            ("IPv4", "10.6.0.0/24"),
+        ];
+        let expected =
+            remotes.map(|(family, cidr)| format!("{family} {prefix} Prefix(\"{cidr}\")"));
+        assert_eq!(found, expected.iter().collect::<Vec<_>>());
+    }
+    let without = of(
+        serde_json::json!([{"name": "APIServer"}, {"name": "NodePorts"},
+        {"name": "Egress", "cidrs": ["10.0.0.0/8"]}]),
+    );
+    let ingress = lines(&without[&ManagedGroup::ControlPlane], Direction::Ingress);
+    assert!(
+        !ingress.iter().any(|line| line.contains("6443")),
+        "{ingress:?}"
+    );
+    let worker = &without[&ManagedGroup::Worker];
+    assert!(
+        !lines(worker, Direction::Ingress)
+            .iter()
+            .any(|line| line.contains("30000"))
+    );
+    let expected = ["IPv4 None Prefix(\"10.0.0.0/8\")"];
+    assert_eq!(lines(worker, Direction::Egress), expected);
+}
