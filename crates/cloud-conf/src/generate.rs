@@ -18,6 +18,24 @@ pub struct Generated {
     pub notes: Vec<String>,
 }
 
+/// A cloud.conf with these sections, such as `Global`, each with its keys and values.
+#[must_use]
+pub fn from_sections<'a>(
+    sections: impl IntoIterator<Item = (&'a str, Vec<(&'a str, &'a str)>)>,
+) -> SecretString {
+    let mut text = Zeroizing::new(String::new());
+    for (section, keys) in sections {
+        text.push_str(&format!("[{section}]\n"));
+        for (key, value) in keys {
+            text.push_str(&Zeroizing::new(format!(
+                "{key} = {}\n",
+                quoted(value).as_str()
+            )));
+        }
+    }
+    SecretString::from(text.as_str())
+}
+
 /// A cloud.conf for an entry of a clouds.yaml.
 ///
 /// # Errors

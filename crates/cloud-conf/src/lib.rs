@@ -37,7 +37,7 @@ use std::fmt;
 pub use credentials::CloudsYaml;
 pub use finding::{Finding, Rejected, Severity};
 pub use gcfg::SyntaxError;
-pub use generate::{Generated, from_cloud, from_legacy};
+pub use generate::{Generated, from_cloud, from_legacy, from_sections};
 pub use keys::{Form, KEYS, Key, METHODS, Program, Section, Support};
 pub use labels::{Selector, selector};
 pub use pattern::{InvalidPattern, NamePattern, TagFilter};

@@ -28,6 +28,7 @@ mod apply;
 mod apply_files;
 mod audit;
 mod ccm;
+mod chart_values;
 mod cli;
 mod cloud_conf;
 mod connect;
@@ -200,8 +201,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         }
         Command::Generate(Generate::CloudControllerManager(args)) => {
             generate::check_namespace(&args.namespace)?;
-            let cloud = args.cloud.as_deref();
-            let text = ccm::manifests::render(cloud, &args.namespace, &args.image, &environment)?;
+            let text = ccm::manifests::render(&args, &environment, remark)?;
             print_document(text.expose_secret())
         }
         Command::Generate(Generate::CinderCsiPlugin(args)) => {

@@ -1,11 +1,17 @@
 //! `generate cloud-controller-manager`: Secret, permissions and DaemonSet.
 
-use anyhow::Context;
+mod values;
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
 use openstack::config::CloudConfig;
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::cli::GenerateCcm;
 use crate::environment::Environment;
+use crate::output;
 use crate::up::cloud;
 
 /// Namespace and image in the manifests below.
@@ -21,19 +27,47 @@ const FILES: [&str; 2] = [
 ];
 
 /// The manifests, as one YAML stream. If a cloud of a clouds.yaml is given, they include the Secret `cloud-config` with
-/// the credentials of that cloud.
+/// the credentials of that cloud. Of the values of the Go manager's chart, `note` tells which mean nothing here.
 pub(crate) fn render(
-    cloud: Option<&str>,
-    namespace: &str,
-    image: &str,
+    args: &GenerateCcm,
     environment: &Environment,
+    note: impl Fn(&str),
 ) -> anyhow::Result<SecretString> {
-    let found = match cloud {
+    let found = match &args.cloud {
         None => None,
-        Some(name) => Some((name, cloud::find(name, environment)?)),
+        Some(name) => Some((name.as_str(), cloud::find(name, environment)?)),
     };
     let found = found.as_ref().map(|(name, found)| (*name, found));
-    stream(found, namespace, image)
+    let text = stream(found, &args.namespace, &args.image)?;
+    match &args.values {
+        Some(file) => changed(file, &text, args, note),
+        None => Ok(text),
+    }
+}
+
+/// The manifests with the values of a file.
+fn changed(
+    file: &Path,
+    manifests: &SecretString,
+    args: &GenerateCcm,
+    note: impl Fn(&str),
+) -> anyhow::Result<SecretString> {
+    let title = || format!("--values {}", file.display());
+    let text = SecretString::from(std::fs::read_to_string(file).with_context(title)?);
+    let values = values::parse(text.expose_secret()).with_context(title)?;
+    if args.cloud.is_some() && (values.has("secret") || values::has_cloud(&values)) {
+        bail!(
+            "--cloud creates the Secret cloud-config: leave it out, or remove `secret` and `cloudConfig` from {}",
+            file.display()
+        );
+    }
+    for sentence in &values.notes {
+        note(sentence);
+    }
+    let mut documents: Vec<Value> = serde_saphyr::from_multiple(manifests.expose_secret())?;
+    values::apply(&mut documents, &values, &args.namespace).with_context(title)?;
+    let texts: anyhow::Result<Vec<String>> = documents.iter().map(output::yaml).collect();
+    Ok(SecretString::from(texts?.join("---\n")))
 }
 
 /// The manifests for a cluster with this name, with credentials.
@@ -96,9 +130,17 @@ fn stream(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
 
     const MANAGER: cloud_conf::Program = cloud_conf::Program::CloudControllerManager;
+
+    fn arguments() -> GenerateCcm {
+        GenerateCcm {
+            cloud: None,
+            namespace: NAMESPACE.to_owned(),
+            image: IMAGE.to_owned(),
+            values: None,
+        }
+    }
 
     fn documents(text: &SecretString) -> Vec<Value> {
         serde_saphyr::from_multiple(text.expose_secret()).unwrap()
@@ -119,7 +161,11 @@ mod tests {
         std::fs::write(&file, clouds).unwrap();
         let environment =
             Environment::with(&[("OS_CLIENT_CONFIG_FILE", &file.display().to_string())]);
-        let all = documents(&render(Some("mine"), NAMESPACE, IMAGE, &environment).unwrap());
+        let args = GenerateCcm {
+            cloud: Some("mine".to_owned()),
+            ..arguments()
+        };
+        let all = documents(&render(&args, &environment, |note| panic!("{note}")).unwrap());
         assert_eq!(
             (&all[0]["kind"], &all[0]["metadata"]["name"]),
             (&json!("Secret"), &json!("cloud-config"))
@@ -152,15 +198,13 @@ mod tests {
 
     #[test]
     fn namespace_and_image_are_those_that_are_given() {
-        let all = documents(
-            &render(
-                None,
-                "cloud",
-                "registry/ferrostack:1",
-                &Environment::default(),
-            )
-            .unwrap(),
-        );
+        let args = GenerateCcm {
+            namespace: "cloud".to_owned(),
+            image: "registry/ferrostack:1".to_owned(),
+            ..arguments()
+        };
+        let text = render(&args, &Environment::default(), |note| panic!("{note}"));
+        let all = documents(&text.unwrap());
         let kinds: Vec<_> = all
             .iter()
             .map(|document| document["kind"].as_str().unwrap())

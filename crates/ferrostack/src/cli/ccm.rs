@@ -59,6 +59,9 @@ pub(crate) struct GenerateCcm {
     /// Container image of ferrostack.
     #[arg(long, value_name = "IMAGE", default_value = crate::ccm::manifests::IMAGE)]
     pub(crate) image: String,
+    /// Values file of the chart of the Go manager, openstack-cloud-controller-manager; what it sets is set.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) values: Option<PathBuf>,
 }
 
 /// Flags of the Go manager, by their names. Those that change nothing here are accepted, and a line at start names them.

@@ -8,7 +8,6 @@ use anyhow::{Context, bail};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use self::values::Values;
 use crate::ccm::manifests::{self, IMAGE, NAMESPACE};
 use crate::cli::GenerateCsi;
 use crate::environment::Environment;
@@ -88,7 +87,7 @@ fn changed(
 ) -> anyhow::Result<Vec<SecretString>> {
     let title = || format!("--values {}", file.display());
     let text = std::fs::read_to_string(file).with_context(title)?;
-    let values = Values::parse(&text).with_context(title)?;
+    let values = values::parse(&text).with_context(title)?;
     if args.cloud.is_some() && values.has("secret") {
         bail!(
             "--cloud creates the Secret cloud-config: leave it out, or remove `secret` from {}",

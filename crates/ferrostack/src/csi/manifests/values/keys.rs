@@ -1,36 +1,8 @@
 //! The keys of the chart, 2.36.0.
 
 use super::super::SIDECARS;
-
-/// What the value of a key is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
-    Text,
-    /// A number without a fraction or a sign.
-    Whole,
-    /// A number, or a percentage as text.
-    Amount,
-    /// `true` or `false`, also as text.
-    Switch,
-    Map,
-    List,
-    /// Flags, as a list or as the text of one.
-    Flags,
-    /// The text of YAML documents.
-    Documents,
-}
-
-use Takes::{Amount, Documents, Flags, List, Map, Switch, Text, Whole};
-
-/// A key.
-#[derive(Clone, Debug)]
-pub(super) struct Key {
-    /// With points between its parts.
-    pub(super) path: String,
-    pub(super) takes: Takes,
-    /// Why it means nothing here.
-    pub(super) without_effect: Option<&'static str>,
-}
+use crate::chart_values::Key;
+use crate::chart_values::Takes::{self, Amount, Documents, Flags, List, Map, Switch, Text, Whole};
 
 const NAMES: &str = "the names are those of the Go manifests, so that the driver takes their place";
 const NO_PROBE: &str = "there is no livenessprobe: the driver serves /healthz itself";

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::FILES;
 use super::*;
@@ -10,7 +10,7 @@ fn applied(text: &str) -> (Vec<Value>, Vec<String>) {
 }
 
 fn applied_with(text: &str, on_node: &OnNode) -> (Vec<Value>, Vec<String>) {
-    let values = Values::parse(text).unwrap();
+    let values = parse(text).unwrap();
     let mut documents: Vec<Value> = Vec::new();
     for file in FILES {
         documents.extend(serde_saphyr::from_multiple::<Value>(file).unwrap());
@@ -20,7 +20,7 @@ fn applied_with(text: &str, on_node: &OnNode) -> (Vec<Value>, Vec<String>) {
 }
 
 fn rejected(text: &str) -> String {
-    let error = Values::parse(text).map(|values| {
+    let error = parse(text).map(|values| {
         let mut documents: Vec<Value> = Vec::new();
         for file in FILES {
             documents.extend(serde_saphyr::from_multiple::<Value>(file).unwrap());

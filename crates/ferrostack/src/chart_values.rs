@@ -1,0 +1,240 @@
+//! Values files of the charts of other programs, read for the manifests of ours.
+//!
+//! Only what a file says counts. What it leaves out is as in our manifests, and not as in the chart.
+
+pub(crate) mod edit;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use anyhow::bail;
+use serde_json::Value;
+
+/// The kind of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Takes {
+    Text,
+    /// A number without a fraction or a sign.
+    Whole,
+    /// A number, or a percentage as text.
+    Amount,
+    /// `true` or `false`, also as text.
+    Switch,
+    Map,
+    List,
+    /// Flags, as a list or as the text of one.
+    Flags,
+    /// The text of YAML documents.
+    Documents,
+}
+
+/// A key.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    /// With points between its parts.
+    pub(crate) path: String,
+    pub(crate) takes: Takes,
+    /// Why it means nothing here.
+    pub(crate) without_effect: Option<&'static str>,
+}
+
+/// The values of a file, which can be credentials.
+#[derive(Clone, Default)]
+pub(crate) struct Values {
+    /// By path, such as `csi.plugin.controllerPlugin.replicas`. Each value is of the kind that its key takes.
+    given: BTreeMap<String, Value>,
+    /// Sentences about values without an effect here.
+    pub(crate) notes: Vec<String>,
+}
+
+impl fmt::Debug for Values {
+    /// Omits the values.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.given.keys()).finish()
+    }
+}
+
+impl Values {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The paths of all keys that the chart does not have, and of values that are none.
+    pub(crate) fn parse(text: &str, keys: Vec<Key>) -> anyhow::Result<Self> {
+        let document: Value = serde_saphyr::from_str(text)
+            .map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))?;
+        let mut reader = Reader {
+            keys,
+            values: Self::default(),
+            problems: Vec::new(),
+        };
+        match &document {
+            Value::Null | Value::Object(_) => reader.below("", &document),
+            _ => reader.problems.push("the file has no keys".to_owned()),
+        }
+        match reader.problems.is_empty() {
+            true => Ok(reader.values),
+            false => bail!("{}", reader.problems.join("; ")),
+        }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Option<&Value> {
+        self.given.get(path)
+    }
+
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
+        self.get(path)?.as_str()
+    }
+
+    pub(crate) fn truth(&self, path: &str) -> Option<bool> {
+        self.get(path)?.as_bool()
+    }
+
+    /// True if anything below a path is given.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let inner = format!("{path}.");
+        self.given.keys().any(|key| key.starts_with(&inner))
+    }
+}
+
+struct Reader {
+    keys: Vec<Key>,
+    values: Values,
+    problems: Vec<String>,
+}
+
+impl Reader {
+    fn below(&mut self, path: &str, value: &Value) {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            let path = match path {
+                "" => name.clone(),
+                path => format!("{path}.{name}"),
+            };
+            self.one(&path, value);
+        }
+    }
+
+    fn one(&mut self, path: &str, value: &Value) {
+        let key = self.keys.iter().find(|key| key.path == path);
+        if let Some((takes, without_effect)) = key.map(|key| (key.takes, key.without_effect)) {
+            if is_nothing(value) {
+                return;
+            }
+            match (without_effect, takes.read(value)) {
+                (Some(why), _) => self
+                    .values
+                    .notes
+                    .push(format!("{path} has no effect: {why}")),
+                (None, Ok(value)) => {
+                    self.values.given.insert(path.to_owned(), value);
+                }
+                (None, Err(problem)) => self.problems.push(format!("{path}: {problem}")),
+            }
+            return;
+        }
+        let inner = format!("{path}.");
+        if !self.keys.iter().any(|key| key.path.starts_with(&inner)) {
+            let names = self.beside(path);
+            self.problems
+                .push(format!("{path} is no key of the chart; there are: {names}"));
+            return;
+        }
+        match value {
+            Value::Null => {}
+            Value::Object(_) => self.below(path, value),
+            _ => self
+                .problems
+                .push(format!("{path}: this is not a map of further keys")),
+        }
+    }
+
+    /// The names that a path could end with.
+    fn beside(&self, path: &str) -> String {
+        let parent = path.rsplit_once('.').map_or("", |(parent, _)| parent);
+        let names = self.keys.iter().filter_map(|key| {
+            let rest = match parent {
+                "" => key.path.as_str(),
+                parent => key.path.strip_prefix(parent)?.strip_prefix('.')?,
+            };
+            rest.split('.').next()
+        });
+        let names: BTreeSet<&str> = names.collect();
+        names.into_iter().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// True for values that a chart itself has for nothing.
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+impl Takes {
+    /// The value in the form that is applied.
+    fn read(self, value: &Value) -> Result<Value, String> {
+        let wrong = |what: &str| Err(format!("this is not {what}"));
+        match (self, value) {
+            (Self::Text, Value::String(_)) => Ok(value.clone()),
+            (Self::Text, Value::Number(_) | Value::Bool(_)) => {
+                Err("this is not a text; write it in quotes".to_owned())
+            }
+            (Self::Text, _) => wrong("a text"),
+            (Self::Whole, Value::Number(number)) if number.is_u64() => Ok(value.clone()),
+            (Self::Whole, Value::String(text)) if text.parse::<u32>().is_ok() => {
+                Ok(Value::from(text.parse::<u32>().unwrap_or_default()))
+            }
+            (Self::Whole, _) => wrong("a whole number"),
+            (Self::Amount, Value::Number(_) | Value::String(_)) => Ok(value.clone()),
+            (Self::Amount, _) => wrong("a number or a percentage"),
+            (Self::Switch, Value::Bool(_)) => Ok(value.clone()),
+            (Self::Switch, Value::String(text)) if text == "true" => Ok(Value::Bool(true)),
+            (Self::Switch, Value::String(text)) if text == "false" => Ok(Value::Bool(false)),
+            (Self::Switch, _) => wrong("true or false"),
+            (Self::Map, Value::Object(_)) => Ok(value.clone()),
+            (Self::Map, _) => wrong("a map"),
+            (Self::List, Value::Array(_)) => Ok(value.clone()),
+            (Self::List, _) => wrong("a list"),
+            (Self::Flags, value) => flags(value),
+            (Self::Documents, Value::String(text)) => documents(text),
+            (Self::Documents, _) => wrong("the text of YAML documents"),
+        }
+    }
+}
+
+/// Flags: a list, or, as the chart has them, the text of one.
+fn flags(value: &Value) -> Result<Value, String> {
+    let list = match value {
+        Value::String(text) if text.contains("{{") => {
+            return Err("templates of Helm are not evaluated; write the value itself".to_owned());
+        }
+        Value::String(text) => serde_saphyr::from_str(text).map_err(|error| {
+            format!(
+                "this is not the text of a list: {}",
+                error.without_snippet()
+            )
+        })?,
+        value => value.clone(),
+    };
+    let is_list = list
+        .as_array()
+        .is_some_and(|list| list.iter().all(Value::is_string));
+    match is_list {
+        true => Ok(list),
+        false => Err("this is not a list of flags such as `- --flag=value`".to_owned()),
+    }
+}
+
+fn documents(text: &str) -> Result<Value, String> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text)
+        .map_err(|error| format!("this is not YAML: {}", error.without_snippet()))?;
+    let objects = documents.into_iter().filter(|it| !it.is_null());
+    let objects: Vec<Value> = objects.collect();
+    match objects.iter().all(|it| it["kind"].is_string()) {
+        true => Ok(Value::Array(objects)),
+        false => Err("a document has no kind".to_owned()),
+    }
+}
