@@ -89,8 +89,6 @@ use crate::cli::{
     KeystoneAuth, OpenStack, SimulateCommand, Topology, Upgrade,
 };
 use crate::environment::Environment;
-use crate::manager::older::Older;
-use crate::manager::subset::Subset;
 use crate::output::{print, print_document, print_painted, remark, say, warn};
 
 fn main() -> ExitCode {
@@ -177,27 +175,8 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
                 None => print_document(text),
             }
         }
-        Command::Generate(Generate::Manager {
-            namespace,
-            image,
-            providers,
-            openstack_namespace,
-            older,
-        }) => {
-            let older = Older::named(&older.serve_versions)?;
-            for name in [Some(&namespace), openstack_namespace.as_ref()]
-                .into_iter()
-                .flatten()
-            {
-                generate::check_namespace(name)?;
-            }
-            let clouds = openstack_namespace.as_deref();
-            let subset = Subset::new(providers.iter().map(|it| it.0), clouds.is_some());
-            let subset = subset.serving(older);
-            let image = image.as_deref();
-            print_document(&manager::manifests::render(
-                &subset, &namespace, image, clouds,
-            )?)
+        Command::Generate(Generate::Manager(args)) => {
+            manager::base::generate(&args, print_document, say)
         }
         Command::Generate(Generate::CloudControllerManager(args)) => {
             generate::check_namespace(&args.namespace)?;

@@ -4,6 +4,7 @@
 //! serves webhooks, issues their certificate and registers their address. With `--providers` all of this is about some
 //! of the kinds, beside another program's controllers of the others.
 
+pub(crate) mod base;
 mod certificate;
 mod definitions;
 pub(crate) mod installed;
@@ -17,6 +18,7 @@ pub(crate) mod subset;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -26,10 +28,10 @@ use operator::controller::Objects;
 use operator::election::{self, Leader, Lost};
 use operator::health::{self, Readiness};
 use operator::metrics::Metrics;
-use secrecy::ExposeSecret;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::certificate::{Served, Source};
 use self::registration::Registration;
 use self::subset::Subset;
 use crate::cli::{Election, Manager};
@@ -80,12 +82,10 @@ pub(crate) async fn run(
     serve::plain("metrics", args.diagnostics_address, counters, &stop, &say).await?;
     definitions::check(&client, &subset).await?;
     let url = args.webhook_url.as_deref();
-    let certificate = certificate::ensure(&client, &subset, &namespace, url).await?;
-    let webhooks = serve::webhooks(&client, &subset);
-    let key = certificate.key.expose_secret();
-    let tls = apiserver::server_config(&certificate.certificate, key, None);
-    let tls = tls.context("the certificate of webhooks")?;
-    serve::tls("webhooks", args.webhook_addr, tls, webhooks, &stop, &say).await?;
+    let files = args.webhook_cert_dir.as_deref();
+    let source = Source::open(&client, &subset, &namespace, url, files).await?;
+    let source = Arc::new(source);
+    serve_webhooks(args, &client, &subset, &source, &stop, &say).await?;
     footprint::without_start();
     readiness.ready();
 
@@ -94,8 +94,9 @@ pub(crate) async fn run(
         Won::Stopped => return Ok(()),
         Won::Leading(leader) => leader,
     };
-    let registration = Registration::new(&subset, &namespace, url, &certificate);
-    registration.write(&client).await?;
+    let registration = Registration::new(&subset, &namespace, url);
+    let authorities = source.authorities().await?;
+    registration.write(&client, authorities.as_deref()).await?;
     let (mut core, infrastructure) = options(args, &subset, metrics.clone(), ca);
     if let Some(core) = &mut core {
         core.connector = connect::to_workloads(environment);
@@ -112,10 +113,10 @@ pub(crate) async fn run(
     let is_migrated = migration::is_wanted(&args.skip_crd_migration_phases);
     let beside = async {
         tokio::select! {
-            never = registration.keep(&client) => match never {},
+            never = registration.keep(&client, &source) => match never {},
             () = migration::run(&client, &subset, &say), if is_migrated => {}
         }
-        registration.keep(&client).await
+        registration.keep(&client, &source).await
     };
     let lost = tokio::select! {
         // The controllers end on `stop`, too, which is no failure.
@@ -135,6 +136,24 @@ pub(crate) async fn run(
         leader.release().await;
     }
     say("stopped");
+    Ok(())
+}
+
+/// Serves the webhooks with the certificate that there is at the moment.
+async fn serve_webhooks(
+    args: &Manager,
+    client: &Client,
+    subset: &Subset,
+    source: &Arc<Source>,
+    stop: &CancellationToken,
+    say: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let webhooks = serve::webhooks(client, subset);
+    let served = Served::open(source).await?;
+    let current = served.current();
+    serve::tls_by("webhooks", args.webhook_addr, current, webhooks, stop, say).await?;
+    let (source, stop) = (Arc::clone(source), stop.clone());
+    tokio::spawn(async move { stop.run_until_cancelled(served.follow(&source)).await });
     Ok(())
 }
 

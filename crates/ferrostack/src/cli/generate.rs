@@ -31,23 +31,7 @@ pub(crate) enum Generate {
     /// Variables get their values from the environment and the configuration file of clusterctl.
     Yaml(GenerateYaml),
     /// Print the manifests that `ferrostack manager` needs in a cluster: CRDs, RBAC and webhooks.
-    Manager {
-        /// Namespace of the managers.
-        #[arg(short, long, default_value = crate::manager::manifests::NAMESPACE)]
-        namespace: String,
-        /// Container image of ferrostack; adds a Deployment of two managers.
-        #[arg(long, value_name = "IMAGE")]
-        image: Option<String>,
-        /// Providers that the managers run; the other ones are run by another program [default: all].
-        #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
-        providers: Vec<ProviderArg>,
-        /// Namespace of OpenStack clouds; adds the namespace, and the permissions to run the controller of clouds in
-        /// it.
-        #[arg(long, value_name = "NAMESPACE")]
-        openstack_namespace: Option<String>,
-        #[command(flatten)]
-        older: OlderVersions,
-    },
+    Manager(GenerateManager),
     /// Print the manifests of providers, or describe them.
     Provider(Box<GenerateProvider>),
     /// Write the release files of providers for clusterctl: components, metadata, templates, and its configuration.
@@ -60,6 +44,30 @@ pub(crate) enum Generate {
     Kubeconfig(Box<GenerateKubeconfig>),
     /// Print the manifests of the Keystone webhook, and the files and flags that API servers need for it.
     KeystoneAuth(GenerateKeystone),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateManager {
+    /// Namespace of the managers.
+    #[arg(short, long, default_value = crate::manager::manifests::NAMESPACE)]
+    pub(crate) namespace: String,
+    /// Container image of ferrostack; adds a Deployment of two managers.
+    #[arg(long, value_name = "IMAGE")]
+    pub(crate) image: Option<String>,
+    /// Providers that the managers run; the other ones are run by another program [default: all].
+    #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
+    pub(crate) providers: Vec<ProviderArg>,
+    /// Namespace of OpenStack clouds; adds the namespace, and the permissions to run the controller of clouds in it.
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) openstack_namespace: Option<String>,
+    /// Have cert-manager issue the certificate of the webhooks: adds an Issuer and a Certificate.
+    #[arg(long)]
+    pub(crate) cert_manager: bool,
+    /// Write the manifests as a base of kustomize into this directory, instead of printing them.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) kustomize: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) older: OlderVersions,
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,14 @@ const GROUPS: [(&str, &[&str]); 19] = [
     ),
     (
         "Manifests",
-        &["files", "file", "release", "values", "image"],
+        &[
+            "files",
+            "file",
+            "release",
+            "values",
+            "image",
+            "cert_manager",
+        ],
     ),
     (
         "Deletion",
@@ -174,6 +181,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "merge",
             "hide_api_warnings",
             "raw",
+            "kustomize",
             "diff",
         ],
     ),
@@ -229,6 +237,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "diagnostics_address",
             "webhook_addr",
             "webhook_url",
+            "webhook_cert_dir",
             "endpoint",
             "http_endpoint",
             "health_port",

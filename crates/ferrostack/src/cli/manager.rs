@@ -49,6 +49,10 @@ pub(crate) struct Manager {
     /// ferrostack-webhook in the manager's namespace].
     #[arg(long, value_name = "URL", value_parser = https)]
     pub(crate) webhook_url: Option<String>,
+    /// Directory with the certificate of the webhooks, tls.crt and tls.key, which are followed, such as a Secret of
+    /// cert-manager [default: the manager issues one, and replaces it in time].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) webhook_cert_dir: Option<PathBuf>,
     /// Reconcile only objects whose label cluster.x-k8s.io/watch-filter has this value [default: all].
     #[arg(long, value_name = "VALUE")]
     pub(crate) watch_filter: Option<String>,

@@ -1,146 +1,180 @@
-//! The certificate of the webhooks: issued by the first manager, stored in a Secret, shared by all managers.
+//! The certificate of the webhooks: issued by the first manager and kept in a Secret that all managers follow, or in files that
+//! another program writes.
 
-use std::collections::BTreeMap;
+pub(super) mod rotation;
+mod store;
+
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
-use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::PostParams;
-use kube::{Client, ResourceExt};
-use operator::client::Api;
+use kube::Client;
+use parking_lot::RwLock;
+use rustls::ServerConfig;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::registration::SERVICE;
+use self::rotation::Step;
+use self::store::Store;
 use super::subset::Subset;
 use crate::up::pki;
 
-/// The Secret, of type kubernetes.io/tls, with the certificate authority in `ca.crt`.
-const SECRET: &str = "ferrostack-webhook-certificate";
+/// How often managers look whether the certificate has changed.
+const INTERVAL: Duration = Duration::from_secs(30);
+/// The longest file of a certificate or a key, in bytes.
+const LONGEST: u64 = 1 << 20;
 
-/// A server certificate with its key, and the certificate authority that issued it. All PEM.
-pub(super) struct Certificate {
-    pub(super) authority: String,
+/// A certificate with its key, both PEM.
+pub(super) struct Pair {
     pub(super) certificate: String,
     pub(super) key: SecretString,
 }
 
-/// Reads the certificate, or issues one that is valid for ten years. To replace it, delete the Secret and restart the
-/// managers.
-///
-/// If several managers find none, the first one to store a certificate wins, and all use that one.
-pub(super) async fn ensure(
-    client: &Client,
-    subset: &Subset,
-    namespace: &str,
-    url: Option<&str>,
-) -> anyhow::Result<Certificate> {
-    let name = subset.named(SECRET);
-    let title = format!("Secret {namespace}/{name}");
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let stored = secrets.get_opt(&name).await;
-    let stored = match stored.with_context(|| format!("reading the {title}"))? {
-        Some(stored) => stored,
-        None => match secrets
-            .create(&PostParams::default(), &issued(subset, namespace, url)?)
-            .await
-        {
-            Ok(created) => created,
-            Err(kube::Error::Api(status)) if status.is_already_exists() => secrets
-                .get(&name)
-                .await
-                .with_context(|| format!("reading the {title}"))?,
-            Err(source) => return Err(source).with_context(|| format!("creating the {title}")),
-        },
-    };
-    read(&stored).with_context(|| {
-        format!("the {title} is damaged: delete it, and the next manager to start creates another")
-    })
-}
-
-fn issued(subset: &Subset, namespace: &str, url: Option<&str>) -> anyhow::Result<Secret> {
-    let service = subset.named(SERVICE);
-    let mut names = vec![
-        format!("{service}.{namespace}.svc"),
-        format!("{service}.{namespace}.svc.cluster.local"),
-        "localhost".to_owned(),
-        "127.0.0.1".to_owned(),
-    ];
-    if let Some(host) = url.and_then(host).filter(|host| !names.contains(host)) {
-        names.push(host);
+impl From<pki::Identity> for Pair {
+    fn from(identity: pki::Identity) -> Self {
+        Self {
+            certificate: identity.certificate,
+            key: identity.key,
+        }
     }
-    let (authority, identity) = pki::self_issued("ferrostack-webhook", names)?;
-    let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
-    Ok(Secret {
-        metadata: ObjectMeta {
-            name: Some(subset.named(SECRET)),
-            ..ObjectMeta::default()
-        },
-        type_: Some("kubernetes.io/tls".to_owned()),
-        data: Some(BTreeMap::from([
-            ("ca.crt".to_owned(), bytes(&authority)),
-            ("tls.crt".to_owned(), bytes(&identity.certificate)),
-            ("tls.key".to_owned(), bytes(identity.key.expose_secret())),
-        ])),
-        ..Secret::default()
-    })
-    .inspect(|secret| tracing::info!("creating the certificate {}", secret.name_any()))
 }
 
-fn read(secret: &Secret) -> anyhow::Result<Certificate> {
-    let text = |key: &str| {
-        let value = secret.data.as_ref().and_then(|data| data.get(key));
-        let value = value.with_context(|| format!("it has no key {key}"))?;
-        String::from_utf8(value.0.clone()).with_context(|| format!("its key {key} is not UTF-8"))
-    };
-    Ok(Certificate {
-        authority: text("ca.crt")?,
-        certificate: text("tls.crt")?,
-        key: text("tls.key")?.into(),
-    })
+/// The content of the Secret.
+pub(super) struct Stored {
+    /// The certificates of all authorities that API servers are to accept, PEM.
+    pub(super) authorities: String,
+    pub(super) served: Pair,
+    /// The next one, which is not served before API servers accept it.
+    pub(super) next: Option<Pair>,
 }
 
-/// The host of an https URL: without port, without the brackets of an IPv6 address.
-fn host(url: &str) -> Option<String> {
-    let url: http::Uri = url.parse().ok()?;
-    let host = url.host()?.trim_matches(['[', ']']);
-    (!host.is_empty()).then(|| host.to_owned())
+/// Where the certificate comes from.
+pub(super) enum Source {
+    Secret(Box<Store>),
+    /// A directory with `tls.crt` and `tls.key`. Who writes them tells API servers of the authority as well.
+    Files(PathBuf),
+}
+
+impl Source {
+    /// The files of a directory, or else the Secret of the managers, which is made if it is not there.
+    pub(super) async fn open(
+        client: &Client,
+        subset: &Subset,
+        namespace: &str,
+        url: Option<&str>,
+        directory: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        if let Some(directory) = directory {
+            return Ok(Self::Files(directory.to_owned()));
+        }
+        let store = Store::new(client, subset, namespace, url);
+        store.ensure().await?;
+        Ok(Self::Secret(Box::new(store)))
+    }
+
+    /// The certificate that is to be served now.
+    async fn served(&self) -> anyhow::Result<Pair> {
+        match self {
+            Self::Secret(store) => Ok(store.read().await?.served),
+            Self::Files(directory) => Ok(Pair {
+                certificate: read(&directory.join("tls.crt"))?,
+                key: read(&directory.join("tls.key"))?.into(),
+            }),
+        }
+    }
+
+    /// The authorities that API servers are to accept; none if another program tells them.
+    pub(super) async fn authorities(&self) -> anyhow::Result<Option<String>> {
+        match self {
+            Self::Secret(store) => Ok(Some(store.read().await?.authorities)),
+            Self::Files(_) => Ok(None),
+        }
+    }
+
+    /// Takes a step towards a new certificate if the one in the Secret needs it. `is_registered`: API servers have had all its
+    /// authorities for a while.
+    pub(super) async fn advance(&self, is_registered: bool) -> anyhow::Result<Option<Step>> {
+        match self {
+            Self::Secret(store) => store.advance(is_registered).await,
+            Self::Files(_) => Ok(None),
+        }
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    use std::io::Read as _;
+    let title = || format!("the certificate of webhooks: {}", path.display());
+    let mut text = String::new();
+    let file = std::fs::File::open(path).with_context(title)?;
+    let read = file.take(LONGEST + 1).read_to_string(&mut text);
+    anyhow::ensure!(
+        read.with_context(title)? as u64 <= LONGEST,
+        "{} has more than {LONGEST} bytes",
+        path.display()
+    );
+    Ok(text)
+}
+
+/// The certificate that new connections get.
+#[derive(Clone)]
+pub(super) struct Served {
+    config: Arc<RwLock<Arc<ServerConfig>>>,
+    /// The PEM of which it was made.
+    text: Arc<RwLock<String>>,
+}
+
+impl Served {
+    /// The certificate of today.
+    pub(super) async fn open(source: &Source) -> anyhow::Result<Self> {
+        let pair = source.served().await?;
+        Ok(Self {
+            config: Arc::new(RwLock::new(config(&pair)?)),
+            text: Arc::new(RwLock::new(pair.certificate)),
+        })
+    }
+
+    /// The settings at the moment.
+    pub(super) fn current(&self) -> impl Fn() -> Option<Arc<ServerConfig>> + Send + Sync + 'static {
+        let config = Arc::clone(&self.config);
+        move || Some(Arc::clone(&config.read()))
+    }
+
+    /// Takes over another certificate. One that cannot be used leaves the one before.
+    pub(super) async fn refresh(&self, source: &Source) -> anyhow::Result<()> {
+        let pair = source.served().await?;
+        if *self.text.read() == pair.certificate {
+            return Ok(());
+        }
+        *self.config.write() = config(&pair)?;
+        *self.text.write() = pair.certificate;
+        tracing::info!("the webhooks have another certificate");
+        Ok(())
+    }
+
+    /// Follows the source.
+    pub(super) async fn follow(&self, source: &Source) -> Infallible {
+        let mut last_problem = String::new();
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            match self.refresh(source).await {
+                Ok(()) => last_problem.clear(),
+                Err(problem) => {
+                    let problem = format!("{problem:#}");
+                    if problem != last_problem {
+                        tracing::error!("the webhooks keep their certificate: {problem}");
+                    }
+                    last_problem = problem;
+                }
+            }
+        }
+    }
+}
+
+fn config(pair: &Pair) -> anyhow::Result<Arc<ServerConfig>> {
+    let key = pair.key.expose_secret();
+    apiserver::server_config(&pair.certificate, key, None).context("the certificate of webhooks")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_issued_certificate_can_be_read_and_served() {
-        let subset = Subset::all();
-        let secret = issued(&subset, "somewhere", Some("https://[::1]:9443")).unwrap();
-        let certificate = read(&secret).unwrap();
-        let (_, pem) = x509(&certificate.certificate);
-        for name in ["ferrostack-webhook.somewhere.svc", "localhost"] {
-            assert!(pem.contains(name), "{name}");
-        }
-        let key = certificate.key.expose_secret();
-        apiserver::server_config(&certificate.certificate, key, None).unwrap();
-        assert_eq!(host("https://[::1]:9443").as_deref(), Some("::1"));
-        assert_eq!(host("https://a.b/c").as_deref(), Some("a.b"));
-        assert_eq!(host("https://"), None);
-    }
-
-    #[test]
-    fn the_error_of_a_damaged_secret_names_the_missing_key() {
-        let error = read(&Secret::default()).err().unwrap();
-        assert_eq!(error.to_string(), "it has no key ca.crt");
-    }
-
-    /// The DER of the first certificate, and the text readable in it.
-    fn x509(pem: &str) -> (Vec<u8>, String) {
-        use base64::Engine as _;
-        let body: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
-        let der = base64::engine::general_purpose::STANDARD
-            .decode(body)
-            .unwrap();
-        let text = String::from_utf8_lossy(&der).into_owned();
-        (der, text)
-    }
-}
+mod tests;

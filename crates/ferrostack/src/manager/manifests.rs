@@ -26,6 +26,8 @@ const SERVICE_FILE: &str = include_str!("../../../../config/manager/service.yaml
 const DEPLOYMENT: &str = include_str!("../../../../config/manager/deployment.yaml");
 /// The name of the Deployment, of the account and of the roles of a manager of all providers.
 pub(crate) const MANAGER: &str = "ferrostack-manager";
+/// The Secret of the webhooks' certificate, of a manager of all providers.
+pub(super) const CERTIFICATE: &str = "ferrostack-webhook-certificate";
 /// The image in the Deployment.
 pub(crate) const IMAGE: &str = "ferrostack:latest";
 
@@ -33,6 +35,46 @@ pub(crate) const IMAGE: &str = "ferrostack:latest";
 const CLOUDS: &str = include_str!("../../../../config/rbac/openstack.yaml");
 /// The namespace of clouds there, in a line of its own.
 const OF_CLOUDS: &str = "namespace: openstack\n";
+/// The objects by which cert-manager issues the certificate of the webhooks.
+pub(crate) const CERT_MANAGER: &str = include_str!("../../../../config/manager/certificate.yaml");
+/// The annotation by which it writes the authority of a Certificate, `NAMESPACE/NAME`, into an object.
+pub(crate) const INJECT: &str = "cert-manager.io/inject-ca-from";
+/// Lines that the Deployment has besides for that certificate: each with the line after it.
+pub(crate) const MOUNTED: [(&str, &str); 3] = [
+    (
+        "      containers:\n",
+        "      volumes:
+      - name: webhook-certificate
+        secret:
+          secretName: ferrostack-webhook-cert-manager
+",
+    ),
+    (
+        "        ports:\n",
+        "        - --webhook-cert-dir=/etc/ferrostack/webhook\n",
+    ),
+    (
+        "        livenessProbe:\n",
+        "        volumeMounts:
+        - name: webhook-certificate
+          mountPath: /etc/ferrostack/webhook
+          readOnly: true
+",
+    ),
+];
+
+/// The Certificate of cert-manager in a namespace, as the annotation names it.
+pub(crate) fn certificate(namespace: &str) -> String {
+    format!("{namespace}/{SERVICE}")
+}
+
+/// Who issues the certificate of the webhooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Issuer {
+    Manager,
+    CertManager,
+}
+
 /// The last argument in the Deployment.
 const LAST: &str = "        - --webhook-addr=:9443\n";
 
@@ -44,16 +86,42 @@ pub(crate) fn render(
     image: Option<&str>,
     clouds: Option<&str>,
 ) -> anyhow::Result<String> {
+    render_by(subset, namespace, image, clouds, Issuer::Manager)
+}
+
+/// The same with who issues the certificate of the webhooks.
+pub(crate) fn render_by(
+    subset: &Subset,
+    namespace: &str,
+    image: Option<&str>,
+    clouds: Option<&str>,
+    issuer: Issuer,
+) -> anyhow::Result<String> {
+    let by_cert_manager = issuer == Issuer::CertManager;
+    let authority = format!("{namespace}/{}", subset.named(SERVICE));
+    let authority = by_cert_manager.then_some(authority.as_str());
+    // The names in webhook configurations are replaced afterwards.
+    let renamed_later = certificate(NAMESPACE);
+    let renamed_later = by_cert_manager.then_some(renamed_later.as_str());
     let mut documents = vec![NAMESPACE_FILE.to_owned()];
     for definition in subset.definitions() {
-        documents.push(definition_text(definition, subset, namespace)?);
+        documents.push(definition_text(definition, subset, namespace, authority)?);
     }
     documents.push(names(subset, ACCOUNT));
     documents.push(names(subset, &role(subset)));
-    documents.extend(webhooks(subset)?);
+    documents.extend(webhooks(subset, renamed_later)?);
     documents.push(names(subset, SERVICE_FILE));
+    if by_cert_manager {
+        documents.push(names(subset, CERT_MANAGER));
+    }
     if let Some(image) = image {
-        documents.push(names(subset, &deployment(subset, image, clouds)));
+        let mut text = deployment(subset, image, clouds);
+        if by_cert_manager {
+            for (line, more) in MOUNTED {
+                text = text.replace(line, &format!("{more}{line}"));
+            }
+        }
+        documents.push(names(subset, &text));
     }
     let text = documents.join("---\n").replace(NAMESPACE, namespace);
     let Some(clouds) = clouds else {
@@ -67,18 +135,28 @@ pub(crate) fn render(
 
 /// The ClusterRole: what every manager may do, and what the controllers of its providers may.
 fn role(subset: &Subset) -> String {
-    let rules = subset.providers().iter().map(|provider| match provider {
+    let rules = subset.providers().iter().map(|it| rules(*it));
+    std::iter::once(ROLE).chain(rules).collect()
+}
+
+/// The rules of the ClusterRole for the controllers of a provider, as the lines of a list.
+pub(crate) fn rules(provider: Provider) -> &'static str {
+    match provider {
         Provider::Core => include_str!("../../../../config/rbac/core.yaml"),
         Provider::Bootstrap => include_str!("../../../../config/rbac/bootstrap.yaml"),
         Provider::ControlPlane => include_str!("../../../../config/rbac/control-plane.yaml"),
         Provider::Infrastructure => include_str!("../../../../config/rbac/infrastructure.yaml"),
-    });
-    std::iter::once(ROLE).chain(rules).collect()
+    }
 }
 
 /// The webhook configurations with the rules for kinds of the subset; without those that have no rule.
-fn webhooks(subset: &Subset) -> anyhow::Result<Vec<String>> {
-    let configurations = configurations(subset)?;
+fn webhooks(subset: &Subset, authority: Option<&str>) -> anyhow::Result<Vec<String>> {
+    let mut configurations = configurations(subset)?;
+    if let Some(authority) = authority {
+        for it in &mut configurations {
+            it["metadata"]["annotations"] = serde_json::json!({INJECT: authority});
+        }
+    }
     let texts = configurations.iter().map(|it| {
         let text = serde_saphyr::to_string(it)?;
         Ok(names(subset, &text))
@@ -119,14 +197,21 @@ fn names(subset: &Subset, text: &str) -> String {
     if subset.is_all() {
         return text.to_owned();
     }
+    renamed(text, |name| subset.named(name))
+}
+
+/// A document in which the names that each manager has for itself are what `named` makes of them.
+pub(crate) fn renamed(text: &str, named: impl Fn(&str) -> String) -> String {
     let lease = "controller-leader-election-ferrostack]";
-    let text = text.replace(
-        lease,
-        &format!("{}]", subset.named(lease.trim_end_matches(']'))),
-    );
-    let text = text.replace(MANAGER, &subset.named(MANAGER));
-    let text = text.replace(SERVICE, &subset.named(SERVICE));
-    let configuration = subset.named(CONFIGURATION);
+    let text = text.replace(lease, &format!("{}]", named(lease.trim_end_matches(']'))));
+    let text = text.replace(MANAGER, &named(MANAGER));
+    // The name of the Secret begins with that of the Service.
+    let parts = text.split(CERTIFICATE);
+    let parts: Vec<String> = parts
+        .map(|part| part.replace(SERVICE, &named(SERVICE)))
+        .collect();
+    let text = parts.join(&named(CERTIFICATE));
+    let configuration = named(CONFIGURATION);
     let text = text.replace(
         &format!("  name: {CONFIGURATION}\n"),
         &format!("  name: {configuration}\n"),
@@ -169,9 +254,15 @@ fn definition_text(
     mut definition: CustomResourceDefinition,
     subset: &Subset,
     namespace: &str,
+    authority: Option<&str>,
 ) -> anyhow::Result<String> {
     installed::annotate(&mut definition, subset, namespace);
     if definition.spec.versions.len() > 1 {
+        if let (Some(authority), Some(annotations)) =
+            (authority, &mut definition.metadata.annotations)
+        {
+            annotations.insert(INJECT.to_owned(), authority.to_owned());
+        }
         definition.spec.conversion = Some(CustomResourceConversion {
             strategy: "Webhook".to_owned(),
             webhook: Some(WebhookConversion {

@@ -22,7 +22,8 @@ use operator::client::Api;
 use operator::webhook;
 use serde::de::DeserializeOwned;
 
-use super::certificate::Certificate;
+use super::certificate::Source;
+use super::certificate::rotation::Step;
 use super::subset::Subset;
 use super::{manifests, ownership};
 
@@ -34,6 +35,9 @@ pub(super) const CONFIGURATION: &str = "ferrostack";
 const TRIES: usize = 5;
 /// The interval in which the registration is checked.
 const INTERVAL: Duration = Duration::from_secs(30);
+/// How many checks in a row have to find the authorities registered before a certificate of another authority is served. API
+/// servers see a change of the configurations within seconds.
+const SETTLED: u32 = 4;
 /// The field manager of these writes.
 const FIELD_MANAGER: &str = "ferrostack-manager";
 
@@ -42,46 +46,76 @@ pub(super) struct Registration<'a> {
     subset: &'a Subset,
     namespace: &'a str,
     url: Option<&'a str>,
-    authority: ByteString,
     /// The definitions with several versions. Their schemas are not read again for each look.
     converted: Vec<String>,
 }
 
+/// For how many looks in a row these authorities have been registered.
+#[derive(Default)]
+pub(super) struct Registered {
+    authorities: String,
+    looks: u32,
+}
+
 impl<'a> Registration<'a> {
     /// Webhooks at `url`, or else behind the Service in `namespace`.
-    pub(super) fn new(
-        subset: &'a Subset,
-        namespace: &'a str,
-        url: Option<&'a str>,
-        certificate: &Certificate,
-    ) -> Self {
+    pub(super) fn new(subset: &'a Subset, namespace: &'a str, url: Option<&'a str>) -> Self {
         Self {
             subset,
             namespace,
             url,
-            authority: ByteString(certificate.authority.clone().into_bytes()),
             converted: subset.converted(),
         }
     }
 
-    /// Writes address and authority again whenever they were replaced.
-    pub(super) async fn keep(&self, client: &Client) -> Infallible {
+    /// Writes address and authorities again whenever they were replaced, and has the certificate replaced in time.
+    pub(super) async fn keep(&self, client: &Client, source: &Source) -> Infallible {
+        let mut registered = Registered::default();
         loop {
             tokio::time::sleep(INTERVAL).await;
-            if let Err(problem) = self.write(client).await {
-                tracing::warn!("the webhooks may be unreachable: {problem:#}");
+            match self.look(client, source, &mut registered).await {
+                Ok(Some(step)) => {
+                    tracing::info!("the certificate of the webhooks: {}", step.text())
+                }
+                Ok(None) => {}
+                Err(problem) => tracing::warn!("the webhooks may be unreachable: {problem:#}"),
             }
         }
     }
 
-    /// Writes address and authority where they differ.
-    pub(super) async fn write(&self, client: &Client) -> anyhow::Result<()> {
+    /// Writes what differs, and takes a step towards the next certificate if it is time.
+    pub(super) async fn look(
+        &self,
+        client: &Client,
+        source: &Source,
+        registered: &mut Registered,
+    ) -> anyhow::Result<Option<Step>> {
+        let authorities = source.authorities().await?;
+        self.write(client, authorities.as_deref()).await?;
+        let authorities = authorities.unwrap_or_default();
+        registered.looks = match registered.authorities == authorities {
+            true => registered.looks.saturating_add(1),
+            false => 1,
+        };
+        registered.authorities = authorities;
+        source.advance(registered.looks > SETTLED).await
+    }
+
+    /// Writes address and authorities where they differ; without authorities, those that are there stay.
+    pub(super) async fn write(
+        &self,
+        client: &Client,
+        authorities: Option<&str>,
+    ) -> anyhow::Result<()> {
+        let bundle = authorities.map(|it| ByteString(it.as_bytes().to_vec()));
+        let bundle = |there: &Option<ByteString>| bundle.clone().or_else(|| there.clone());
         let configuration = self.subset.named(CONFIGURATION);
         if manifests::has_defaults(self.subset)? {
             let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
             change(&mutating, &configuration, |stored| {
                 for hook in stored.webhooks.iter_mut().flatten() {
-                    hook.client_config = self.admission(webhook::MUTATE);
+                    let bundle = bundle(&hook.client_config.ca_bundle);
+                    hook.client_config = self.admission(webhook::MUTATE, bundle);
                 }
             })
             .await?;
@@ -89,26 +123,30 @@ impl<'a> Registration<'a> {
         let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
         change(&validating, &configuration, |stored| {
             for hook in stored.webhooks.iter_mut().flatten() {
-                hook.client_config = self.admission(webhook::VALIDATE);
+                let bundle = bundle(&hook.client_config.ca_bundle);
+                hook.client_config = self.admission(webhook::VALIDATE, bundle);
             }
         })
         .await?;
         let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
         for name in &self.converted {
             change(&definitions, name, |stored| {
-                stored.spec.conversion = Some(self.conversion());
+                let there = stored.spec.conversion.as_ref();
+                let there = there.and_then(|it| it.webhook.as_ref()?.client_config.as_ref());
+                let bundle = bundle(&there.and_then(|it| it.ca_bundle.clone()));
+                stored.spec.conversion = Some(self.conversion(bundle));
             })
             .await?;
         }
         Ok(())
     }
 
-    fn conversion(&self) -> CustomResourceConversion {
+    fn conversion(&self, bundle: Option<ByteString>) -> CustomResourceConversion {
         CustomResourceConversion {
             strategy: "Webhook".to_owned(),
             webhook: Some(WebhookConversion {
                 client_config: Some(WebhookClientConfig {
-                    ca_bundle: Some(self.authority.clone()),
+                    ca_bundle: bundle,
                     service: self.url.is_none().then(|| ServiceReference {
                         name: self.subset.named(SERVICE),
                         namespace: self.namespace.to_owned(),
@@ -122,9 +160,9 @@ impl<'a> Registration<'a> {
         }
     }
 
-    fn admission(&self, path: &str) -> AdmissionClientConfig {
+    fn admission(&self, path: &str, ca_bundle: Option<ByteString>) -> AdmissionClientConfig {
         AdmissionClientConfig {
-            ca_bundle: Some(self.authority.clone()),
+            ca_bundle,
             service: self.url.is_none().then(|| AdmissionService {
                 name: self.subset.named(SERVICE),
                 namespace: self.namespace.to_owned(),

@@ -261,18 +261,28 @@ async fn a_manager_of_each_provider_builds_its_part_of_a_cluster_with_its_own_ro
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_manager_of_each_provider_may_create_the_certificate_of_its_webhooks_and_read_it_again() {
+async fn a_manager_of_each_provider_may_create_and_replace_the_certificate_of_its_webhooks() {
     let world = World::open(3).await;
     for provider in Provider::ALL {
         let subset = Subset::new([provider], false);
         let guard = Guard::in_its_namespace(&subset);
         let client = guard.of(&world.client);
-        let mut certificates = Vec::new();
+        let open = async |url| {
+            let source = Source::open(&client, &subset, NAMESPACE, url, None).await;
+            source.unwrap_or_else(|error| panic!("{provider}: {error:#}"))
+        };
+        let first = open(None).await.authorities().await.unwrap();
+        let again = open(None).await;
+        assert_eq!(again.authorities().await.unwrap(), first);
+        // One that is reached by another name needs another certificate.
+        let moved = open(Some("https://elsewhere:9443")).await;
         for _ in 0..2 {
-            let ensured = certificate::ensure(&client, &subset, NAMESPACE, None).await;
-            certificates.push(ensured.unwrap_or_else(|error| panic!("{provider}: {error:#}")));
+            let step = moved.advance(true).await;
+            let step = step.unwrap_or_else(|error| panic!("{provider}: {error:#}"));
+            assert!(step.is_some(), "{provider}");
         }
-        assert_eq!(certificates[0].certificate, certificates[1].certificate);
+        assert_ne!(moved.authorities().await.unwrap(), first);
+        assert!(guard.forbidden().is_empty(), "{:?}", guard.forbidden());
     }
 }
 

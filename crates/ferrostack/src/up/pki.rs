@@ -42,7 +42,7 @@ impl Authority {
                 issuer,
             });
         }
-        let params = authority("ferrostack")?;
+        let params = authority("ferrostack", AUTHORITY_DAYS)?;
         let key = KeyPair::generate()?;
         let certificate = params.self_signed(&key)?.pem();
         data.write("pki/ca.key", &key.serialize_pem())?;
@@ -93,7 +93,16 @@ impl Authority {
 /// A server certificate for `names` (host names and IP addresses), and the PEM of an authority generated for this
 /// certificate, whose key is discarded. Both are valid as long as an authority.
 pub(crate) fn self_issued(name: &str, names: Vec<String>) -> anyhow::Result<(String, Identity)> {
-    let params = authority(&format!("{name}-ca"))?;
+    self_issued_for(name, names, AUTHORITY_DAYS)
+}
+
+/// The same, valid for this many days.
+pub(crate) fn self_issued_for(
+    name: &str,
+    names: Vec<String>,
+    days: i64,
+) -> anyhow::Result<(String, Identity)> {
+    let params = authority(&format!("{name}-ca"), days)?;
     let key = KeyPair::generate()?;
     let certificate = params.self_signed(&key)?.pem();
     let issued = Authority {
@@ -101,14 +110,14 @@ pub(crate) fn self_issued(name: &str, names: Vec<String>) -> anyhow::Result<(Str
         issuer: Issuer::new(params, key),
     };
     let mut params = CertificateParams::new(names)?;
-    (params.not_before, params.not_after) = validity(AUTHORITY_DAYS);
+    (params.not_before, params.not_after) = validity(days);
     params.distinguished_name.push(DnType::CommonName, name);
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     Ok((certificate, issued.sign(&params)?))
 }
 
-fn authority(name: &str) -> anyhow::Result<CertificateParams> {
-    let mut params = params(name, None, AUTHORITY_DAYS)?;
+fn authority(name: &str, days: i64) -> anyhow::Result<CertificateParams> {
+    let mut params = params(name, None, days)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![
         KeyUsagePurpose::KeyCertSign,

@@ -292,10 +292,16 @@ const ENTRIES: [Entry; 68] = [
     entry(
         "generate manager",
         "manager.md",
-        &[(
-            "Prepare a cluster for a manager",
-            "ferrostack generate manager | kubectl apply --server-side -f -",
-        )],
+        &[
+            (
+                "Prepare a cluster for a manager",
+                "ferrostack generate manager | kubectl apply --server-side -f -",
+            ),
+            (
+                "Write a base of kustomize",
+                "ferrostack generate manager --image registry.example.net/ferrostack:0.1.0 --kustomize base",
+            ),
+        ],
     ),
     entry(
         "generate cloud-controller-manager",

@@ -47,11 +47,6 @@ const FLAGS: &[Idle] = &[
         "--webhook-addr has address and port of the webhooks",
     ),
     (
-        "webhook-cert-dir",
-        Text,
-        "the manager issues the certificate of its webhooks itself, and keeps it in a Secret",
-    ),
-    (
         "insecure-diagnostics",
         Already(true),
         "/metrics is plain HTTP, at the address of --diagnostics-address",

@@ -61,27 +61,22 @@ async fn the_manifests_can_be_applied_again_after_a_manager_registered_a_url() {
     };
     let server = ApiServer::open(options).await.unwrap();
     let client = Client::new(server.in_process(), "default");
-    let certificate = Certificate {
-        authority: crate::up::pki::self_issued("test", vec!["localhost".to_owned()])
-            .unwrap()
-            .0,
-        certificate: String::new(),
-        key: String::new().into(),
-    };
+    let authority = crate::up::pki::self_issued("test", vec!["localhost".to_owned()]);
+    let (authority, _) = authority.unwrap();
     apply(&client).await;
     let url = "https://127.0.0.1:9443";
     let subset = Subset::all();
-    let registration = Registration::new(&subset, NAMESPACE, Some(url), &certificate);
+    let registration = Registration::new(&subset, NAMESPACE, Some(url));
     for _ in 0..2 {
-        registration.write(&client).await.unwrap();
+        registration.write(&client, Some(&authority)).await.unwrap();
         let expected = [format!("{url}/mutate"), format!("{url}/convert")];
         assert_eq!(addresses(&client).await, expected);
         apply(&client).await;
         assert_eq!(addresses(&client).await, [SERVICE, SERVICE]);
     }
     // A manager behind the Service writes the authority only.
-    let registration = Registration::new(&subset, NAMESPACE, None, &certificate);
-    registration.write(&client).await.unwrap();
+    let registration = Registration::new(&subset, NAMESPACE, None);
+    registration.write(&client, Some(&authority)).await.unwrap();
     apply(&client).await;
     assert_eq!(addresses(&client).await, [SERVICE, SERVICE]);
 }

@@ -1,0 +1,136 @@
+//! `generate manager`: the manifests on the standard output, or in files as a base of kustomize.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use super::manifests::{self, Issuer};
+use super::older::Older;
+use super::subset::Subset;
+use crate::cli::GenerateManager;
+use crate::generate;
+
+/// The file that kustomize reads.
+const KUSTOMIZATION: &str = "kustomization.yaml";
+/// Its content. The definitions are apart, so that a person finds the rest.
+const KUSTOMIZATION_FILE: &str =
+    "# Written by `ferrostack generate manager --kustomize`, which writes it again.
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+- definitions.yaml
+- manager.yaml
+";
+const DEFINITIONS: &str = "definitions.yaml";
+const OTHERS: &str = "manager.yaml";
+
+/// Prints the manifests, or writes the base.
+pub(crate) fn generate(
+    args: &GenerateManager,
+    print: impl Fn(&str) -> anyhow::Result<()>,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let older = Older::named(&args.older.serve_versions)?;
+    let clouds = args.openstack_namespace.as_deref();
+    for name in [Some(args.namespace.as_str()), clouds]
+        .into_iter()
+        .flatten()
+    {
+        generate::check_namespace(name)?;
+    }
+    let subset = Subset::new(args.providers.iter().map(|it| it.0), clouds.is_some());
+    let subset = subset.serving(older);
+    let issuer = match args.cert_manager {
+        true => Issuer::CertManager,
+        false => Issuer::Manager,
+    };
+    let image = args.image.as_deref();
+    let text = manifests::render_by(&subset, &args.namespace, image, clouds, issuer)?;
+    match &args.kustomize {
+        Some(directory) => write(directory, &text, say),
+        None => print(&text),
+    }
+}
+
+/// Writes the base into a directory, which is made, is empty, or has such a base.
+fn write(directory: &Path, manifests: &str, say: impl Fn(&str)) -> anyhow::Result<()> {
+    let place = directory.display();
+    let documents = manifests.split_inclusive("\n---\n");
+    let documents = documents.map(|it| it.strip_suffix("---\n").unwrap_or(it));
+    let (definitions, others): (Vec<&str>, Vec<&str>) = documents.partition(|text| {
+        text.lines()
+            .any(|line| line == "kind: CustomResourceDefinition")
+    });
+    let kustomization = directory.join(KUSTOMIZATION);
+    match fs::read_to_string(&kustomization) {
+        Ok(there) if there != KUSTOMIZATION_FILE => bail!(
+            "{} is not one that `generate manager --kustomize` has written, and is not overwritten: choose another directory, and name it among the resources there",
+            kustomization.display()
+        ),
+        _ => {}
+    }
+    fs::create_dir_all(directory).with_context(|| format!("cannot create {place}"))?;
+    let files = [
+        (DEFINITIONS, definitions.join("---\n")),
+        (OTHERS, others.join("---\n")),
+        (KUSTOMIZATION, KUSTOMIZATION_FILE.to_owned()),
+    ];
+    for (name, text) in files {
+        let path = directory.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    say(&format!(
+        "wrote {place}; kubectl applies it with: kubectl apply --server-side --kustomize {place}"
+    ));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn generated(directory: &Path) -> anyhow::Result<()> {
+        let text = manifests::render(&Subset::all(), "ours", Some("a:1"), None)?;
+        write(directory, &text, |_| {})
+    }
+
+    #[test]
+    fn a_base_has_all_manifests_each_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().join("base");
+        generated(&base).unwrap();
+        // The same again is no mistake.
+        generated(&base).unwrap();
+        let read = |name: &str| {
+            let text = fs::read_to_string(base.join(name)).unwrap();
+            serde_saphyr::from_multiple::<Value>(&text).unwrap()
+        };
+        let kustomization = read(KUSTOMIZATION);
+        let mut found: Vec<Value> = kustomization[0]["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|file| read(file.as_str().unwrap()))
+            .collect();
+        let text = manifests::render(&Subset::all(), "ours", Some("a:1"), None).unwrap();
+        let mut expected: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+        let key = |it: &Value| format!("{} {}", it["kind"], it["metadata"]["name"]);
+        found.sort_by_key(key);
+        expected.sort_by_key(key);
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_kustomization_of_somebody_else_is_not_overwritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(KUSTOMIZATION);
+        fs::write(&file, "namePrefix: mine-\n").unwrap();
+        let error = generated(directory.path()).unwrap_err().to_string();
+        assert!(error.contains("is not overwritten"), "{error}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "namePrefix: mine-\n");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}
