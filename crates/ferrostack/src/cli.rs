@@ -54,7 +54,8 @@ pub(crate) use self::deploy::{
 };
 pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{
-    ClusterOptions, Env, FromConfigMap, Generate, GenerateCluster, GenerateManager, GenerateYaml,
+    ClusterOptions, Env, FromConfigMap, Generate, GenerateChart, GenerateCluster, GenerateManager,
+    GenerateYaml,
 };
 pub(crate) use self::init::{Init, InitCommand, OlderVersions, Providers};
 pub(crate) use self::keystone::{

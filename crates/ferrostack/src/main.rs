@@ -28,6 +28,7 @@ mod apply;
 mod apply_files;
 mod audit;
 mod ccm;
+mod chart;
 mod chart_values;
 mod cli;
 mod cloud_conf;
@@ -178,6 +179,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::Generate(Generate::Manager(args)) => {
             manager::base::generate(&args, print_document, say)
         }
+        Command::Generate(Generate::Chart(args)) => chart::write(&args, say),
         Command::Generate(Generate::CloudControllerManager(args)) => {
             generate::check_namespace(&args.namespace)?;
             let text = ccm::manifests::render(&args, &environment, remark)?;

@@ -32,6 +32,8 @@ pub(crate) enum Generate {
     Yaml(GenerateYaml),
     /// Print the manifests that `ferrostack manager` needs in a cluster: CRDs, RBAC and webhooks.
     Manager(GenerateManager),
+    /// Write a chart for Helm with the manifests of the managers.
+    Chart(GenerateChart),
     /// Print the manifests of providers, or describe them.
     Provider(Box<GenerateProvider>),
     /// Write the release files of providers for clusterctl: components, metadata, templates, and its configuration.
@@ -66,6 +68,15 @@ pub(crate) struct GenerateManager {
     /// Write the manifests as a base of kustomize into this directory, instead of printing them.
     #[arg(long, value_name = "DIR")]
     pub(crate) kustomize: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) older: OlderVersions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateChart {
+    /// Directory of the chart; it is created, or has such a chart already.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
     #[command(flatten)]
     pub(crate) older: OlderVersions,
 }

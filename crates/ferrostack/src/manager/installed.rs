@@ -20,6 +20,9 @@ const VERSION: &str = "ferrostack.dev/version";
 const NAMESPACE: &str = "ferrostack.dev/manager-namespace";
 /// The providers that this manager runs, with commas in between.
 const PROVIDERS: &str = "ferrostack.dev/providers";
+/// The label by which Helm knows the objects of its releases, and its value.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+const HELM: &str = "Helm";
 /// The version of this program.
 pub(crate) const THIS: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
@@ -60,9 +63,14 @@ pub(crate) fn installer(definition: &CustomResourceDefinition) -> Installer {
     if manifests::is_in_process(definition) {
         return Installer::InProcess;
     }
-    if manifests::is_of_another(definition) {
+    let by_helm = definition.labels().get(MANAGED_BY).map(String::as_str) == Some(HELM);
+    if by_helm || manifests::is_of_another(definition) {
         let label = definition.labels().get(PROVIDER_LABEL);
-        return Installer::Another(label.cloned().unwrap_or_else(|| definition.name_any()));
+        let mut name = label.cloned().unwrap_or_else(|| definition.name_any());
+        if by_helm {
+            name.push_str(" (installed by Helm, which upgrades and uninstalls it)");
+        }
+        return Installer::Another(name);
     }
     let written = |name: &str| definition.annotations().get(name).cloned();
     let types = written(PROVIDERS).unwrap_or_default();
@@ -184,5 +192,18 @@ mod tests {
         labels.insert("clusterctl.cluster.x-k8s.io".to_owned(), String::new());
         let expected = Installer::Another("cluster-api".to_owned());
         assert_eq!(installer(&theirs), expected);
+    }
+
+    #[test]
+    fn what_helm_has_installed_is_left_to_helm() {
+        let subset = Subset::all();
+        let mut released = api::crds::all().remove(0);
+        annotate(&mut released, &subset, manifests::NAMESPACE);
+        let label = (MANAGED_BY.to_owned(), HELM.to_owned());
+        released.labels_mut().extend([label]);
+        let Installer::Another(name) = installer(&released) else {
+            panic!("it is taken for ours");
+        };
+        assert!(name.starts_with("cluster-api (installed by Helm"), "{name}");
     }
 }

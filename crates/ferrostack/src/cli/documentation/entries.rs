@@ -29,7 +29,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter().chain(&openstack::ENTRIES)
 }
 
-const ENTRIES: [Entry; 68] = [
+const ENTRIES: [Entry; 69] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -302,6 +302,11 @@ const ENTRIES: [Entry; 68] = [
                 "ferrostack generate manager --image registry.example.net/ferrostack:0.1.0 --kustomize base",
             ),
         ],
+    ),
+    entry(
+        "generate chart",
+        "helm.md",
+        &[("Write the chart", "ferrostack generate chart chart")],
     ),
     entry(
         "generate cloud-controller-manager",
