@@ -102,7 +102,11 @@ impl Manager {
         let webhooks = free_address().await;
         let mut running = ferrostack(home)
             .args(["--log", "info", "manager", "--health-addr", "0"])
-            .args(["--diagnostics-address", "127.0.0.1:0"])
+            .args([
+                "--diagnostics-address",
+                "127.0.0.1:0",
+                "--insecure-diagnostics",
+            ])
             .args(["--webhook-addr", &webhooks.to_string()])
             .args(["--webhook-url", &format!("https://{webhooks}")])
             .env("KUBECONFIG", home.join("kubeconfig"))

@@ -55,7 +55,7 @@ pub(crate) use self::deploy::{
 pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{
     ClusterOptions, Env, FromConfigMap, Generate, GenerateChart, GenerateCluster, GenerateManager,
-    GenerateYaml,
+    GenerateMonitoring, GenerateYaml,
 };
 pub(crate) use self::init::{Init, InitCommand, OlderVersions, Providers};
 pub(crate) use self::keystone::{

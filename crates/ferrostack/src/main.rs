@@ -55,6 +55,7 @@ mod log;
 mod man;
 mod manager;
 mod manifest;
+mod monitoring;
 mod moving;
 mod output;
 mod picture;
@@ -180,6 +181,9 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             manager::base::generate(&args, print_document, say)
         }
         Command::Generate(Generate::Chart(args)) => chart::write(&args, say),
+        Command::Generate(Generate::Monitoring(args)) => {
+            print_document(&monitoring::render(&args)?)
+        }
         Command::Generate(Generate::CloudControllerManager(args)) => {
             generate::check_namespace(&args.namespace)?;
             let text = ccm::manifests::render(&args, &environment, remark)?;

@@ -7,6 +7,7 @@
 pub(crate) mod base;
 mod certificate;
 mod definitions;
+mod diagnostics;
 pub(crate) mod installed;
 pub(crate) mod manifests;
 mod migration;
@@ -78,8 +79,7 @@ pub(crate) async fn run(
     let (readiness, metrics) = (Readiness::waiting_for("the API server"), Metrics::default());
     let health = health::router(readiness.clone());
     serve::plain("health", args.health_addr, health, &stop, &say).await?;
-    let counters = health::metrics(metrics.clone());
-    serve::plain("metrics", args.diagnostics_address, counters, &stop, &say).await?;
+    diagnostics::serve(args, &client, metrics.clone(), &stop, &say).await?;
     definitions::check(&client, &subset).await?;
     let url = args.webhook_url.as_deref();
     let files = args.webhook_cert_dir.as_deref();

@@ -34,6 +34,8 @@ pub(crate) enum Generate {
     Manager(GenerateManager),
     /// Write a chart for Helm with the manifests of the managers.
     Chart(GenerateChart),
+    /// Print what Prometheus and Grafana need to watch the managers: ServiceMonitor, alerts and a dashboard.
+    Monitoring(GenerateMonitoring),
     /// Print the manifests of providers, or describe them.
     Provider(Box<GenerateProvider>),
     /// Write the release files of providers for clusterctl: components, metadata, templates, and its configuration.
@@ -79,6 +81,16 @@ pub(crate) struct GenerateChart {
     pub(crate) directory: PathBuf,
     #[command(flatten)]
     pub(crate) older: OlderVersions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateMonitoring {
+    /// Namespace of the managers.
+    #[arg(short, long, default_value = crate::manager::manifests::NAMESPACE)]
+    pub(crate) namespace: String,
+    /// Providers that the managers run [default: all].
+    #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
+    pub(crate) providers: Vec<ProviderArg>,
 }
 
 #[derive(Debug, Args)]

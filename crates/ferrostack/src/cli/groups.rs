@@ -235,6 +235,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "listen",
             "health_addr",
             "diagnostics_address",
+            "insecure_diagnostics",
             "webhook_addr",
             "webhook_url",
             "webhook_cert_dir",

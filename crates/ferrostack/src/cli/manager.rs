@@ -39,9 +39,13 @@ pub(crate) struct Manager {
     /// Address of /healthz and /readyz; `0` for none.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9440", value_parser = listen)]
     pub(crate) health_addr: Listen,
-    /// Address of /metrics, over plain HTTP; `0` for none.
+    /// Address of /metrics, over TLS, for those whom the API server lets get /metrics; `0` for none.
     #[arg(long, value_name = "ADDRESS", default_value = "0", value_parser = listen)]
     pub(crate) diagnostics_address: Listen,
+    /// Serve /metrics over plain HTTP, for everybody.
+    #[arg(long, value_name = "true|false", default_value_t = false, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = clap::ArgAction::Set, hide_possible_values = true)]
+    pub(crate) insecure_diagnostics: bool,
     /// Address on which the webhooks (conversion, defaulting, validation) listen, with TLS.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9443", value_parser = address)]
     pub(crate) webhook_addr: SocketAddr,

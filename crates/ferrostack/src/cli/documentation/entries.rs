@@ -29,7 +29,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter().chain(&openstack::ENTRIES)
 }
 
-const ENTRIES: [Entry; 69] = [
+const ENTRIES: [Entry; 70] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -302,6 +302,14 @@ const ENTRIES: [Entry; 69] = [
                 "ferrostack generate manager --image registry.example.net/ferrostack:0.1.0 --kustomize base",
             ),
         ],
+    ),
+    entry(
+        "generate monitoring",
+        "manager.md#monitoring",
+        &[(
+            "Have the managers watched by the Prometheus of the cluster",
+            "ferrostack generate monitoring | kubectl apply --server-side -f -",
+        )],
     ),
     entry(
         "generate chart",

@@ -1,6 +1,6 @@
 //! Flags of the Go managers, those of the provider above all, that change nothing here.
 
-use crate::cli::idle::Takes::{Already, Number, Switch, Text};
+use crate::cli::idle::Takes::{Number, Switch, Text};
 use crate::cli::idle::{Idle, ONE_LOG, Program};
 
 /// The managers in Go.
@@ -45,11 +45,6 @@ const FLAGS: &[Idle] = &[
         "webhook-port",
         Number,
         "--webhook-addr has address and port of the webhooks",
-    ),
-    (
-        "insecure-diagnostics",
-        Already(true),
-        "/metrics is plain HTTP, at the address of --diagnostics-address",
     ),
     ("tls-min-version", Text, SERVER),
     ("tls-cipher-suites", Text, SERVER),
