@@ -3,7 +3,7 @@
 # Volumes outlive machines and go from one to another: their files are beside the directory of all machines.
 store() { echo "${FERROSTACK_MACHINE_VOLUMES:-$(dirname "$directory").volumes}"; }
 
-# answer_for_volumes PID: takes and gives back the volumes of the machine with this first process (docs/simulator.md). For ever.
+# answer_for_volumes PID: takes and gives back the volumes of the machine with this first process (docs/project/simulator.md). For ever.
 answer_for_volumes() {
 	local at=$directory/volumes inside=/proc/$1/root/dev files file id
 	files=$(store)

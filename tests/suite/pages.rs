@@ -63,13 +63,13 @@ pages! {
         prints: &["Ready after", "cluster.cluster.x-k8s.io/demo", "demo-control-plane-", "ACTIVE"],
     };
     commands_of_the_page_on_the_api_server: Page {
-        name: "docs/apiserver.md",
+        name: "docs/reference/apiserver.md",
         prepare: with_cluster!(""),
         ports: false,
         prints: &["FILE: ", "restored: "],
     };
     commands_of_the_page_on_the_cloud_controller_manager: Page {
-        name: "docs/cloud-controller-manager.md",
+        name: "docs/guides/cloud-controller-manager.md",
         prepare: with_cluster!("sed 's/^  simulated:/  mine:/' $OS_CLIENT_CONFIG_FILE >clouds.yaml
             unset OS_CLIENT_CONFIG_FILE
             ferrostack get kubeconfig demo >admin.conf
@@ -81,13 +81,13 @@ pages! {
         ],
     };
     commands_of_the_page_on_cluster_classes: Page {
-        name: "docs/clusterclass.md",
+        name: "docs/guides/clusterclass.md",
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
         ports: false,
         prints: &["clusterclass.cluster.x-k8s.io/small created", "cluster.cluster.x-k8s.io/team condition met", "KubeadmControlPlane", "modified", "cluster team is gone"],
     };
     commands_of_the_page_on_cluster_resource_sets: Page {
-        name: "docs/cluster-resource-sets.md",
+        name: "docs/guides/cluster-resource-sets.md",
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig
             kubectl create configmap a -o yaml --dry-run=client >calico.yaml
             kubectl create secret generic b -o yaml --dry-run=client >secret.yaml\n"),
@@ -95,39 +95,39 @@ pages! {
         prints: &["clusterresourceset.addons.cluster.x-k8s.io/cni created", "cluster.cluster.x-k8s.io/demo labeled"],
     };
     commands_of_the_page_on_clusterctl: Page {
-        name: "docs/clusterctl.md",
+        name: "docs/guides/clusterctl.md",
         prepare: "",
         ports: false,
         prints: &["wrote cluster-api, bootstrap-kubeadm, control-plane-kubeadm, infrastructure-openstack"],
     };
     commands_of_the_page_on_keystone: Page {
-        name: "docs/keystone-authentication.md",
+        name: "docs/guides/keystone-authentication.md",
         prepare: "ferrostack up --detach --keystone-auth --control-plane-machine-count 1 --worker-machine-count 1 >up.out\n",
         ports: false,
         prints: &["Username", "demo"],
     };
     commands_of_the_page_on_logging_in_with_keystone: Page {
-        name: "docs/keystone-login.md",
+        name: "docs/guides/keystone-login.md",
         prepare: "printf 'of no importance' >ca.crt\n",
         ports: false,
         prints: &["--os-cloud=mycloud", "client.authentication.k8s.io/exec"],
     };
     commands_of_the_page_on_what_clusters_leave_behind: Page {
-        name: "docs/leftovers.md",
+        name: "docs/guides/leftovers.md",
         prepare: with_cluster!(""),
         ports: false,
         prints: &["would delete 1 Cluster, 1 OpenStackCluster", "k8s-clusterapi-cluster-default-demo", "cluster demo is gone",
             "Nothing is found.", "\"findings\""],
     };
     commands_of_the_page_on_the_manager: Page {
-        name: "docs/manager.md",
+        name: "docs/guides/manager.md",
         prepare: with_cluster!("ferrostack get kubeconfig demo >FILE
             export KUBECONFIG=$PWD/FILE\n"),
         ports: true,
         prints: &["serviceaccount/ferrostack-manager serverside-applied", "leading as ", "stopped"],
     };
     commands_of_the_page_on_moving: Page {
-        name: "docs/move.md",
+        name: "docs/guides/move.md",
         // The target is another `up`, with no cluster, on the cloud of the first one.
         prepare: with_cluster!("printf 'apiVersion: v1\nkind: Namespace\nmetadata: {name: other}\n' >nothing.yaml
             export KUBERNETES_VERSION=v1.34.2 OPENSTACK_DNS_NAMESERVERS=9.9.9.9
@@ -138,7 +138,7 @@ pages! {
         prints: &["moves: Cluster/demo", "of namespace default have moved: Cluster demo", "are written, and go on here"],
     };
     commands_of_the_page_on_openstack: Page {
-        name: "docs/openstack.md",
+        name: "docs/guides/openstack.md",
         prepare: with_cluster!("cp ~/.local/share/ferrostack/kubeconfig mycluster
             export KUBECONFIG=$PWD/mycluster
             kubectl config rename-context $(kubectl config current-context) mycluster
@@ -148,7 +148,7 @@ pages! {
             "simulated: nothing is started", "cloud cloud, release 2026.1: ready", "deleted; volumes"],
     };
     commands_of_the_page_on_upgrades_of_openstack: Page {
-        name: "docs/openstack-upgrade.md",
+        name: "docs/guides/openstack-upgrade.md",
         prepare: "echo 'release: \"2025.1\"' >cloud.yaml
             ferrostack openstack up -f cloud.yaml >up.out 2>&1 &
             until grep -q '^ready after' up.out; do sleep 0.1; done\n",
@@ -156,7 +156,7 @@ pages! {
         prints: &["the checks of 2026.1 pass; nothing is changed", "upgraded 2025.1 → 2026.1"],
     };
     commands_of_the_quick_start: Page {
-        name: "docs/quick-start.md",
+        name: "docs/get-started/quick-start.md",
         prepare: "",
         ports: false,
         prints: &["Kubernetes control plane", "OPENSTACK_EXTERNAL_NETWORK_ID", "InfrastructureProvider",
@@ -164,7 +164,7 @@ pages! {
             "node/capi-quickstart-control-plane-", "\"capi-quickstart\" deleted", "stopped"],
     };
     commands_of_the_page_on_a_real_openstack: Page {
-        name: "docs/real-openstack.md",
+        name: "docs/guides/real-openstack.md",
         // In place of the real cloud a simulated one, whose servers run nothing, either. Its images have five versions.
         prepare: "ferrostack simulate --clouds-file clouds.yaml &
             until [ -s clouds.yaml ]; do sleep 0.1; done
@@ -176,7 +176,7 @@ pages! {
         prints: &["guests on the servers of cloud admin", "leading as ", "cluster.cluster.x-k8s.io/demo condition met"],
     };
     commands_of_the_tour: Page {
-        name: "docs/simulated-cluster.md",
+        name: "docs/get-started/simulated-cluster.md",
         prepare: "",
         ports: false,
         prints: &[
@@ -195,20 +195,20 @@ pages! {
         ],
     };
     commands_of_the_page_on_the_simulator: Page {
-        name: "docs/simulator.md",
+        name: "docs/project/simulator.md",
         prepare: "echo fail-with-body >.curlrc\n",
         ports: true,
         prints: &["nova-cmp1", "\"server_fault\"", "a has 192.0.2."],
     };
     commands_of_the_page_on_replacing_machines: Page {
-        name: "docs/rollouts.md",
+        name: "docs/guides/rollouts.md",
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
         ports: false,
         prints: &["KubeadmControlPlane demo-control-plane: its machines are replaced", "MachineDeployment demo-md-0: paused",
             "MachineDeployment demo-md-0: resumed", "demo-md-0: goes back to the template of revision "],
     };
     commands_of_the_page_on_recovery: Page {
-        name: "docs/recovery.md",
+        name: "docs/guides/recovery.md",
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig
             NAME=demo-control-plane
             MACHINE=$(kubectl get machines -l cluster.x-k8s.io/control-plane -o name | cut -d/ -f2)\n"),
@@ -217,7 +217,7 @@ pages! {
             "kubeadmcontrolplane.controlplane.cluster.x-k8s.io/demo-control-plane condition met"],
     };
     commands_of_the_page_on_templates: Page {
-        name: "docs/templates.md",
+        name: "docs/guides/templates.md",
         prepare: with_cluster!("sed 's/^  simulated:/  mycloud:/' $OS_CLIENT_CONFIG_FILE >clouds.yaml
             unset OS_CLIENT_CONFIG_FILE
             export KUBERNETES_VERSION=v1.34.2 OPENSTACK_DNS_NAMESERVERS=9.9.9.9\n"),
@@ -225,7 +225,7 @@ pages! {
         prints: &["  - NAME   not set", "1 ConfigMap applied"],
     };
     commands_of_the_page_on_why: Page {
-        name: "docs/why.md",
+        name: "docs/guides/why.md",
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
         ports: false,
         prints: &["Cluster/demo is ready", "which fails since ", "next: raise the quota", "\"ready\": true"],

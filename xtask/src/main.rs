@@ -10,7 +10,7 @@
 //!   dist [--target TRIPLE]   archives, packages and images of a release, with bills of materials and sums, to target/dist
 //!   image [--binary FILE]    the image of a release alone
 //!   man [DIR]                manual pages, by default to target/man/man1
-//!   size [--binary FILE]     holds the size of the release binary to docs/benchmarks.md
+//!   size [--binary FILE]     holds the size of the release binary to docs/project/benchmarks.md
 //!   notices [--check]        licences and notices of what is in the program and not of the project
 //!   test                     every test, with a test program for each processor at a time
 //!   tidy                     rules that lints do not cover, with the invariants of ARCHITECTURE.md
@@ -77,7 +77,7 @@ enum Task {
     /// when a page or a script did, and the main job when the crate ferrostack did: with all of it a check would take longer
     /// than anybody waits. `.ci/run` runs every test; `--full` runs every test of what is affected.
     Check(check::Arguments),
-    /// Run the steps on real systems that are due (.ci/real-systems.yaml), and record what passed in docs/real-systems.md.
+    /// Run the steps on real systems that are due (.ci/real-systems.yaml), and record what passed in docs/project/real-systems.md.
     RealSystems(real_systems::Arguments),
     /// Write the generated files, or check that they are up to date.
     Codegen {
@@ -131,7 +131,7 @@ enum Task {
         #[arg(long, conflicts_with = "krate")]
         lower: bool,
     },
-    /// Hold the size of the release binary to the last entry of docs/benchmarks.md.
+    /// Hold the size of the release binary to the last entry of docs/project/benchmarks.md.
     Size {
         /// Judge this program instead of the built release one.
         #[arg(long, value_name = "FILE")]

@@ -3,7 +3,7 @@
 //! ```text
 //!   table     the steps, what they depend on and what they need: .ci/real-systems.yaml
 //!   inputs    a hash of what a step depends on
-//!   record    what passed when: docs/real-systems.md
+//!   record    what passed when: docs/project/real-systems.md
 //!   plan      which steps are due, and which of them begin, in which order
 //!   round     starts the systems, runs the steps, writes the record
 //!   process   commands that are ended in time
@@ -35,7 +35,7 @@ mod table;
 /// The table of the steps.
 const TABLE: &str = ".ci/real-systems.yaml";
 /// The record of the steps.
-const RECORD: &str = "docs/real-systems.md";
+const RECORD: &str = "docs/project/real-systems.md";
 
 /// Without arguments: every step that is due, without a limit of time.
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `size`: holds the size of the release binary to the last entry of docs/benchmarks.md.
+//! `size`: holds the size of the release binary to the last entry of docs/project/benchmarks.md.
 //!
 //! A dependency, or a type that is compiled for each kind, adds megabytes that nobody sees in a review.
 
@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, bail};
 
 /// The page, and the heading above the table with an entry for each size.
-const PAGE: &str = "docs/benchmarks.md";
+const PAGE: &str = "docs/project/benchmarks.md";
 const HEADING: &str = "### The size of the binary";
 /// The growth that needs no entry, in percent.
 const TOLERANCE: u64 = 2;
@@ -88,7 +88,7 @@ mod tests {
         assert!(
             judged(1020, 1000)
                 .unwrap()
-                .ends_with("entry of docs/benchmarks.md 1000\n")
+                .ends_with("entry of docs/project/benchmarks.md 1000\n")
         );
         assert!(judged(900, 1000).unwrap().contains("would hold the gain"));
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// The page.
-pub(crate) const FILE: &str = "docs/versions.md";
+pub(crate) const FILE: &str = "docs/guides/versions.md";
 
 const HEAD: &str = "\
 # API versions

@@ -117,7 +117,7 @@ fn a_machine_on_which_the_tests_take_twice_as_long_has_half_the_time() {
     assert!(plan.contains("    needs api, 4.0 minutes\n"), "{plan}");
     assert_eq!(repository.log(), "");
     assert!(
-        !repository.path("docs/real-systems.md").exists(),
+        !repository.path("docs/project/real-systems.md").exists(),
         "a plan writes nothing"
     );
 }
@@ -283,7 +283,7 @@ impl Repository {
 
     /// The row of a step or of a system.
     fn row(&self, name: &str) -> String {
-        let text = fs::read_to_string(self.path("docs/real-systems.md")).unwrap();
+        let text = fs::read_to_string(self.path("docs/project/real-systems.md")).unwrap();
         let start = format!("| {name} |");
         let row = text.lines().find(|line| line.starts_with(&start));
         row.unwrap().to_owned()

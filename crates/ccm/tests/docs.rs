@@ -1,10 +1,10 @@
-//! The tables in docs/cloud-controller-manager.md match the code.
+//! The tables in docs/guides/cloud-controller-manager.md match the code.
 
 #![allow(clippy::unwrap_used)]
 
 use cloud_conf::{KEYS, Program, Support};
 
-const PAGE: &str = include_str!("../../../docs/cloud-controller-manager.md");
+const PAGE: &str = include_str!("../../../docs/guides/cloud-controller-manager.md");
 
 fn keys() -> String {
     let mut table =
@@ -95,7 +95,7 @@ fn the_page_has_every_key_and_annotation_as_the_code_has_them() {
     for table in [keys(), annotations()] {
         assert!(
             PAGE.contains(&table),
-            "docs/cloud-controller-manager.md lacks this table:\n{table}"
+            "docs/guides/cloud-controller-manager.md lacks this table:\n{table}"
         );
     }
 }

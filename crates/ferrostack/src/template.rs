@@ -1,6 +1,6 @@
 //! The template language of `clusterctl generate`: `${VARIABLE}` and its string functions.
 //!
-//! The rules are those of the parser in clusterctl (drone/envsubst), listed in docs/templates.md. Two pitfalls: shell
+//! The rules are those of the parser in clusterctl (drone/envsubst), listed in docs/guides/templates.md. Two pitfalls: shell
 //! snippets in a template are parsed too, so that shell variables must be written as `$${VAR}`, and unset variables are
 //! the same as empty ones.
 

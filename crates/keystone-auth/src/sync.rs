@@ -187,7 +187,7 @@ mod tests {
     /// Each key of a row is one that there is, and each key has a row.
     #[test]
     fn the_table_in_the_documentation_is_that_of_the_keys() {
-        const PAGE: &str = include_str!("../../../docs/keystone-authentication.md");
+        const PAGE: &str = include_str!("../../../docs/guides/keystone-authentication.md");
         let (_, section) = PAGE
             .split_once("\n## Namespaces and RoleBindings\n")
             .unwrap();

@@ -2,7 +2,7 @@
 //!
 //! [`Runners::start`] follows the [`World`]. The program, a *guest runner*, starts a machine in any way: a script that
 //! creates namespaces, a hypervisor, a container. It reads one JSON document and prints the output of the serial
-//! console (docs/simulator.md has the contract).
+//! console (docs/project/simulator.md has the contract).
 //!
 //! ```text
 //!   World ──► fleet ──► one guest for each server ──► process (its group) ──► console

@@ -1,4 +1,4 @@
-# The scenario of the two OpenStacks (docs/simulator.md) on the cloud, through the edge, beside the record of the reference.
+# The scenario of the two OpenStacks (docs/project/simulator.md) on the cloud, through the edge, beside the record of the reference.
 
 # reference_parameters: limits and physical networks as tests/openstack has them.
 reference_parameters() {

@@ -1,5 +1,5 @@
 //! The embedded API server held to a real kube-apiserver: one scenario, in data, is played on both, and what they
-//! answer is compared (docs/apiserver.md tells which differences are accepted, and why).
+//! answer is compared (docs/reference/apiserver.md tells which differences are accepted, and why).
 //!
 //! ```text
 //!   scenario    the steps, read from tests/kubernetes/scenario/*.yaml
@@ -74,7 +74,7 @@ async fn the_embedded_api_server_answers_as_the_real_one() {
             record::read()
         }
     };
-    let accepted = verdict::accepted(&root().join("docs/apiserver.md"));
+    let accepted = verdict::accepted(&root().join("docs/reference/apiserver.md"));
     for (store, ours) in [("in memory", ours), ("on a file", on_file)] {
         let verdict = verdict::compare(&real, &ours, &accepted);
         eprintln!(

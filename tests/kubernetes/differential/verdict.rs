@@ -105,7 +105,7 @@ pub(crate) fn compare(real: &[Outcome], ours: &[Outcome], accepted: &[Accepted])
     }
     for (row, _) in accepted.iter().zip(used).filter(|(_, used)| !used) {
         verdict.problems.push(format!(
-            "docs/apiserver.md accepts a difference that is not there: {} | {} | {} | {}",
+            "docs/reference/apiserver.md accepts a difference that is not there: {} | {} | {} | {}",
             row.step, row.place, row.real, row.ours
         ));
     }

@@ -19,7 +19,7 @@ api_server_kube_apiserver() {
 		--authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --enable-bootstrap-token-auth=true
 }
 
-# The embedded API server (docs/apiserver.md), with the options of kube-apiserver.
+# The embedded API server (docs/reference/apiserver.md), with the options of kube-apiserver.
 api_server_ferrostack() {
 	local pki=$STATE/pki
 	start 0 ferrostack "$(embedded)" --database="$STATE/objects.db" \

@@ -1,5 +1,5 @@
 //! Compares the simulated OpenStack with the real one: the same scenario runs on both, and their responses are compared
-//! (docs/simulator.md describes the comparison, and the accepted differences).
+//! (docs/project/simulator.md describes the comparison, and the accepted differences).
 //!
 //! ```text
 //!   scenario    the steps, read from tests/openstack/scenario/*.yaml
@@ -66,9 +66,9 @@ async fn the_simulated_cloud_answers_as_the_real_one() {
         &steps,
         &real,
         &simulated.outcomes,
-        &verdict::accepted(&root().join("docs/simulator.md"), "## Accepted differences"),
+        &verdict::accepted(&root().join("docs/project/simulator.md"), "## Accepted differences"),
     );
-    problems.extend(verdict.problems("docs/simulator.md"));
+    problems.extend(verdict.problems("docs/project/simulator.md"));
     let (requests, accepted) = (steps.len(), verdict.accepted);
     eprintln!("{requests} requests compared with {with}; {accepted} accepted differences");
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
@@ -87,9 +87,9 @@ async fn a_deployed_cloud_answers_as_the_reference_cloud() {
     let recorded = record::read();
     let release = std::env::var("FERROSTACK_DEPLOYED_RELEASE").unwrap_or("zed".to_owned());
     let table = format!("## Accepted differences of {release}");
-    let accepted = verdict::accepted(&root().join("docs/openstack.md"), &table);
+    let accepted = verdict::accepted(&root().join("docs/guides/openstack.md"), &table);
     let verdict = verdict::compare(&steps, &recorded, &outcomes, &accepted);
-    let mut problems = verdict.problems("docs/openstack.md");
+    let mut problems = verdict.problems("docs/guides/openstack.md");
     let unexpected = outcomes
         .into_iter()
         .filter(|outcome| !verdict.excused.contains(&outcome.name))

@@ -22,7 +22,7 @@ pub(crate) enum Shape {
 }
 
 /// Fields whose values are compared. Not included: operating_status, which is simulated on the real cloud, too
-/// (docs/real-openstack.md).
+/// (docs/guides/real-openstack.md).
 const BY_VALUE: [&str; 45] = [
     "status",
     "provisioning_status",

@@ -10,7 +10,7 @@ use crate::shape::differences;
 /// The prefix of the reason of a difference that depends on the time of the request.
 const BY_CHANCE: &str = "by chance: ";
 
-/// A difference that docs/simulator.md accepts.
+/// A difference that docs/project/simulator.md accepts.
 pub(crate) struct Accepted {
     /// `METHOD service path`, with `*` for any text.
     request: String,
@@ -98,7 +98,7 @@ pub(crate) fn compare(
             None => vec![row(
                 "record",
                 "-",
-                "the record lacks this step: refresh it (docs/simulator.md)",
+                "the record lacks this step: refresh it (docs/project/simulator.md)",
             )],
         };
         for (at, real, simulated) in found {

@@ -56,9 +56,9 @@ const FILES: [(&str, Tested); 15] = [
 const COMPARED: [(&str, &str); 7] = [
     ("crates/apimachinery/", API_SERVER),
     ("crates/apiserver/", API_SERVER),
-    ("docs/apiserver.md", API_SERVER),
+    ("docs/reference/apiserver.md", API_SERVER),
     ("crates/simulator/", CLOUD),
-    ("docs/simulator.md", CLOUD),
+    ("docs/project/simulator.md", CLOUD),
     ("tests/openstack/real-answers.json", CLOUD),
     ("config/crd/", API_SERVER),
 ];

@@ -20,7 +20,7 @@ const SCRIPT: &str = "tests/csi/side-by-side.yaml";
 /// The differences that are accepted.
 const ACCEPTED: &str = "tests/csi/side-by-side-accepted.yaml";
 const PAGE: Page = Page {
-    file: "docs/cinder-csi.md",
+    file: "docs/guides/cinder-csi.md",
     command: "cargo xtask csi-side-by-side --page",
 };
 /// What the metadata service of all plays says: nodes are not looked up.
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Play the groups alone whose names contain this.
     #[arg(long, value_name = "WORD")]
     only: Option<String>,
-    /// Play nothing; write the table of accepted differences to docs/cinder-csi.md.
+    /// Play nothing; write the table of accepted differences to docs/guides/cinder-csi.md.
     #[arg(long)]
     page: bool,
 }

@@ -22,7 +22,7 @@ const SCRIPT: &str = "tests/keystone/side-by-side.yaml";
 /// The differences that are accepted.
 const ACCEPTED: &str = "tests/keystone/side-by-side-accepted.yaml";
 const PAGE: Page = Page {
-    file: "docs/keystone-authentication.md",
+    file: "docs/guides/keystone-authentication.md",
     command: "cargo xtask keystone-side-by-side --page",
 };
 
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     /// Play the groups alone whose names contain this.
     #[arg(long, value_name = "WORD")]
     only: Option<String>,
-    /// Play nothing; write the table of accepted differences to docs/keystone-authentication.md.
+    /// Play nothing; write the table of accepted differences to docs/guides/keystone-authentication.md.
     #[arg(long)]
     page: bool,
 }

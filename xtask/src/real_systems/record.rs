@@ -1,4 +1,4 @@
-//! What passed when: the page docs/real-systems.md, which is read and written by this task alone.
+//! What passed when: the page docs/project/real-systems.md, which is read and written by this task alone.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -12,7 +12,7 @@ const MARKS: [&str; 4] = [
 ];
 
 /// The list, below the root.
-pub(super) const LIST: &str = "docs/not-built.md";
+pub(super) const LIST: &str = "docs/reference/not-built.md";
 
 /// The words in the list, for messages with these words.
 const ENTRIES: [(&str, &str); 19] = [
@@ -110,7 +110,7 @@ pub(super) fn without_entry(source: &Source) -> Vec<String> {
         .filter(|(_, line)| !ENTRIES.iter().any(|(message, _)| line.contains(message)))
         .map(|(index, line)| {
             format!(
-                "{name}:{}: no entry of docs/not-built.md is for this message (xtask/src/tidy/not_built.rs): {}",
+                "{name}:{}: no entry of docs/reference/not-built.md is for this message (xtask/src/tidy/not_built.rs): {}",
                 index + 1,
                 line.trim()
             )

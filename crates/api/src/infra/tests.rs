@@ -30,9 +30,9 @@ fn upstream(kind: &str) -> Option<CustomResourceDefinition> {
     Some(serde_saphyr::from_str(&text).unwrap())
 }
 
-/// The rows of the table below `heading` in docs/validation.md: the texts in backquotes of the first cell.
+/// The rows of the table below `heading` in docs/reference/validation.md: the texts in backquotes of the first cell.
 fn documented(heading: &str) -> Vec<Vec<String>> {
-    let page = include_str!("../../../../docs/validation.md");
+    let page = include_str!("../../../../docs/reference/validation.md");
     let (_, below) = page.split_once(&format!("## {heading}\n")).unwrap();
     let table = below.split("\n## ").next().unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| `"));

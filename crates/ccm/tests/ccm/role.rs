@@ -164,7 +164,7 @@ async fn the_role_allows_what_the_manager_asks_for_and_nothing_else() {
     );
 }
 
-/// docs/cloud-controller-manager.md names these: whoever comes from the Go manager has to apply our role.
+/// docs/guides/cloud-controller-manager.md names these: whoever comes from the Go manager has to apply our role.
 #[tokio::test(start_paused = true)]
 async fn with_the_role_of_the_go_manager_the_uid_of_the_cluster_events_and_the_lease_are_forbidden()
 {

@@ -1,4 +1,4 @@
-//! The scenarios of the Go manager's test of load balancers, one by one (docs/cloud-controller-manager.md has the table).
+//! The scenarios of the Go manager's test of load balancers, one by one (docs/guides/cloud-controller-manager.md has the table).
 
 use api::k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;

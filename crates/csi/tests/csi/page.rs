@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-const PAGE: &str = include_str!("../../../../docs/cinder-csi.md");
+const PAGE: &str = include_str!("../../../../docs/guides/cinder-csi.md");
 const CODE: [&str; 7] = [
     "crates/cloud-conf",
     "crates/csi",

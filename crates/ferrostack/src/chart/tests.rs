@@ -215,7 +215,7 @@ fn every_value_is_in_the_schema_and_on_the_page_and_has_a_comment() {
     });
     given.sort();
     assert_eq!(known, given);
-    let page = include_str!("../../../../docs/helm.md");
+    let page = include_str!("../../../../docs/guides/helm.md");
     for key in &given {
         let key = key.trim_start_matches('.');
         assert!(page.contains(&format!("| `{key}` |")), "{key}");

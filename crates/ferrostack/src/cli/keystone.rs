@@ -363,7 +363,7 @@ mod tests {
     fn the_table_in_the_documentation_is_that_of_the_flags() {
         use clap::CommandFactory as _;
 
-        const PAGE: &str = include_str!("../../../../docs/keystone-authentication.md");
+        const PAGE: &str = include_str!("../../../../docs/guides/keystone-authentication.md");
         let (_, section) = PAGE.split_once("\n## Flags\n").unwrap();
         let (section, _) = section.split_once("\n## ").unwrap();
         let rows = section.lines().filter(|line| line.starts_with("| `-"));

@@ -214,7 +214,7 @@ fn variables_are_listed_with_their_values_and_where_these_come_from() {
 
 /// `NAME` (default) in the tables of the page about templates.
 fn documented_defaults() -> BTreeMap<String, String> {
-    let page = include_str!("../../../../docs/templates.md");
+    let page = include_str!("../../../../docs/guides/templates.md");
     let rows = page.lines().filter(|line| line.starts_with("| `"));
     let mut found = BTreeMap::new();
     for cell in rows.filter_map(|row| row.split('|').nth(1)) {
@@ -402,7 +402,7 @@ fn our_flavors_say_what_the_released_ones_say() {
         let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/templates");
         let [ours, mut theirs] = [ours.join(name), released.join(name)]
             .map(|file| essence(&std::fs::read_to_string(file).unwrap()));
-        // docs/templates.md names the difference.
+        // docs/guides/templates.md names the difference.
         if name.contains("flatcar") {
             let cluster = theirs
                 .iter_mut()
@@ -551,7 +551,7 @@ fn our_class_has_the_variables_and_patches_of_the_released_one() {
     let (our_patches, our_variables) = interface(&ours);
     let (patches, mut variables) = interface(&theirs);
     assert_eq!(our_patches, patches);
-    // What docs/templates.md names: no Image of ORC by default, and the cloud is that of the template.
+    // What docs/guides/templates.md names: no Image of ORC by default, and the cloud is that of the template.
     let image = variables.get_mut("imageRef").unwrap();
     image.as_object_mut().unwrap().remove("default");
     let identity = variables.get_mut("identityRef").unwrap();

@@ -1,4 +1,4 @@
-//! Known holes of the Go webhook, from the token to the answer of a review: those of security. docs/keystone-authentication.md
+//! Known holes of the Go webhook, from the token to the answer of a review: those of security. docs/guides/keystone-authentication.md
 //! names the tests of the others.
 
 use std::sync::Arc;

@@ -16,7 +16,7 @@ pub enum Latency {
     /// Answers at once; every transition is complete by the next request.
     #[default]
     None,
-    /// The medians measured on a real OpenStack Zed on two cores (docs/real-openstack.md, what it takes).
+    /// The medians measured on a real OpenStack Zed on two cores (docs/guides/real-openstack.md, what it takes).
     Real,
     /// Custom durations.
     Custom(Box<Timings>),

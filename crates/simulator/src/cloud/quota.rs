@@ -33,7 +33,7 @@ const fn limit(name: &'static str, default: i64, used: Used) -> Limit {
     }
 }
 
-/// The limits of each service. The defaults are those of the real cloud in docs/real-openstack.md where that
+/// The limits of each service. The defaults are those of the real cloud in docs/guides/real-openstack.md where that
 /// raised them, made large enough for benchmarks, and the service's own elsewhere.
 pub(crate) fn limits(service: Service) -> &'static [Limit] {
     use Used::{BackupGigabytes, Cores, Count, Gigabytes, Nothing, Ram};

@@ -59,7 +59,7 @@ impl Service {
         }
     }
 
-    /// What the catalog URL has after the service's root (docs/real-openstack.md).
+    /// What the catalog URL has after the service's root (docs/guides/real-openstack.md).
     pub(crate) fn endpoint_suffix(self, project: &str) -> String {
         match self {
             Self::Compute => "/v2.1".to_owned(),

@@ -55,15 +55,15 @@ fn tests_are_those_of_what_changed_and_of_its_users() {
             &[
                 "tests/suite/kill.rs",
                 "tests/suite/process.rs",
-                "docs/move.md",
+                "docs/guides/move.md",
             ],
             &["suite kill:: main_job:: pages:: of crates/ferrostack: tests/suite/kill.rs changed"],
         ),
         (
-            &["docs/simulator.md"],
+            &["docs/project/simulator.md"],
             &[
-                "openstack_differential of crates/ferrostack: docs/simulator.md changed",
-                "suite pages:: of crates/ferrostack: docs/simulator.md changed",
+                "openstack_differential of crates/ferrostack: docs/project/simulator.md changed",
+                "suite pages:: of crates/ferrostack: docs/project/simulator.md changed",
             ],
         ),
         (

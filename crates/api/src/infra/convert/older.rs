@@ -1,6 +1,6 @@
 //! The versions before v1beta1, as tables of the moves from each to the next one.
 //!
-//! The tables generate docs/versions.md (`cargo xtask codegen`).
+//! The tables generate docs/guides/versions.md (`cargo xtask codegen`).
 
 mod filters;
 mod machine;

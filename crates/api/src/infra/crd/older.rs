@@ -1,6 +1,6 @@
 //! v1beta1 has the types of v1beta2, without the limits that v1beta2 added.
 //!
-//! Objects that the Go provider accepts in v1beta1 are accepted here; docs/validation.md lists the differences.
+//! Objects that the Go provider accepts in v1beta1 are accepted here; docs/reference/validation.md lists the differences.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,

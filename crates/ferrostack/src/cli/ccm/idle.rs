@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_page_has_each_of_them() {
-        let page = include_str!("../../../../../docs/cloud-controller-manager.md");
+        let page = include_str!("../../../../../docs/guides/cloud-controller-manager.md");
         for (name, ..) in FLAGS {
             assert!(page.contains(&format!("`--{name}`")), "{name}");
         }

@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_page_has_each_of_them() {
-        let page = include_str!("../../../../../docs/cinder-csi.md");
+        let page = include_str!("../../../../../docs/guides/cinder-csi.md");
         for (name, ..) in FLAGS {
             assert!(page.contains(&format!("`--{name}`")), "{name}");
         }

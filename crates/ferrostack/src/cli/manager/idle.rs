@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_page_has_each_of_them() {
-        let page = include_str!("../../../../../docs/manager.md");
+        let page = include_str!("../../../../../docs/guides/manager.md");
         for (name, ..) in FLAGS {
             assert!(page.contains(&format!("`--{name}`")), "{name}");
         }

@@ -88,7 +88,7 @@ async fn a_cluster_is_held_to_its_cloud_and_the_page_shows_how() {
     );
     let (text, code) = command(&world, &conf, &[]).await;
     assert_eq!(code, wrong(), "{text}");
-    let page = include_str!("../../../../../docs/cinder-csi.md");
+    let page = include_str!("../../../../../docs/guides/cinder-csi.md");
     assert!(page.contains(&format!("```\n{text}```")), "{text}");
 
     let (text, code) = command(&world, &conf, &["-o", "json", "--with-topology=false"]).await;

@@ -282,7 +282,7 @@ fn the_page_shows_the_table() {
     ];
     let now = "2026-11-28T12:00:00Z".parse().unwrap();
     let table = report::table(&orphans, now);
-    let page = include_str!("../../../../../docs/cinder-csi.md");
+    let page = include_str!("../../../../../docs/guides/cinder-csi.md");
     assert!(page.contains(&format!("```\n{table}```")), "{table}");
     assert_eq!(report::table(&[], now), "There are no orphans.\n");
 }
