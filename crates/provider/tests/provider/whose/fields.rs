@@ -83,6 +83,7 @@ const OF_CLUSTERS: &[Exception] = &[
         &[
             "spec.apiServer.managedLoadBalancer.allowedCIDRs",
             "spec.managedSecurityGroups.clusterNodesSecurityGroupRules.remoteIPPrefix",
+            "spec.managedSecurityGroups.defaultRules.cidrs",
             "spec.managedSubnets.allocationPools",
             "spec.managedSubnets.dnsNameservers",
         ],
