@@ -247,3 +247,58 @@ snapshot() {
 }
 is_ready() { [[ $(kubectl get volumesnapshot "$1" -o jsonpath='{.status.readyToUse}') == true ]]; }
 is_bound() { [[ $(kubectl get pvc "$1" -o jsonpath='{.status.phase}') == Bound ]]; }
+
+# --- attributes of volumes
+
+# attributes NAME PARAMETERS
+attributes() {
+	kubectl apply -f - >/dev/null <<YAML
+apiVersion: storage.k8s.io/v1
+kind: VolumeAttributesClass
+metadata: {name: $1}
+driverName: cinder.csi.openstack.org
+parameters: {$2}
+YAML
+}
+# has_attributes CLAIM TYPE TIER CLASS: in Cinder, and in the claim.
+has_attributes() {
+	local volume class
+	volume=$(kubectl get pv "$(kubectl get pvc "$1" -o jsonpath='{.spec.volumeName}')" -o jsonpath='{.spec.csi.volumeHandle}')
+	class=$(kubectl get pvc "$1" -o jsonpath='{.status.currentVolumeAttributesClassName}')
+	[[ $(volumes | jq -r --arg id "$volume" '.volumes[] | select(.id == $id) | "\(.volume_type) \(.metadata.tier)"')/$class == "$2 $3/$4" ]]
+}
+becomes() { kubectl patch pvc "$1" --type merge -p "{\"spec\":{\"volumeAttributesClassName\":\"$2\"}}" >/dev/null; }
+# is_told CLAIM WORDS: an event says why its class does not change.
+is_told() { kubectl get events -o json | jq -e --arg name "$1" --arg words "$2" 'any(.items[]; .involvedObject.name == $name and .reason == "VolumeModifyFailed" and (.message | contains($words)))'; }
+
+# --- snapshots of several volumes
+
+# group_class NAME [GROUP-TYPE]: snapshots at one moment, in groups of the type, or else of that with this name.
+group_class() {
+	local consistency=''
+	[[ ${2:-$1} != consistent* ]] || consistency=', consistency: declared'
+	kubectl apply -f - >/dev/null <<YAML
+apiVersion: groupsnapshot.storage.k8s.io/v1
+kind: VolumeGroupSnapshotClass
+metadata: {name: $1}
+driver: cinder.csi.openstack.org
+deletionPolicy: Delete
+parameters: {group-type: ${2:-$1}$consistency}
+YAML
+}
+# group_snapshot NAME CLASS: of all volumes whose claims have the label class=together.
+group_snapshot() {
+	kubectl apply -f - >/dev/null <<YAML
+apiVersion: groupsnapshot.storage.k8s.io/v1
+kind: VolumeGroupSnapshot
+metadata: {name: $1, namespace: default}
+spec:
+  volumeGroupSnapshotClassName: $2
+  source: {selector: {matchLabels: {class: together}}}
+YAML
+}
+is_taken() { [[ $(kubectl get volumegroupsnapshot "$1" -o jsonpath='{.status.readyToUse}') == true ]]; }
+# parts_of NAME: how many VolumeSnapshots of it are ready.
+parts_of() { kubectl get volumesnapshots -o json | jq --arg name "$1" '[.items[] | select(.status.volumeGroupSnapshotName == $name and .status.readyToUse)] | length'; }
+# kinds groups|group_snapshots: how many the project has.
+kinds() { ask -H 'openstack-api-version: volume 3.14' "$at_volume/$project/$1/detail" | jq ".$1 | length"; }

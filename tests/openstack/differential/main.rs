@@ -66,7 +66,10 @@ async fn the_simulated_cloud_answers_as_the_real_one() {
         &steps,
         &real,
         &simulated.outcomes,
-        &verdict::accepted(&root().join("docs/project/simulator.md"), "## Accepted differences"),
+        &verdict::accepted(
+            &root().join("docs/project/simulator.md"),
+            "## Accepted differences",
+        ),
     );
     problems.extend(verdict.problems("docs/project/simulator.md"));
     let (requests, accepted) = (steps.len(), verdict.accepted);

@@ -15,6 +15,8 @@ class PretendedVolumes(fake_driver.FakeLoggingVolumeDriver):
         # Without it the scheduler finds no back end for the volume type `shared`, and its volumes end in `error`.
         for pool in self._stats['pools']:
             pool['multiattach'] = True
+            # And none for group types whose snapshots are taken at one moment.
+            pool['consistent_group_snapshot_enabled'] = True
 
     def clone_image(self, context, volume, image_location, image_meta, image_service):
         # "Cloned within the back end": otherwise Cinder would run qemu-img on a logical volume that does not exist.
@@ -31,3 +33,18 @@ class PretendedVolumes(fake_driver.FakeLoggingVolumeDriver):
 
     def retype(self, context, volume, new_type, diff, host):
         return True, {}
+
+    def create_group(self, context, group):
+        return {'status': 'available'}
+
+    def update_group(self, context, group, add_volumes=None, remove_volumes=None):
+        return None, None, None
+
+    def delete_group(self, context, group, volumes):
+        return {'status': 'deleted'}, [{'id': volume.id, 'status': 'deleted'} for volume in volumes]
+
+    def create_group_snapshot(self, context, group_snapshot, snapshots):
+        return {'status': 'available'}, [{'id': it.id, 'status': 'available'} for it in snapshots]
+
+    def delete_group_snapshot(self, context, group_snapshot, snapshots):
+        return {'status': 'deleted'}, [{'id': it.id, 'status': 'deleted'} for it in snapshots]
