@@ -68,6 +68,13 @@ pages! {
         ports: false,
         prints: &["FILE: ", "restored: "],
     };
+    // Helm itself is in the script of tests/.
+    commands_of_the_page_on_helm: Page {
+        name: "docs/guides/helm.md",
+        prepare: "helm() { test -s chart/Chart.yaml; }\n",
+        ports: false,
+        prints: &[],
+    };
     commands_of_the_page_on_the_cloud_controller_manager: Page {
         name: "docs/guides/cloud-controller-manager.md",
         prepare: with_cluster!("sed 's/^  simulated:/  mine:/' $OS_CLIENT_CONFIG_FILE >clouds.yaml
@@ -270,7 +277,13 @@ const SERVERS: [(&str, &str); 9] = [
 ];
 
 /// Commands that cannot be run here, each with the reason, and the script that runs it with the words it has there.
-const ELSEWHERE: [(&str, &str, &str, &str); 5] = [
+const ELSEWHERE: [(&str, &str, &str, &str); 6] = [
+    (
+        "kubectl apply --server-side --kustomize base",
+        "it needs a cluster that has not these kinds",
+        "tests/kubernetes/helm-install",
+        "kustomize \"$work/base\"",
+    ),
     (
         "ip netns exec guests ferrostack simulate guests --cloud admin --bind-range 198.51.100.0/24",
         "a network namespace with a name needs root, and its network a real cloud",

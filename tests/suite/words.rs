@@ -271,6 +271,8 @@ generate manager -n NOT_A_NAMESPACE
 generate manager --serve-versions v1alpha3
 generate provider --core nowhere
 generate repository /proc/nowhere
+generate chart /proc/nowhere
+generate monitoring -n NOT_A_NAMESPACE
 generate cloud-controller-manager --cloud nowhere
 generate cinder-csi-plugin --cloud nowhere
 generate cinder-csi-plugin --values /nowhere

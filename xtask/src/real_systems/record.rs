@@ -26,7 +26,7 @@ const HEAD: &str = "\
 
 What the steps on real systems last showed. `cargo xtask real-systems` writes this page when a step has passed, and reads it to
 decide what is due: a step whose inputs, files of this repository and its command, have changed since, or that passed more than 30
-days ago ([why](adr/0065-three-tiers-of-checks.md)). The steps are in `.ci/real-systems.yaml`. Times are UTC; `tests` is how many minutes all
+days ago ([why](../adr/0065-three-tiers-of-checks.md)). The steps are in `.ci/real-systems.yaml`. Times are UTC; `tests` is how many minutes all
 tests of the workspace took on that machine in the same run, if they ran, which tells how fast it was.
 ";
 const STEPS: &str = "
