@@ -298,7 +298,7 @@ spec:
 YAML
 }
 is_taken() { [[ $(kubectl get volumegroupsnapshot "$1" -o jsonpath='{.status.readyToUse}') == true ]]; }
-# parts_of NAME: how many VolumeSnapshots of it are ready.
-parts_of() { kubectl get volumesnapshots -o json | jq --arg name "$1" '[.items[] | select(.status.volumeGroupSnapshotName == $name and .status.readyToUse)] | length'; }
+# has_parts NAME N: so many VolumeSnapshots of it are ready, which comes after it is.
+has_parts() { [[ $(kubectl get volumesnapshots -o json | jq --arg name "$1" '[.items[] | select(.status.volumeGroupSnapshotName == $name and .status.readyToUse)] | length') == "$2" ]]; }
 # kinds groups|group_snapshots: how many the project has.
 kinds() { ask -H 'openstack-api-version: volume 3.14' "$at_volume/$project/$1/detail" | jq ".$1 | length"; }
