@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The pages in the order of their names, each after a line with its name and its size, compressed.
+/// The pages in the order of their names, each after a line with its folder and name and its size, compressed.
 fn packed() -> Result<Vec<u8>, Box<dyn Error>> {
     println!("cargo:rerun-if-changed={DOCS}");
     let mut files = Vec::new();
@@ -33,8 +33,8 @@ fn packed() -> Result<Vec<u8>, Box<dyn Error>> {
     files.sort_by(|one, other| one.file_stem().cmp(&other.file_stem()));
     let mut packing = ZlibEncoder::new(Vec::new(), Compression::best());
     for file in files {
-        let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        let text = fs::read(&file)?;
+        let name = file.strip_prefix(DOCS)?.with_extension("");
+        let (name, text) = (name.to_string_lossy(), fs::read(&file)?);
         writeln!(packing, "{name} {}", text.len())?;
         packing.write_all(&text)?;
     }

@@ -16,12 +16,22 @@ mod layout;
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/docs.z"));
 /// The page that is the index of the others.
 const INDEX: &str = "README";
+/// The folders in the order in which they are listed, each with its title.
+const FOLDERS: [(&str, &str); 5] = [
+    ("", "For all"),
+    ("get-started", "Get started"),
+    ("guides", "Guides"),
+    ("reference", "Reference"),
+    ("project", "The project"),
+];
 
 /// A page of the documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
     /// Name of the file without `.md`.
     pub(crate) name: String,
+    /// The folder of docs/; empty for a page that is in none.
+    pub(crate) folder: String,
     /// Markdown.
     pub(crate) text: String,
 }
@@ -45,9 +55,9 @@ pub(crate) fn run(
             }
         }
         (None, None) if as_json => {
-            let list = pages
-                .iter()
-                .map(|page| json!({"page": page.name, "title": page.title()}));
+            let list = pages.iter().map(
+                |page| json!({"page": page.name, "folder": page.folder, "title": page.title()}),
+            );
             print(&output::json(&list.collect::<Vec<Value>>())?)
         }
         (None, None) => print(&list(&pages)),
@@ -66,8 +76,10 @@ pub(crate) fn pages() -> anyhow::Result<Vec<Page>> {
             Some((name, text, rest))
         });
         let (name, text, after) = entry.context("the pages in this program are damaged")?;
+        let (folder, name) = name.rsplit_once('/').unwrap_or(("", name));
         pages.push(Page {
             name: name.to_owned(),
+            folder: folder.to_owned(),
             text: text.to_owned(),
         });
         rest = after;
@@ -141,15 +153,18 @@ fn anchor_of(title: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// A row for each page: its name and its title.
+/// A row for each page: its name and its title, by folder.
 fn list(pages: &[Page]) -> String {
     let widest = pages.iter().map(|page| page.name.len()).max().unwrap_or(0);
-    let rows = pages
-        .iter()
-        .filter(|page| page.name != INDEX)
-        .map(|page| format!("{:<widest$}  {}\n", page.name, page.title()));
-    let rows: String = rows.collect();
-    format!("{rows}\nA page: ferrostack docs PAGE. An index by reader: ferrostack docs {INDEX}\n")
+    let mut list = String::new();
+    for (folder, title) in FOLDERS {
+        list.push_str(&format!("{title}\n"));
+        let listed = |page: &&Page| page.folder == folder && page.name != INDEX;
+        for page in pages.iter().filter(listed) {
+            list.push_str(&format!("  {:<widest$}  {}\n", page.name, page.title()));
+        }
+    }
+    format!("{list}\nA page: ferrostack docs PAGE. An index by reader: ferrostack docs {INDEX}\n")
 }
 
 /// A place with the word.

@@ -46,12 +46,18 @@ fn the_list_has_a_row_with_the_title_of_each_page() {
     assert!(list.contains("why "), "{list}");
     assert!(list.contains("Why an object is not ready\n"), "{list}");
     assert!(!list.contains("README  "), "{list}");
+    // Each is in a folder that is listed.
+    for page in pages.iter().filter(|page| page.name != INDEX) {
+        let row = format!("\n  {} ", page.name);
+        assert_eq!(list.matches(&row).count(), 1, "{}: {list}", page.name);
+    }
 }
 
 #[test]
 fn a_section_ends_before_the_next_one_of_its_depth() {
     let page = Page {
         name: "x".to_owned(),
+        folder: String::new(),
         text: "# T\n\n## One `a`\n1\n```\n## no heading\n```\n### Below\n2\n## Two\n3\n".to_owned(),
     };
     let one = page.section("one-a").unwrap();
