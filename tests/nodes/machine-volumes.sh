@@ -1,13 +1,18 @@
 # The volumes of a machine that runs: a file for each, as a loop device in the machine's /dev with a link by its serial number.
 
 # Volumes outlive machines and go from one to another: their files are beside the directory of all machines.
-store() { echo "${FERROSTACK_MACHINE_VOLUMES:-$(dirname "$directory").volumes}"; }
+store() { echo "${FERROSTACK_MACHINE_VOLUMES:-$(dirname "$PWD").volumes}"; }
 
 # answer_for_volumes PID: takes and gives back the volumes of the machine with this first process (docs/project/simulator.md). For ever.
 answer_for_volumes() {
-	local at=$directory/volumes inside=/proc/$1/root/dev files file id
+	local at=$PWD/volumes inside=/proc/$1/root/dev files file id
 	files=$(store)
 	declare -A devices=() seen=()
+	# Until the machine has a root of its own, this is the one of the host.
+	while [[ "/proc/$1/root" -ef / ]]; do
+		kill -0 "$1" 2>/dev/null || return 0
+		sleep 0.1
+	done
 	mkdir -p "$inside/disk/by-id" "$at"
 	# Of an earlier start of the machine.
 	rm -f "$at"/*.ready
