@@ -128,8 +128,17 @@ pages! {
     };
     commands_of_the_page_on_the_manager: Page {
         name: "docs/guides/manager.md",
+        // With the kinds of the Prometheus operator, whose schemas are its own.
         prepare: with_cluster!("ferrostack get kubeconfig demo >FILE
-            export KUBECONFIG=$PWD/FILE\n"),
+            export KUBECONFIG=$PWD/FILE
+            for kind in ServiceMonitor PrometheusRule; do
+                plural=$(echo ${kind}s | tr A-Z a-z)
+                echo '{\"apiVersion\": \"apiextensions.k8s.io/v1\", \"kind\": \"CustomResourceDefinition\",
+                    \"metadata\": {\"name\": \"'$plural.monitoring.coreos.com'\"}, \"spec\": {\"group\": \"monitoring.coreos.com\",
+                    \"names\": {\"kind\": \"'$kind'\", \"plural\": \"'$plural'\"}, \"scope\": \"Namespaced\", \"versions\": [{\"name\": \"v1\",
+                    \"served\": true, \"storage\": true, \"schema\": {\"openAPIV3Schema\": {\"type\": \"object\",
+                    \"x-kubernetes-preserve-unknown-fields\": true}}}]}}' | kubectl apply -f -
+            done\n"),
         ports: true,
         prints: &["serviceaccount/ferrostack-manager serverside-applied", "leading as ", "stopped"],
     };
