@@ -14,6 +14,9 @@ use serde_json::Value;
 
 use crate::kinds::Kind;
 
+/// Name of the ConfigMap with the record of a move, which itself never moves.
+pub(crate) const JOURNAL: &str = "ferrostack-move";
+
 /// The ends of the names of Secrets that belong to a cluster without an owner, such as certificates of a user.
 const SECRETS: [&str; 6] = [
     "ca",
@@ -181,7 +184,7 @@ pub(crate) fn select(objects: Vec<Object>) -> Selection {
 /// Objects that Kubernetes keeps in every namespace, and the record of a move.
 fn is_of_every_namespace(object: &Object) -> bool {
     let name = object.name();
-    (object.kind.is("ConfigMap") && [crate::journal::NAME, "kube-root-ca.crt"].contains(&name))
+    (object.kind.is("ConfigMap") && [JOURNAL, "kube-root-ca.crt"].contains(&name))
         || object.text("/type") == "kubernetes.io/service-account-token"
 }
 

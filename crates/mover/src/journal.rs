@@ -13,9 +13,7 @@ use uuid::Uuid;
 
 use crate::access::Side;
 use crate::error::{Error, or_absent};
-
-/// The name of the ConfigMap.
-pub(crate) const NAME: &str = "ferrostack-move";
+use crate::graph::JOURNAL;
 
 /// How far a move is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +64,7 @@ impl Journal {
         };
         let record = parse(&map).ok_or_else(|| {
             Error::Refused(vec![format!(
-                "ConfigMap {namespace}/{NAME} of the {} is not the record of a move of this version: it is not touched",
+                "ConfigMap {namespace}/{JOURNAL} of the {} is not the record of a move of this version: it is not touched",
                 side.title
             )])
         })?;
@@ -91,7 +89,7 @@ impl Journal {
         };
         let map = content(&record, namespace, None);
         let maps: Api<ConfigMap> = Api::namespaced(side.client.clone(), namespace);
-        let action = || format!("recording the move in ConfigMap {namespace}/{NAME}");
+        let action = || format!("recording the move in ConfigMap {namespace}/{JOURNAL}");
         let params = PostParams::default();
         let stored = match side.attempt(action, || maps.create(&params, &map)).await {
             Ok(stored) => Some(stored),
@@ -145,10 +143,10 @@ impl Journal {
             uid: self.stored.uid.clone(),
             resource_version: None,
         });
-        let action = || format!("deleting ConfigMap {}/{NAME}", self.namespace);
+        let action = || format!("deleting ConfigMap {}/{JOURNAL}", self.namespace);
         let deleted = self
             .side
-            .attempt(action, || maps.delete(NAME, &params))
+            .attempt(action, || maps.delete(JOURNAL, &params))
             .await;
         match or_absent(deleted) {
             // Another process has ended this move, and another move has begun.
@@ -160,11 +158,16 @@ impl Journal {
     async fn store(&mut self, record: Record) -> Result<(), Error> {
         let map = content(&record, &self.namespace, Some(&self.stored));
         let maps: Api<ConfigMap> = Api::namespaced(self.side.client.clone(), &self.namespace);
-        let action = || format!("recording the move in ConfigMap {}/{NAME}", self.namespace);
+        let action = || {
+            format!(
+                "recording the move in ConfigMap {}/{JOURNAL}",
+                self.namespace
+            )
+        };
         let params = PostParams::default();
         let stored = match self
             .side
-            .attempt(action, || maps.replace(NAME, &params, &map))
+            .attempt(action, || maps.replace(JOURNAL, &params, &map))
             .await
         {
             Ok(stored) => Some(stored),
@@ -184,8 +187,8 @@ impl Journal {
 
 async fn read(side: &Side, namespace: &str) -> Result<Option<ConfigMap>, Error> {
     let maps: Api<ConfigMap> = Api::namespaced(side.client.clone(), namespace);
-    let action = || format!("reading ConfigMap {namespace}/{NAME}");
-    side.attempt(action, || maps.get_opt(NAME)).await
+    let action = || format!("reading ConfigMap {namespace}/{JOURNAL}");
+    side.attempt(action, || maps.get_opt(JOURNAL)).await
 }
 
 fn content(record: &Record, namespace: &str, stored: Option<&ObjectMeta>) -> ConfigMap {
@@ -198,7 +201,7 @@ fn content(record: &Record, namespace: &str, stored: Option<&ObjectMeta>) -> Con
         ..ConfigMap::default()
     };
     let meta = map.meta_mut();
-    meta.name = Some(NAME.to_owned());
+    meta.name = Some(JOURNAL.to_owned());
     meta.namespace = Some(namespace.to_owned());
     meta.uid = stored.and_then(|stored| stored.uid.clone());
     meta.resource_version = stored.and_then(|stored| stored.resource_version.clone());

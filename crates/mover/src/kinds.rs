@@ -5,12 +5,8 @@ use std::sync::Arc;
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use api::names::{CLUSTERCTL_LABEL, MOVE_HIERARCHY_LABEL, MOVE_LABEL, PROVIDER_LABEL};
 use kube::ResourceExt;
-use kube::api::{GroupVersionKind, ListParams};
+use kube::api::GroupVersionKind;
 use kube::discovery::ApiResource;
-use operator::client::Api;
-
-use crate::access::Side;
-use crate::error::Error;
 
 /// Groups whose objects describe a management cluster, not the clusters in it.
 const LOCAL: [&str; 2] = ["clusterctl.cluster.x-k8s.io", "runtime.cluster.x-k8s.io"];
@@ -36,7 +32,7 @@ pub(crate) struct Kind {
 
 impl Kind {
     /// A kind of the core group.
-    fn core(name: &str, plural: &str) -> Arc<Self> {
+    pub(crate) fn core(name: &str, plural: &str) -> Arc<Self> {
         Arc::new(Self {
             group: String::new(),
             name: name.to_owned(),
@@ -69,22 +65,8 @@ impl Kind {
     }
 }
 
-/// The namespaced kinds of Cluster API and its providers, Secrets and ConfigMaps.
-pub(crate) async fn discover(side: &Side) -> Result<Vec<Arc<Kind>>, Error> {
-    let definitions: Api<CustomResourceDefinition> = Api::all(side.client.clone());
-    let action = || "listing CustomResourceDefinitions".to_owned();
-    let params = ListParams::default();
-    let list = side.attempt(action, || definitions.list(&params)).await?;
-    let mut kinds = vec![
-        Kind::core("Secret", "secrets"),
-        Kind::core("ConfigMap", "configmaps"),
-    ];
-    kinds.extend(list.items.iter().filter_map(of_definition).map(Arc::new));
-    Ok(kinds)
-}
-
 /// The kind of a definition, if objects of it may belong to clusters.
-fn of_definition(definition: &CustomResourceDefinition) -> Option<Kind> {
+pub(crate) fn of_definition(definition: &CustomResourceDefinition) -> Option<Kind> {
     let spec = &definition.spec;
     let labels = definition.labels();
     let of_cluster_api = spec.group == "cluster.x-k8s.io"

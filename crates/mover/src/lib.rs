@@ -11,7 +11,7 @@
 //! Each step can be repeated, so that a move that was killed at any request goes on where it was.
 //!
 //! ```text
-//!   kinds      what each side serves, and in which version objects are copied
+//!   kinds      kinds of objects, and the version in which they are copied (pure)
 //!   graph      which objects move, which stay, and in which order (pure)
 //!   preflight  what stands in the way (pure)
 //!   copies     an object as it is created in the target (pure)
@@ -21,10 +21,13 @@
 //!   transfer   copies in the target
 //!   removal    deletion without finalizers, so that nothing in the cloud is deleted
 //!   directory  objects as files
+//!   cluster    a side with its kinds
+//!   work       options, progress and interruption
 //!   run        the phases
 //! ```
 
 mod access;
+mod cluster;
 mod copies;
 mod directory;
 mod error;
@@ -37,7 +40,9 @@ mod removal;
 mod report;
 mod run;
 mod transfer;
+mod work;
 
 pub use crate::error::Error;
 pub use crate::report::{Entry, Report};
-pub use crate::run::{Options, Say, from_directory, preview, roll_back, to_cluster, to_directory};
+pub use crate::run::{from_directory, preview, roll_back, to_cluster, to_directory};
+pub use crate::work::{Options, Say};

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::graph::{Object, Selection, select};
 use crate::kinds::Kind;
 use crate::preflight;
-use crate::run::Work;
+use crate::work::Work;
 
 /// How many requests are sent at a time.
 pub(crate) const AT_A_TIME: usize = 8;

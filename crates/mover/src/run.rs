@@ -1,84 +1,21 @@
 //! The phases of a move.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use api::infra::v1alpha1::OpenStackClusterIdentity;
 use kube::Client;
 use operator::client::Api;
-use tokio_util::sync::CancellationToken;
 
 use crate::access::Side;
+use crate::cluster::ManagementCluster;
 use crate::directory;
 use crate::error::Error;
 use crate::graph::{Selection, select};
 use crate::journal::{Journal, Phase};
-use crate::kinds::{self, Kind};
 use crate::pausing;
 use crate::preflight;
 use crate::report::Report;
-use crate::transfer::Target;
-
-/// How a move is done.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// The namespace that moves, whole.
-    pub namespace: String,
-    /// How long the controllers of either side have to confirm that objects are paused.
-    pub confirm_within: Duration,
-    /// Cancelled when the user interrupts: before the commit, the move is then undone.
-    pub stop: CancellationToken,
-}
-
-/// Prints a line of progress.
-pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
-
-/// A process at work on a move.
-pub(crate) struct Work<'a> {
-    pub(crate) options: &'a Options,
-    pub(crate) journal: &'a Journal,
-    pub(crate) say: Say<'a>,
-}
-
-impl Work<'_> {
-    /// Fails, before a write, when the user has interrupted, or another process has taken over.
-    pub(crate) async fn guard(&self) -> Result<(), Error> {
-        if self.options.stop.is_cancelled() {
-            return Err(Error::Interrupted);
-        }
-        self.journal.check().await
-    }
-}
-
-/// A side with the kinds that it serves.
-struct Known {
-    side: Side,
-    kinds: Vec<Arc<Kind>>,
-}
-
-impl Known {
-    async fn of(client: &Client, title: &'static str) -> Result<Self, Error> {
-        let side = Side::new(client, title);
-        let kinds = kinds::discover(&side).await?;
-        Ok(Self { side, kinds })
-    }
-
-    fn as_target<'a>(&'a self, namespace: &'a str, id: &'a str) -> Target<'a> {
-        Target {
-            side: &self.side,
-            kinds: &self.kinds,
-            namespace,
-            id,
-        }
-    }
-
-    async fn selection(&self, namespace: &str) -> Result<Selection, Error> {
-        Ok(select(
-            pausing::read(&self.side, &self.kinds, namespace).await?,
-        ))
-    }
-}
+use crate::work::{Options, Say, Work};
 
 /// Preview of a move, with the problems that prevent it; writes nothing.
 ///
@@ -89,9 +26,9 @@ pub async fn preview(
     target: Option<&Client>,
     options: &Options,
 ) -> Result<Report, Error> {
-    let source = Known::of(source, "source").await?;
+    let source = ManagementCluster::read(source, "source").await?;
     let target = match target {
-        Some(client) => Some(Known::of(client, "target").await?),
+        Some(client) => Some(ManagementCluster::read(client, "target").await?),
         None => None,
     };
     let journal = Journal::find(&source.side, &options.namespace).await?;
@@ -105,8 +42,8 @@ pub async fn preview(
 
 /// Objects of the move, and problems that prevent it.
 async fn check(
-    source: &Known,
-    target: Option<&Known>,
+    source: &ManagementCluster,
+    target: Option<&ManagementCluster>,
     namespace: &str,
     id: Option<&str>,
 ) -> Result<(Selection, Vec<String>), Error> {
@@ -133,7 +70,7 @@ async fn check(
 }
 
 /// Message that there is nothing to move, with the namespaces that have Clusters.
-async fn empty(source: &Known, namespace: &str) -> Result<String, Error> {
+async fn empty(source: &ManagementCluster, namespace: &str) -> Result<String, Error> {
     let text = format!(
         "there is nothing to move in namespace {namespace} of the source: it has no Cluster"
     );
@@ -154,7 +91,7 @@ async fn empty(source: &Known, namespace: &str) -> Result<String, Error> {
 }
 
 /// Objects that stay, are needed by moving objects, and are missing in the target.
-async fn missing(target: &Known, selection: &Selection) -> Result<Vec<String>, Error> {
+async fn missing(target: &ManagementCluster, selection: &Selection) -> Result<Vec<String>, Error> {
     let mut problems = missing_identities(&target.side, selection).await?;
     let classes = target.kinds.iter().find(|kind| kind.is("ClusterClass"));
     for (namespace, name) in preflight::shared_classes(selection) {
@@ -202,8 +139,8 @@ pub async fn to_cluster(
     say: Say<'_>,
 ) -> Result<Report, Error> {
     let (source, target) = (
-        Known::of(source, "source").await?,
-        Known::of(target, "target").await?,
+        ManagementCluster::read(source, "source").await?,
+        ManagementCluster::read(target, "target").await?,
     );
     let other = format!("cluster {}", target.side.identity().await?);
     let found = continued(&source.side, &options.namespace, &other, say).await?;
@@ -260,8 +197,8 @@ async fn continued(
 
 /// Records a move, if nothing stands in its way.
 async fn begin(
-    source: &Known,
-    target: &Known,
+    source: &ManagementCluster,
+    target: &ManagementCluster,
     options: &Options,
     other: &str,
 ) -> Result<Journal, Error> {
@@ -274,8 +211,8 @@ async fn begin(
 
 /// Copies everything to the target and commits; undoes everything after an error.
 async fn copy(
-    source: &Known,
-    target: &Known,
+    source: &ManagementCluster,
+    target: &ManagementCluster,
     options: &Options,
     journal: &mut Journal,
     say: Say<'_>,
@@ -318,8 +255,8 @@ async fn copy(
 
 /// Undoes a move after an error, and returns the error with the outcome.
 async fn undone(
-    source: &Known,
-    target: Option<&Known>,
+    source: &ManagementCluster,
+    target: Option<&ManagementCluster>,
     options: &Options,
     journal: &Journal,
     first: Error,
@@ -347,8 +284,8 @@ async fn undone(
 
 /// Deletes the copies, resumes the source and removes the record.
 async fn undo(
-    source: &Known,
-    target: Option<&Known>,
+    source: &ManagementCluster,
+    target: Option<&ManagementCluster>,
     namespace: &str,
     mut journal: Journal,
 ) -> Result<(), Error> {
@@ -374,9 +311,9 @@ pub async fn roll_back(
     options: &Options,
     say: Say<'_>,
 ) -> Result<(), Error> {
-    let source = Known::of(source, "source").await?;
+    let source = ManagementCluster::read(source, "source").await?;
     let target = match target {
-        Some(client) => Some(Known::of(client, "target").await?),
+        Some(client) => Some(ManagementCluster::read(client, "target").await?),
         None => None,
     };
     let Some(mut journal) = Journal::find(&source.side, &options.namespace).await? else {
@@ -411,7 +348,7 @@ pub async fn to_directory(
     options: &Options,
     say: Say<'_>,
 ) -> Result<Report, Error> {
-    let source = Known::of(source, "source").await?;
+    let source = ManagementCluster::read(source, "source").await?;
     let namespace = &options.namespace;
     let other = format!("to directory {}", directory.display());
     let found = match continued(&source.side, namespace, &other, say).await? {
@@ -449,7 +386,7 @@ pub async fn to_directory(
 
 /// Writes all files while the source is paused, and records that they are complete.
 async fn save(
-    source: &Known,
+    source: &ManagementCluster,
     directory: &Path,
     options: &Options,
     journal: &mut Journal,
@@ -489,7 +426,7 @@ pub async fn from_directory(
     options: &Options,
     say: Say<'_>,
 ) -> Result<Report, Error> {
-    let target = Known::of(target, "target").await?;
+    let target = ManagementCluster::read(target, "target").await?;
     let selection = select(directory::read(directory, &target.kinds)?);
     let namespace = &options.namespace;
     let other = format!("from directory {}", directory.display());
@@ -529,7 +466,7 @@ pub async fn from_directory(
 
 /// Why files cannot be restored into this namespace.
 async fn unusable(
-    target: &Known,
+    target: &ManagementCluster,
     selection: &Selection,
     namespace: &str,
 ) -> Result<Vec<String>, Error> {
@@ -555,7 +492,7 @@ async fn unusable(
 }
 
 async fn restore(
-    target: &Known,
+    target: &ManagementCluster,
     selection: &Selection,
     options: &Options,
     journal: &mut Journal,

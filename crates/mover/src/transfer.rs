@@ -20,7 +20,7 @@ use crate::kinds::Kind;
 use crate::pausing::{AT_A_TIME, LOOK, late, read};
 use crate::preflight::version;
 use crate::removal;
-use crate::run::Work;
+use crate::work::Work;
 
 /// How often a copy that changes in the meantime is replaced.
 const ATTEMPTS: u32 = 5;

@@ -60,14 +60,6 @@ const CIRCLES: &[Circle] = &[
         modules: &["output", "readiness", "tree"],
     },
     Circle {
-        krate: "mover",
-        modules: &["access", "graph", "journal", "kinds"],
-    },
-    Circle {
-        krate: "mover",
-        modules: &["pausing", "run", "transfer"],
-    },
-    Circle {
         krate: "provider",
         modules: &["evidence", "machine"],
     },
