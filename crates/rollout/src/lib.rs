@@ -3,6 +3,7 @@
 //! ```text
 //!   view       what is in the namespaces of clouds, from watches
 //!   reconcile  fetch, plan (deployer: pure), apply, status
+//!   described  parameters of an object, or the reasons for their rejection (pure)
 //!   rendered   what is desired, until it changes
 //!   releases   work on a cloud within its release, or in the phases of an upgrade
 //!   record     the release and these phases in the status (pure)
@@ -18,6 +19,7 @@
 
 mod accounts;
 mod apply;
+mod described;
 mod problem;
 mod reach;
 mod reconcile;

@@ -10,11 +10,11 @@ use kube::runtime::controller::Action;
 use kube::{Client, ResourceExt as _};
 use operator::client::Api;
 use operator::{finalizer, patch};
-use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::accounts::{INTERVAL, Known, Look};
 use crate::apply::{self, Applied};
+use crate::described;
 use crate::problem::Problem;
 use crate::releases::{Refused, Work};
 use crate::remove;
@@ -51,7 +51,7 @@ pub(crate) async fn reconcile(
         return Ok(Action::await_change());
     }
     let rest = Ok(Action::await_change());
-    let (outcome, next) = match judged(&object)? {
+    let (outcome, next) = match described::cloud(&object)? {
         Err(problem) => (Outcome::Invalid(problem), rest),
         Ok(_) if object.spec.paused => (Outcome::Paused, rest),
         Ok(cloud) => rolled_out(&context, &object, &cloud, &seen).await,
@@ -64,17 +64,6 @@ pub(crate) async fn reconcile(
         looked.send_replace(true);
     }
     next
-}
-
-/// The cloud that an object describes, or why it is rejected.
-pub(crate) fn judged(object: &OpenStack) -> Result<Result<Cloud, String>, Problem> {
-    let document = serde_json::to_value(object);
-    let document: Value = document.map_err(|error| Problem::Malformed(error.to_string()))?;
-    let parameters = match deployer::checked(&document) {
-        Ok(parameters) => parameters,
-        Err(errors) => return Ok(Err(errors.join("; "))),
-    };
-    Ok(Cloud::of(&document, parameters).map_err(|error| error.to_string()))
 }
 
 /// Plans, and does what can be done now. Also returns the request that has failed, or when accounts are looked at again.

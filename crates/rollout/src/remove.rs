@@ -9,8 +9,8 @@ use operator::client::Api;
 use operator::{finalizer, patch};
 
 use crate::apply;
+use crate::described;
 use crate::problem::Problem;
-use crate::reconcile::judged;
 use crate::status;
 use crate::view::Seen;
 
@@ -51,7 +51,7 @@ pub(crate) async fn remove(
 fn left(object: &OpenStack, seen: &Seen) -> Result<Vec<Vec<Reference>>, Problem> {
     let name = object.name_any();
     // Parameters that are rejected have made nothing; the order of the steps is that of any cloud.
-    let cloud = judged(object)?.unwrap_or_else(|_| Cloud {
+    let cloud = described::cloud(object)?.unwrap_or_else(|_| Cloud {
         name: name.clone(),
         namespace: object.namespace().unwrap_or_default(),
         parameters: Parameters::of(Release::Epoxy),
