@@ -236,5 +236,16 @@ fn document(text: &str) -> Cow<'_, str> {
     Cow::Owned(parts.join("\t"))
 }
 
+/// The columns that a text takes: colors take none.
+pub(crate) fn width(text: &str) -> usize {
+    let mut parts = text.split("\x1b[");
+    let first = parts.next().unwrap_or_default().chars().count();
+    let rest = parts.map(|part| match part.split_once('m') {
+        Some((_, shown)) => shown.chars().count(),
+        None => part.chars().count(),
+    });
+    first + rest.sum::<usize>()
+}
+
 #[cfg(test)]
 mod tests;

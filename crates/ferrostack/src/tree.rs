@@ -9,12 +9,12 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use crate::environment::Environment;
-use crate::output::cells;
+use crate::output::{self, cells};
 use crate::readiness::cause;
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 
 pub(crate) use self::cluster::{Parts, Selection, of_cluster};
-pub(crate) use self::paint::{Colors, width};
+pub(crate) use self::paint::Colors;
 
 /// One object, or several in the same state, with its children.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -119,18 +119,6 @@ fn summary(item: &Item) -> (&'static str, Option<Condition<'_>>) {
     found.next().unwrap_or(("", None))
 }
 
-/// `InfrastructureReady: InstanceReady: waiting for ...` without the leading condition types.
-pub(crate) fn without_conditions(message: &str) -> &str {
-    let is_type = |text: &str| {
-        text.starts_with(|c: char| c.is_ascii_uppercase())
-            && text.chars().all(|c| c.is_ascii_alphanumeric())
-    };
-    match message.split_once(": ") {
-        Some((first, rest)) if is_type(first) => without_conditions(rest),
-        _ => message,
-    }
-}
-
 const HEADER: [&str; 11] = [
     "NAME",
     "VERSION",
@@ -189,7 +177,7 @@ pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(self::width(cell));
+            *width = (*width).max(output::width(cell));
         }
     }
     let mut text = String::new();
@@ -197,7 +185,7 @@ pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(widths).filter(|(_, width)| *width > 0) {
             line.push_str(cell);
-            line.push_str(&" ".repeat(width - self::width(cell) + 2));
+            line.push_str(&" ".repeat(width - output::width(cell) + 2));
         }
         text.push_str(line.trim_end());
         text.push('\n');

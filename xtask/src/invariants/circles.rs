@@ -56,16 +56,8 @@ const CIRCLES: &[Circle] = &[
         ],
     },
     Circle {
-        krate: "ferrostack",
-        modules: &["output", "readiness", "tree"],
-    },
-    Circle {
         krate: "provider",
         modules: &["evidence", "machine"],
-    },
-    Circle {
-        krate: "rollout",
-        modules: &["reconcile", "remove"],
     },
 ];
 

@@ -107,7 +107,7 @@ fn size() -> (usize, usize) {
 
 /// The rows of a line on the screen: a window that became narrower has wrapped it.
 fn rows_on_screen(line: &str, width: usize) -> usize {
-    crate::tree::width(line).div_ceil(width.max(1)).max(1)
+    super::width(line).div_ceil(width.max(1)).max(1)
 }
 
 /// What moves the cursor to the start of these lines and clears them.

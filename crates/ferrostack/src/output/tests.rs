@@ -77,3 +77,10 @@ proptest! {
         prop_assert!(!is_raw(&paragraph(&text)));
     }
 }
+
+#[test]
+fn colors_take_no_room() {
+    assert_eq!(width("Ready: True"), 11);
+    assert_eq!(width("\x1b[31mno\x1b[0m ä"), 4);
+    assert_eq!(width(""), 0);
+}

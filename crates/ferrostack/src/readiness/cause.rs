@@ -2,7 +2,6 @@
 
 use crate::readiness::{reach, summary, waits_for};
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
-use crate::tree::without_conditions;
 
 /// Why an object is not ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -335,6 +334,18 @@ fn deleting(item: &Item) -> Option<Cause> {
         ),
         message => in_users_words(without_conditions(&summary(message))),
     })
+}
+
+/// `InfrastructureReady: InstanceReady: waiting for ...` without the leading condition types.
+pub(crate) fn without_conditions(message: &str) -> &str {
+    let is_type = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_uppercase())
+            && text.chars().all(|c| c.is_ascii_alphanumeric())
+    };
+    match message.split_once(": ") {
+        Some((first, rest)) if is_type(first) => without_conditions(rest),
+        _ => message,
+    }
 }
 
 /// The cause in the object's conditions.

@@ -1,6 +1,7 @@
 //! Tables that fit into a terminal.
 
 use super::align;
+use crate::output;
 
 /// Formats rows for a terminal of `width` columns: leaves out `expendable` columns, in this order, until the other ones fit,
 /// and puts the last column below its row if it does not fit beside it.
@@ -40,7 +41,7 @@ pub(crate) fn fit<const N: usize>(
 /// The width of the first `columns` columns.
 fn total<const N: usize>(rows: &[[String; N]], columns: usize) -> usize {
     let widest = |column: usize| {
-        let cells = rows.iter().map(|row| super::width(&row[column]));
+        let cells = rows.iter().map(|row| output::width(&row[column]));
         cells.max().unwrap_or(0)
     };
     let filled = (0..columns).map(widest).filter(|width| *width > 0);

@@ -51,27 +51,9 @@ impl Colors {
     }
 }
 
-/// The columns that a text takes: colors take none.
-pub(crate) fn width(text: &str) -> usize {
-    let mut parts = text.split("\x1b[");
-    let first = parts.next().unwrap_or_default().chars().count();
-    let rest = parts.map(|part| match part.split_once('m') {
-        Some((_, shown)) => shown.chars().count(),
-        None => part.chars().count(),
-    });
-    first + rest.sum::<usize>()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn colors_take_no_room() {
-        assert_eq!(width("Ready: True"), 11);
-        assert_eq!(width("\x1b[31mno\x1b[0m ä"), 4);
-        assert_eq!(width(""), 0);
-    }
 
     #[test]
     fn states_are_painted_only_when_asked_for() {

@@ -4,14 +4,13 @@ use kube::ResourceExt;
 
 use crate::readiness::cause::{
     blocked, blocked_set, cause, is_failure, is_paused, lost_quorum, recovery, remediation,
-    unremediated,
+    unremediated, without_conditions,
 };
 use crate::readiness::reach::{self, unreached};
 use crate::readiness::summary;
 use crate::snapshot::reference::{Reference, Role};
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 use crate::tree::conditions::good;
-use crate::tree::without_conditions;
 
 /// The reason of a finding that is no condition's: the API server has an address that is not reached.
 pub(super) const UNREACHED: &str = "UnreachedAddress";
