@@ -2,44 +2,10 @@
 //!
 //! The hub of every group is v1beta2. The embedded API server (in process) and the conversion webhook call [`convert`].
 
-pub(crate) mod duration;
-pub(crate) mod fields;
-mod mapping;
-pub(crate) mod moves;
-pub(crate) mod stash;
-
 use serde_json::Value;
 
-pub(crate) use mapping::{Mapping, Older};
-pub use moves::Row;
-
-/// Why a conversion failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConversionError {
-    /// The object has no usable `apiVersion` or `kind`.
-    #[error("the object has no apiVersion and kind")]
-    Untyped,
-    /// There is no conversion between these versions.
-    #[error("{kind} cannot be converted from {from} to {to}")]
-    Unknown {
-        /// The object's kind.
-        kind: String,
-        /// The version of the object.
-        from: String,
-        /// The desired version.
-        to: String,
-    },
-    /// The object is invalid in its version.
-    #[error("{kind} in {version}: {problem}")]
-    Malformed {
-        /// The object's kind.
-        kind: String,
-        /// The version of the object.
-        version: String,
-        /// The error, with the field's path.
-        problem: String,
-    },
-}
+use crate::conversion::stash;
+pub use crate::conversion::{ConversionError, Row};
 
 /// Converts `object` to `desired` (an `apiVersion` of the same group).
 ///

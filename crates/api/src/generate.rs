@@ -3,7 +3,7 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use crate::convert::Row;
+use crate::conversion::Row;
 use crate::{addons, bootstrap, controlplane, core, infra, ipam, openstack};
 
 /// Every CustomResourceDefinition of the suite, in the order for `kubectl apply`.

@@ -19,6 +19,7 @@
 //!   printable     text from outside, for conditions, events and terminals
 //!   providers     the providers that these kinds belong to
 //!   crds          all CustomResourceDefinitions, which generate makes of the types
+//!   conversion    means of conversions: mappings, durations, the stash
 //!   convert, admission   dispatch by group and kind
 //! ```
 
@@ -30,6 +31,7 @@ pub mod admission;
 pub mod bootstrap;
 pub mod conditions;
 pub mod controlplane;
+mod conversion;
 pub mod convert;
 pub mod core;
 pub mod crds;

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::GROUP;
-use crate::convert::fields::{Done, Fields, Turn};
-use crate::convert::{ConversionError, Mapping};
+use crate::conversion::fields::{Done, Fields, Turn};
+use crate::conversion::{ConversionError, Mapping};
 use crate::core::convert::{status, tidy};
 
 /// Converts an object of this group; `None` for other kinds and versions.

@@ -1,14 +1,14 @@
 //! v1beta1 <-> v1beta2 of the kubeadm kinds, without loss.
 //!
-//! Fields without equivalent in the other version are preserved by [`crate::convert::stash`].
+//! Fields without equivalent in the other version are preserved by [`crate::conversion::stash`].
 
 pub(crate) mod spec;
 
 use serde_json::{Map, Value, json};
 
 use super::GROUP;
-use crate::convert::fields::{Turn, within};
-use crate::convert::{ConversionError, Mapping};
+use crate::conversion::fields::{Turn, within};
+use crate::conversion::{ConversionError, Mapping};
 
 /// Converts an object of this group; `None` for other kinds and versions.
 pub(crate) fn convert(

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::GROUP;
 use crate::bootstrap::convert::spec::{self, prune};
 use crate::bootstrap::convert::{conditions_down, conditions_up};
-use crate::convert::fields::{not_a_duration, seconds_of, within};
-use crate::convert::{ConversionError, Mapping, duration};
+use crate::conversion::fields::{not_a_duration, seconds_of, within};
+use crate::conversion::{ConversionError, Mapping, duration};
 
 /// The timeouts of machines: their names in v1beta1 and in v1beta2.
 const TIMEOUTS: [(&str, &str); 3] = [

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::convert;
-use super::stash::admits;
+use crate::conversion::stash::admits;
 
 /// Any part of a value that is valid by the schema: every field may be absent, even required ones.
 fn part_of(schema: &JSONSchemaProps) -> BoxedStrategy<Value> {

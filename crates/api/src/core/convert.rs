@@ -1,15 +1,15 @@
 //! v1beta1 <-> v1beta2 of the kinds of this group, without loss of spec.
 //!
-//! Fields without equivalent in the other version are preserved by [`crate::convert::stash`]. The status of v1beta1 is
+//! Fields without equivalent in the other version are preserved by [`crate::conversion::stash`]. The status of v1beta1 is
 //! computed from v1beta2.
 
 use serde_json::{Map, Value, json};
 
 use super::GROUP;
-use crate::convert::fields::{
+use crate::conversion::fields::{
     Done, Fields, nested, not_a_duration, put, rename, seconds_of, take, within,
 };
-use crate::convert::{ConversionError, Mapping, duration};
+use crate::conversion::{ConversionError, Mapping, duration};
 
 mod class;
 pub(crate) mod status;

@@ -1,7 +1,7 @@
 //! v1alpha4 to v1alpha7, v1beta1 and v1beta2 of the OpenStack kinds, without loss.
 //!
 //! The steps between the older versions are tables of moves in [`older`]. Fields without equivalent in the other version
-//! are preserved by [`crate::convert::stash`].
+//! are preserved by [`crate::conversion::stash`].
 
 mod cluster;
 mod machine;
@@ -11,8 +11,8 @@ mod status;
 use serde_json::{Value, json};
 
 use super::GROUP;
-use crate::convert::fields::{Done, Fields, nested, within};
-use crate::convert::{ConversionError, Mapping};
+use crate::conversion::fields::{Done, Fields, nested, within};
+use crate::conversion::{ConversionError, Mapping};
 
 /// The name that the Go provider's book gives to v1beta1.
 const V1ALPHA8: &str = "infrastructure.cluster.x-k8s.io/v1alpha8";

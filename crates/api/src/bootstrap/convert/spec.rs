@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::convert::duration;
-use crate::convert::fields::{not_a_duration, seconds_of, within};
+use crate::conversion::duration;
+use crate::conversion::fields::{not_a_duration, seconds_of, within};
 
 /// The components in a ClusterConfiguration that have arguments.
 const COMPONENTS: [&[&str]; 4] = [

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::bootstrap::v1beta2::KubeadmConfigSpec;
-use crate::convert::{convert, stash};
+use crate::conversion::stash;
+use crate::convert::convert;
 
 const OLD: &str = "bootstrap.cluster.x-k8s.io/v1beta1";
 const NEW: &str = "bootstrap.cluster.x-k8s.io/v1beta2";

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::topology;
-use crate::convert::fields::{Done, Fields, nested, rename, take, within};
+use crate::conversion::fields::{Done, Fields, nested, rename, take, within};
 
 /// Fields whose values belong to the user: nulls and empty values have a meaning there.
 const VERBATIM: [&str; 3] = ["value", "openAPIV3Schema", "settings"];

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::convert::fields::{Done, Fields, nested, take};
+use crate::conversion::fields::{Done, Fields, nested, take};
 
 /// Counters of MachineSets that v1beta1 computes differently.
 const SET_COUNTERS: [&str; 3] = ["readyReplicas", "availableReplicas", "fullyLabeledReplicas"];

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::convert::{convert, stash};
+use crate::conversion::stash;
+use crate::convert::convert;
 use crate::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 
 const OLD: &str = "cluster.x-k8s.io/v1beta1";

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{strategy_down, strategy_up, timeouts_down, timeouts_up};
-use crate::convert::duration;
-use crate::convert::fields::{
+use crate::conversion::duration;
+use crate::conversion::fields::{
     Done, Fields, nested, not_a_duration, put, rename, seconds_of, take, within,
 };
 

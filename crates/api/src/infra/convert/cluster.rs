@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::machine;
-use crate::convert::fields::{Done, Fields, inverted, nested, rename, within};
+use crate::conversion::fields::{Done, Fields, inverted, nested, rename, within};
 
 /// Fields that are grouped in v1beta2: the name in v1beta1, the group, and the name in it.
 const GROUPED: &[(&str, &str, &str)] = &[

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::convert::fields::{Done, Fields, each, inverted};
+use crate::conversion::fields::{Done, Fields, each, inverted};
 
 /// The field for port security in v1beta1 and in v1beta2.
 const SECURITY: (&str, &str) = ("disablePortSecurity", "enablePortSecurity");

@@ -9,9 +9,9 @@ mod network;
 use serde_json::{Value, json};
 
 use self::filters::{NETWORK_4, ROUTER_IP_6, SUBNET_4};
-use crate::convert::moves::Move::{self, Formed, Inside, Joint, New, Old, Renamed, Set, Text};
-use crate::convert::moves::rows;
-use crate::convert::{Older, Row};
+use crate::conversion::moves::Move::{self, Formed, Inside, Joint, New, Old, Renamed, Set, Text};
+use crate::conversion::moves::rows;
+use crate::conversion::{Older, Row};
 
 /// The versions, oldest first.
 pub(crate) const VERSIONS: [&str; 4] = crate::crds::OLDER_VERSIONS;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::machine::{ports_down, ports_up};
-use crate::convert::fields::{Done, Fields, rename, within};
+use crate::conversion::fields::{Done, Fields, rename, within};
 
 /// The reason for v1beta1 conditions without one: `metav1.Condition` requires it.
 const NO_REASON: &str = "NoReasonReported";
@@ -105,7 +105,7 @@ pub(super) fn template_up(fields: &mut Fields) -> Done {
 }
 
 pub(super) fn template_down(fields: &mut Fields) -> Done {
-    crate::convert::fields::each(fields, "conditions", condition_down);
+    crate::conversion::fields::each(fields, "conditions", condition_down);
     Ok(())
 }
 

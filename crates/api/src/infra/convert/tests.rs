@@ -3,7 +3,8 @@ use std::fs;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::convert::{convert, stash};
+use crate::conversion::stash;
+use crate::convert::convert;
 use crate::infra::v1beta2 as two;
 
 const ONE: &str = "infrastructure.cluster.x-k8s.io/v1beta1";

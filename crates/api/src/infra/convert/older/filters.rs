@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::convert::fields::Fields;
-use crate::convert::moves::Move::{self, Formed, Joint, Old, Renamed};
-use crate::convert::moves::{down, unique, up};
+use crate::conversion::fields::Fields;
+use crate::conversion::moves::Move::{self, Formed, Joint, Old, Renamed};
+use crate::conversion::moves::{down, unique, up};
 
 /// The rule of a parameter, for the documentation.
 pub(super) const PARAM: &str = "id alone if there is one, otherwise filter";

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::filters::{self, GROUPS, NETWORK_4, SUBNET_4, given};
 use super::network;
-use crate::convert::fields::Fields;
-use crate::convert::moves::Move::{self, Formed, Inside, Joint, New, Old, Renamed, Set, Text};
+use crate::conversion::fields::Fields;
+use crate::conversion::moves::Move::{self, Formed, Inside, Joint, New, Old, Renamed, Set, Text};
 
 /// The longest key and value of a server's metadata, in characters.
 const METADATA: usize = 255;

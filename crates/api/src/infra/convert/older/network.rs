@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::filters::{given, subnet_down, subnet_up};
-use crate::convert::fields::Fields;
-use crate::convert::moves::unique;
+use crate::conversion::fields::Fields;
+use crate::conversion::moves::unique;
 
 /// The type of the credentials in v1beta1 that is no Secret; v1alpha7 has it as the kind.
 const IDENTITY: &str = "ClusterIdentity";

@@ -281,7 +281,7 @@ fn unknown_versions_and_malformed_objects_are_refused_with_the_reason() {
 
 #[test]
 fn a_forged_stash_brings_back_nothing_that_the_schema_refuses() {
-    let annotation = crate::convert::stash::ANNOTATION;
+    let annotation = crate::conversion::stash::ANNOTATION;
     let mut new = object(
         "OpenStackMachine",
         "v1beta2",
