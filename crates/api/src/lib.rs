@@ -19,6 +19,7 @@
 //!   printable     text from outside, for conditions, events and terminals
 //!   providers     the providers that these kinds belong to
 //!   crds          all CustomResourceDefinitions, which generate makes of the types
+//!   definition    parts of CustomResourceDefinitions, and edits of their schemas
 //!   conversion    means of conversions: mappings, durations, the stash
 //!   convert, admission   dispatch by group and kind
 //! ```
@@ -36,6 +37,7 @@ pub mod convert;
 pub mod core;
 pub mod crds;
 pub mod decode;
+mod definition;
 pub mod deletion;
 pub mod generate;
 pub mod infra;

@@ -5,9 +5,9 @@ use kube::CustomResourceExt;
 use serde_json::Value;
 
 use super::v1beta2;
-use crate::bootstrap::crd::older::{property, remove};
-use crate::bootstrap::crd::{column, with_v1beta1};
-use crate::core::crd::{exact, older, without_nullable};
+use crate::core::crd::older;
+use crate::definition::edit::{property, remove};
+use crate::definition::{column, exact, with_v1beta1, without_nullable};
 
 /// The CustomResourceDefinitions of this group: both versions served, v1beta2 stored.
 pub fn all() -> Vec<CustomResourceDefinition> {

@@ -5,10 +5,11 @@ use kube::CustomResourceExt;
 use serde_json::{Value, json};
 
 use super::v1beta2;
-use crate::bootstrap::crd::older::{
-    bootstrap, conditions, duration, forget, old_conditions, property, relax, remove, set, text,
+use crate::bootstrap::crd::older::bootstrap;
+use crate::definition::edit::{
+    conditions, duration, forget, old_conditions, property, relax, remove, set, text,
 };
-use crate::bootstrap::crd::{column, finish, wide, with_v1beta1};
+use crate::definition::{column, finish, wide, with_v1beta1};
 
 /// The CustomResourceDefinitions of KubeadmControlPlane and KubeadmControlPlaneTemplate.
 pub fn all() -> Vec<CustomResourceDefinition> {

@@ -4,14 +4,12 @@
 //! are derived from those of v1beta2 by the edits in [`older`].
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceColumnDefinition, CustomResourceDefinition, JSONSchemaProps,
-    JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceColumnDefinition, CustomResourceDefinition,
 };
 use kube::CustomResourceExt;
 
 use super::v1beta2;
-use crate::bootstrap::crd::older::conditions;
-use crate::bootstrap::crd::{column, wide, with_v1beta1};
+use crate::definition::{column, exact, wide, with_v1beta1, without_nullable};
 
 pub(crate) mod older;
 
@@ -96,64 +94,6 @@ fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
                 cluster, desired, replicas, ready, updated, missing, phase, age, version,
             ]
         }
-    }
-}
-
-/// Removes `nullable` from every schema of `crd`.
-///
-/// The derive marks each `Option` as nullable. The CRDs of Cluster API do not, which makes a difference: an API server
-/// drops `matchLabels: null` (which upstream's templates contain) from a field that is not nullable, and stores it
-/// otherwise.
-pub fn without_nullable(crd: &mut CustomResourceDefinition) {
-    for version in &mut crd.spec.versions {
-        if let Some(schema) = version
-            .schema
-            .as_mut()
-            .and_then(|schema| schema.open_api_v3_schema.as_mut())
-        {
-            strip(schema);
-        }
-    }
-}
-
-/// Replaces the derived schema of conditions by that of the Go type, which has limits.
-pub(crate) fn exact(crd: &mut CustomResourceDefinition) {
-    let schemas = crd
-        .spec
-        .versions
-        .iter_mut()
-        .filter_map(|version| version.schema.as_mut());
-    for root in schemas.filter_map(|schema| schema.open_api_v3_schema.as_mut()) {
-        root.title = None;
-        let status = root
-            .properties
-            .as_mut()
-            .and_then(|all| all.get_mut("status"));
-        let fields = status.and_then(|status| status.properties.as_mut());
-        if let Some(fields) = fields
-            && let Ok(conditions) = serde_json::from_value(conditions())
-        {
-            fields.insert("conditions".to_owned(), conditions);
-        }
-    }
-}
-
-fn strip(schema: &mut JSONSchemaProps) {
-    schema.nullable = None;
-    for property in schema
-        .properties
-        .iter_mut()
-        .flat_map(|properties| properties.values_mut())
-    {
-        strip(property);
-    }
-    match schema.items.as_mut() {
-        Some(JSONSchemaPropsOrArray::Schema(item)) => strip(item),
-        Some(JSONSchemaPropsOrArray::Schemas(items)) => items.iter_mut().for_each(strip),
-        None => {}
-    }
-    if let Some(JSONSchemaPropsOrBool::Schema(value)) = schema.additional_properties.as_mut() {
-        strip(value);
     }
 }
 

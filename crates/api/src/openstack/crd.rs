@@ -10,8 +10,8 @@ use kube::CustomResourceExt;
 use serde_json::json;
 
 use super::v1alpha1::OpenStack;
-use crate::bootstrap::crd::older::conditions;
-use crate::core::crd::without_nullable;
+use crate::definition::edit::conditions;
+use crate::definition::without_nullable;
 
 const NOT_BUILT: &str = "is not built yet";
 /// Fields that are rejected, as paths in the spec, with their type and the reason.

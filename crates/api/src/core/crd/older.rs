@@ -6,9 +6,7 @@ mod class;
 
 pub(super) use class::cluster_class;
 
-use crate::bootstrap::crd::older::{
-    conditions, duration, old_conditions, property, remove, set, text,
-};
+use crate::definition::edit::{conditions, duration, old_conditions, property, remove, set, text};
 
 /// Cluster.
 pub(super) fn cluster(root: &mut Value) {
