@@ -5,28 +5,11 @@
 
 use serde_json::Value;
 
+use crate::change::Change;
+pub use crate::change::FieldError;
+
 mod decode;
 pub mod deletion;
-
-/// An error of a field.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {message}")]
-pub struct FieldError {
-    /// The path of the field, such as `spec.managedSubnets[0].cidr`.
-    pub path: String,
-    /// What is wrong, and what would be valid.
-    pub message: String,
-}
-
-impl FieldError {
-    /// An error at `path`.
-    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            message: message.into(),
-        }
-    }
-}
 
 /// An object besides which another one is judged, such as the class of a Cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,33 +33,33 @@ pub struct Review<'a> {
     pub object: &'a Value,
     /// The stored object, on an update.
     pub old: Option<&'a Value>,
-    /// Whether the request is a dry run.
+    /// True for a dry run.
     pub dry_run: bool,
 }
 
 impl<'a> Review<'a> {
-    /// Whether the write does not change the spec: only metadata or status.
-    pub fn keeps_spec(&self) -> bool {
+    /// True if the write changes metadata or status alone.
+    fn keeps_spec(&self) -> bool {
         let Some(old) = self.old else { return false };
         let same = |old: &Value| without_empty(&old["spec"]) == without_empty(&self.object["spec"]);
         same(old) || same(&defaulted(old))
     }
 
-    /// Whether the object is being deleted: its spec no longer has any effect.
-    pub fn is_deleting(&self) -> bool {
+    /// True if the object is being deleted: its spec no longer has any effect.
+    fn is_deleting(&self) -> bool {
         let deleted = self.object.pointer("/metadata/deletionTimestamp");
         self.old.is_some() && deleted.is_some_and(|time| !time.is_null())
     }
 
-    /// True if the rules of the spec apply: on a creation, and on an update that changes the spec.
-    pub fn judges_spec(&self) -> bool {
-        !self.is_deleting() && !self.keeps_spec()
-    }
-
-    /// The old object, for rules about changes. `None` if it cannot be decoded: its fields had no effect, so a repair
-    /// may change any of them.
-    pub(crate) fn changed_from(&self) -> Option<&'a Value> {
-        self.old.filter(|old| decode::problem(old).is_none())
+    /// The write as the groups judge it.
+    pub(crate) fn change(&self) -> Change<'a> {
+        Change {
+            object: self.object,
+            old: self.old,
+            changed_from: self.old.filter(|old| decode::problem(old).is_none()),
+            judges_spec: !self.is_deleting() && !self.keeps_spec(),
+            dry_run: self.dry_run,
+        }
     }
 }
 
@@ -148,19 +131,20 @@ fn problems(review: Review<'_>) -> Vec<FieldError> {
     if !review.keeps_spec() {
         errors.extend(decode::problem(review.object));
     }
-    if review.judges_spec() {
-        errors.extend(crate::core::admission::validate(review));
-        errors.extend(crate::addons::admission::validate(review));
-        errors.extend(crate::ipam::admission::validate(review));
-        errors.extend(crate::bootstrap::admission::validate(review));
-        errors.extend(crate::controlplane::admission::validate(review));
-        errors.extend(crate::openstack::admission::validate(review));
+    let change = review.change();
+    if change.judges_spec {
+        errors.extend(crate::core::admission::validate(change));
+        errors.extend(crate::addons::admission::validate(change));
+        errors.extend(crate::ipam::admission::validate(change));
+        errors.extend(crate::bootstrap::admission::validate(change));
+        errors.extend(crate::controlplane::admission::validate(change));
+        errors.extend(crate::openstack::admission::validate(change));
     }
-    errors.extend(crate::infra::admission::validate(review));
+    errors.extend(crate::infra::admission::validate(change));
     errors
 }
 
-/// Whether `error` of `object` is the error `known` of `old`: the same message about the same value of the same field,
+/// True if `error` of `object` is the error `known` of `old`: the same message about the same value of the same field,
 /// possibly at another index of a list.
 fn is_same(known: &FieldError, old: &Value, error: &FieldError, object: &Value) -> bool {
     known.message == error.message

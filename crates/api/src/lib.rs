@@ -21,6 +21,7 @@
 //!   crds          all CustomResourceDefinitions, which generate makes of the types
 //!   definition    parts of CustomResourceDefinitions, and edits of their schemas
 //!   conversion    means of conversions: mappings, durations, the stash
+//!   change        a write as admission judges it, and errors of fields
 //!   convert, admission   dispatch by group and kind
 //! ```
 
@@ -30,6 +31,7 @@
 pub mod addons;
 pub mod admission;
 pub mod bootstrap;
+mod change;
 pub mod conditions;
 pub mod controlplane;
 mod conversion;

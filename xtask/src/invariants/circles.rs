@@ -14,20 +14,6 @@ struct Circle {
 
 const CIRCLES: &[Circle] = &[
     Circle {
-        krate: "api",
-        modules: &[
-            "addons",
-            "admission",
-            "bootstrap",
-            "controlplane",
-            "convert",
-            "core",
-            "infra",
-            "ipam",
-            "openstack",
-        ],
-    },
-    Circle {
         krate: "deployer",
         modules: &[
             "certificate",

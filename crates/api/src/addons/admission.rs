@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::GROUP;
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 use crate::core::admission::{expressions, kind_within};
 use crate::selector;
 
@@ -23,17 +23,17 @@ pub(crate) fn default_object(object: &mut Value) {
 }
 
 /// All errors of an object of this group.
-pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
-    match kind_within(GROUP, review.object) {
-        Some("ClusterResourceSet") => set(review),
-        Some("ClusterResourceSetBinding") => fixed(review, &["clusterName"]),
+pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
+    match kind_within(GROUP, change.object) {
+        Some("ClusterResourceSet") => set(change),
+        Some("ClusterResourceSetBinding") => fixed(change, &["clusterName"]),
         _ => Vec::new(),
     }
 }
 
-fn set(review: Review<'_>) -> Vec<FieldError> {
-    let mut errors = fixed(review, &["strategy", "clusterSelector"]);
-    let selector = review.object.pointer("/spec/clusterSelector");
+fn set(change: Change<'_>) -> Vec<FieldError> {
+    let mut errors = fixed(change, &["strategy", "clusterSelector"]);
+    let selector = change.object.pointer("/spec/clusterSelector");
     let selector = selector.and_then(|value| LabelSelector::deserialize(value).ok());
     if selector.as_ref().is_some_and(selector::is_empty) {
         let message = "must not be empty: name a label of the Clusters";
@@ -46,14 +46,14 @@ fn set(review: Review<'_>) -> Vec<FieldError> {
 }
 
 /// Rejects changes of fields that cannot be changed. A field that was not set may be set.
-fn fixed(review: Review<'_>, fields: &[&str]) -> Vec<FieldError> {
-    let Some(old) = review.changed_from() else {
+fn fixed(change: Change<'_>, fields: &[&str]) -> Vec<FieldError> {
+    let Some(old) = change.changed_from else {
         return Vec::new();
     };
     let mut errors = Vec::new();
     for field in fields {
         let was = &old["spec"][*field];
-        if !was.is_null() && *was != review.object["spec"][*field] {
+        if !was.is_null() && *was != change.object["spec"][*field] {
             let message = format!("cannot be changed; it is {was}. Create another object");
             errors.push(FieldError::new(format!("spec.{field}"), message));
         }

@@ -5,20 +5,20 @@
 use serde_json::Value;
 
 use super::GROUP;
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 
 /// Sets the defaults of Cluster API's webhooks: none since v1beta2.
 pub(crate) fn default_object(_object: &mut Value, _old: Option<&Value>) {}
 
 /// All errors of an object of this group.
-pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
+pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let path = match kind_of(review.object, GROUP) {
+    let path = match kind_of(change.object, GROUP) {
         Some("KubeadmConfig") => "spec",
         Some("KubeadmConfigTemplate") => "spec.template.spec",
         _ => return errors,
     };
-    if let Some(spec) = at(review.object, path) {
+    if let Some(spec) = at(change.object, path) {
         spec_problems(spec, path, &mut errors);
     }
     errors

@@ -7,8 +7,8 @@ mod immutable;
 use serde_json::{Value, json};
 
 use super::GROUP;
-use crate::admission::{FieldError, Review};
 use crate::bootstrap::admission::{at, kind_of, spec_problems};
+use crate::change::{Change, FieldError};
 use crate::core::admission::reserved_taints;
 use crate::names::ETCD_SURVIVOR_ANNOTATION;
 use crate::version::Version;
@@ -73,19 +73,19 @@ fn rollout(spec: &mut Value) {
 }
 
 /// All errors of an object of this group.
-pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
+pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    match kind_of(review.object, GROUP) {
-        Some("KubeadmControlPlane") => control_plane(review, &mut errors),
-        Some("KubeadmControlPlaneTemplate") => template(review, &mut errors),
+    match kind_of(change.object, GROUP) {
+        Some("KubeadmControlPlane") => control_plane(change, &mut errors),
+        Some("KubeadmControlPlaneTemplate") => template(change, &mut errors),
         _ => {}
     }
     errors
 }
 
-fn control_plane(review: Review<'_>, errors: &mut Vec<FieldError>) {
-    survivor(review.object, errors);
-    let Some(spec) = review.object.get("spec") else {
+fn control_plane(change: Change<'_>, errors: &mut Vec<FieldError>) {
+    survivor(change.object, errors);
+    let Some(spec) = change.object.get("spec") else {
         return;
     };
     replicas(spec, errors);
@@ -98,15 +98,15 @@ fn control_plane(review: Review<'_>, errors: &mut Vec<FieldError>) {
         spec_problems(config, "spec.kubeadmConfigSpec", errors);
         etcd(config, errors);
     }
-    if let Some(old) = review.changed_from().and_then(|old| old.get("spec")) {
+    if let Some(old) = change.changed_from.and_then(|old| old.get("spec")) {
         immutable::changes(old, spec, errors);
         downgrade(old, spec, errors);
     }
 }
 
-fn template(review: Review<'_>, errors: &mut Vec<FieldError>) {
+fn template(change: Change<'_>, errors: &mut Vec<FieldError>) {
     let path = "spec.template.spec";
-    if let Some(spec) = at(review.object, path) {
+    if let Some(spec) = at(change.object, path) {
         surge(spec, path, errors);
         naming(spec, path, errors);
         before_expiry(spec, path, errors);
@@ -115,13 +115,13 @@ fn template(review: Review<'_>, errors: &mut Vec<FieldError>) {
             spec_problems(config, &format!("{path}.kubeadmConfigSpec"), errors);
         }
     }
-    let dry_run = review.dry_run
-        && review
+    let dry_run = change.dry_run
+        && change
             .object
             .pointer("/metadata/annotations")
             .is_some_and(|a| a.get("topology.cluster.x-k8s.io/dry-run").is_some());
     // Not reached by updates that do not change the spec.
-    if review.changed_from().is_some() && !dry_run {
+    if change.changed_from.is_some() && !dry_run {
         let text = "a template cannot be changed; create a new one and refer to it";
         errors.push(FieldError::new("spec.template", text));
     }

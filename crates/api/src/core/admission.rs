@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{GROUP, pool};
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 use crate::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, SET_NAME_LABEL};
 
 mod check;
@@ -43,16 +43,16 @@ pub(crate) fn default_object(object: &mut Value, old: Option<&Value>) {
 }
 
 /// All errors of an object of this group.
-pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
-    match kind_of(review.object) {
-        Some("Cluster") => check::cluster(review),
-        Some("Machine") => check::machine(review),
-        Some("MachineSet") => check::set(review),
-        Some("MachineDeployment") => check::deployment(review),
-        Some("MachineHealthCheck") => health::validate(review),
-        Some("MachineDrainRule") => drain::validate(review),
-        Some("ClusterClass") => class::validate(review),
-        Some(pool::KIND) if review.old.is_none() => {
+pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
+    match kind_of(change.object) {
+        Some("Cluster") => check::cluster(change),
+        Some("Machine") => check::machine(change),
+        Some("MachineSet") => check::set(change),
+        Some("MachineDeployment") => check::deployment(change),
+        Some("MachineHealthCheck") => health::validate(change),
+        Some("MachineDrainRule") => drain::validate(change),
+        Some("ClusterClass") => class::validate(change),
+        Some(pool::KIND) if change.old.is_none() => {
             vec![FieldError::new("kind", pool::NOT_BUILT)]
         }
         _ => Vec::new(),

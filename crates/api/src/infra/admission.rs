@@ -13,14 +13,14 @@ use serde_json::Value;
 use super::GROUP;
 use super::v1alpha1::{OpenStackFloatingIPPoolSpec, OpenStackServerSpec};
 use super::v1beta2::{OpenStackClusterSpec, OpenStackMachineSpec};
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 
 /// Marks a dry run by ClusterClass, which also tests changes of immutable fields.
 const TOPOLOGY_DRY_RUN: &str = "topology.cluster.x-k8s.io/dry-run";
 
 /// All errors of an object of this group; none for other groups.
-pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
-    let version = review
+pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
+    let version = change
         .object
         .get("apiVersion")
         .and_then(Value::as_str)
@@ -28,7 +28,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
     let ours = version
         .strip_prefix(GROUP)
         .is_some_and(|rest| matches!(rest, "/v1beta2" | "/v1alpha1"));
-    let kind = review
+    let kind = change
         .object
         .get("kind")
         .and_then(Value::as_str)
@@ -37,41 +37,41 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
         return Vec::new();
     }
     // Also if the spec did not change, because these are annotations.
-    let lost = identity::check(review);
-    if !lost.is_empty() || !review.judges_spec() {
+    let lost = identity::check(change);
+    if !lost.is_empty() || !change.judges_spec {
         return lost;
     }
     match kind {
-        "OpenStackCluster" => cluster(review),
-        "OpenStackClusterTemplate" => cluster_template(review),
-        "OpenStackMachine" => machine(review),
-        "OpenStackMachineTemplate" => machine_template(review),
-        "OpenStackFloatingIPPool" => pool(review),
-        "OpenStackServer" => server(review),
+        "OpenStackCluster" => cluster(change),
+        "OpenStackClusterTemplate" => cluster_template(change),
+        "OpenStackMachine" => machine(change),
+        "OpenStackMachineTemplate" => machine_template(change),
+        "OpenStackFloatingIPPool" => pool(change),
+        "OpenStackServer" => server(change),
         _ => Vec::new(),
     }
 }
 
-fn cluster(review: Review<'_>) -> Vec<FieldError> {
+fn cluster(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if let Some(old) = review.changed_from() {
-        mutability::cluster(old, review.object, &mut errors);
+    if let Some(old) = change.changed_from {
+        mutability::cluster(old, change.object, &mut errors);
     }
     let check = |spec: &OpenStackClusterSpec, path: &str, errors: &mut Vec<FieldError>| {
         formats::cluster(spec, path, errors);
         formats::groups_that_exist(spec, path, errors);
     };
-    checked::<OpenStackClusterSpec>(review.object, "spec", check, &mut errors);
+    checked::<OpenStackClusterSpec>(change.object, "spec", check, &mut errors);
     errors
 }
 
-fn cluster_template(review: Review<'_>) -> Vec<FieldError> {
+fn cluster_template(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if let Some(old) = review.changed_from() {
-        mutability::nothing_but(old, review.object, "spec.template.spec", &[], &mut errors);
+    if let Some(old) = change.changed_from {
+        mutability::nothing_but(old, change.object, "spec.template.spec", &[], &mut errors);
     }
     checked::<OpenStackClusterSpec>(
-        review.object,
+        change.object,
         "spec.template.spec",
         formats::cluster,
         &mut errors,
@@ -79,26 +79,26 @@ fn cluster_template(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn machine(review: Review<'_>) -> Vec<FieldError> {
+fn machine(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    if let Some(old) = review.changed_from() {
-        mutability::nothing_but(old, review.object, "spec", mutability::MACHINE, &mut errors);
+    if let Some(old) = change.changed_from {
+        mutability::nothing_but(old, change.object, "spec", mutability::MACHINE, &mut errors);
     }
-    checked::<OpenStackMachineSpec>(review.object, "spec", formats::machine, &mut errors);
+    checked::<OpenStackMachineSpec>(change.object, "spec", formats::machine, &mut errors);
     errors
 }
 
-fn machine_template(review: Review<'_>) -> Vec<FieldError> {
+fn machine_template(change: Change<'_>) -> Vec<FieldError> {
     const SPEC: &str = "spec.template.spec";
     let mut errors = Vec::new();
-    match review.changed_from() {
-        Some(old) if !is_trial(review) => {
+    match change.changed_from {
+        Some(old) if !is_trial(change) => {
             let may_change = mutability::MACHINE_TEMPLATE;
-            mutability::nothing_but(old, review.object, SPEC, may_change, &mut errors);
+            mutability::nothing_but(old, change.object, SPEC, may_change, &mut errors);
         }
         _ => {}
     }
-    if review
+    if change
         .object
         .pointer("/spec/template/spec/providerID")
         .is_some()
@@ -108,36 +108,36 @@ fn machine_template(review: Review<'_>) -> Vec<FieldError> {
             "belongs to one machine and cannot be given in a template",
         ));
     }
-    checked::<OpenStackMachineSpec>(review.object, SPEC, formats::machine, &mut errors);
+    checked::<OpenStackMachineSpec>(change.object, SPEC, formats::machine, &mut errors);
     errors
 }
 
-fn pool(review: Review<'_>) -> Vec<FieldError> {
+fn pool(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    checked::<OpenStackFloatingIPPoolSpec>(review.object, "spec", formats::pool, &mut errors);
+    checked::<OpenStackFloatingIPPoolSpec>(change.object, "spec", formats::pool, &mut errors);
     errors
 }
 
-fn server(review: Review<'_>) -> Vec<FieldError> {
+fn server(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    match review.changed_from() {
-        Some(old) if !is_trial(review) => {
+    match change.changed_from {
+        Some(old) if !is_trial(change) => {
             let may_change = mutability::SERVER;
-            mutability::nothing_but(old, review.object, "spec", may_change, &mut errors);
+            mutability::nothing_but(old, change.object, "spec", may_change, &mut errors);
         }
         _ => {}
     }
     let check = |spec: &OpenStackServerSpec, path: &str, errors: &mut Vec<FieldError>| {
         formats::machine(&spec.as_machine(), path, errors);
     };
-    checked::<OpenStackServerSpec>(review.object, "spec", check, &mut errors);
+    checked::<OpenStackServerSpec>(change.object, "spec", check, &mut errors);
     errors
 }
 
 /// Whether this is a dry run by ClusterClass.
-fn is_trial(review: Review<'_>) -> bool {
-    let annotations = review.object.pointer("/metadata/annotations");
-    review.dry_run && annotations.is_some_and(|it| it.get(TOPOLOGY_DRY_RUN).is_some())
+fn is_trial(change: Change<'_>) -> bool {
+    let annotations = change.object.pointer("/metadata/annotations");
+    change.dry_run && annotations.is_some_and(|it| it.get(TOPOLOGY_DRY_RUN).is_some())
 }
 
 /// Decodes the spec at `path` and runs `check` on it. Errors of decoding are reported by `admission::decode`.

@@ -5,16 +5,16 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use super::GROUP;
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 use crate::core::admission::kind_within;
 
 /// All errors of an object of this group.
-pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
-    match kind_within(GROUP, review.object) {
-        Some("IPAddressClaim") => unchanged(review),
+pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
+    match kind_within(GROUP, change.object) {
+        Some("IPAddressClaim") => unchanged(change),
         Some("IPAddress") => {
-            let mut errors = unchanged(review);
-            errors.extend(address(review.object));
+            let mut errors = unchanged(change);
+            errors.extend(address(change.object));
             errors
         }
         _ => Vec::new(),
@@ -22,11 +22,11 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
 }
 
 /// The provider of the pool acts on a claim once.
-fn unchanged(review: Review<'_>) -> Vec<FieldError> {
-    let Some(old) = review.changed_from() else {
+fn unchanged(change: Change<'_>) -> Vec<FieldError> {
+    let Some(old) = change.changed_from else {
         return Vec::new();
     };
-    let changed = old["spec"] != review.object["spec"];
+    let changed = old["spec"] != change.object["spec"];
     let message = "cannot be changed: delete the object, and create another one";
     let error = changed.then(|| FieldError::new("spec", message));
     error.into_iter().collect()

@@ -4,25 +4,25 @@
 use serde_json::Value;
 
 use super::GROUP;
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 use crate::core::admission::kind_within;
 
 /// The longest name of a cloud: names of Pods and labels are made from it.
 const LONGEST: usize = 40;
 
 /// All errors of an object of this group.
-pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
-    if kind_within(GROUP, review.object) != Some("OpenStack") {
+pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
+    if kind_within(GROUP, change.object) != Some("OpenStack") {
         return Vec::new();
     }
     let mut errors = Vec::new();
-    let name = review.object.pointer("/metadata/name");
-    if review.old.is_none() && !name.and_then(Value::as_str).is_some_and(label) {
+    let name = change.object.pointer("/metadata/name");
+    if change.old.is_none() && !name.and_then(Value::as_str).is_some_and(label) {
         let message =
             "has to be at most 40 lower case letters, digits and `-`, and to begin with a letter";
         errors.push(FieldError::new("metadata.name", message));
     }
-    let networks = review.object.pointer("/spec/network/physical");
+    let networks = change.object.pointer("/spec/network/physical");
     let networks = networks.and_then(Value::as_array).into_iter().flatten();
     for (index, network) in networks.enumerate() {
         if network["vlans"].as_str().is_some_and(|it| !vlans(it)) {
@@ -31,7 +31,7 @@ pub(crate) fn validate(review: Review<'_>) -> Vec<FieldError> {
             errors.push(FieldError::new(path, message));
         }
     }
-    let fake = &review.object["spec"]["compute"]["fake"];
+    let fake = &change.object["spec"]["compute"]["fake"];
     let zones = fake["zones"].as_array().map_or(0, Vec::len) as u64;
     if let Some(hypervisors) = fake["hypervisors"].as_u64().filter(|it| *it < zones) {
         let path = format!("spec.compute.fake.zones[{hypervisors}]");

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::admission::FieldError;
 use crate::bootstrap::admission::at;
+use crate::change::FieldError;
 
 /// The mutable paths, with everything below them; all other fields are immutable.
 const MUTABLE: &[&str] = &[

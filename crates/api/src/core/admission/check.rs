@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use super::taints::reserved;
 use super::topology;
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 use crate::version::Version;
 
 /// The names are used in label values and generated names, which are limited to 63 characters.
 const LONGEST_NAME: usize = 63;
 
-pub(super) fn cluster(review: Review<'_>) -> Vec<FieldError> {
+pub(super) fn cluster(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    name(review.object, &mut errors);
+    name(change.object, &mut errors);
     for part in ["services", "pods"] {
         let path = format!("/spec/clusterNetwork/{part}/cidrBlocks");
-        let blocks = review.object.pointer(&path).and_then(Value::as_array);
+        let blocks = change.object.pointer(&path).and_then(Value::as_array);
         let blocks = blocks.map(Vec::as_slice).unwrap_or_default();
         let field = format!("spec.clusterNetwork.{part}.cidrBlocks");
         let mut families = Vec::new();
@@ -38,10 +38,10 @@ pub(super) fn cluster(review: Review<'_>) -> Vec<FieldError> {
             errors.push(FieldError::new(field, message));
         }
     }
-    if is_set(review.object, "/spec/topology") {
-        topology::validate(review, &mut errors);
-    } else if review
-        .changed_from()
+    if is_set(change.object, "/spec/topology") {
+        topology::validate(change, &mut errors);
+    } else if change
+        .changed_from
         .is_some_and(|old| is_set(old, "/spec/topology"))
     {
         let message =
@@ -60,29 +60,29 @@ pub(super) fn is_set(object: &Value, at: &str) -> bool {
     }
 }
 
-pub(super) fn machine(review: Review<'_>) -> Vec<FieldError> {
+pub(super) fn machine(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    unchanged(review, &mut errors);
-    bootstrap(review.object, "/spec", "spec", &mut errors);
-    let taints = review.object.pointer("/spec/taints");
+    unchanged(change, &mut errors);
+    bootstrap(change.object, "/spec", "spec", &mut errors);
+    let taints = change.object.pointer("/spec/taints");
     reserved(taints, "spec.taints", &mut errors);
-    version(review.object, "/spec/version", "spec.version", &mut errors);
+    version(change.object, "/spec/version", "spec.version", &mut errors);
     errors
 }
 
-pub(super) fn set(review: Review<'_>) -> Vec<FieldError> {
+pub(super) fn set(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    unchanged(review, &mut errors);
-    group(review, &mut errors);
+    unchanged(change, &mut errors);
+    group(change, &mut errors);
     errors
 }
 
-pub(super) fn deployment(review: Review<'_>) -> Vec<FieldError> {
+pub(super) fn deployment(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    name(review.object, &mut errors);
-    unchanged(review, &mut errors);
-    group(review, &mut errors);
-    let rolling = review
+    name(change.object, &mut errors);
+    unchanged(change, &mut errors);
+    group(change, &mut errors);
+    let rolling = change
         .object
         .pointer("/spec/rollout/strategy/rollingUpdate");
     for field in ["maxSurge", "maxUnavailable"] {
@@ -95,7 +95,7 @@ pub(super) fn deployment(review: Review<'_>) -> Vec<FieldError> {
             ));
         }
     }
-    if let Some(value) = review.object.pointer("/spec/remediation/maxInFlight")
+    if let Some(value) = change.object.pointer("/spec/remediation/maxInFlight")
         && !is_int_or_percent(value)
     {
         let message = format!("{value} is neither a number of machines nor a percentage");
@@ -104,8 +104,8 @@ pub(super) fn deployment(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn group(review: Review<'_>, errors: &mut Vec<FieldError>) {
-    let object = review.object;
+fn group(change: Change<'_>, errors: &mut Vec<FieldError>) {
+    let object = change.object;
     let taints = object.pointer("/spec/template/spec/taints");
     reserved(taints, "spec.template.spec.taints", errors);
     if object
@@ -168,13 +168,13 @@ fn name(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-pub(super) fn unchanged(review: Review<'_>, errors: &mut Vec<FieldError>) {
-    let Some(old) = review.changed_from() else {
+pub(super) fn unchanged(change: Change<'_>, errors: &mut Vec<FieldError>) {
+    let Some(old) = change.changed_from else {
         return;
     };
     let (was, is) = (
         text(old, "/spec/clusterName"),
-        text(review.object, "/spec/clusterName"),
+        text(change.object, "/spec/clusterName"),
     );
     if was != is {
         let was = was.unwrap_or_default();

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::check::text;
 use super::taints::reserved;
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 
 /// The limit of values of labels.
 const LONGEST_LABEL: usize = 63;
@@ -16,14 +16,14 @@ const TEMPLATES: [&str; 3] = [
     "spec.controlPlane.machineInfrastructure.templateRef",
 ];
 
-pub(super) fn validate(review: Review<'_>) -> Vec<FieldError> {
+pub(super) fn validate(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    not_built(review.object, &mut errors);
+    not_built(change.object, &mut errors);
     for path in TEMPLATES {
-        template(review.object, path, &mut errors);
-        unchanged(review, path, &mut errors);
+        template(change.object, path, &mut errors);
+        unchanged(change, path, &mut errors);
     }
-    let classes = list(review.object, "/spec/workers/machineDeployments");
+    let classes = list(change.object, "/spec/workers/machineDeployments");
     for (at, class) in classes.iter().enumerate() {
         let path = format!("spec.workers.machineDeployments[{at}]");
         for part in ["bootstrap", "infrastructure"] {
@@ -37,9 +37,9 @@ pub(super) fn validate(review: Review<'_>) -> Vec<FieldError> {
             errors.push(FieldError::new(format!("{path}.class"), message));
         }
     }
-    let taints = review.object.pointer("/spec/controlPlane/taints");
+    let taints = change.object.pointer("/spec/controlPlane/taints");
     reserved(taints, "spec.controlPlane.taints", &mut errors);
-    versions(review.object, &mut errors);
+    versions(change.object, &mut errors);
     errors
 }
 
@@ -111,8 +111,8 @@ fn of_template(reference: &Value, path: &str, errors: &mut Vec<FieldError>) {
 }
 
 /// The kind of a template cannot change: the objects of the Clusters have been created from it.
-fn unchanged(review: Review<'_>, path: &str, errors: &mut Vec<FieldError>) {
-    let Some(old) = review.changed_from() else {
+fn unchanged(change: Change<'_>, path: &str, errors: &mut Vec<FieldError>) {
+    let Some(old) = change.changed_from else {
         return;
     };
     let kind = |object: &Value| {
@@ -120,7 +120,7 @@ fn unchanged(review: Review<'_>, path: &str, errors: &mut Vec<FieldError>) {
         let group = text(reference, "/apiVersion")?.split('/').next()?;
         Some(format!("{} in {group}", text(reference, "/kind")?))
     };
-    let (was, is) = (kind(old), kind(review.object));
+    let (was, is) = (kind(old), kind(change.object));
     if was != is {
         let word = |kind: Option<String>| kind.unwrap_or_else(|| "none".to_owned());
         let message = format!(

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::check::text;
 use super::health::expressions;
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 
 /// The lists of selectors, with the fields of their elements.
 const LISTS: [(&str, [&str; 2]); 2] = [
@@ -14,8 +14,8 @@ const LISTS: [(&str, [&str; 2]); 2] = [
     ("pods", ["selector", "namespaceSelector"]),
 ];
 
-pub(super) fn validate(review: Review<'_>) -> Vec<FieldError> {
-    let (object, mut errors) = (review.object, Vec::new());
+pub(super) fn validate(change: Change<'_>) -> Vec<FieldError> {
+    let (object, mut errors) = (change.object, Vec::new());
     let behavior = text(object, "/spec/drain/behavior").unwrap_or_default();
     let order = object.pointer("/spec/drain/order");
     if behavior != "Drain" && order.is_some_and(|order| !order.is_null()) {

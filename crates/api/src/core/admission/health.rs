@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::check::{is_int_or_percent, text, unchanged};
 use super::{entry, fields, label_with_cluster};
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 use crate::selector;
 
 /// The default of `nodeStartupTimeoutSeconds`.
@@ -24,9 +24,9 @@ pub(super) fn defaults(object: &mut Value) {
     }
 }
 
-pub(super) fn validate(review: Review<'_>) -> Vec<FieldError> {
-    let (object, mut errors) = (review.object, Vec::new());
-    unchanged(review, &mut errors);
+pub(super) fn validate(change: Change<'_>) -> Vec<FieldError> {
+    let (object, mut errors) = (change.object, Vec::new());
+    unchanged(change, &mut errors);
     let selector = object.pointer("/spec/selector");
     let selector = selector.and_then(|value| LabelSelector::deserialize(value).ok());
     errors.extend(selector.iter().flat_map(selects));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::admission::FieldError;
+use crate::change::FieldError;
 
 /// Taints that Cluster API sets and removes.
 const OF_CLUSTER_API: [&str; 2] = [

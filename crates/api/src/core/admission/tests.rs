@@ -1,9 +1,19 @@
 use serde_json::json;
 
 use super::*;
+use crate::admission::Review;
 use crate::admission::tests::merge;
 
 const VERSION: &str = "cluster.x-k8s.io/v1beta2";
+
+fn written<'a>(object: &'a Value, old: Option<&'a Value>) -> Change<'a> {
+    let review = Review {
+        object,
+        old,
+        dry_run: false,
+    };
+    review.change()
+}
 
 fn deployment(spec: Value) -> Value {
     json!({
@@ -44,14 +54,7 @@ fn a_machine_deployment_gets_selector_labels_strategy_and_version() {
         object["spec"]["rollout"]["strategy"]["rollingUpdate"],
         rolling
     );
-    assert!(
-        validate(Review {
-            object: &object,
-            old: None,
-            dry_run: false
-        })
-        .is_empty()
-    );
+    assert!(validate(written(&object, None)).is_empty());
     let again = object.clone();
     default_object(&mut object, Some(&again));
     assert_eq!(object, again, "defaulting twice changes nothing");
@@ -69,11 +72,7 @@ fn a_selector_of_its_own_keeps_to_it() {
         object["spec"]["rollout"],
         json!({ "strategy": { "type": "OnDelete" } })
     );
-    let errors = validate(Review {
-        object: &object,
-        old: None,
-        dry_run: false,
-    });
+    let errors = validate(written(&object, None));
     assert_eq!(errors[0].path, "spec.template.metadata.labels");
 }
 
@@ -101,11 +100,7 @@ fn a_machine_gets_its_timeout_and_label() {
         json!({ "nodeDeletionTimeoutSeconds": 10 })
     );
     assert_eq!(object["spec"]["version"], "v1.34.1");
-    let errors = validate(Review {
-        object: &object,
-        old: None,
-        dry_run: false,
-    });
+    let errors = validate(written(&object, None));
     assert_eq!(errors.len(), 1);
     assert_eq!(errors[0].path, "spec.bootstrap");
 }
@@ -135,11 +130,7 @@ fn mistakes_are_named_with_their_field() {
         let mut object = deployment(spec());
         merge(&mut object["spec"], &change);
         default_object(&mut object, None);
-        let errors = validate(Review {
-            object: &object,
-            old: None,
-            dry_run: false,
-        });
+        let errors = validate(written(&object, None));
         let paths: Vec<_> = errors.iter().map(|error| error.path.as_str()).collect();
         assert_eq!(paths, [path]);
     }
@@ -147,11 +138,7 @@ fn mistakes_are_named_with_their_field() {
     default_object(&mut object, None);
     let mut old = object.clone();
     old["spec"]["clusterName"] = json!("before");
-    let errors = validate(Review {
-        object: &object,
-        old: Some(&old),
-        dry_run: false,
-    });
+    let errors = validate(written(&object, Some(&old)));
     assert_eq!(errors[0].path, "spec.clusterName");
 }
 
@@ -163,14 +150,7 @@ fn ranges_of_a_cluster_must_be_ranges() {
             "spec": { "clusterNetwork": { "pods": { "cidrBlocks": blocks } } },
         })
     };
-    let wrong = |blocks: Value| {
-        validate(Review {
-            object: &cluster(blocks),
-            old: None,
-            dry_run: false,
-        })
-        .len()
-    };
+    let wrong = |blocks: Value| validate(written(&cluster(blocks), None)).len();
     assert_eq!(wrong(json!(["10.0.0.0/8", "fd00::/64"])), 0);
     assert_eq!(wrong(json!(["10.0.0.0/8", "10.1.0.0/16"])), 1);
     assert_eq!(wrong(json!(["10.0.0.0"])), 1);
@@ -229,10 +209,6 @@ fn nonsense_never_panics() {
     ] {
         let mut object = object;
         default_object(&mut object, None);
-        let _ = validate(Review {
-            object: &object,
-            old: None,
-            dry_run: false,
-        });
+        let _ = validate(written(&object, None));
     }
 }

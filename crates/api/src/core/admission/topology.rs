@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::check::{is_set, text, version};
 use super::class::{is_label, list};
 use super::taints::reserved;
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 use crate::version::Version;
 
 /// Annotation of a Cluster, as upstream names it: a topology may be added to a Cluster that has none.
@@ -13,8 +13,8 @@ pub(super) const UNSAFE: &str = "unsafe.topology.cluster.x-k8s.io/disable-update
 /// Annotation of a Cluster: how many MachineDeployments are upgraded at a time.
 const CONCURRENCY: &str = "topology.cluster.x-k8s.io/upgrade-concurrency";
 
-pub(super) fn validate(review: Review<'_>, errors: &mut Vec<FieldError>) {
-    let object = review.object;
+pub(super) fn validate(change: Change<'_>, errors: &mut Vec<FieldError>) {
+    let object = change.object;
     let path = "spec.topology";
     version(
         object,
@@ -52,14 +52,14 @@ pub(super) fn validate(review: Review<'_>, errors: &mut Vec<FieldError>) {
             message,
         ));
     }
-    change(review, errors);
+    topology_change(change, errors);
 }
 
-fn change(review: Review<'_>, errors: &mut Vec<FieldError>) {
-    let Some(old) = review.changed_from() else {
+fn topology_change(change: Change<'_>, errors: &mut Vec<FieldError>) {
+    let Some(old) = change.changed_from else {
         return;
     };
-    let annotations = review.object.pointer("/metadata/annotations");
+    let annotations = change.object.pointer("/metadata/annotations");
     let may = annotations.is_some_and(|all| all.get(UNSAFE).is_some());
     if !is_set(old, "/spec/topology") && !may {
         let message = format!(
@@ -72,7 +72,7 @@ fn change(review: Review<'_>, errors: &mut Vec<FieldError>) {
             .parse::<Version>()
             .ok()
     };
-    if let (Some(was), Some(is)) = (of(old), of(review.object))
+    if let (Some(was), Some(is)) = (of(old), of(change.object))
         && is < was
     {
         let message = "cannot go back: kubeadm does not downgrade";

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
-use crate::admission::FieldError;
+use crate::change::FieldError;
 use crate::infra::v1alpha1::OpenStackFloatingIPPoolSpec;
 use crate::infra::v1beta2::{
     ApiServer, Bastion, IdentityRef, Ipv6Mode, LoadBalancer, ManagedGroup, ManagedSecurityGroups,

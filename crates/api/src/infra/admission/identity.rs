@@ -3,19 +3,19 @@
 
 use serde_json::Value;
 
-use crate::admission::{FieldError, Review};
+use crate::change::{Change, FieldError};
 use crate::names::{
     CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION, POOL_IDENTITY_ANNOTATION, is_uuid,
 };
 
 /// An error for each identity annotation that an update would change or remove. Allowed are setting an absent one,
 /// replacing a value that is not an identity, and removing the finalizer, even without the annotation.
-pub(super) fn check(review: Review<'_>) -> Vec<FieldError> {
+pub(super) fn check(change: Change<'_>) -> Vec<FieldError> {
     let annotation = |object: &Value, name: &str| {
         let value = object.pointer("/metadata/annotations")?.get(name)?.as_str();
         value.map(str::to_owned)
     };
-    let Some(old) = review.old else {
+    let Some(old) = change.old else {
         return Vec::new();
     };
     [
@@ -26,7 +26,7 @@ pub(super) fn check(review: Review<'_>) -> Vec<FieldError> {
     .into_iter()
         .filter_map(|name| {
             let known = annotation(old, name).filter(|text| is_uuid(text))?;
-            if annotation(review.object, name).as_deref() == Some(known.as_str()) {
+            if annotation(change.object, name).as_deref() == Some(known.as_str()) {
                 return None;
             }
             Some(FieldError::new(

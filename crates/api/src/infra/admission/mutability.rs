@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::admission::FieldError;
+use crate::change::FieldError;
 
 /// How a field may change.
 #[derive(Clone, Copy)]

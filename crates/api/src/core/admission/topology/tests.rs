@@ -21,7 +21,7 @@ fn paths(object: &Value, old: Option<&Value>) -> Vec<String> {
         old,
         dry_run: false,
     };
-    validate(review, &mut errors);
+    validate(review.change(), &mut errors);
     errors.into_iter().map(|error| error.path).collect()
 }
 
