@@ -3,8 +3,6 @@
 //! Both keys are made from a secret of the cloud, and signatures depend on nothing else: the same cloud with the same
 //! names has the same bytes, so that a certificate is desired as every other file, and follows its names.
 
-pub(crate) mod given;
-
 use std::net::IpAddr;
 
 use p256::SecretKey;

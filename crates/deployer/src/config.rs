@@ -36,6 +36,19 @@ pub enum Source {
     User,
 }
 
+impl Source {
+    /// Message that the user cannot set the option; `None` if the user can.
+    pub(crate) fn forbids(&self) -> Option<String> {
+        match self {
+            Self::Structure(why) => Some(format!("this option cannot be set: {why}")),
+            Self::Parameter(field) => {
+                Some(format!("set {field} instead, from which it is derived"))
+            }
+            Self::Default(_) | Self::User => None,
+        }
+    }
+}
+
 /// A value and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {

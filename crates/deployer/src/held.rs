@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
-use crate::certificate::given::Pair;
+use crate::given::Pair;
 use crate::object::{Password, decoded};
 use crate::parameters::Exposure;
 use crate::release::Release;

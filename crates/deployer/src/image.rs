@@ -7,8 +7,6 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::release::Release;
-
 /// The user without rights: Pods of a user that the table does not have. A test looks up each user of each service.
 const NOBODY: u32 = 65534;
 
@@ -34,14 +32,14 @@ struct Image {
 }
 
 /// The image with the packages of every service.
-pub(crate) fn of(release: Release) -> &'static str {
-    let image = TABLE.releases.get(release.name());
+pub(crate) fn of(release: &str) -> &'static str {
+    let image = TABLE.releases.get(release);
     image.map(|it| it.image.as_str()).unwrap_or_default()
 }
 
 /// Where the API of a workload begins: the path of a script, or the name of a module. A test looks up each of them.
-pub(crate) fn wsgi(release: Release, workload: &str) -> &'static str {
-    let image = TABLE.releases.get(release.name());
+pub(crate) fn wsgi(release: &str, workload: &str) -> &'static str {
+    let image = TABLE.releases.get(release);
     let entry = image.and_then(|it| it.wsgi.get(workload));
     entry.map(String::as_str).unwrap_or_default()
 }
@@ -59,12 +57,13 @@ mod tests {
     use crate::desired::desired;
     use crate::desired::tests::nodes::guests;
     use crate::desired::tests::{cloud, full, held};
+    use crate::release::Release;
 
     #[test]
     fn every_release_has_an_image_with_a_tag_that_is_not_pulled_again() {
         let mut images = BTreeSet::new();
         for release in Release::ALL {
-            let image = of(release);
+            let image = of(release.name());
             let (_, tag) = image.rsplit_once(':').unwrap();
             assert_ne!(tag, "latest");
             assert!(images.insert(image), "two releases have {image}");

@@ -22,12 +22,15 @@ mod check;
 mod cloud;
 mod config;
 mod desired;
+mod finding;
+mod given;
 mod held;
 mod image;
 mod object;
 mod options;
 mod parameters;
 mod plan;
+mod project;
 mod release;
 mod service;
 pub mod upgrade;
@@ -35,10 +38,11 @@ pub mod upgrade;
 pub use self::accounts::broker::{Broker, BrokerSeen};
 pub use self::accounts::identity::{Identity, IdentitySeen};
 pub use self::accounts::{AccountPlan, AccountWrite, Accounts, Written};
-pub use self::check::{Finding, Severity, check, checked};
+pub use self::check::{check, checked};
 pub use self::cloud::Cloud;
 pub use self::config::{Config, Setting, Source, Value};
 pub use self::desired::{CONFIGURES, Graph, STEP, Step, desired, ended, fall_back};
+pub use self::finding::{Finding, Severity};
 pub use self::held::{Held, PART_OF, UID};
 pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};
@@ -50,6 +54,7 @@ pub use self::plan::{
     Action, Cause, Change, FIELD_MANAGER, Plan, PlannedStep, Progress, Reason, Reported, Restart,
     Situation, State, Verb, Why, digest, plan, progress, removal, why,
 };
+pub use self::project::Service;
 pub use self::release::Release;
+pub use self::service::configure;
 pub use self::service::edge::ports as edge_ports;
-pub use self::service::{Service, configure};

@@ -6,8 +6,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value as Json;
 
+use crate::project::Service;
 use crate::release::Release;
-use crate::service::Service;
 
 /// The API version and kind of the object.
 const API: (&str, &str) = ("ferrostack.dev/v1alpha1", "OpenStack");

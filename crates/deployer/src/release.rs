@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use crate::image;
 use crate::options::Table;
-use crate::service::Service;
+use crate::project::Service;
 
 /// A release that can be deployed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +100,7 @@ impl Release {
 
     /// The image with the packages of every service.
     pub fn image(self) -> &'static str {
-        image::of(self)
+        image::of(self.name())
     }
 
     /// The release whose image a workload has, an object as JSON; `None` if it is that of none.
@@ -112,7 +112,7 @@ impl Release {
 
     /// Where the API of a workload begins: the path of a script, or the name of a module.
     pub(crate) fn wsgi(self, workload: &str) -> &'static str {
-        image::wsgi(self, workload)
+        image::wsgi(self.name(), workload)
     }
 
     /// The release with this name.

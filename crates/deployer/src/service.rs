@@ -8,6 +8,7 @@ pub(crate) mod edge;
 pub(crate) mod fake;
 mod glance;
 pub(crate) mod horizon;
+pub(crate) mod judged;
 mod keystone;
 mod libvirt;
 pub(crate) mod listening;
@@ -24,68 +25,15 @@ mod rabbitmq;
 mod readers;
 mod sections;
 
-use std::fmt;
-
 use self::definition::{Definition, File};
-use crate::check;
 use crate::cloud::Cloud;
 use crate::config::{Config, Source};
 use crate::held::Held;
 use crate::parameters::Parameters;
+use crate::project::Service;
 use crate::release::Release;
 
-/// A service of OpenStack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
-    /// Identity.
-    Keystone,
-    /// Images.
-    Glance,
-    /// Inventory of resources.
-    Placement,
-    /// Servers.
-    Nova,
-    /// Networks.
-    Neutron,
-}
-
 impl Service {
-    /// Every service.
-    pub const ALL: [Self; 5] = [
-        Self::Keystone,
-        Self::Glance,
-        Self::Placement,
-        Self::Nova,
-        Self::Neutron,
-    ];
-
-    /// The name of the project.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Keystone => "keystone",
-            Self::Glance => "glance",
-            Self::Placement => "placement",
-            Self::Nova => "nova",
-            Self::Neutron => "neutron",
-        }
-    }
-
-    /// The service of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|service| service.name() == name)
-    }
-
-    /// The name of its configuration file, below `/etc/NAME`.
-    pub fn file(self) -> &'static str {
-        match self {
-            Self::Keystone => "keystone.conf",
-            Self::Glance => "glance-api.conf",
-            Self::Placement => "placement.conf",
-            Self::Nova => "nova.conf",
-            Self::Neutron => "neutron.conf",
-        }
-    }
-
     /// The directory of the files that its programs read after that one.
     pub fn directory(self, release: Release) -> String {
         match (self, release) {
@@ -155,17 +103,11 @@ pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> (Vec<Definition>, Vec<S
     (all, problems)
 }
 
-impl fmt::Display for Service {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
 /// The configuration of a service: what the cloud's structure demands, our defaults, and above these the user's options
 /// that [`check`](crate::check()) accepts.
 pub fn configure(service: Service, parameters: &Parameters) -> Config {
     let mut config = ours(service, parameters);
-    for option in check::accepted(service, parameters) {
+    for option in judged::accepted(service, parameters) {
         config.set(&option.section, &option.name, option.value, Source::User);
     }
     config

@@ -14,19 +14,6 @@ struct Circle {
 
 const CIRCLES: &[Circle] = &[
     Circle {
-        krate: "deployer",
-        modules: &[
-            "certificate",
-            "check",
-            "cloud",
-            "held",
-            "image",
-            "parameters",
-            "release",
-            "service",
-        ],
-    },
-    Circle {
         krate: "ferrostack",
         modules: &[
             "ccm",

@@ -1,6 +1,7 @@
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::config::{Source, Value};
 use crate::release::Release;
 use crate::service::configure;
 

@@ -3,8 +3,8 @@ use serde_json::json;
 
 use super::*;
 use crate::config::Value;
+use crate::project::Service;
 use crate::release::Release;
-use crate::service::Service;
 
 fn table() -> Table {
     Table::parse(

@@ -2,10 +2,11 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::check::{Severity, check};
+use crate::check::check;
+use crate::finding::Severity;
 use crate::parameters::Parameters;
+use crate::project::Service;
 use crate::release::Release;
-use crate::service::Service;
 
 /// An option that has another name in the new release. The old name goes on working in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use rcgen::KeyPair;
 
 use super::*;
-use crate::certificate::given::tests::Authority;
+use crate::given::tests::Authority;
 
 #[test]
 fn a_certificate_that_is_given_is_mounted_and_what_its_secret_lacks_is_named() {

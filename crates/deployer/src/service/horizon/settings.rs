@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use crate::check::{Finding, Severity, fixed};
 use crate::config::Source;
+use crate::finding::{Finding, Severity};
 use crate::object::Password;
 use crate::options::nearest;
 use crate::parameters::Parameters;
@@ -220,10 +220,12 @@ fn judge(parameters: &Parameters, mut report: impl FnMut(Finding)) -> Settings {
 /// Why a setting of the user is rejected.
 fn problem(name: &str, value: &Json, ours: &Settings, release: Release) -> Option<String> {
     if let Some((_, why)) = FIXED.into_iter().find(|it| it.0 == name) {
-        return fixed(&Source::Structure(why)).map(|it| it.replace("option", "setting"));
+        return Source::Structure(why)
+            .forbids()
+            .map(|it| it.replace("option", "setting"));
     }
     if let Some((_, source)) = ours.get(name) {
-        return fixed(source).map(|it| it.replace("option", "setting"));
+        return source.forbids().map(|it| it.replace("option", "setting"));
     }
     let table = TABLES.get(release as usize)?;
     let Some(kind) = table.settings.get(name) else {

@@ -1,0 +1,62 @@
+//! The services of OpenStack by the names of their projects.
+
+use std::fmt;
+
+/// A service of OpenStack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// Identity.
+    Keystone,
+    /// Images.
+    Glance,
+    /// Inventory of resources.
+    Placement,
+    /// Servers.
+    Nova,
+    /// Networks.
+    Neutron,
+}
+
+impl Service {
+    /// Every service.
+    pub const ALL: [Self; 5] = [
+        Self::Keystone,
+        Self::Glance,
+        Self::Placement,
+        Self::Nova,
+        Self::Neutron,
+    ];
+
+    /// The name of the project.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keystone => "keystone",
+            Self::Glance => "glance",
+            Self::Placement => "placement",
+            Self::Nova => "nova",
+            Self::Neutron => "neutron",
+        }
+    }
+
+    /// The service of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|service| service.name() == name)
+    }
+
+    /// The name of its configuration file, below `/etc/NAME`.
+    pub fn file(self) -> &'static str {
+        match self {
+            Self::Keystone => "keystone.conf",
+            Self::Glance => "glance-api.conf",
+            Self::Placement => "placement.conf",
+            Self::Nova => "nova.conf",
+            Self::Neutron => "neutron.conf",
+        }
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
