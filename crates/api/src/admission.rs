@@ -51,13 +51,18 @@ impl<'a> Review<'a> {
         self.old.is_some() && deleted.is_some_and(|time| !time.is_null())
     }
 
+    /// True if the rules of the spec apply: on a creation, and on an update that changes the spec.
+    pub fn judges_spec(&self) -> bool {
+        !self.is_deleting() && !self.keeps_spec()
+    }
+
     /// The write as the groups judge it.
     pub(crate) fn change(&self) -> Change<'a> {
         Change {
             object: self.object,
             old: self.old,
             changed_from: self.old.filter(|old| decode::problem(old).is_none()),
-            judges_spec: !self.is_deleting() && !self.keeps_spec(),
+            judges_spec: self.judges_spec(),
             dry_run: self.dry_run,
         }
     }
