@@ -30,9 +30,9 @@ use self::judge::{Class, Finding, Rules};
 use self::owners::Owners;
 use self::thing::{Claim, Thing};
 use crate::cli::{Audit, Output};
+use crate::cloud;
 use crate::connect;
 use crate::environment::Environment;
-use crate::up::cloud;
 
 /// The exit status when something is found, and not deleted.
 const FOUND: u8 = 2;

@@ -10,7 +10,6 @@ use openstack::config::{CloudConfig, SearchEnv, find_clouds_yaml};
 use secrecy::ExposeSecret;
 
 use crate::environment::Environment;
-use crate::simulated;
 
 /// Values of template variables.
 type Variables = BTreeMap<String, String>;
@@ -53,23 +52,6 @@ pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<Clou
     let pem = std::fs::read(&bundle)
         .with_context(|| format!("cannot read the cacert {bundle} of cloud `{name}`"))?;
     Ok(config.with_ca(Some(pem)))
-}
-
-/// The values for the simulated cloud, which are fixed.
-pub(crate) fn simulated_defaults() -> Variables {
-    [
-        ("KUBERNETES_VERSION", simulated::KUBERNETES_VERSION),
-        ("OPENSTACK_IMAGE_NAME", simulated::IMAGE),
-        ("OPENSTACK_IMAGE_NAME_UPGRADE_FROM", simulated::IMAGE),
-        ("OPENSTACK_FLATCAR_IMAGE_NAME", simulated::FLATCAR),
-        ("FLATCAR_IMAGE_NAME", simulated::FLATCAR),
-        ("OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR", "m1.medium"),
-        ("OPENSTACK_NODE_MACHINE_FLAVOR", "m1.small"),
-        ("OPENSTACK_SSH_KEY_NAME", ""),
-        ("OPENSTACK_DNS_NAMESERVERS", "9.9.9.9"),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .into()
 }
 
 /// The values of the variables that give access to the cloud.

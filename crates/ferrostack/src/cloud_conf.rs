@@ -9,9 +9,9 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use crate::cli::{GenerateCloudConf, Output};
+use crate::cloud;
 use crate::environment::Environment;
 use crate::output;
-use crate::up;
 
 /// The findings about a file, and whether it can be used.
 pub(crate) fn check(file: &Path, output: Output) -> anyhow::Result<(String, bool)> {
@@ -31,7 +31,7 @@ pub(crate) fn generate(
 ) -> anyhow::Result<Generated> {
     match (&args.from.cloud, &args.from.from_legacy) {
         (Some(name), _) => {
-            let cloud = up::cloud::find(name, environment)?;
+            let cloud = cloud::find(name, environment)?;
             cloud_conf::from_cloud(&cloud)
                 .map_err(|problem| anyhow::anyhow!("cloud `{name}`: {problem}"))
         }

@@ -9,42 +9,15 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use operator::client::{Limits, Settings};
 
-use crate::cli::{ConnectArgs, DataDirArg, ServerArgs};
+use crate::cli::{ConnectArgs, ServerArgs};
+use crate::endpoints::resume;
 use crate::environment::Environment;
-use crate::up::resume;
+use crate::located::named_data_dir;
+pub(crate) use crate::located::{data_dir, data_dir_flag};
+pub(crate) use crate::shell::{quoted, quoted_text};
 
 /// The version of the Cluster API kinds that the commands use.
 const CLUSTER_API: &str = "cluster.x-k8s.io/v1beta2";
-
-/// The data directory in the flag or in FERROSTACK_DATA_DIR, or the default one; always absolute.
-///
-/// # Errors
-/// When none is named by somebody who has no home directory: nothing is written below the working directory unasked.
-pub(crate) fn data_dir(arg: &DataDirArg, environment: &Environment) -> anyhow::Result<PathBuf> {
-    let path = named_data_dir(arg, environment).or_else(|| environment.default_data_dir());
-    let path = path.context(
-        "HOME is not set, so that there is no default data directory: name one with --data-dir or FERROSTACK_DATA_DIR",
-    )?;
-    Ok(environment.working_dir.join(path))
-}
-
-/// ` --data-dir PATH`, for commands that users copy; nothing for the default directory, which they find without.
-pub(crate) fn data_dir_flag(environment: &Environment, data: &Path) -> String {
-    // With the variable, a command without the flag would use its directory.
-    let is_default = environment.non_empty("FERROSTACK_DATA_DIR").is_none()
-        && environment.default_data_dir().as_deref() == Some(data);
-    match is_default {
-        true => String::new(),
-        false => format!(" --data-dir {}", quoted(data)),
-    }
-}
-
-fn named_data_dir(arg: &DataDirArg, environment: &Environment) -> Option<PathBuf> {
-    let variable = || environment.non_empty("FERROSTACK_DATA_DIR");
-    arg.data_dir
-        .clone()
-        .or_else(|| variable().map(PathBuf::from))
-}
 
 /// Where the kubeconfig of the management API was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,21 +69,6 @@ impl Management {
             .as_ref()
             .map(|name| format!(" --context {name}"))
             .unwrap_or_default()
-    }
-}
-
-/// `path`, quoted for a shell if necessary.
-pub(crate) fn quoted(path: &Path) -> String {
-    quoted_text(&path.display().to_string())
-}
-
-/// `text`, quoted for a shell if necessary.
-pub(crate) fn quoted_text(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 
@@ -369,7 +327,8 @@ mod tests {
     use secrecy::ExposeSecret;
 
     use super::*;
-    use crate::up::pki::self_issued;
+    use crate::cli::DataDirArg;
+    use crate::pki::self_issued;
 
     fn found(args: ServerArgs, variables: &[(&str, &str)]) -> Found {
         let mut environment = Environment::with(variables);
@@ -493,11 +452,5 @@ mod tests {
             untrusted.contains("invalid peer certificate") && !untrusted.contains("client error"),
             "{untrusted}"
         );
-    }
-
-    #[test]
-    fn paths_are_quoted_for_a_shell_where_they_must_be() {
-        assert_eq!(quoted(Path::new("/a/b.c")), "/a/b.c");
-        assert_eq!(quoted(Path::new("/a b/it's")), r"'/a b/it'\''s'");
     }
 }

@@ -21,6 +21,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+/// Directory of an OpenStack that `openstack up` deployed in simulated Pods.
+pub(crate) const OPENSTACK: &str = "openstack";
 /// The version of the format that this program writes.
 const VERSION: u32 = 1;
 

@@ -20,7 +20,6 @@ use anyhow::{Context, bail};
 use deployer::{Config, Finding, Parameters, Release, Service, Setting, Severity, Source};
 use serde_json::{Value, json};
 
-pub(crate) use self::login::DIRECTORY as OPENSTACK;
 use crate::cli::{OpenStackConfig, Output};
 use crate::manifest::{self, Lines};
 use crate::output;

@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{Color, DescribeCluster, Listing};
 use crate::connect;
 use crate::environment::Environment;
+use crate::observer::observe;
 use crate::output::{self, CLEAR};
 use crate::snapshot::follow::Wanted;
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree::conditions::{self, Selector};
 use crate::tree::{self, Branch, Colors, Layout, Parts, Selection};
-use crate::up::observe;
 
 /// Prints the tree of a cluster, or of all of them, once, or with `--watch` at every change.
 pub(crate) async fn cluster(

@@ -8,37 +8,37 @@ use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
 use crate::cli::Up;
-use crate::connect::{self, quoted};
-use crate::data_dir::DataDir;
-use crate::deploy::OPENSTACK;
+use crate::data_dir::{DataDir, OPENSTACK};
 use crate::environment::Environment;
+use crate::located;
+use crate::shell::quoted;
 
 /// The content of `endpoints.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Endpoints {
+pub(crate) struct Endpoints {
     /// The address of the management API.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) management: Option<SocketAddr>,
+    pub(crate) management: Option<SocketAddr>,
     /// The address of the simulated cloud.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) cloud: Option<SocketAddr>,
+    pub(crate) cloud: Option<SocketAddr>,
     /// The entry of clouds.yaml with which `up` was last started.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) openstack: Option<String>,
+    pub(crate) openstack: Option<String>,
     /// The second byte of the simulated cloud's floating IPs, 127.N.0.0/16.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) floating: Option<u8>,
+    pub(crate) floating: Option<u8>,
     /// The program that runs the servers of the simulated cloud; without one they are simulated guests.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) guest_runner: Option<PathBuf>,
+    pub(crate) guest_runner: Option<PathBuf>,
     /// Whether the simulated cloud is that of `openstack up`, behind simulated Pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) behind_pods: bool,
+    pub(crate) behind_pods: bool,
 }
 
 impl Endpoints {
-    pub(super) fn read(data: &DataDir) -> anyhow::Result<Self> {
+    pub(crate) fn read(data: &DataDir) -> anyhow::Result<Self> {
         match data.read("endpoints.json")? {
             None => Ok(Self::default()),
             Some(text) => serde_json::from_str(&text)
@@ -48,7 +48,7 @@ impl Endpoints {
 
     /// Rejects another address for the simulated cloud, since the credentials of stored clusters contain the current
     /// one.
-    pub(super) fn check_simulated(&self, asked: Option<SocketAddr>) -> anyhow::Result<()> {
+    pub(crate) fn check_simulated(&self, asked: Option<SocketAddr>) -> anyhow::Result<()> {
         match (asked, self.cloud) {
             (Some(asked), Some(known)) if asked.port() != 0 && asked != known => bail!(
                 "--simulated-listen {asked}: the simulated cloud of this data directory has the address {known}, which its \
@@ -59,7 +59,7 @@ impl Endpoints {
     }
 
     /// Rejects another cloud than the one that the data directory was used with, since its clusters are there.
-    pub(super) fn check_cloud(
+    pub(crate) fn check_cloud(
         &self,
         args: &Up,
         environment: &Environment,
@@ -69,7 +69,7 @@ impl Endpoints {
         let start = format!(
             "{} up{}",
             environment.program,
-            connect::data_dir_flag(environment, data.path())
+            located::data_dir_flag(environment, data.path())
         );
         if args.cloud.is_none() && self.openstack.is_none() {
             return self.check_bodies(args, &path, &start);
@@ -116,7 +116,7 @@ impl Endpoints {
         }
     }
 
-    pub(super) fn write(&self, data: &DataDir) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, data: &DataDir) -> anyhow::Result<()> {
         Ok(data.write("endpoints.json", &serde_json::to_string_pretty(self)?)?)
     }
 }
@@ -148,7 +148,7 @@ pub(crate) fn addresses(data: &Path) -> Addresses {
 }
 
 /// The address of the simulated cloud of a data directory.
-pub(super) fn simulated(data: &Path) -> anyhow::Result<Option<SocketAddr>> {
+pub(crate) fn simulated(data: &Path) -> anyhow::Result<Option<SocketAddr>> {
     Ok(stored(data)?.cloud)
 }
 
@@ -181,12 +181,12 @@ pub(crate) fn resume(environment: &Environment, data: &Path) -> String {
         "{program} up{}{}{}",
         cloud.unwrap_or_default(),
         runner.unwrap_or_default(),
-        connect::data_dir_flag(environment, data)
+        located::data_dir_flag(environment, data)
     )
 }
 
 /// Listens on the requested address, or else the stored one, or else a free port of 127.0.0.1.
-pub(super) async fn listen(
+pub(crate) async fn listen(
     what: &str,
     flag: &str,
     asked: Option<SocketAddr>,

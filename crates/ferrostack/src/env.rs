@@ -7,10 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::cli::{Env, Output};
+use crate::cloud;
 use crate::connect::quoted_text;
 use crate::environment::Environment;
 use crate::output;
-use crate::up::cloud;
 
 /// Where the manifests of the cloud controller manager mount the CA, as the original `env.rc` has it.
 const CA_FILE: &str = "/etc/certs/cacert";

@@ -17,13 +17,14 @@ use api::providers::Provider;
 use openstack::config::CloudConfig;
 
 use crate::cli::{GenerateCluster, Output};
+use crate::cloud;
 use crate::connect::{self, quoted, quoted_text};
 use crate::data_dir::holder;
+use crate::endpoints;
 use crate::environment::Environment;
 use crate::manifest;
 use crate::output;
 use crate::simulated;
-use crate::up::{self, cloud};
 
 pub(crate) use self::fill::{from_cloud, to_repeat};
 pub(crate) use self::outdated::notes as outdated;
@@ -150,7 +151,7 @@ fn known_cloud(
 
 /// The cloud of the `up` that runs on a data directory.
 fn of_running(data: &Path, environment: &Environment) -> anyhow::Result<Known> {
-    let openstack = up::openstack(data)?;
+    let openstack = endpoints::openstack(data)?;
     let config = match &openstack {
         Some(name) => cloud::find(name, environment)?,
         None => {
@@ -183,7 +184,7 @@ impl Known {
     ) -> anyhow::Result<()> {
         let mut lines = vec!["  the credentials, from clouds.yaml".to_owned()];
         if self.simulated {
-            for (variable, value) in cloud::simulated_defaults() {
+            for (variable, value) in simulated::variables() {
                 if source.lacks(&variable) {
                     let value = quoted_text(&value);
                     lines.push(format!("  {variable}={value}  (as `up` sets it)"));

@@ -33,8 +33,8 @@ use self::body::Body;
 use self::observe::{Observation, Observer};
 use self::report::{Consoles, Idle, changes};
 use crate::cli::SimulateGuests;
+use crate::cloud;
 use crate::environment::Environment;
-use crate::up::cloud;
 
 /// Observes the cloud and runs what its servers are until `shutdown`.
 pub(crate) async fn run(

@@ -35,7 +35,7 @@ use crate::cli::{GroupsFrom, KeystoneWebhook};
 use crate::dumps;
 use crate::environment::Environment;
 use crate::footprint;
-use crate::manager::serve;
+use crate::serve;
 
 const POLICY: &str = "the policy";
 const SYNC: &str = "the configuration of role mappings";

@@ -14,7 +14,6 @@ mod migration;
 pub(crate) mod older;
 mod ownership;
 mod registration;
-pub(crate) mod serve;
 pub(crate) mod subset;
 
 use std::io::Read as _;
@@ -39,6 +38,7 @@ use crate::cli::{Election, Manager};
 use crate::connect;
 use crate::environment::Environment;
 use crate::footprint;
+use crate::serve;
 
 /// The Lease of leader election of a manager of all providers.
 const LEASE: &str = "controller-leader-election-ferrostack";
@@ -139,6 +139,17 @@ pub(crate) async fn run(
     Ok(())
 }
 
+/// The webhooks of the kinds of a subset.
+fn webhooks(client: &Client, subset: &Subset) -> axum::Router {
+    let judge = operator::webhook::Judge {
+        validate: ::management::validate,
+        beside: ::management::cluster::class_of,
+        default: ::management::cluster::default_by,
+        judge: ::management::cluster::validate_by,
+    };
+    operator::webhook::router(client.clone(), judge, subset.groups())
+}
+
 /// Serves the webhooks with the certificate that there is at the moment.
 async fn serve_webhooks(
     args: &Manager,
@@ -148,7 +159,7 @@ async fn serve_webhooks(
     stop: &CancellationToken,
     say: &impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let webhooks = serve::webhooks(client, subset);
+    let webhooks = webhooks(client, subset);
     let served = Served::open(source).await?;
     let current = served.current();
     serve::tls_by("webhooks", args.webhook_addr, current, webhooks, stop, say).await?;

@@ -1,4 +1,4 @@
-//! The sockets of a manager.
+//! Sockets of a manager, webhooks and metrics.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,14 +6,12 @@ use std::sync::Arc;
 use anyhow::Context;
 use apiserver::sockets::{self, Limits, Place};
 use axum::Router;
-use kube::Client;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use super::subset::Subset;
 use crate::cli::Listen;
 
 /// The timeout of the TLS handshake.
@@ -53,17 +51,6 @@ pub(crate) async fn http(
 ) {
     let answer = move |_, request| router.clone().oneshot(request);
     sockets::plain(listener, limits, stop, answer).await;
-}
-
-/// The webhooks of the kinds of a subset.
-pub(super) fn webhooks(client: &Client, subset: &Subset) -> Router {
-    let judge = operator::webhook::Judge {
-        validate: ::management::validate,
-        beside: ::management::cluster::class_of,
-        default: ::management::cluster::default_by,
-        judge: ::management::cluster::validate_by,
-    };
-    operator::webhook::router(client.clone(), judge, subset.groups())
 }
 
 /// Serves `router` over TLS until `stop`.

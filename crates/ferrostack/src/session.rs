@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::cli::{DataDirArg, Down, Output, ServerArgs, Status};
 use crate::connect;
 use crate::data_dir::{held_since, holder};
+use crate::endpoints::{Addresses, addresses, is_of_openstack, resume};
 use crate::environment::Environment;
 use crate::list;
 use crate::output;
@@ -20,7 +21,6 @@ use crate::readiness::{self, cause::is_paused};
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree::Layout;
 use crate::up::welcome::Welcome;
-use crate::up::{Addresses, addresses, is_of_openstack, resume};
 
 /// The exit status of `status` where nothing runs, as of `systemctl status`.
 const NOT_RUNNING: u8 = 3;

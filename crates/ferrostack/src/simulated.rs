@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{LatencyArg, ProgramArgs, RunnerArgs};
 use crate::data_dir::DataDir;
-use crate::manager::serve;
+use crate::serve;
 
 /// The cloud in the simulated cloud's clouds.yaml for ordinary projects.
 pub(crate) const CLOUD: &str = "simulated";
@@ -328,6 +328,23 @@ pub(crate) async fn run(
     shutdown.cancelled().await;
     simulated.stopped().await;
     Ok(())
+}
+
+/// Values of template variables for the simulated cloud.
+pub(crate) fn variables() -> std::collections::BTreeMap<String, String> {
+    [
+        ("KUBERNETES_VERSION", KUBERNETES_VERSION),
+        ("OPENSTACK_IMAGE_NAME", IMAGE),
+        ("OPENSTACK_IMAGE_NAME_UPGRADE_FROM", IMAGE),
+        ("OPENSTACK_FLATCAR_IMAGE_NAME", FLATCAR),
+        ("FLATCAR_IMAGE_NAME", FLATCAR),
+        ("OPENSTACK_CONTROL_PLANE_MACHINE_FLAVOR", "m1.medium"),
+        ("OPENSTACK_NODE_MACHINE_FLAVOR", "m1.small"),
+        ("OPENSTACK_SSH_KEY_NAME", ""),
+        ("OPENSTACK_DNS_NAMESERVERS", "9.9.9.9"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into()
 }
 
 #[cfg(test)]

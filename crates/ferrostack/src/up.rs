@@ -1,8 +1,6 @@
 //! `up`: API server, controllers and cloud in one process, until Ctrl-C or until all clusters are ready.
 
-pub(crate) mod cloud;
 mod detach;
-mod endpoints;
 mod floating;
 mod hints;
 mod input;
@@ -10,9 +8,7 @@ mod install_ccm;
 mod kept;
 mod management;
 mod managers;
-mod observer;
 mod picture;
-pub(crate) mod pki;
 mod progress;
 mod users;
 pub(crate) mod welcome;
@@ -36,20 +32,20 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::endpoints::Endpoints;
-pub(crate) use self::endpoints::{Addresses, addresses, is_of_openstack, openstack, resume};
 use self::input::Input;
 pub(crate) use self::management::{Management, Nodes, install_definitions};
 use self::managers::Managers;
-pub(crate) use self::observer::observe;
 use self::progress::Progress;
 use self::users::Users;
 use self::welcome::Welcome;
 use crate::cli::Up;
+use crate::cloud;
 use crate::connect;
 use crate::data_dir::DataDir;
+use crate::endpoints::{self, Endpoints, resume};
 use crate::environment::Environment;
 use crate::manager::older::Older;
+use crate::observer::{self, observe};
 use crate::readiness::{self, Pending};
 use crate::simulated::{self, Bodies, Setup, Simulated};
 use crate::snapshot::Snapshot;

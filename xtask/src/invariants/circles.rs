@@ -12,27 +12,10 @@ struct Circle {
     modules: &'static [&'static str],
 }
 
-const CIRCLES: &[Circle] = &[
-    Circle {
-        krate: "ferrostack",
-        modules: &[
-            "ccm",
-            "cli",
-            "connect",
-            "deploy",
-            "describe",
-            "generate",
-            "kubeconfig",
-            "manager",
-            "simulated",
-            "up",
-        ],
-    },
-    Circle {
-        krate: "provider",
-        modules: &["evidence", "machine"],
-    },
-];
+const CIRCLES: &[Circle] = &[Circle {
+    krate: "provider",
+    modules: &["evidence", "machine"],
+}];
 
 /// The top modules of a crate, and those that each one names, with the place.
 #[derive(Debug, Default)]

@@ -13,8 +13,8 @@ use openstack::{CloudConfig, Timeouts};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::watch::Sender;
 
+use crate::cloud;
 use crate::environment::Environment;
-use crate::up::cloud;
 
 /// The settings, and the warnings about the file.
 #[derive(Debug)]

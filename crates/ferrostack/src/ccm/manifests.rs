@@ -10,13 +10,10 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use crate::cli::GenerateCcm;
+use crate::cloud;
+pub(crate) use crate::defaults::{IMAGE, KUBE_SYSTEM as NAMESPACE};
 use crate::environment::Environment;
 use crate::output;
-use crate::up::cloud;
-
-/// Namespace and image in the manifests below.
-pub(crate) const NAMESPACE: &str = "kube-system";
-pub(crate) const IMAGE: &str = "ferrostack:latest";
 
 /// The flag of the DaemonSet after which others follow.
 const FIRST_FLAG: &str = "        - --cloud-config=/etc/config/cloud.conf\n";

@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::tls;
 use crate::cli::CloudControllerManager;
-use crate::manager::serve;
-use crate::up::pki;
+use crate::pki;
+use crate::serve;
 
 /// Serves /healthz for all clients; /metrics and /configz on a loopback address alone, since they need no login.
 pub(super) async fn serve(

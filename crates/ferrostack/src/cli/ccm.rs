@@ -54,10 +54,10 @@ pub(crate) struct GenerateCcm {
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
     /// Namespace of the manager.
-    #[arg(short, long, default_value = crate::ccm::manifests::NAMESPACE)]
+    #[arg(short, long, default_value = crate::defaults::KUBE_SYSTEM)]
     pub(crate) namespace: String,
     /// Container image of ferrostack.
-    #[arg(long, value_name = "IMAGE", default_value = crate::ccm::manifests::IMAGE)]
+    #[arg(long, value_name = "IMAGE", default_value = crate::defaults::IMAGE)]
     pub(crate) image: String,
     /// Values file of the chart of the Go manager, openstack-cloud-controller-manager; what it sets is set.
     #[arg(long, value_name = "FILE")]

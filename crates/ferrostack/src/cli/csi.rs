@@ -102,10 +102,10 @@ pub(crate) struct GenerateCsi {
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
     /// Namespace of the driver.
-    #[arg(short, long, default_value = crate::ccm::manifests::NAMESPACE)]
+    #[arg(short, long, default_value = crate::defaults::KUBE_SYSTEM)]
     pub(crate) namespace: String,
     /// Container image of ferrostack.
-    #[arg(long, value_name = "IMAGE", default_value = crate::ccm::manifests::IMAGE)]
+    #[arg(long, value_name = "IMAGE", default_value = crate::defaults::IMAGE)]
     pub(crate) image: String,
     /// Values file of the Go driver's Helm chart, openstack-cinder-csi: what it sets is set here, too, and misspelt keys
     /// are refused.

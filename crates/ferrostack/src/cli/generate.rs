@@ -53,7 +53,7 @@ pub(crate) enum Generate {
 #[derive(Debug, Args)]
 pub(crate) struct GenerateManager {
     /// Namespace of the managers.
-    #[arg(short, long, default_value = crate::manager::manifests::NAMESPACE)]
+    #[arg(short, long, default_value = crate::defaults::NAMESPACE)]
     pub(crate) namespace: String,
     /// Container image of ferrostack; adds a Deployment of two managers.
     #[arg(long, value_name = "IMAGE")]
@@ -86,7 +86,7 @@ pub(crate) struct GenerateChart {
 #[derive(Debug, Args)]
 pub(crate) struct GenerateMonitoring {
     /// Namespace of the managers.
-    #[arg(short, long, default_value = crate::manager::manifests::NAMESPACE)]
+    #[arg(short, long, default_value = crate::defaults::NAMESPACE)]
     pub(crate) namespace: String,
     /// Providers that the managers run [default: all].
     #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]

@@ -17,7 +17,7 @@ pub(crate) struct Init {
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
     /// Namespace of the managers.
-    #[arg(short = 'n', long, value_name = "NAMESPACE", default_value = crate::manager::manifests::NAMESPACE)]
+    #[arg(short = 'n', long, value_name = "NAMESPACE", default_value = crate::defaults::NAMESPACE)]
     pub(crate) target_namespace: String,
     /// Namespace of OpenStack clouds; adds the namespace, and the permissions to run the controller of clouds in it.
     #[arg(long, value_name = "NAMESPACE")]

@@ -297,10 +297,10 @@ pub(crate) struct GenerateKeystone {
     #[arg(long, requires = "sync")]
     pub(crate) prune: bool,
     /// Namespace of the webhook.
-    #[arg(short, long, default_value = crate::ccm::manifests::NAMESPACE)]
+    #[arg(short, long, default_value = crate::defaults::KUBE_SYSTEM)]
     pub(crate) namespace: String,
     /// Container image of ferrostack.
-    #[arg(long, value_name = "IMAGE", default_value = crate::ccm::manifests::IMAGE)]
+    #[arg(long, value_name = "IMAGE", default_value = crate::defaults::IMAGE)]
     pub(crate) image: String,
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::values::{LatencyArg, duration, latency, loopback};
 use super::{ClusterOptions, DataDirArg, OlderVersions, OutputArg, RunnerArgs};
-use crate::ccm::manifests::IMAGE;
+use crate::defaults::IMAGE;
 
 #[derive(Debug, Args)]
 pub(crate) struct Up {

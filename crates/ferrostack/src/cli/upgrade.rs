@@ -106,7 +106,7 @@ pub(crate) struct GenerateProvider {
     #[command(flatten)]
     pub(crate) providers: Providers,
     /// Namespace of the managers.
-    #[arg(short = 'n', long, value_name = "NAMESPACE", default_value = crate::manager::manifests::NAMESPACE)]
+    #[arg(short = 'n', long, value_name = "NAMESPACE", default_value = crate::defaults::NAMESPACE)]
     pub(crate) target_namespace: String,
     /// Container image of ferrostack; adds a Deployment of two managers.
     #[arg(long, value_name = "IMAGE")]

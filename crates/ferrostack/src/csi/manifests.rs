@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use crate::ccm::manifests::{self, IMAGE, NAMESPACE};
 use crate::cli::GenerateCsi;
+use crate::cloud;
 use crate::environment::Environment;
 use crate::output;
-use crate::up::cloud;
 
 const FILES: [&str; 4] = [
     include_str!("../../../../config/csi/rbac.yaml"),

@@ -15,7 +15,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{CinderCsiPlugin, Listen};
-use crate::manager::serve;
+use crate::serve;
 
 /// How long the socket may take to answer.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -12,11 +12,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::place::{self, Place};
 use crate::cli::CloudArgs;
 use crate::data_dir::DataDir;
+use crate::data_dir::OPENSTACK;
 use crate::environment::Environment;
 use crate::up;
 
-/// What a simulated cloud holds, below its data directory.
-pub(crate) const DIRECTORY: &str = "openstack";
 /// The clouds.yaml of the administrator.
 const FILE: &str = "openstack/clouds.yaml";
 /// The authority of the edge's certificate.
@@ -153,7 +152,7 @@ impl Login {
 /// Removes the clouds.yaml of a cloud that was deleted, and what it held.
 pub(super) fn forget(data: &Path, purge: bool) -> anyhow::Result<()> {
     let done = match purge {
-        true => std::fs::remove_dir_all(data.join(DIRECTORY)),
+        true => std::fs::remove_dir_all(data.join(OPENSTACK)),
         false => std::fs::remove_file(data.join(FILE)),
     };
     removed(done, data)
@@ -162,7 +161,7 @@ pub(super) fn forget(data: &Path, purge: bool) -> anyhow::Result<()> {
 fn removed(done: std::io::Result<()>, data: &Path) -> anyhow::Result<()> {
     match done {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", data.join(DIRECTORY).display()))
+            Err(error).with_context(|| format!("cannot remove {}", data.join(OPENSTACK).display()))
         }
         _ => Ok(()),
     }
@@ -209,7 +208,7 @@ mod tests {
     fn the_files_of_a_deleted_cloud_go_and_those_of_another_one_stay() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
-        std::fs::create_dir(path.join(DIRECTORY)).unwrap();
+        std::fs::create_dir(path.join(OPENSTACK)).unwrap();
         let ours = login("https://192.0.2.7:5000/v3", Some("PEM"));
         let others = login("https://192.0.2.8:5000/v3", Some("PEM"));
         let text = ours.outside(path).unwrap().unwrap();

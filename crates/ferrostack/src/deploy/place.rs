@@ -10,12 +10,12 @@ use simulator::nodes;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::login;
 use crate::cli::{DataDirArg, PlaceArgs, ServerArgs};
 use crate::connect;
+use crate::data_dir::OPENSTACK;
 use crate::data_dir::{self, DataDir};
 use crate::environment::Environment;
-use crate::manager::serve;
+use crate::serve;
 use crate::up::{self, Management};
 
 /// Where a cloud is, with the controllers that run in this process.
@@ -107,7 +107,7 @@ impl Place {
         let data = DataDir::open_when_free(&directory).await?;
         let options = nodes::Options::default();
         let programs = nodes::Programs::new(&options.faults);
-        programs.keep_in(data.file(login::DIRECTORY));
+        programs.keep_in(data.file(OPENSTACK));
         let nodes = up::Nodes::Simulated(Arc::new(programs.clone()));
         let management = up::serve(&data, metrics, nodes, stop).await?;
         let client = management.client.clone();

@@ -12,8 +12,8 @@ use super::offer::{Choices, Decision, NAME_SERVER, Offer, VARIABLES};
 use super::question;
 use super::source::{Origin, Source};
 use crate::cli::ClusterOptions;
+use crate::cloud::credentials;
 use crate::connect::quoted_text;
-use crate::up::cloud::credentials;
 
 /// The variables whose values come from clouds.yaml; they are secrets, or follow from the flag that names the cloud.
 const CREDENTIALS: [&str; 3] = [

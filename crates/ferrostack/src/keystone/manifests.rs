@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::ccm::manifests::{IMAGE, NAMESPACE};
 use crate::cli::GenerateKeystone;
-use crate::up::pki;
+use crate::pki;
 
 const RBAC: &str = include_str!("../../../../config/keystone-auth/rbac.yaml");
 const POLICY: &str = include_str!("../../../../config/keystone-auth/policy.yaml");

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
 use super::*;
-use crate::up::pki;
+use crate::pki;
 
 /// More than anything here takes.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -109,7 +109,7 @@ mod tests {
     use secrecy::ExposeSecret as _;
 
     use super::*;
-    use crate::up::pki;
+    use crate::pki;
 
     fn issued() -> (String, String, String) {
         let (authority, identity) = pki::self_issued("test", vec!["localhost".to_owned()]).unwrap();

@@ -8,8 +8,8 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::person::Person;
 use crate::cli::ClientKeystoneAuth;
+use crate::cloud;
 use crate::environment::Environment;
-use crate::up::cloud;
 
 /// Keys of a scope, of which one is enough.
 const SCOPES: [&str; 8] = [

@@ -18,7 +18,7 @@ use secrecy::{ExposeSecret, SecretString};
 use self::rotation::Step;
 use self::store::Store;
 use super::subset::Subset;
-use crate::up::pki;
+use crate::pki;
 
 /// How often managers look whether the certificate has changed.
 const INTERVAL: Duration = Duration::from_secs(30);

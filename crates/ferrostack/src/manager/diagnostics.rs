@@ -20,9 +20,9 @@ use operator::metrics::Metrics;
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
-use super::serve;
 use crate::cli::{Listen, Manager};
-use crate::up::pki;
+use crate::pki;
+use crate::serve;
 
 /// The path, which is also that of the permission.
 const PATH: &str = "/metrics";

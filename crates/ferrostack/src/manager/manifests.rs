@@ -12,9 +12,7 @@ use serde_json::Value;
 use super::installed;
 use super::registration::{CONFIGURATION, SERVICE};
 use super::subset::Subset;
-
-/// The namespace in the manifests below.
-pub(crate) const NAMESPACE: &str = "ferrostack-system";
+pub(crate) use crate::defaults::{IMAGE, NAMESPACE};
 
 /// Files of config/ in the order in which they are applied; the definitions come after the namespace.
 const NAMESPACE_FILE: &str = include_str!("../../../../config/manager/namespace.yaml");
@@ -28,8 +26,6 @@ const DEPLOYMENT: &str = include_str!("../../../../config/manager/deployment.yam
 pub(crate) const MANAGER: &str = "ferrostack-manager";
 /// The Secret of the webhooks' certificate, of a manager of all providers.
 pub(super) const CERTIFICATE: &str = "ferrostack-webhook-certificate";
-/// The image in the Deployment.
-pub(crate) const IMAGE: &str = "ferrostack:latest";
 
 /// The permissions of the controller of clouds, in their namespace.
 const CLOUDS: &str = include_str!("../../../../config/rbac/openstack.yaml");

@@ -14,11 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::progress::Progress;
 use super::welcome::Welcome;
-use super::{Disk, Outcome, follow, not_ready, observer};
+use super::{Disk, Outcome, follow, not_ready};
 use crate::cli::{DataDirArg, ServerArgs, Up};
 use crate::connect;
 use crate::data_dir::{DataDir, holder};
 use crate::environment::Environment;
+use crate::observer;
 
 /// The file in the data directory with the output of the started process.
 const LOG: &str = "up.log";

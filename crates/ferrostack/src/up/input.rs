@@ -13,7 +13,6 @@ use openstack::config::CloudConfig;
 use operator::client::Api;
 use serde_json::{Value, json};
 
-use super::cloud;
 use crate::apply;
 use crate::cli::{ClusterOptions, Up};
 use crate::connect::{self, quoted, quoted_text};
@@ -21,6 +20,7 @@ use crate::data_dir::DataDir;
 use crate::environment::Environment;
 use crate::generate::{self, Origin, Source, Text};
 use crate::manifest::{self, Document};
+use crate::simulated;
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Name of the cluster that is created when no other name is given.
@@ -361,7 +361,7 @@ async fn manifests(
         say(&sentence)?;
     }
     let Some(cloud) = &args.cloud else {
-        for (variable, value) in cloud::simulated_defaults() {
+        for (variable, value) in simulated::variables() {
             source.set_missing(&variable, &value, Origin::Default);
         }
         let filled = generate::from_cloud(&mut source, config, false).await?;

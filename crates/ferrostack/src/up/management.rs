@@ -20,11 +20,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::kept;
-use super::pki::Authority;
 use crate::data_dir::DataDir;
 use crate::kubeconfig;
 use crate::manager::manifests::NAMESPACE;
 use crate::manager::older::Older;
+use crate::pki::Authority;
 
 /// The number of past events of each resource. The controllers are in the same process, and an informer elsewhere that
 /// missed more lists anew.

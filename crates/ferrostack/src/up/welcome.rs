@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::resume;
 use crate::connect::{self, quoted};
+use crate::endpoints::resume;
 use crate::environment::Environment;
 use crate::simulated;
 

@@ -3,7 +3,7 @@ use rustls::{CipherSuite, ClientConfig, ProtocolVersion, RootCertStore};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::*;
-use crate::up::pki;
+use crate::pki;
 
 #[derive(Debug, Parser)]
 struct Command {

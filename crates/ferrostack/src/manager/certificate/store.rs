@@ -17,7 +17,7 @@ use super::{Pair, Stored};
 use crate::manager::manifests::CERTIFICATE;
 use crate::manager::registration::SERVICE;
 use crate::manager::subset::Subset;
-use crate::up::pki;
+use crate::pki;
 
 /// How long a certificate is valid, in days.
 const DAYS: i64 = 365;

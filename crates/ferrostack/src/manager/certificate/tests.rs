@@ -18,8 +18,9 @@ use tokio_rustls::TlsConnector;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::manager::manifests;
 use crate::manager::registration::{Registered, Registration};
-use crate::manager::{manifests, serve};
+use crate::serve;
 
 const NAMESPACE: &str = manifests::NAMESPACE;
 
@@ -60,7 +61,7 @@ async fn manager(
     stop: &CancellationToken,
 ) -> (Served, SocketAddr) {
     let served = Served::open(source).await.unwrap();
-    let router = serve::webhooks(client, subset);
+    let router = crate::manager::webhooks(client, subset);
     let found = Arc::new(parking_lot::Mutex::new(String::new()));
     let line = Arc::clone(&found);
     let any = "127.0.0.1:0".parse().unwrap();

@@ -61,7 +61,7 @@ async fn the_manifests_can_be_applied_again_after_a_manager_registered_a_url() {
     };
     let server = ApiServer::open(options).await.unwrap();
     let client = Client::new(server.in_process(), "default");
-    let authority = crate::up::pki::self_issued("test", vec!["localhost".to_owned()]);
+    let authority = crate::pki::self_issued("test", vec!["localhost".to_owned()]);
     let (authority, _) = authority.unwrap();
     apply(&client).await;
     let url = "https://127.0.0.1:9443";

@@ -2,7 +2,7 @@ use secrecy::ExposeSecret as _;
 
 use super::super::Pair;
 use super::*;
-use crate::up::pki;
+use crate::pki;
 
 /// An authority by this name, and what it has issued for `a` and `127.0.0.1`.
 fn issued(name: &str, days: i64) -> (String, Pair) {

@@ -1,0 +1,40 @@
+//! The data directory that a flag or a variable names.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::cli::DataDirArg;
+use crate::environment::Environment;
+use crate::shell::quoted;
+
+/// The data directory in the flag or in FERROSTACK_DATA_DIR, or the default one; always absolute.
+///
+/// # Errors
+/// When none is named by somebody who has no home directory: nothing is written below the working directory unasked.
+pub(crate) fn data_dir(arg: &DataDirArg, environment: &Environment) -> anyhow::Result<PathBuf> {
+    let path = named_data_dir(arg, environment).or_else(|| environment.default_data_dir());
+    let path = path.context(
+        "HOME is not set, so that there is no default data directory: name one with --data-dir or FERROSTACK_DATA_DIR",
+    )?;
+    Ok(environment.working_dir.join(path))
+}
+
+/// ` --data-dir PATH`, for commands that users copy; nothing for the default directory, which they find without.
+pub(crate) fn data_dir_flag(environment: &Environment, data: &Path) -> String {
+    // With the variable, a command without the flag would use its directory.
+    let is_default = environment.non_empty("FERROSTACK_DATA_DIR").is_none()
+        && environment.default_data_dir().as_deref() == Some(data);
+    match is_default {
+        true => String::new(),
+        false => format!(" --data-dir {}", quoted(data)),
+    }
+}
+
+/// The data directory in the flag or in FERROSTACK_DATA_DIR; `None` if neither names one.
+pub(crate) fn named_data_dir(arg: &DataDirArg, environment: &Environment) -> Option<PathBuf> {
+    let variable = || environment.non_empty("FERROSTACK_DATA_DIR");
+    arg.data_dir
+        .clone()
+        .or_else(|| variable().map(PathBuf::from))
+}
