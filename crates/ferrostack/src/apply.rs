@@ -8,7 +8,7 @@ use kube::core::Status;
 use kube::discovery::{ApiCapabilities, ApiResource, Scope, oneshot};
 use operator::client::Api;
 
-use crate::manifest::Document;
+use manifest::Document;
 
 /// The field manager of applied objects.
 pub(crate) const FIELD_MANAGER: &str = "ferrostack";
@@ -243,7 +243,6 @@ fn not_served(group: &str, api_version: &str, kind: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest;
     use serde_json::json;
 
     fn document() -> Document {

@@ -8,8 +8,8 @@ use crate::apply;
 use crate::cli::Apply;
 use crate::connect;
 use crate::environment::Environment;
-use crate::manifest::source;
 use crate::snapshot::counted;
+use crate::source;
 
 /// Applies the manifests in `args`, and reports the number of objects of each kind.
 pub(crate) async fn run(

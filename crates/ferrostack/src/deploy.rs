@@ -18,11 +18,12 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use deployer::{Config, Finding, Parameters, Release, Service, Setting, Severity, Source};
+use manifest::Lines;
 use serde_json::{Value, json};
 
 use crate::cli::{OpenStackConfig, Output};
-use crate::manifest::{self, Lines};
 use crate::output;
+use crate::source;
 
 pub(crate) use self::delete::delete;
 pub(crate) use self::login::clouds_yaml;
@@ -94,7 +95,7 @@ fn warnings(findings: &[Finding], file: Option<&File>) -> anyhow::Result<Vec<Str
 }
 
 fn read(path: &Path) -> anyhow::Result<(Parameters, File)> {
-    let document = manifest::read_one(path)?;
+    let document = source::read_one(path)?;
     match Parameters::read(&document.value) {
         Ok((parameters, prefix)) => {
             let file = File {

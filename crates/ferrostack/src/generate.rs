@@ -22,7 +22,6 @@ use crate::connect::{self, quoted, quoted_text};
 use crate::data_dir::holder;
 use crate::endpoints;
 use crate::environment::Environment;
-use crate::manifest;
 use crate::output;
 use crate::simulated;
 
@@ -156,7 +155,7 @@ fn of_running(data: &Path, environment: &Environment) -> anyhow::Result<Known> {
         Some(name) => cloud::find(name, environment)?,
         None => {
             let file = data.join("clouds.yaml");
-            let text = manifest::read_text(&file)
+            let text = crate::source::read_text(&file)
                 .map_err(|problem| anyhow::anyhow!("cannot read {}: {problem}", file.display()))?;
             CloudConfig::parse(&text, simulated::CLOUD)?
         }

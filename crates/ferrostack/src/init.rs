@@ -18,7 +18,6 @@ use crate::generate::check_namespace;
 use crate::manager::older::Older;
 use crate::manager::subset::Subset;
 use crate::manager::{installed, manifests};
-use crate::manifest;
 use crate::output;
 use crate::snapshot::counted;
 

@@ -38,7 +38,8 @@ use crate::cli::{ConnectArgs, OutputArg, Plan, PlanCommand};
 use crate::environment::Environment;
 use crate::planning::copy::Copy;
 use crate::planning::differences::differences;
-use crate::{apply, audit, connect, manifest};
+use crate::source;
+use crate::{apply, audit, connect};
 
 /// The exit status when something would be written.
 const CHANGES: u8 = 2;
@@ -119,7 +120,7 @@ async fn stored(client: &Client, connect: &ConnectArgs, name: &str) -> anyhow::R
 async fn with_files(client: &Client, args: &Plan) -> anyhow::Result<Wanted> {
     let mut documents = Vec::new();
     for file in &args.of_files.files {
-        documents.extend(manifest::read_file(file)?);
+        documents.extend(source::read_file(file)?);
     }
     let namespace = args.of_files.connect.namespace.as_str();
     let copy = Copy::of(client, namespace).await?;

@@ -16,17 +16,18 @@ use serde_json::json;
 
 use self::copy::Copy;
 use self::differences::{Difference, differences};
+use crate::apply;
 use crate::cli::{Output, TopologyPlan};
 use crate::connect;
 use crate::environment::Environment;
 use crate::output;
-use crate::{apply, manifest};
+use crate::source;
 
 /// The text of the plan.
 pub(crate) async fn run(args: &TopologyPlan, environment: &Environment) -> anyhow::Result<String> {
     let mut documents = Vec::new();
     for file in &args.files {
-        documents.extend(manifest::read_file(file)?);
+        documents.extend(source::read_file(file)?);
     }
     let namespace = args.connect.namespace.as_str();
     let client = connect::client(&args.connect.server, environment).await?;

@@ -20,7 +20,7 @@ use crate::manager::manifests;
 use crate::manager::older::Older;
 use crate::output;
 use crate::snapshot::counted;
-use crate::{apply as applying, connect, manifest, storage};
+use crate::{apply as applying, connect, storage};
 
 /// How long managers may take until they are available, before objects in old versions are rewritten.
 const MANAGERS: Duration = Duration::from_secs(300);

@@ -192,6 +192,12 @@ const RULES: &[Rule] = &[
         never: IO,
     },
     Rule {
+        name: "manifest",
+        uses: &["api"],
+        tests_use: &[],
+        never: IO,
+    },
+    Rule {
         name: "clusterapi",
         uses: &["api", "etcd", "keys", "operator", "topology"],
         tests_use: &["apiserver", "converging", "simulator", "skipped", "testbed"],
@@ -277,6 +283,7 @@ const RULES: &[Rule] = &[
             "heap",
             "keystone-auth",
             "management",
+            "manifest",
             "mover",
             "openstack",
             "operator",

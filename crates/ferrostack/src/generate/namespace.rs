@@ -1,7 +1,5 @@
 //! The namespace of generated objects.
 
-use crate::manifest;
-
 /// Kinds whose objects belong to no namespace.
 const OF_THE_CLUSTER: [&str; 21] = [
     "APIService",

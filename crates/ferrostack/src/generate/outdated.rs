@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 
-use crate::manifest;
-
 const CORE: &str = "cluster.x-k8s.io";
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 

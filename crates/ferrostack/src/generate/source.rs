@@ -5,14 +5,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use manifest::template::{Found, Template};
 use serde::Serialize;
 
 use super::configuration;
 use super::text::Text;
 use crate::cli::ClusterOptions;
 use crate::environment::Environment;
-use crate::manifest;
-use crate::template::{Found, Template};
+use crate::source;
 
 /// The embedded templates, by the names of their files in a release.
 pub(crate) const FILES: [(&str, &str); 7] = [
@@ -444,7 +444,7 @@ fn config_file(
             }
         }
     };
-    let text = manifest::read_text(&path)
+    let text = source::read_text(&path)
         .map_err(|problem| anyhow::anyhow!("cannot read {}: {problem}", path.display()))?;
     values_in(&path, &text)
 }

@@ -9,7 +9,7 @@ use kube::api::ListParams;
 use operator::client::Api;
 
 use crate::cli::FromConfigMap;
-use crate::manifest::source;
+use crate::source;
 
 /// The text of a template, with its name for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use keystone_auth::policy::{Policy, decide, explain};
 use keystone_auth::subject::{Attributes, PROJECT_NAME, ROLES, ResourceAttributes, Subject};
 
 use crate::cli::KeystoneExplain;
-use crate::manifest;
+use crate::source;
 
 /// The rules, one line each, and the decision.
 pub(crate) fn text(args: &KeystoneExplain) -> anyhow::Result<String> {
-    let policy = manifest::read_text(&args.policy)
+    let policy = source::read_text(&args.policy)
         .map_err(|why| anyhow!("--policy: cannot read {}: {why}", args.policy.display()))?;
     render(args, &policy)
 }

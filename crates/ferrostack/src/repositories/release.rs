@@ -99,9 +99,10 @@ fn with_variables(deployment: &str, image: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use manifest::template::{Found, Template};
+
     use super::*;
     use crate::manager::installed::THIS;
-    use crate::template::{Found, Template};
 
     const OURS: &str = "registry.example.net/ferrostack:1";
 

@@ -6,9 +6,9 @@ use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::json;
 
 use super::*;
+use crate::apply;
 use crate::cli::{Cli, Command};
 use crate::manager::subset::Subset;
-use crate::{apply, manifest};
 
 fn args(words: &[&str]) -> DeleteProviders {
     let words = [&["ferrostack", "delete"], words].concat();

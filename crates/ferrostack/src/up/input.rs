@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
 use kube::api::{DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use manifest::Document;
 use openstack::config::CloudConfig;
 use operator::client::Api;
 use serde_json::{Value, json};
@@ -19,9 +20,9 @@ use crate::connect::{self, quoted, quoted_text};
 use crate::data_dir::DataDir;
 use crate::environment::Environment;
 use crate::generate::{self, Origin, Source, Text};
-use crate::manifest::{self, Document};
 use crate::simulated;
 use crate::snapshot::{Item, Kind, Snapshot};
+use crate::source;
 
 /// Name of the cluster that is created when no other name is given.
 const DEFAULT_NAME: &str = "demo";
@@ -53,14 +54,14 @@ impl Input {
                 program = environment.program
             );
         }
-        let documents = manifest::source::read_all(&args.files).await?;
+        let documents = source::read_all(&args.files).await?;
         let template = match &args.cluster.from {
             Some(from) => Some(generate::read(from).await?),
             None => None,
         };
         let config = match &args.cluster.config {
             None => None,
-            Some(path) => Some(manifest::read_text(path).map_err(|problem| {
+            Some(path) => Some(source::read_text(path).map_err(|problem| {
                 anyhow::anyhow!(
                     "cannot read the configuration {}: {problem}",
                     path.display()

@@ -1,13 +1,14 @@
 //! The object of a cloud from a file and `--set`, checked before anything is started.
 
+use crate::source;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use deployer::{Cloud, Parameters, Release};
+use manifest::Lines;
 use serde_json::{Value, json};
 
 use super::super::{File, warnings};
-use crate::manifest::{self, Lines};
 
 /// Fields that are texts, whatever they look like.
 const TEXTS: [&str; 2] = ["release", "region"];
@@ -43,7 +44,7 @@ pub(in crate::deploy) fn read(
 ) -> anyhow::Result<Asked> {
     let (mut document, place) = match file {
         Some(path) => {
-            let document = manifest::read_one(path)?;
+            let document = source::read_one(path)?;
             (document.value, Some((document.file, document.lines)))
         }
         None => (json!({"release": Release::DEFAULT.name()}), None),

@@ -3,12 +3,12 @@
 use anyhow::{Context, bail};
 use kube::Client;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use manifest::Document;
 use operator::client::Api;
 use serde_json::{Value, json};
 
 use super::Change;
 use crate::cli::ClusterOptions;
-use crate::manifest::Document;
 use crate::snapshot::Item;
 
 /// Whether the objects of a Cluster come from a class, so that changes of theirs would be undone.

@@ -1,5 +1,4 @@
 use super::*;
-use crate::manifest;
 use crate::snapshot::Kind;
 use crate::snapshot::tests::item;
 

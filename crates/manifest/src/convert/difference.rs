@@ -1,12 +1,12 @@
-//! The difference of two texts, as lines that are gone and lines that are new.
+//! Difference of two texts: removed and added lines.
 
-/// Lines around a change.
+/// Unchanged lines that [`unified`] prints around a change.
 const AROUND: usize = 3;
-/// The largest table of lines that is compared; above it, everything is gone and new.
+/// Largest table of lines for [`compared`]; above this size, all lines are removed and added.
 const LARGEST: usize = 4_000_000;
 
-/// The changed lines with those around them, after a head with the name; empty if nothing has changed.
-pub(super) fn unified(name: &str, before: &str, after: &str) -> String {
+/// Changed lines with [`AROUND`] unchanged ones, after a head with the name; empty if nothing has changed.
+pub fn unified(name: &str, before: &str, after: &str) -> String {
     if before == after {
         return String::new();
     }
@@ -31,7 +31,7 @@ pub(super) fn unified(name: &str, before: &str, after: &str) -> String {
     text
 }
 
-/// All lines, those of both marked by a blank: the longest common sequence.
+/// All lines, marked by `-`, `+`, or a blank for lines of both texts: the longest common sequence.
 fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(char, &'a str)> {
     let same = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (head, old, new) = (&old[..same], &old[same..], &new[same..]);

@@ -9,7 +9,7 @@ pub(super) enum Piece {
     Variable { name: String, function: Function },
 }
 
-/// The function applied to the value of a variable.
+/// Function of a variable's value in a [`Piece::Variable`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Function {
     Value,
@@ -55,7 +55,7 @@ pub(super) enum Place {
 }
 
 impl Function {
-    /// The arguments as shown by `--list-variables`.
+    /// Arguments in the form of `--list-variables`.
     pub(super) fn argument_text(&self) -> String {
         match self {
             Function::Value | Function::Length | Function::Case(_) => String::new(),
@@ -81,7 +81,7 @@ fn source(pieces: &[Piece]) -> String {
         .collect()
 }
 
-/// Accepts blanks inside the braces of a plain variable: `${ NAME }` is `${NAME}`.
+/// Text without blanks inside the braces of plain variables: `${ NAME }` is `${NAME}`.
 pub(super) fn without_inner_blanks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -119,7 +119,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The maximum nesting of defaults: deeper templates are rejected instead of overflowing the stack.
+/// Maximum nesting of defaults. Deeper templates are rejected: they could overflow the stack.
 const DEEPEST: usize = 64;
 
 struct Parser<'a> {

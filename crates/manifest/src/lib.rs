@@ -1,47 +1,69 @@
-//! Parses manifests: YAML files of several documents, with the line of every field.
+//! Manifests: YAML files of several documents, with the line of every field; [templates](template) of them, and their
+//! [conversion](convert) to another version of Cluster API. All functions depend on texts alone: the caller reads files.
 //!
 //! The YAML settings are those of `sigs.k8s.io/yaml`: `yes` is true, `010` is eight, keys must be unique.
 
+pub mod convert;
 mod lines;
-pub(crate) mod source;
-
-use std::path::Path;
+pub mod template;
 
 use serde_json::Value;
 
-pub(crate) use lines::Lines;
+pub use lines::Lines;
 
-/// Why a manifest cannot be used. Every variant has its position.
+/// Cause why a manifest cannot be used, with the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ManifestError {
+pub enum ManifestError {
+    /// The file cannot be read.
     #[error("cannot read {file}: {problem}")]
-    Unreadable { file: String, problem: String },
+    Unreadable {
+        /// Name of the file.
+        file: String,
+        /// Cause.
+        problem: String,
+    },
+    /// The text is no YAML.
     #[error("{file}:{line}: malformed YAML: {problem}")]
     Malformed {
+        /// Name of the file.
         file: String,
+        /// Line of the error.
         line: usize,
+        /// Message of the parser.
         problem: String,
     },
+    /// A document is no Kubernetes object.
     #[error("{file}:{line}: {problem}")]
     NotAnObject {
+        /// Name of the file.
         file: String,
+        /// Line of the wrong field.
         line: usize,
+        /// Expectation that is not met.
         problem: String,
     },
+    /// No document has content.
     #[error("{file} contains no Kubernetes object")]
-    Empty { file: String },
+    Empty {
+        /// Name of the file.
+        file: String,
+    },
 }
 
-/// One object and its position.
+/// One object with its position, from [`read`] or [`read_one`].
 #[derive(Clone, Debug)]
-pub(crate) struct Document {
-    pub(crate) file: String,
-    pub(crate) value: Value,
-    pub(crate) lines: Lines,
+pub struct Document {
+    /// Name of the file, for messages.
+    pub file: String,
+    /// The object.
+    pub value: Value,
+    /// [`Lines`] of the fields.
+    pub lines: Lines,
 }
 
 impl Document {
-    pub(crate) fn text(&self, path: &[&str]) -> &str {
+    /// Text at a path of keys; empty if there is none.
+    pub fn text(&self, path: &[&str]) -> &str {
         path.iter()
             .try_fold(&self.value, |value, key| value.get(key))
             .and_then(Value::as_str)
@@ -49,12 +71,12 @@ impl Document {
     }
 
     /// `file:line` of `path` (`spec.replicas`), or of its nearest existing parent.
-    pub(crate) fn place(&self, path: &str) -> String {
+    pub fn place(&self, path: &str) -> String {
         format!("{}:{}", self.file, self.lines.of(path))
     }
 
     /// `Kind namespace/name`, for messages.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         format!(
             "{} {}",
             self.text(&["kind"]),
@@ -63,69 +85,52 @@ impl Document {
     }
 }
 
-/// Reads the file at `path`; `-` is standard input.
-pub(crate) fn read_file(path: &Path) -> Result<Vec<Document>, ManifestError> {
-    let (file, text) = open(path)?;
-    read(&file, &text)
-}
-
-/// Reads the file at `path`, which holds one document of any form; `-` is standard input.
-pub(crate) fn read_one(path: &Path) -> Result<Document, ManifestError> {
-    let (file, text) = open(path)?;
+/// Parses the one [`Document`] of `text`, of any form; messages name `file`.
+///
+/// # Errors
+/// [`ManifestError`] if there is no document, a second one, or no YAML.
+pub fn read_one(file: &str, text: &str) -> Result<Document, ManifestError> {
     let mut documents = Vec::new();
-    for (line, chunk) in chunks(&text) {
-        let value = parse(&file, line, chunk)?;
+    for (line, chunk) in chunks(text) {
+        let value = parse(file, line, chunk)?;
         if !value.is_null() {
             documents.push((line, chunk, value));
         }
     }
     let mut documents = documents.into_iter();
     match (documents.next(), documents.next()) {
-        (None, _) => Err(ManifestError::Empty { file }),
+        (None, _) => Err(ManifestError::Empty {
+            file: file.to_owned(),
+        }),
         (Some((first, chunk, value)), None) => Ok(Document {
-            file,
+            file: file.to_owned(),
             value,
             lines: Lines::new(chunk, first),
         }),
         (_, Some((line, ..))) => Err(ManifestError::NotAnObject {
-            file,
+            file: file.to_owned(),
             line,
             problem: "a second document begins here; one is expected".to_owned(),
         }),
     }
 }
 
-/// The name of the file at `path` in messages, and its text.
-fn open(path: &Path) -> Result<(String, String), ManifestError> {
-    let file = match path == Path::new("-") {
-        true => "standard input".to_owned(),
-        false => path.display().to_string(),
-    };
-    match read_text(path) {
-        Ok(text) => Ok((file, text)),
-        Err(problem) => Err(ManifestError::Unreadable { file, problem }),
-    }
+/// A document of any form, with its text, from [`parts`].
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// Line of the first character.
+    pub line: usize,
+    /// The text.
+    pub text: &'a str,
+    /// The value.
+    pub value: Value,
 }
 
-/// The text of the file at `path`; `-` is standard input.
-pub(crate) fn read_text(path: &Path) -> Result<String, String> {
-    if path == Path::new("-") {
-        std::io::read_to_string(std::io::stdin()).map_err(|source| source.to_string())
-    } else {
-        std::fs::read_to_string(path).map_err(|source| source.to_string())
-    }
-}
-
-/// A document of any form, with its text.
-pub(crate) struct Part<'a> {
-    /// The line of its first character.
-    pub(crate) line: usize,
-    pub(crate) text: &'a str,
-    pub(crate) value: Value,
-}
-
-/// Parses every document of `text` that has any content; `file` is its name in messages.
-pub(crate) fn parts<'a>(file: &str, text: &'a str) -> Result<Vec<Part<'a>>, ManifestError> {
+/// Parses every document of `text`, without empty ones; messages name `file`.
+///
+/// # Errors
+/// [`ManifestError::Malformed`] if a document is no YAML.
+pub fn parts<'a>(file: &str, text: &'a str) -> Result<Vec<Part<'a>>, ManifestError> {
     let mut parts = Vec::new();
     for (line, text) in chunks(text) {
         let value = parse(file, line, text)?;
@@ -136,8 +141,11 @@ pub(crate) fn parts<'a>(file: &str, text: &'a str) -> Result<Vec<Part<'a>>, Mani
     Ok(parts)
 }
 
-/// Parses every document of `text`; `file` is its name in messages.
-pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Document>, ManifestError> {
+/// Parses every [`Document`] of `text`, and expands `List`s; messages name `file`.
+///
+/// # Errors
+/// [`ManifestError`] if a document is no Kubernetes object, or there is none.
+pub fn read(file: &str, text: &str) -> Result<Vec<Document>, ManifestError> {
     let mut documents = Vec::new();
     for (first_line, chunk) in chunks(text) {
         let value = parse(file, first_line, chunk)?;
@@ -154,7 +162,7 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Vec<Document>, ManifestErro
     Ok(documents)
 }
 
-/// Parses one YAML document that begins at `first_line` of `file`.
+/// Parses one YAML document, with `first_line` as its first line in `file`.
 fn parse(file: &str, first_line: usize, text: &str) -> Result<Value, ManifestError> {
     let mut options = serde_saphyr::Options::default();
     options.legacy_octal_numbers = true;
@@ -171,7 +179,7 @@ fn parse(file: &str, first_line: usize, text: &str) -> Result<Value, ManifestErr
     })
 }
 
-/// Splits a stream at its `---` lines, as kubectl does; returns each part with its first line number.
+/// Parts of a stream between `---` lines, as in kubectl, each with the number of its first line.
 fn chunks(text: &str) -> Vec<(usize, &str)> {
     let mut parts = Vec::new();
     let (mut start, mut first_line, mut at) = (0, 1, 0);

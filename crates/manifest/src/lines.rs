@@ -1,21 +1,21 @@
-//! The line numbers of the fields of a YAML document.
+//! Line numbers of the fields of a YAML document.
 
 use std::collections::BTreeMap;
 
 use serde_saphyr::granit_parser::{Event, Parser};
 
-/// The line of every field path, such as `spec.subnets[0].cidr`.
+/// Line of every field path, such as `spec.subnets[0].cidr`, in a [`Document`](crate::Document).
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lines {
+pub struct Lines {
     by_path: BTreeMap<String, usize>,
     first: usize,
     prefix: String,
 }
 
 impl Lines {
-    /// The lines of `text`, whose first line has the number `first` in the file. For a document that cannot be parsed,
-    /// the lines before its error.
-    pub(crate) fn new(text: &str, first: usize) -> Self {
+    /// Lines of `text`, with `first` as the number of the first line. A malformed document has the lines before its
+    /// error.
+    pub fn new(text: &str, first: usize) -> Self {
         let mut walk = Walk::default();
         for step in Parser::new_from_str(text) {
             let Ok((event, span)) = step else { break };
@@ -29,8 +29,8 @@ impl Lines {
         }
     }
 
-    /// The line of `path`, or of its nearest existing parent.
-    pub(crate) fn of(&self, path: &str) -> usize {
+    /// Line of `path`, or of the nearest existing parent.
+    pub fn of(&self, path: &str) -> usize {
         let mut path = match (self.prefix.is_empty(), path.is_empty()) {
             (true, _) => path.to_owned(),
             (false, true) => self.prefix.clone(),
@@ -48,7 +48,7 @@ impl Lines {
     }
 
     /// The same lines, with paths relative to the field at `path`.
-    pub(crate) fn below(&self, path: &str) -> Self {
+    pub fn below(&self, path: &str) -> Self {
         let prefix = if self.prefix.is_empty() {
             path.to_owned()
         } else {
@@ -61,7 +61,7 @@ impl Lines {
     }
 }
 
-/// The state of the iteration through the events of a document.
+/// State of the iteration through the [`Event`]s of a document.
 #[derive(Default)]
 struct Walk {
     open: Vec<Open>,
@@ -111,7 +111,7 @@ impl Walk {
         }
     }
 
-    /// Records that a value begins here; returns its path.
+    /// Records the begin of a value; returns the path.
     fn value(&mut self, line: usize) -> String {
         let path = match self.open.last_mut() {
             None => String::new(),

@@ -1,18 +1,20 @@
-//! A converted object as YAML, in the order and with the comments of the manifest that it comes from.
+//! A converted object as YAML, in the order and with the comments of its manifest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use serde_saphyr::granit_parser::{Event, Parser, Placement};
 
-/// The first fields of an object, where the manifest has none of them.
+use super::ConvertError;
+
+/// First fields of an object, where the manifest has none of them.
 const FIRST: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 
-/// Writes `value`. Comments on fields that are not there any more stand above what is left of their place.
+/// Writes `value` by the [`Layout`] of `original`. Comments on removed fields stand above the nearest parent.
 ///
 /// # Errors
-/// If the value cannot be written as YAML.
-pub(super) fn text(value: &Value, original: &str) -> anyhow::Result<String> {
+/// [`ConvertError::Unwritable`] if the value has no form in YAML.
+pub(super) fn text(value: &Value, original: &str) -> Result<String, ConvertError> {
     let mut layout = Layout::of(original);
     let mut there = BTreeSet::new();
     paths(value, "", &mut there);
@@ -26,15 +28,15 @@ pub(super) fn text(value: &Value, original: &str) -> anyhow::Result<String> {
         line(&mut out, 0, comment);
     }
     // A text of the value that this file lays out wrongly is better without comments.
-    match crate::manifest::parts("", &out) {
+    match crate::parts("", &out) {
         Ok(parts) if parts.len() == 1 && parts[0].value == *value => Ok(out),
-        _ => Ok(serde_saphyr::to_string(value)?),
+        _ => yaml(value),
     }
 }
 
 #[derive(Debug, Default)]
 struct Layout {
-    /// The places of fields in the manifest.
+    /// Positions of fields in the manifest.
     order: BTreeMap<String, usize>,
     above: BTreeMap<String, Vec<String>>,
     right: BTreeMap<String, String>,
@@ -99,7 +101,7 @@ impl Layout {
         layout
     }
 
-    /// Moves comments to the nearest place that is there.
+    /// Moves comments on removed fields to the nearest parent.
     fn settle(&mut self, there: &BTreeSet<String>) {
         let right = std::mem::take(&mut self.right);
         for (path, comment) in right {
@@ -124,7 +126,7 @@ impl Layout {
         path: &str,
         depth: usize,
         out: &mut String,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), ConvertError> {
         match value {
             Value::Object(fields) => {
                 let mut names: Vec<&String> = fields.keys().collect();
@@ -137,7 +139,7 @@ impl Layout {
                 for name in names {
                     let inner = member(path, name);
                     self.comments(&inner, depth, out);
-                    let key = serde_saphyr::to_string(name)?;
+                    let key = yaml(name)?;
                     self.entry(
                         &format!("{}:", key.trim_end()),
                         &fields[name],
@@ -161,7 +163,7 @@ impl Layout {
                     }
                 }
             }
-            scalar => line(out, depth, serde_saphyr::to_string(scalar)?.trim_end()),
+            scalar => line(out, depth, yaml(scalar)?.trim_end()),
         }
         Ok(())
     }
@@ -174,7 +176,7 @@ impl Layout {
         path: &str,
         depth: usize,
         out: &mut String,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), ConvertError> {
         let right = self.right.get(path);
         let tail = right.map_or(String::new(), |comment| format!(" {comment}"));
         let nested = match value {
@@ -190,7 +192,7 @@ impl Layout {
         let text = match value {
             Value::Object(_) => "{}".to_owned(),
             Value::Array(_) => "[]".to_owned(),
-            scalar => serde_saphyr::to_string(scalar)?,
+            scalar => yaml(scalar)?,
         };
         let text = text.strip_suffix('\n').unwrap_or(&text);
         let Some((first, rest)) = text.split_once('\n') else {
@@ -214,7 +216,7 @@ impl Layout {
     }
 }
 
-/// The path of the node that begins, as a key or as a value.
+/// Path of the next node, a key or a value.
 fn place(open: &mut [Open], text: &str, is_scalar: bool) -> String {
     match open.last_mut() {
         None => String::new(),
@@ -232,6 +234,10 @@ fn place(open: &mut [Open], text: &str, is_scalar: bool) -> String {
             format!("{path}[{}]", *next - 1)
         }
     }
+}
+
+fn yaml<T: serde::Serialize + ?Sized>(value: &T) -> Result<String, ConvertError> {
+    serde_saphyr::to_string(&value).map_err(|cause| ConvertError::Unwritable(cause.to_string()))
 }
 
 fn member(path: &str, name: &str) -> String {

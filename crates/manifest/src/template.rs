@@ -1,8 +1,8 @@
 //! The template language of `clusterctl generate`: `${VARIABLE}` and its string functions.
 //!
-//! The rules are those of the parser in clusterctl (drone/envsubst), listed in docs/guides/templates.md. Two pitfalls: shell
-//! snippets in a template are parsed too, so that shell variables must be written as `$${VAR}`, and unset variables are
-//! the same as empty ones.
+//! The rules are the ones of the parser in clusterctl (drone/envsubst), listed in docs/guides/templates.md. Two pitfalls:
+//! shell snippets in a template are parsed, too, so shell variables must be written as `$${VAR}`; and unset variables
+//! equal empty ones.
 
 mod evaluate;
 mod parse;
@@ -12,14 +12,17 @@ use std::collections::BTreeMap;
 
 use parse::Piece;
 
-/// Why a template cannot be used.
+/// Cause why a [`Template`] cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum TemplateError {
-    /// A `${` that is not a valid substitution.
+pub enum TemplateError {
+    /// A `${` without a valid substitution.
     #[error("line {line}: `{text}` is not a valid substitution: {problem}")]
     Syntax {
+        /// Line in the template.
         line: usize,
+        /// The substitution.
         text: String,
+        /// Cause.
         problem: &'static str,
     },
     /// Required variables without a value.
@@ -28,43 +31,51 @@ pub(crate) enum TemplateError {
         .0.join(", ")
     )]
     Missing(Vec<String>),
-    /// A value from a cloud that would be read as more than a string.
+    /// A value from a cloud, ambiguous as a string in its place ([`Found::is_foreign`]).
     #[error(
         "line {line}: the value of {variable} from the cloud, `{value}`, cannot be written there: {problem}; set {variable} yourself, or change the template"
     )]
     Unquotable {
+        /// Line in the template.
         line: usize,
+        /// Name of the variable.
         variable: String,
+        /// Value of the variable.
         value: String,
+        /// Cause.
         problem: &'static str,
     },
 }
 
-/// The value of a variable.
+/// Value of a variable, for [`Template::render`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
-    pub(crate) text: String,
-    /// Whether it comes from a cloud, and not from the user: it is one scalar wherever it is inserted.
-    pub(crate) is_foreign: bool,
+pub struct Found {
+    /// Inserted text.
+    pub text: String,
+    /// True for a value from a cloud and not from the user: one scalar wherever it stands.
+    pub is_foreign: bool,
 }
 
-/// A parsed template.
+/// A parsed template; [`Template::render`] inserts values.
 #[derive(Clone, Debug)]
-pub(crate) struct Template {
+pub struct Template {
     pieces: Vec<Piece>,
 }
 
 impl Template {
     /// Parses `text`.
-    pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
+    ///
+    /// # Errors
+    /// [`TemplateError::Syntax`] if a `${` begins no valid substitution.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
         Ok(Self {
             pieces: parse::parse(&parse::without_inner_blanks(text))?,
         })
     }
 
-    /// The variables of the template with their default texts; `None` for required ones. The first occurrence of a
-    /// variable outside of defaults decides.
-    pub(crate) fn variables(&self) -> BTreeMap<&str, Option<String>> {
+    /// Variables of the template with default texts; `None` for required ones. The first occurrence of a variable outside
+    /// of defaults decides.
+    pub fn variables(&self) -> BTreeMap<&str, Option<String>> {
         let mut found = BTreeMap::new();
         for piece in &self.pieces {
             if let Piece::Variable { name, function } = piece {
@@ -76,11 +87,12 @@ impl Template {
         found
     }
 
-    /// Renders the text with the values that `lookup` returns.
-    pub(crate) fn render(
-        &self,
-        lookup: &dyn Fn(&str) -> Option<Found>,
-    ) -> Result<String, TemplateError> {
+    /// Renders the text with the values of `lookup`.
+    ///
+    /// # Errors
+    /// [`TemplateError::Missing`] if a required variable has no value, [`TemplateError::Unquotable`] for a value from a cloud
+    /// without a quoted form in its place.
+    pub fn render(&self, lookup: &dyn Fn(&str) -> Option<Found>) -> Result<String, TemplateError> {
         let missing: Vec<String> = self
             .variables()
             .into_iter()

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Document, ManifestError, read, read_file, read_text};
+use manifest::{Document, ManifestError, read};
 
 /// The extensions of the files that are read from a directory, as in kubectl.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
@@ -23,6 +23,39 @@ pub(crate) async fn read_all(sources: &[PathBuf]) -> Result<Vec<Document>, Manif
         }
     }
     Ok(documents)
+}
+
+/// Reads the file at `path`; `-` is standard input.
+pub(crate) fn read_file(path: &Path) -> Result<Vec<Document>, ManifestError> {
+    let (file, text) = open(path)?;
+    read(&file, &text)
+}
+
+/// Reads the file at `path`, which holds one document of any form; `-` is standard input.
+pub(crate) fn read_one(path: &Path) -> Result<Document, ManifestError> {
+    let (file, text) = open(path)?;
+    manifest::read_one(&file, &text)
+}
+
+/// The name of the file at `path` in messages, and its text.
+fn open(path: &Path) -> Result<(String, String), ManifestError> {
+    let file = match path == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    };
+    match read_text(path) {
+        Ok(text) => Ok((file, text)),
+        Err(problem) => Err(ManifestError::Unreadable { file, problem }),
+    }
+}
+
+/// The text of the file at `path`; `-` is standard input.
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+    if path == Path::new("-") {
+        std::io::read_to_string(std::io::stdin()).map_err(|source| source.to_string())
+    } else {
+        fs::read_to_string(path).map_err(|source| source.to_string())
+    }
 }
 
 /// The name of a source in messages.

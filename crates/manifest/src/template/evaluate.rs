@@ -1,4 +1,4 @@
-//! Evaluates the pieces of a template.
+//! Evaluation of the [`Piece`]s of a template.
 
 use std::cell::Cell;
 
@@ -7,7 +7,7 @@ use super::{Found, TemplateError, scalar};
 
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The text of a template, in which what comes from a cloud is one scalar each.
+/// Text of a template, with one scalar for each value from a cloud ([`Found::is_foreign`]).
 pub(super) fn document(
     pieces: &[Piece],
     lookup: &dyn Fn(&str) -> Option<Found>,
@@ -107,8 +107,7 @@ fn change_case(case: Case, value: &str) -> String {
     }
 }
 
-/// Slices by byte offsets; a negative start counts from the end; arguments that are not numbers leave the value
-/// unchanged.
+/// Slice by byte offsets; a negative start counts from the end; arguments other than numbers leave the value unchanged.
 fn slice(value: &str, start: &str, length: Option<&str>) -> String {
     let Ok(start) = start.trim().parse::<i64>() else {
         return value.to_owned();
@@ -152,7 +151,7 @@ fn trim<'v>(value: &'v str, end: End, longest: bool, pattern: &str) -> &'v str {
     value
 }
 
-/// Whether `pattern` matches all of `text`; `*` is any run of characters, `/` included, `?` is any one.
+/// True if `pattern` matches all of `text`; `*` is any run of characters, `/` included, `?` is any one.
 fn glob(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();

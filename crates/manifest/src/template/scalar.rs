@@ -1,16 +1,14 @@
-//! Values from a cloud as YAML scalars. Whoever may name a key pair or an image must not write fields of an object with
-//! it.
+//! Values from a cloud as YAML scalars. A name of a key pair or an image must not become a field of an object.
 //!
-//! A value that YAML reads as this string wherever it stands is inserted as it is. Another one is quoted, which requires
-//! that the variable is a whole scalar, or stands between double quotes.
+//! A plain string is inserted unchanged. Other values are quoted: the variable must then be a whole scalar, or stand between
+//! double quotes.
 
 use api::printable::is_hidden;
-use clusterapi::cloudinit::yaml;
 
-/// How `value` is written between the texts `before` and `after` it.
+/// Form of `value` between the texts `before` and `after`.
 ///
 /// # Errors
-/// When it cannot be quoted there.
+/// The cause if there is no quoted form in this place.
 pub(super) fn written(value: &str, before: &str, after: &str) -> Result<String, &'static str> {
     let line = before.rsplit('\n').next().unwrap_or_default();
     let rest = after.split('\n').next().unwrap_or_default();
@@ -18,9 +16,9 @@ pub(super) fn written(value: &str, before: &str, after: &str) -> Result<String, 
     if value.is_empty() || (inside || is_string(value)) && is_plain(value) {
         return Ok(value.to_owned());
     }
-    let quoted = visible(&yaml::quoted(value));
+    let whole = visible(&quoted(value));
     if inside {
-        let within = quoted.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+        let within = whole.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
         return Ok(within.unwrap_or_default().to_owned());
     }
     let begins = line.is_empty()
@@ -31,13 +29,18 @@ pub(super) fn written(value: &str, before: &str, after: &str) -> Result<String, 
         || rest.starts_with([']', ','])
         || rest.trim_start().starts_with("# ");
     match begins && ends {
-        true => Ok(quoted),
+        true => Ok(whole),
         false if is_plain(value) => Ok(value.to_owned()),
         false => Err("it can be quoted only as a whole value, or between double quotes"),
     }
 }
 
-/// A quoted scalar, in which a reader sees each character: none changes the order of others.
+/// `value` in double quotes. A JSON string is a YAML string, but for the characters that [`visible`] escapes.
+fn quoted(value: &str) -> String {
+    serde_json::Value::from(value).to_string()
+}
+
+/// A quoted scalar with escapes for invisible characters ([`is_hidden`]) and for changes of direction.
 fn visible(quoted: &str) -> String {
     let mut text = String::with_capacity(quoted.len());
     for letter in quoted.chars() {
@@ -50,7 +53,7 @@ fn visible(quoted: &str) -> String {
     text
 }
 
-/// Whether a position after `line` is between double quotes.
+/// True if the position after `line` is between double quotes.
 fn is_in_quotes(line: &str) -> bool {
     let (mut inside, mut escaped) = (false, false);
     for letter in line.chars() {
@@ -63,14 +66,14 @@ fn is_in_quotes(line: &str) -> bool {
     inside
 }
 
-/// Whether no character of `value` has a meaning in YAML, whatever is around it.
+/// True if no character of `value` has a meaning in YAML, in any context.
 fn is_plain(value: &str) -> bool {
     let is_harmless = |letter: char| letter.is_ascii_alphanumeric() || "._/@+=-".contains(letter);
     value.chars().all(is_harmless)
         && value.starts_with(|letter: char| letter.is_ascii_alphanumeric() || letter == '/')
 }
 
-/// Whether YAML 1.1 and 1.2 read `value` as a string.
+/// True if YAML 1.1 and 1.2 read `value` as a string.
 fn is_string(value: &str) -> bool {
     let read = serde_saphyr::from_str::<serde_json::Value>(value);
     let ambiguous = ["y", "n", "yes", "no", "on", "off"];
