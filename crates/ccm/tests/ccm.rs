@@ -74,9 +74,6 @@ mod drift;
 #[path = "ccm/local.rs"]
 mod local;
 
-#[path = "ccm/guard.rs"]
-mod guard;
-
 #[path = "ccm/role.rs"]
 mod role;
 

@@ -7,6 +7,7 @@
 //!   invalid   objects that break rules, and are stored nevertheless
 //!   running   running controllers, which a test can kill
 //!   fuse      controllers that are killed at each n-th write
+//!   guard     a client under the roles of manifests
 //!   line      a connection to a cloud that a test can cut
 //!   capo      the state that the Go provider leaves in cloud and management cluster
 //! ```
@@ -16,6 +17,7 @@
 mod capo;
 mod fake;
 mod fuse;
+mod guard;
 mod invalid;
 mod line;
 mod rules;
@@ -42,6 +44,7 @@ use tokio::time::Instant;
 pub use crate::capo::Capo;
 pub use crate::fake::{fake, fake_definition};
 pub use crate::fuse::{Fuse, killed_at_every, written_at_rest};
+pub use crate::guard::{Asked, Guard, Permission};
 pub use crate::invalid::{Invalid, invalid};
 pub use crate::line::{Calls, Cut, line};
 pub use crate::running::Running;

@@ -11,9 +11,9 @@ use kube::{Api, ResourceExt};
 use operator::election;
 use serde_json::json;
 
-use crate::guard::Guard;
 use crate::weights::endpoints;
 use crate::world::{World, eventually, settings, taints};
+use testbed::Guard;
 
 /// The role that `generate cloud-controller-manager` prints.
 const OURS: &str = include_str!("../../../../config/ccm/rbac.yaml");

@@ -15,16 +15,14 @@ use operator::client::Api;
 use serde_json::{Value, json};
 use simulator::cloud::{self, Cloud};
 use simulator::guest::{self, Guests};
+use testbed::{Asked, Guard};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::DropGuard;
 
 use super::*;
 
-mod guard;
 mod migration;
-
-use guard::{Asked, Guard};
 
 const NAMESPACE: &str = "default";
 /// A bound for broken programs, not a measurement.
@@ -92,7 +90,7 @@ impl World {
     /// Runs the controllers of a provider behind the role that its manifests have.
     fn run(&self, provider: Provider, running: &mut JoinSet<()>) -> Guard {
         let subset = Subset::new([provider], false);
-        let guard = Guard::new(&subset);
+        let guard = role(&subset);
         let client = guard.of(&self.client);
         let core = clusterapi::Options {
             providers: subset.providers().clone(),
@@ -265,7 +263,7 @@ async fn a_manager_of_each_provider_may_create_and_replace_the_certificate_of_it
     let world = World::open(3).await;
     for provider in Provider::ALL {
         let subset = Subset::new([provider], false);
-        let guard = Guard::in_its_namespace(&subset);
+        let guard = Guard::new(&rendered(&subset));
         let client = guard.of(&world.client);
         let open = async |url| {
             let source = Source::open(&client, &subset, NAMESPACE, url, None).await;
@@ -284,6 +282,16 @@ async fn a_manager_of_each_provider_may_create_and_replace_the_certificate_of_it
         assert_ne!(moved.authorities().await.unwrap(), first);
         assert!(guard.forbidden().is_empty(), "{:?}", guard.forbidden());
     }
+}
+
+/// The manifests of a subset, for the namespace of the tests.
+fn rendered(subset: &Subset) -> String {
+    manifests::render(subset, NAMESPACE, None, None).unwrap()
+}
+
+/// The ClusterRole in the manifests of a subset, without the Role for the manager's own namespace.
+fn role(subset: &Subset) -> Guard {
+    Guard::of_kinds(&rendered(subset), &["ClusterRole"])
 }
 
 /// Whether a provider writes this in the life of a cluster: objects of its own groups, events, and what is listed here.

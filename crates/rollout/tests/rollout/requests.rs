@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use http::Method;
 use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
 use serde_json::json;
+use testbed::{Asked, Permission};
 
 use crate::world::{MINUTE, World, start};
-
-/// A request as RBAC sees it: group, resource with its subresource, verb.
-pub(crate) type Asked = (String, String, String);
 
 /// What was asked, and how often.
 #[derive(Clone, Default)]
@@ -50,38 +47,16 @@ impl Counter {
     }
 }
 
+/// Requests for objects by what RBAC sees of them, others by their path.
 fn asked(request: &http::Request<Body>) -> Asked {
-    let path = request.uri().path().trim_start_matches('/');
-    let parts: Vec<&str> = path.split('/').collect();
-    let (group, rest) = match parts.as_slice() {
-        ["api", _, rest @ ..] => ("", rest),
-        ["apis", group, _, rest @ ..] => (*group, rest),
-        _ => ("", parts.as_slice()),
-    };
-    let rest = match rest {
-        ["namespaces", _, rest @ ..] if !rest.is_empty() => rest,
-        rest => rest,
-    };
-    let resource = match rest {
-        [resource, _, sub] => format!("{resource}/{sub}"),
-        [resource, ..] => (*resource).to_owned(),
-        [] => path.to_owned(),
-    };
-    let watches = request
-        .uri()
-        .query()
-        .is_some_and(|it| it.contains("watch=true"));
-    let verb = match (request.method(), rest.len()) {
-        (&Method::GET, 1) if watches => "watch",
-        (&Method::GET, 1) => "list",
-        (&Method::GET, _) => "get",
-        (&Method::POST, _) => "create",
-        (&Method::PUT, _) => "update",
-        (&Method::PATCH, _) => "patch",
-        (&Method::DELETE, _) => "delete",
-        (other, _) => other.as_str(),
-    };
-    (group.to_owned(), resource, verb.to_owned())
+    match Permission::asked(request) {
+        Some(permission) => permission.kind(),
+        None => (
+            String::new(),
+            request.uri().path().to_owned(),
+            "get".to_owned(),
+        ),
+    }
 }
 
 #[tokio::test(start_paused = true)]

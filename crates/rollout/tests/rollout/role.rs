@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use api::openstack::v1alpha1::OpenStack;
 use serde_json::{Value, json};
+use testbed::Asked;
 
-use crate::requests::{Asked, Counter};
+use crate::requests::Counter;
 use crate::world::{CLOUD, World, start};
 
 const MANIFESTS: &str = include_str!("../../../../config/rbac/openstack.yaml");

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::super::migration;
 use super::super::subset::Subset;
-use super::guard::Guard;
+use super::role;
 use super::*;
 use crate::cli::{Cli, Command};
 
@@ -110,7 +110,7 @@ async fn a_manager_writes_each_object_in_an_old_version_once_under_its_own_role(
     let before = versions(&client).await;
 
     let subset = Subset::new([Provider::Infrastructure], false);
-    let guard = Guard::new(&subset);
+    let guard = role(&subset);
     let of_manager = guard.of(&client);
     let lines = Mutex::new(Vec::new());
     let say = |line: &str| lines.lock().push(line.to_owned());
@@ -156,7 +156,7 @@ async fn every_kind_of_every_provider_may_be_migrated_by_its_manager() {
                 .await
                 .unwrap();
         }
-        let guard = Guard::new(&subset);
+        let guard = role(&subset);
         let migrated = migration::once(&guard.of(&client), &subset, &|_: &str| {}).await;
         migrated.unwrap_or_else(|problem| panic!("{provider}: {problem:#}"));
         assert!(guard.forbidden().is_empty(), "{:#?}", guard.forbidden());
