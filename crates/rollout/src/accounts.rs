@@ -1,7 +1,8 @@
-//! Accounts of the services in RabbitMQ and Keystone: read, planned (deployer: pure), written, and read again.
+//! Accounts of the services in RabbitMQ and Keystone: read, planned (deployer: pure), written, read again.
 //!
-//! Answers are kept in memory, so that a cloud at rest asks nothing. The stores are asked again when something else is
-//! desired, when another container answers, and after [`INTERVAL`], since somebody may have changed it there.
+//! Answers stay in memory, so a cloud at rest sends no requests. The stores are read again when the desired
+//! [`Accounts`] change, when another container answers, and every [`INTERVAL`], since somebody else may have changed
+//! a store.
 
 mod broker;
 mod identity;
@@ -22,15 +23,15 @@ use self::identity::Keystone;
 use crate::problem::Problem;
 use crate::reach::Port;
 
-/// How long accounts that are as desired are not looked at.
+/// Time until accounts in the desired state are read again.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(300);
-/// How long a conflict is not looked at: somebody has to remove it.
+/// Time until a conflict is read again: a person has to resolve the conflict.
 const CONFLICT: Duration = Duration::from_secs(15);
-/// The pause after the first failure; it doubles with each one of the same words, up to [`LONGEST`].
+/// Pause after the first failure; doubled with each repetition of the same error, up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// How often is written in one look: projects and services, what needs their ids, and what those reveal.
+/// Rounds of writes in one [`Look`]: projects and services, then objects that need their ids, and so on.
 const ROUNDS: usize = 4;
 
 /// Answers of the last look, by namespace and step.
@@ -40,14 +41,14 @@ pub(crate) struct Known {
 }
 
 struct Entry {
-    /// Desired accounts, and the container that was asked.
+    /// Desired accounts, and the container that answered.
     of: (Accounts, Option<String>),
     written: Written,
     again: Instant,
     failures: u32,
 }
 
-/// Inputs of a look.
+/// Inputs of a look at the accounts of a [`Cloud`].
 pub(crate) struct Look<'a> {
     pub(crate) client: &'a Client,
     pub(crate) cloud: &'a Cloud,
@@ -57,7 +58,7 @@ pub(crate) struct Look<'a> {
 }
 
 impl Known {
-    /// Known accounts of each step, unless the store has to be asked again.
+    /// Known accounts of each step, without stores that have to be read again.
     pub(crate) fn known(&self, look: &Look<'_>) -> BTreeMap<String, Written> {
         let known = self.known.lock();
         let steps = look.wanted().filter_map(|(step, accounts)| {
@@ -69,8 +70,8 @@ impl Known {
         steps.collect()
     }
 
-    /// Reads the stores that can be asked and of which nothing is known, and writes what is missing there. Returns
-    /// whether there were any.
+    /// Reads the stores that can answer and have no entry in `known`, and writes missing accounts. Returns true if at
+    /// least one store was read.
     pub(crate) async fn read_and_write(
         &self,
         look: &Look<'_>,
@@ -118,7 +119,7 @@ impl Known {
         known.insert(look.key(step), entry);
     }
 
-    /// Time of the next try of a failed write, or of the next look at the stores of a cloud.
+    /// Time of the next attempt of a failed write, or of the next look at the stores of a cloud.
     pub(crate) fn next(&self, cloud: &Cloud) -> Result<Action, Problem> {
         let known = self.known.lock();
         let ours = known.iter().filter(|((it, _), _)| *it == cloud.namespace);
@@ -135,14 +136,14 @@ impl Known {
         }
     }
 
-    /// Forgets a cloud that is gone.
+    /// Forgets a deleted cloud.
     pub(crate) fn forget(&self, namespace: &str) {
         self.known.lock().retain(|(it, _), _| it != namespace);
     }
 }
 
 impl Look<'_> {
-    /// The steps that have something in a store.
+    /// Steps with accounts in a store.
     fn wanted(&self) -> impl Iterator<Item = (&str, &Accounts)> {
         let steps = self.graph.steps.iter();
         steps.filter_map(|step| Some((step.name.as_str(), step.accounts.as_ref()?)))
@@ -152,7 +153,7 @@ impl Look<'_> {
         (self.cloud.namespace.clone(), step.to_owned())
     }
 
-    /// The Pod that answers.
+    /// Ready Pod of a program.
     fn pod(&self, program: &str) -> Option<&Value> {
         let mut pods = self.pods.iter();
         pods.find(|pod| {
@@ -166,7 +167,7 @@ impl Look<'_> {
         })
     }
 
-    /// The container that answers: another one may have lost what was written.
+    /// Container that answers: a new one may have lost earlier writes.
     fn container(&self, accounts: &Accounts) -> Option<String> {
         let pod = self.pod(accounts.program())?;
         let status = &pod["status"]["containerStatuses"][0];
@@ -174,7 +175,7 @@ impl Look<'_> {
         Some(parts.map(|it| it.as_str().unwrap_or_default()).join("/"))
     }
 
-    /// The store of accounts, in a Pod that is ready.
+    /// Store of accounts, in a ready Pod.
     fn store<'b>(&'b self, accounts: &'b Accounts) -> Result<Store<'b>, String> {
         let program = accounts.program();
         let pod = self.pod(program);
@@ -187,7 +188,7 @@ impl Look<'_> {
         })
     }
 
-    /// Reads and writes until everything is there. What is created gets ids, by which other things are created.
+    /// Reads and writes until no write is left. Each round of writes creates ids that the next one needs.
     async fn written(&self, accounts: &Accounts) -> Result<Written, String> {
         let program = accounts.program();
         let mut store = self.store(accounts)?;
@@ -215,8 +216,8 @@ impl Look<'_> {
     }
 }
 
-/// Planned writes to the stores of accounts of a cloud, by the names of their steps; of one that cannot be asked,
-/// why. Nothing is written.
+/// Planned [`AccountWrite`]s to the stores of a cloud, by the names of steps, or the reason why a store cannot be
+/// read. Writes nothing.
 pub async fn compared(
     client: &Client,
     cloud: &Cloud,
@@ -243,7 +244,7 @@ pub async fn compared(
     found
 }
 
-/// A store of accounts, as it answers.
+/// Store of accounts behind its API.
 enum Store<'a> {
     Broker(Management<'a>),
     Identity(Keystone<'a>),

@@ -19,19 +19,19 @@ use crate::problem::Problem;
 /// Result of the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
-    /// Everything.
+    /// All writes are done.
     All,
-    /// The view is older than the cluster: there is an object of a name that was free. The watch will show it.
+    /// The view is older than the cluster: an object has taken a free name. The watch will deliver the object.
     Stopped,
 }
 
-/// The objects of a kind.
+/// API of an [`ObjectKind`].
 pub(crate) fn api(client: &Client, namespace: &str, kind: ObjectKind) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk(kind.group(), "v1", kind.name());
     Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
 }
 
-/// Does what is to be done now.
+/// Executes the actions and deletions of a [`Progress`].
 pub(crate) async fn apply(
     client: &Client,
     cloud: &Cloud,
@@ -50,7 +50,7 @@ pub(crate) async fn apply(
             Verb::Change => change(&api, object, there(objects, &action.object)).await?,
             Verb::Replace => {
                 delete(&api, &action.object, there(objects, &action.object)).await?;
-                // It is created when it is gone.
+                // The next reconcile creates the object, after the deletion has finished.
                 Applied::Stopped
             }
         };
@@ -74,7 +74,7 @@ fn word(action: &Action) -> &'static str {
     }
 }
 
-/// The object that was seen.
+/// Observed object of a [`Reference`].
 pub(crate) fn there<'a>(objects: &'a [Value], reference: &Reference) -> Option<&'a Value> {
     let mut objects = objects.iter();
     objects.find(|it| Reference::of(it).as_ref() == Some(reference))
@@ -126,8 +126,8 @@ async fn change(
     Ok(Applied::All)
 }
 
-/// Makes the fields of the request that created an object those of server-side apply, which then removes what is no
-/// longer wanted. `None` if they are already.
+/// Patch that hands the fields of the creating request to server-side apply, so that an apply removes fields that are
+/// no longer desired. `None` if the managed fields are in this state already.
 fn handover(there: &Value) -> Option<Value> {
     let mut managers = there
         .pointer("/metadata/managedFields")?
@@ -149,7 +149,7 @@ fn handover(there: &Value) -> Option<Value> {
     }}))
 }
 
-/// Deletes an object that was seen, after what belongs to it. Succeeds when it is gone.
+/// Deletes an observed object, after its dependents. Succeeds when the object is gone.
 pub(crate) async fn delete(
     api: &Api<DynamicObject>,
     reference: &Reference,
@@ -172,7 +172,7 @@ pub(crate) async fn delete(
     };
     match api.delete(&reference.name, &params).await {
         Ok(_) => Ok(()),
-        // Gone, or another one has its name.
+        // The object is gone, or another one has taken the name.
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
         Err(error) => Err(Problem::api(format!("deleting {reference}"))(error)),
     }

@@ -1,21 +1,20 @@
-//! The controller of OpenStack objects: it does in a cluster what the crate `deployer` plans.
+//! Controller of OpenStack objects: executes in a cluster the plans of the crate `deployer`.
 //!
 //! ```text
-//!   view       what is in the namespaces of clouds, from watches
+//!   view       objects in the namespaces of clouds, from watches
 //!   reconcile  fetch, plan (deployer: pure), apply, status
-//!   described  parameters of an object, or the reasons for their rejection (pure)
-//!   rendered   what is desired, until it changes
+//!   rendered   desired objects, kept until their inputs change
 //!   releases   work on a cloud within its release, or in the phases of an upgrade
 //!   record     the release and these phases in the status (pure)
-//!   apply      creates, changes and deletes objects; nothing that is not the cloud's
-//!   accounts   what services have in RabbitMQ and Keystone, by their APIs
+//!   apply      creates, changes and deletes objects of the cloud, and no others
+//!   accounts   accounts of services in RabbitMQ and Keystone, by their APIs
 //!   reach      HTTP to a Pod, by a port that the API server forwards
 //!   remove     the end of a cloud: first the steps that no other needs
 //!   status     conditions and steps of an OpenStack object (pure)
 //! ```
 //!
-//! It reads watches alone: at rest it sends no request but those of the look at accounts every five minutes. It makes passwords and keys once, in Secrets, and never prints
-//! them.
+//! The controller reads from watches alone: at rest, the look at accounts every five minutes sends the only requests.
+//! Passwords and keys are generated once, stored in Secrets, and never printed.
 
 mod accounts;
 mod apply;

@@ -1,35 +1,35 @@
-//! Why a reconcile ends early.
+//! Reasons for an early end of a reconcile.
 
 use std::time::Duration;
 
 use operator::retry::{Retry, When};
 
-/// Why a reconcile ends early.
+/// Reason for an early end of a reconcile.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Problem {
-    /// The API server's answer.
+    /// Error of a request to the API server.
     #[error("{doing}")]
     Api {
         /// Action that failed.
         doing: String,
-        /// The answer.
+        /// Error of the client, or the API server's answer.
         source: Box<kube::Error>,
     },
-    /// Failed write of an account in RabbitMQ or Keystone, without a password in its words.
+    /// Failed write of an account in RabbitMQ or Keystone; the text contains no password.
     #[error("{why}")]
     Accounts {
-        /// Why.
+        /// Reason, for users.
         why: String,
-        /// The pause until it is tried again.
+        /// Pause before the next attempt.
         pause: Duration,
     },
-    /// An object cannot be read as what it should be.
+    /// An object that cannot be decoded as its type.
     #[error("{0}")]
     Malformed(String),
 }
 
 impl Problem {
-    /// A request for `doing` has failed.
+    /// Error of a failed request; `doing` says in words the purpose of the request.
     pub(crate) fn api(doing: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let doing = doing.into();
         |source| Self::Api {
@@ -38,7 +38,7 @@ impl Problem {
         }
     }
 
-    /// The answer in the API server's own words, if it has rejected a write for what it holds.
+    /// Message of the API server, if it rejected the content of a write.
     pub(crate) fn rejection(&self) -> Option<String> {
         match self {
             Self::Api { doing, source } => match source.as_ref() {
@@ -56,7 +56,7 @@ impl Retry for Problem {
     fn when(&self) -> When {
         match self {
             Self::Api { source, .. } => match source.when() {
-                // What rejects it may be changed without a change of the cloud: a quota, a policy, a role.
+                // The cause may change without a change of the cloud: a quota, a policy, a role.
                 When::OnChange => When::Backoff,
                 when => when,
             },

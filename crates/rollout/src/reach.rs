@@ -1,5 +1,6 @@
-//! HTTP to a program of a cloud: through the API server, by a forwarded port of its Pod. That needs nothing but the
-//! connection to the cluster, inside of it and outside, and no name of a Service that resolves.
+//! HTTP to a program of a cloud, by a port of its Pod that the API server forwards.
+//!
+//! A connection to the cluster is enough, from inside or outside: no Service name has to resolve.
 
 mod forwarded;
 
@@ -19,17 +20,17 @@ use tokio::sync::oneshot;
 
 use self::forwarded::{Copying, Forwarded};
 
-/// The longest time for a connection, and without an answer.
+/// Timeout of a connection, and of an answer.
 const LIMIT: Duration = Duration::from_secs(5);
-/// How much later than the end of a connection its reason may come.
+/// Time after the end of a connection in which the reason may arrive.
 const SOON: Duration = Duration::from_millis(100);
-/// The longest answer in bytes.
+/// Maximum size of an answer in bytes.
 const LONGEST: usize = 4 << 20;
 
-/// The most requests that are sent at once: programs queue a hundred, and may have other clients.
+/// Maximum number of requests in flight: programs queue a hundred, and may have other clients.
 const WIDEST: usize = 16;
 
-/// A port of a Pod, to which requests are sent.
+/// Port of a Pod, as target of requests.
 pub(crate) struct Port<'a> {
     client: &'a Client,
     namespace: &'a str,
@@ -40,31 +41,31 @@ pub(crate) struct Port<'a> {
 
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    /// Why the kubelet has no connection to the port, which is more exact than that an answer is missing.
+    /// Reason why the kubelet has no connection to the port: more exact than a missing answer.
     refused: oneshot::Receiver<String>,
-    /// Copies as long as the connection is there.
+    /// The [`Copying`] task runs as long as the connection exists.
     _copying: Arc<Copying>,
 }
 
-/// An answer of a program.
+/// Answer of a program.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-/// A request to a program.
+/// Request to a program.
 pub(crate) struct Sent<'a> {
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
-    /// The name and value of the header that authenticates it, if it does not in its body.
+    /// Name and value of the header that authenticates the request; `None` if the body does.
     pub(crate) login: Option<(&'static str, &'a str)>,
-    /// The body as JSON.
+    /// Body as JSON.
     pub(crate) body: Option<&'a str>,
 }
 
 impl Connection {
-    /// Why there is no connection, if that is known by now.
+    /// Reason why the connection is missing, if known by now.
     async fn refused(&mut self) -> Option<String> {
         let refused = tokio::time::timeout(SOON, &mut self.refused).await;
         refused.ok()?.ok()
@@ -74,7 +75,7 @@ impl Connection {
         let (sender, connection) = http1::handshake(TokioIo::new(forwarded.stream))
             .await
             .map_err(|error| operator::words::chain(&error))?;
-        // It ends with its sender, or when the port is closed. Its error is also that of the request.
+        // The task ends with the sender, or when the port is closed. The request reports the same error.
         tokio::spawn(connection);
         Ok(Self {
             sender,
@@ -83,7 +84,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request, and reads the whole answer.
+    /// Sends a request, and reads the whole [`Answer`], up to [`LONGEST`].
     async fn answer(&mut self, request: Request<Full<Bytes>>) -> Result<Answer, String> {
         let answer = match self.sender.send_request(request).await {
             Ok(answer) => answer,
@@ -104,7 +105,7 @@ impl Connection {
 }
 
 impl<'a> Port<'a> {
-    /// A port that is opened by the first request.
+    /// Port without a connection; the first request opens one.
     pub(crate) fn of(client: &'a Client, namespace: &'a str, pod: &'a str, port: u16) -> Self {
         Self {
             client,
@@ -115,15 +116,15 @@ impl<'a> Port<'a> {
         }
     }
 
-    /// Sends a request. The error tells why there is no answer.
+    /// Sends a request. The error is the reason for the missing answer.
     pub(crate) async fn send(&mut self, sent: &Sent<'_>) -> Result<Answer, String> {
         let request = self.request(sent)?;
         let answered = tokio::time::timeout(LIMIT, self.answered(request)).await;
         answered.unwrap_or_else(|_| Err(self.silent()))
     }
 
-    /// Sends requests of which none depends on another, at once: each has a connection of its own, and all of these
-    /// together are one request to the API server. The answers are in the same order.
+    /// Sends independent requests at once: each has a connection of its own, and one request to the API server opens
+    /// all of them. The answers have the order of the requests.
     pub(crate) async fn send_all(&mut self, sent: &[Sent<'_>]) -> Vec<Result<Answer, String>> {
         let mut answers = Vec::with_capacity(sent.len());
         for sent in sent.chunks(WIDEST) {
@@ -136,7 +137,7 @@ impl<'a> Port<'a> {
         answers
     }
 
-    /// The answers on these connections. A program that is busy answers one after the other.
+    /// Answers on these connections. A busy program answers one request after another.
     async fn answers(
         &self,
         connections: Vec<Connection>,
@@ -189,7 +190,7 @@ impl<'a> Port<'a> {
             .header(HOST, self.pod)
             .header(CONTENT_TYPE, "application/json");
         if let Some((name, value)) = sent.login {
-            // Words of the error would repeat what cannot be in a header.
+            // The text of the error would repeat the invalid value, which may be a secret.
             let mut value = HeaderValue::from_str(value)
                 .map_err(|_| format!("the password cannot be sent in the header {name}"))?;
             value.set_sensitive(true);
@@ -208,7 +209,7 @@ impl<'a> Port<'a> {
         Ok(answer)
     }
 
-    /// The open connection, or a new one: a program may close its connection after each answer.
+    /// Open connection, or a new one: a program may close its connection after each answer.
     async fn connection(&mut self) -> Result<Connection, String> {
         if let Some(mut kept) = self.open.take()
             && kept.sender.ready().await.is_ok()
@@ -219,7 +220,7 @@ impl<'a> Port<'a> {
         connection.ok_or_else(|| self.failed("there is no connection"))
     }
 
-    /// Connections to the port, by one request to the API server.
+    /// `count` connections to the port, by one request to the API server.
     async fn connect(&self, count: usize) -> Result<Vec<Connection>, String> {
         let name = self.name();
         let opened = forwarded::open(self.client, self.namespace, self.pod, self.port, count).await;

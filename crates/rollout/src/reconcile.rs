@@ -66,7 +66,8 @@ pub(crate) async fn reconcile(
     next
 }
 
-/// Plans, and does what can be done now. Also returns the request that has failed, or when accounts are looked at again.
+/// Plans, and executes the possible actions. Also returns the error of a failed request, or the time of the next look
+/// at accounts.
 async fn rolled_out(
     context: &Context,
     object: &OpenStack,
@@ -102,7 +103,7 @@ async fn rolled_out(
     if unusable.is_none()
         && let Some(ended) = deployer::ended(cloud, &held, second)
     {
-        // A certificate whose time has not begun is good by itself, later.
+        // A certificate that is not valid yet becomes valid without any event.
         return (Outcome::Conflict(ended), Ok(Action::requeue(INTERVAL)));
     }
     if context
@@ -112,7 +113,7 @@ async fn rolled_out(
     {
         turn = work.turn(seen, &known);
     }
-    // A phase is written down before anything is done in it: its status wakes the controller again.
+    // A phase is recorded before its first action; the new status wakes the controller again.
     let applied = match work.is_recorded(&turn) {
         true => {
             apply::apply(

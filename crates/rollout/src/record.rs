@@ -11,7 +11,7 @@ use k8s_openapi::jiff::Timestamp;
 pub(crate) enum Entry {
     /// Steady state of a release.
     Of(Release),
-    /// An upgrade under way.
+    /// Upgrade in progress.
     Upgrade {
         from: Release,
         to: Release,
@@ -40,7 +40,7 @@ impl Entry {
     }
 }
 
-/// Record in the status of a cloud.
+/// [`Recorded`] state in the status of a cloud.
 pub(crate) fn recorded(object: &OpenStack) -> Recorded {
     let status = object.status.as_ref().and_then(|it| it.release.as_ref());
     let release = |name: &Option<String>| name.as_deref().and_then(Release::named);
@@ -51,14 +51,14 @@ pub(crate) fn recorded(object: &OpenStack) -> Recorded {
     }
 }
 
-/// The status of the release after a reconcile.
+/// [`ReleaseStatus`] after a reconcile.
 pub(crate) fn next(before: Option<&ReleaseStatus>, entry: &Entry, now: Timestamp) -> ReleaseStatus {
     let mut status = before.cloned().unwrap_or_default();
     let (from, to, phase, is_over, warnings) = match entry {
         Entry::Of(release) => {
             let name = release.name();
             if status.to.as_deref() != Some(name) || status.phase.is_some() {
-                // No upgrade led here, or it was given up.
+                // The cloud was created with this release, or the upgrade was given up.
                 status = ReleaseStatus::default();
             }
             name.clone_into(&mut status.current);
@@ -98,13 +98,13 @@ pub(crate) fn next(before: Option<&ReleaseStatus>, entry: &Entry, now: Timestamp
     status
 }
 
-/// Notes the start or the end of a phase.
+/// Records the start or the end of a [`Phase`].
 fn phases(all: &mut Vec<UpgradePhase>, phase: Phase, is_over: bool, now: Timestamp) {
     let seconds = |it: &UpgradePhase| {
         let started = it.started.as_ref()?;
         Some(now.duration_since(started.0).as_secs().max(0))
     };
-    // What was between two looks took no time.
+    // A phase that began and ended between two looks took no time.
     for earlier in Phase::ALL.into_iter().filter(|it| *it <= phase) {
         if !all.iter().any(|it| it.name == earlier.name()) {
             all.push(UpgradePhase {

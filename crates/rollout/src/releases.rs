@@ -1,4 +1,4 @@
-//! Work on a cloud: within its release, or in the phases of an upgrade. The decisions are those of `deployer::upgrade`.
+//! Work on a cloud: within its release, or in the phases of an upgrade, by the decisions of [`deployer::upgrade`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::view::Seen;
 
 /// Reason against the object of a cloud.
 pub(crate) enum Refused {
-    /// Parameters that a release does not take.
+    /// Parameters that a release does not accept.
     Invalid(String),
-    /// A release to which no way leads.
+    /// Release that cannot be reached from the current one.
     Conflict(String),
 }
 
@@ -25,7 +25,7 @@ pub(crate) enum Refused {
 pub(crate) enum Work {
     /// Creation, or a change within the release.
     Steady(Release, Arc<Graph>),
-    /// The way to another release.
+    /// Way to another release.
     Upgrade {
         from: Release,
         to: Release,
@@ -51,10 +51,10 @@ pub(crate) struct Turn {
 }
 
 impl Work {
-    /// Work that leads a cloud to its parameters.
+    /// Work that brings a cloud to its parameters.
     ///
     /// # Errors
-    /// The reason against these.
+    /// The reason why the parameters are [`Refused`].
     pub(crate) fn of(
         rendered: &Rendered,
         object: &OpenStack,
@@ -143,7 +143,7 @@ impl Work {
         recorded.phase.filter(|_| ours).unwrap_or(Phase::Check)
     }
 
-    /// True if the phase of a turn is recorded already.
+    /// True if the phase of a [`Turn`] is recorded already.
     pub(crate) fn is_recorded(&self, turn: &Turn) -> bool {
         match self {
             Self::Steady(..) => true,
@@ -153,7 +153,7 @@ impl Work {
         }
     }
 
-    /// Record of a turn.
+    /// Record of a [`Turn`].
     pub(crate) fn entry(&self, turn: &Turn, warnings: Vec<String>) -> Entry {
         match *self {
             Self::Steady(release, _) => Entry::Of(release),
@@ -174,10 +174,10 @@ impl Work {
     }
 }
 
-/// Nothing but the release changes in an upgrade.
+/// Checks that an upgrade changes nothing but the release.
 ///
 /// # Errors
-/// Fields that only the new release has.
+/// Fields that exist in the new release alone.
 fn only_the_release(object: &OpenStack, from: Release) -> Result<(), String> {
     let document = serde_json::to_value(object).unwrap_or_default();
     let later = upgrade::unknown_before(&document, from);
@@ -187,7 +187,8 @@ fn only_the_release(object: &OpenStack, from: Release) -> Result<(), String> {
     }
 }
 
-/// Parameters of the release in the annotation [`UPGRADE_CHECK`], or the reason against them; `None` without the annotation.
+/// [`Parameters`] of the release in the annotation [`UPGRADE_CHECK`], or the reason against them; `None` without the
+/// annotation.
 fn checked(object: &OpenStack, from: Release) -> Option<Result<(Parameters, Release), String>> {
     let name = object.annotations().get(UPGRADE_CHECK)?;
     let at = |why: String| format!("annotation {UPGRADE_CHECK}: {why}");

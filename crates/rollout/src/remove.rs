@@ -1,4 +1,4 @@
-//! The end of a cloud.
+//! Deletion of a cloud.
 
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus};
 use api::openstack::{FINALIZER, PURGE_DATA};
@@ -14,7 +14,7 @@ use crate::problem::Problem;
 use crate::status;
 use crate::view::Seen;
 
-/// Deletes the last steps that are left, and the finalizer after all of them.
+/// Deletes the remaining objects, last step first, and then the [`FINALIZER`].
 pub(crate) async fn remove(
     api: &Api<OpenStack>,
     object: &OpenStack,
@@ -50,7 +50,7 @@ pub(crate) async fn remove(
 /// Objects to delete, in the reverse order of the steps.
 fn left(object: &OpenStack, seen: &Seen) -> Result<Vec<Vec<Reference>>, Problem> {
     let name = object.name_any();
-    // Parameters that are rejected have made nothing; the order of the steps is that of any cloud.
+    // Rejected parameters have created nothing; the order of the steps is the same for every cloud.
     let cloud = described::cloud(object)?.unwrap_or_else(|_| Cloud {
         name: name.clone(),
         namespace: object.namespace().unwrap_or_default(),

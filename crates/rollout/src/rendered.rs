@@ -1,5 +1,5 @@
-//! Desired objects of each cloud, kept until the inputs change: another look renders no file again, and signs
-//! no certificate.
+//! Desired objects of each cloud, kept until the inputs change: another look renders no file again, and signs no
+//! certificate.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use deployer::upgrade::Stages;
 use deployer::{Cloud, Graph, Held, Release};
 use parking_lot::Mutex;
 
-/// The steps of clouds, by namespace.
+/// Steps of clouds, by namespace.
 #[derive(Default)]
 pub(crate) struct Rendered {
     known: Mutex<HashMap<String, Entry>>,
@@ -29,7 +29,7 @@ struct Entry {
 }
 
 impl Rendered {
-    /// The steps of a cloud that is on no way to another release: those of such a way are forgotten.
+    /// Steps of a [`Cloud`] at rest in its release; forgets the stages of an earlier upgrade.
     pub(crate) fn of(&self, cloud: &Cloud, held: &Held) -> Arc<Graph> {
         self.upgrades.lock().remove(&cloud.namespace);
         let known =
@@ -49,10 +49,10 @@ impl Rendered {
         graph
     }
 
-    /// The stages of the upgrade of a cloud, from a release.
+    /// [`Stages`] of the upgrade of a cloud, from a release.
     pub(crate) fn upgrade(&self, cloud: &Cloud, from: Release, held: &Held) -> Arc<Stages> {
         let is_same = |it: &&Upgrade| it.cloud == *cloud && it.held == *held && it.from == from;
-        // The lock ends here: it is taken again below.
+        // The lock ends here, because the code below takes the lock again.
         let known = {
             let upgrades = self.upgrades.lock();
             let found = upgrades.get(&cloud.namespace).filter(is_same);
@@ -72,7 +72,7 @@ impl Rendered {
         stages
     }
 
-    /// Forgets a cloud that is gone.
+    /// Forgets a deleted cloud.
     pub(crate) fn forget(&self, namespace: &str) {
         self.upgrades.lock().remove(namespace);
         self.known.lock().remove(namespace);

@@ -23,25 +23,25 @@ use crate::reconcile::{self, Context};
 use crate::rendered::Rendered;
 use crate::view::View;
 
-/// The name of the controller in logs and metrics.
+/// Name of the controller in logs and metrics.
 const NAME: &str = "openstack";
 
-/// The longest time until an answer begins: a request that is lost must not stop a cloud.
+/// Timeout until the start of an answer: a lost request must not block a cloud.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// The time in which changes are one change.
+/// Changes within this time count as one change.
 const SUCCESSION: Duration = Duration::from_millis(20);
 
-/// How the controller runs.
+/// Options of the controller.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The only namespace in which there are clouds; every one without it.
+    /// Namespace of all clouds; `None` watches every namespace.
     pub namespace: Option<String>,
-    /// The metrics of reconciles.
+    /// Metrics of reconciles.
     pub metrics: Metrics,
     /// Counter of the requests to the API server.
     pub requests: Requests,
-    /// Becomes true when what a cloud has was compared with what it should have.
+    /// Becomes true after the first comparison of a cloud with its desired state.
     pub looked: Option<Arc<watch::Sender<bool>>>,
 }
 
@@ -76,7 +76,7 @@ async fn controller(client: Client, options: Options, shutdown: CancellationToke
     };
     let controller =
         operator::watch::controller::<OpenStack>(api, watcher::Config::default(), reports);
-    // A look at a cloud renders all of it, so what changes in quick succession is looked at once.
+    // A look at a cloud renders all of its objects, so changes in quick succession cause one look.
     let changes = futures::stream::unfold(changes, |mut changes| async move {
         changes.recv().await?;
         tokio::time::sleep(SUCCESSION).await;

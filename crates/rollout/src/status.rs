@@ -1,4 +1,4 @@
-//! The status of an OpenStack object. Pure, but for the time of transitions.
+//! Status of an OpenStack object. Pure, except for the time of transitions.
 
 use api::conditions::{self, Status, Verdict};
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus, Phase, StepStatus};
@@ -10,16 +10,16 @@ use crate::record::{self, Entry};
 
 /// Condition: every step is ready.
 pub const READY: &str = "Ready";
-/// Condition: the parameters are those of a cloud.
+/// Condition: the parameters describe a valid cloud.
 pub const CONFIGURATION_VALID: &str = "ConfigurationValid";
 /// Condition: no task has failed.
 pub const TASKS_SUCCEEDED: &str = "TasksSucceeded";
-/// Condition: what the services need in RabbitMQ and Keystone is written.
+/// Condition: RabbitMQ and Keystone have all accounts of the services.
 pub const ACCOUNTS_WRITTEN: &str = "AccountsWritten";
-/// Condition: the controller leaves the cloud as it is.
+/// Condition: the object is paused, and the controller leaves the cloud unchanged.
 pub const PAUSED: &str = "Paused";
 
-/// Reason: nobody could connect with the certificate that is given. The last good one is served.
+/// Reason: no client could connect with the given certificate. The edge serves the last good one.
 pub const CERTIFICATE_UNUSABLE: &str = "CertificateUnusable";
 
 /// Findings of a reconcile.
@@ -27,26 +27,26 @@ pub const CERTIFICATE_UNUSABLE: &str = "CertificateUnusable";
 pub(crate) enum Outcome {
     /// The parameters are rejected.
     Invalid(String),
-    /// The cloud is left as it is.
+    /// The cloud is paused.
     Paused,
-    /// The namespace holds what is not of the cloud.
+    /// The namespace holds objects of another owner.
     Conflict(String),
     /// The steps.
     Progress {
-        /// The uid of the cloud, once it is stored.
+        /// Uid of the cloud, once stored.
         uid: Option<String>,
-        /// The release, and the phase of an upgrade.
+        /// Release, and phase of an upgrade.
         release: Entry,
-        /// How far they are.
+        /// [`Progress`] of the steps.
         progress: Progress,
-        /// A write that the API server has rejected.
+        /// Message of the API server for a rejected write.
         rejection: Option<String>,
-        /// Fault of the certificate that is given; the last good one is served.
+        /// Fault of the given certificate; the edge serves the last good one.
         unusable: Option<String>,
     },
 }
 
-/// The progress with every password in its messages masked: they repeat the ends of logs.
+/// Progress with all passwords masked: messages quote the ends of logs.
 pub(crate) fn masked(mut progress: Progress, held: &Held) -> Progress {
     for (_, state) in &mut progress.steps {
         match state {
@@ -60,7 +60,7 @@ pub(crate) fn masked(mut progress: Progress, held: &Held) -> Progress {
     progress
 }
 
-/// The status after a reconcile.
+/// [`OpenStackStatus`] after a reconcile.
 pub(crate) fn next(object: &OpenStack, outcome: &Outcome) -> OpenStackStatus {
     let now = Timestamp::now();
     let generation = object.metadata.generation;
@@ -80,7 +80,7 @@ pub(crate) fn next(object: &OpenStack, outcome: &Outcome) -> OpenStackStatus {
         Outcome::Invalid(problem) => {
             verdicts.push(Verdict::new(READY, false, "ConfigurationInvalid").because(problem));
         }
-        // What was observed last stands.
+        // The last observation stays.
         Outcome::Paused => {}
         Outcome::Conflict(problem) => {
             verdicts.push(Verdict::new(READY, false, "Conflict").because(problem));
@@ -123,7 +123,7 @@ fn paused(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The steps, with when they started and how long they took.
+/// Steps, each with its start and its duration.
 fn steps(before: &[StepStatus], progress: &Progress, now: Timestamp) -> Vec<StepStatus> {
     let step = |(name, state): &(String, State)| {
         let phase = match state {
@@ -186,7 +186,7 @@ fn accounts(progress: &Progress) -> Verdict {
     let reason = match (conflict, left.is_empty()) {
         (true, _) => "Conflict",
         (false, false) => "NotWritten",
-        // Those of other stores are told when they can be asked.
+        // Errors of other stores are reported once the stores can be asked.
         (false, true) if asked.next().is_none() => {
             return Verdict::new(ACCOUNTS_WRITTEN, Status::Unknown, "NotYet");
         }
@@ -223,7 +223,7 @@ fn ready(progress: &Progress) -> Verdict {
     }
 }
 
-/// The conditions of a cloud that is being deleted, of which `count` objects are left, `now` those of `group`.
+/// Conditions of a cloud in deletion, with `count` objects left, of which `group` is deleted now.
 pub(crate) fn deleting(object: &OpenStack, count: usize, group: &[Reference]) -> Vec<Condition> {
     let mut all = object.status.clone().unwrap_or_default().conditions;
     let first = group.first().map(ToString::to_string).unwrap_or_default();

@@ -22,13 +22,13 @@ struct Kind {
     store: Store<DynamicObject>,
 }
 
-/// The objects of the watched namespaces.
+/// Objects of the watched namespaces.
 #[derive(Clone)]
 pub(crate) struct View {
     kinds: Arc<Vec<Kind>>,
 }
 
-/// The objects of one namespace.
+/// Objects of one namespace.
 pub(crate) struct Seen {
     /// Objects of the [`ObjectKind`]s, without Pods.
     pub(crate) objects: Vec<Value>,
@@ -37,7 +37,7 @@ pub(crate) struct Seen {
 }
 
 impl View {
-    /// Starts the watches in `tasks`. Each change sends a word to `changed`, unless one is waiting there.
+    /// Starts the watches in `tasks`. Each change sends a message to `changed`, unless one is pending.
     pub(crate) fn start(
         client: &Client,
         namespace: Option<&str>,
@@ -69,7 +69,7 @@ impl View {
     /// Waits until every watch has listed its kind.
     pub(crate) async fn ready(&self) {
         for kind in self.kinds.iter() {
-            // If the watches have ended, so has the controller.
+            // The end of the watches is also the end of the controller.
             operator::store::listed(&kind.store).await;
         }
     }
@@ -91,7 +91,7 @@ impl View {
                 }
                 let mut object = serde_json::to_value(&*object)
                     .map_err(|error| Problem::Malformed(format!("{}: {error}", kind.name)))?;
-                // The items of a list do not have them.
+                // The items of a list lack both fields.
                 object["kind"] = kind.name.into();
                 object["apiVersion"] = kind.api_version.into();
                 into.push(object);
@@ -106,7 +106,7 @@ async fn watch(api: Api<DynamicObject>, writer: Writer<DynamicObject>, changed: 
     let mut events = std::pin::pin!(reflector::reflector(writer, events));
     while let Some(event) = events.next().await {
         match event {
-            // A full channel holds a word that has not been read: the reader will see this change, too.
+            // A full channel holds an unread message: its reader will see this change, too.
             Ok(_) => {
                 let _ = changed.try_send(());
             }

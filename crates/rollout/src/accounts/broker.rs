@@ -1,4 +1,4 @@
-//! RabbitMQ, as its management API answers.
+//! Accounts in RabbitMQ, by its management API.
 
 use deployer::{AccountPlan, AccountWrite, Broker, BrokerSeen};
 use http::Method;
@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::method;
 use crate::reach::{Port, Sent};
 
-/// The management API of RabbitMQ.
+/// Management API of RabbitMQ.
 pub(super) struct Management<'a> {
     pub(super) port: Port<'a>,
     pub(super) broker: &'a Broker,
 }
 
 impl Management<'_> {
-    /// Reads what is there, and plans.
+    /// Reads the lists of [`Broker::LISTS`], and plans.
     pub(super) async fn plan(&mut self) -> Result<AccountPlan, String> {
         let mut lists = [Value::Null, Value::Null, Value::Null];
         for (list, path) in lists.iter_mut().zip(Broker::LISTS) {
@@ -26,7 +26,7 @@ impl Management<'_> {
         Ok(self.broker.plan(&BrokerSeen::read(lists)?))
     }
 
-    /// Sends writes, one after the other: RabbitMQ keeps the connection.
+    /// Sends the writes one after another: RabbitMQ keeps the connection.
     pub(super) async fn write(&mut self, writes: &[AccountWrite]) -> Result<(), String> {
         for write in writes {
             let body = write.body.as_ref().map(deployer::Password::expose);
@@ -36,7 +36,7 @@ impl Management<'_> {
         Ok(())
     }
 
-    /// The answer to a request that succeeds, or was done before.
+    /// Answer to a request that succeeds, or was done before.
     async fn ask(
         &mut self,
         method: &Method,
@@ -68,7 +68,7 @@ impl Management<'_> {
     }
 }
 
-/// The words of an answer that is an error.
+/// Message of an error in an answer.
 fn words(body: &[u8]) -> String {
     let answer: Value = serde_json::from_slice(body).unwrap_or_default();
     let parts = [&answer["error"], &answer["reason"]];

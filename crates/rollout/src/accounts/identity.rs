@@ -1,4 +1,4 @@
-//! Keystone, as it answers.
+//! Accounts in Keystone, by its API.
 
 use deployer::{AccountPlan, AccountWrite, Identity, IdentitySeen, Password};
 use http::{Method, StatusCode};
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::method;
 use crate::reach::{Answer, Port, Sent};
 
-/// The header of tokens.
+/// Header of tokens.
 const TOKEN: &str = "x-auth-token";
 
-/// Keystone.
+/// Keystone, with a [`Port`] of its Pod and the token of the administrator.
 pub(super) struct Keystone<'a> {
     port: Port<'a>,
     identity: &'a Identity,
@@ -26,7 +26,7 @@ impl<'a> Keystone<'a> {
         }
     }
 
-    /// Reads what is there, and plans.
+    /// Reads the lists of [`Identity::lists`] and the assignments of roles, and plans.
     pub(super) async fn plan(&mut self) -> Result<AccountPlan, String> {
         let mut lists = self.read(&Identity::lists()).await?.into_iter();
         let lists = [const { Value::Null }; 5].map(|_| lists.next().unwrap_or_default());
@@ -50,7 +50,7 @@ impl<'a> Keystone<'a> {
         Ok(())
     }
 
-    /// Sends writes of which none depends on another.
+    /// Sends independent writes at once.
     async fn round(&mut self, writes: &[AccountWrite]) -> Result<(), String> {
         let token = self.token().await?;
         let methods: Vec<Method> = writes.iter().map(method).collect::<Result<_, _>>()?;
@@ -71,12 +71,12 @@ impl<'a> Keystone<'a> {
         Ok(())
     }
 
-    /// The lists at these paths.
+    /// Lists at `paths`.
     async fn read(&mut self, paths: &[String]) -> Result<Vec<Value>, String> {
         Ok(self.read_and_try(paths, &[]).await?.0)
     }
 
-    /// The lists at these paths, and whether the passwords of these users are right.
+    /// Lists at `paths`, and for each of `users` true if Keystone accepts the password.
     async fn read_and_try(
         &mut self,
         paths: &[String],
@@ -102,7 +102,7 @@ impl<'a> Keystone<'a> {
         Ok((lists, accepted.collect::<Result<_, _>>()?))
     }
 
-    /// The token of the controller.
+    /// Token of the controller, from a login as administrator; kept for later requests.
     async fn token(&mut self) -> Result<Password, String> {
         if let Some(token) = &self.token {
             return Ok(token.clone());
@@ -134,7 +134,7 @@ fn log_in(body: Option<&Password>) -> Sent<'_> {
     }
 }
 
-/// The list in an answer.
+/// List in an answer.
 fn list(path: &str, answer: Result<Answer, String>) -> Result<Value, String> {
     let doing = format!("reading {path}");
     let answer = answer.map_err(|why| unanswered(&doing, &why))?;
@@ -145,7 +145,7 @@ fn list(path: &str, answer: Result<Answer, String>) -> Result<Value, String> {
     read.map_err(|_| format!("Keystone: {path} has not answered with JSON"))
 }
 
-/// Result of a login.
+/// True if a login was accepted; an [`Answer`] with another status than 401 is an error.
 fn accepted_as(user: &str, answer: Result<Answer, String>) -> Result<bool, String> {
     let doing = format!("logging in as {user}");
     let answer = answer.map_err(|why| unanswered(&doing, &why))?;

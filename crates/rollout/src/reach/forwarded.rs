@@ -1,8 +1,8 @@
 //! Connections to a port of a Pod, all by one request for forwarded ports.
 //!
-//! In the WebSocket of such a request, the n-th port has channel 2n for its bytes, and 2n + 1 for the reason why it cannot
-//! be used; the first message in each is the number of the port. The same port may be there several times, each with a
-//! connection of its own, which kube's own type for it does not allow.
+//! In the WebSocket of such a request, the n-th port has channel 2n for bytes and channel 2n + 1 for the reason of a
+//! failure; the first message of each channel is the number of the port. One port may occur several times, each with
+//! a connection of its own. The `Portforwarder` of kube does not allow such repetitions.
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_util::io::ReaderStream;
 
-/// The buffer of a connection in each direction, in bytes.
+/// Buffer of a connection in each direction, in bytes.
 const BUFFER: usize = 64 << 10;
-/// The bytes of a message with the number of a port.
+/// Size in bytes of a message with the number of a port.
 const NUMBER: usize = 2;
 
-/// A connection to the port.
+/// Connection to the port.
 pub(super) struct Forwarded {
     pub(super) stream: DuplexStream,
-    /// Why the kubelet has no connection to the port.
+    /// Reason why the kubelet has no connection to the port.
     pub(super) refused: oneshot::Receiver<String>,
-    /// All connections end with the last one.
+    /// Task behind all connections; the last connection ends the task.
     pub(super) copying: Arc<Copying>,
 }
 
@@ -41,7 +41,7 @@ impl Drop for Copying {
     }
 }
 
-/// Makes `count` connections, of which a request can have 128.
+/// Opens `count` connections; the limit of one request is 128.
 pub(super) async fn open(
     client: &Client,
     namespace: &str,
@@ -64,7 +64,7 @@ pub(super) async fn open(
         receiving.push(Receiving::new(writer, refuse));
     }
     let copying = tokio::spawn(async move {
-        // Sending ends with the last connection here; an answer may still be on its way.
+        // Sending ends with the last local connection; an answer may still be on its way.
         let sending = async {
             send(sink, readers).await;
             future::pending().await
@@ -83,7 +83,7 @@ pub(super) async fn open(
     Ok(forwarded.collect())
 }
 
-/// Sends what is written here.
+/// Sends the bytes of the local connections.
 async fn send<S>(
     mut sink: SplitSink<WebSocketStream<S>, Message>,
     readers: Vec<ReadHalf<DuplexStream>>,
@@ -112,11 +112,11 @@ fn framed(channel: u8, piece: &[u8]) -> Message {
     Message::binary(message)
 }
 
-/// The side of a connection that takes what the Pod sends.
+/// Receiving side of a connection: bytes from the Pod.
 struct Receiving {
     writer: WriteHalf<DuplexStream>,
     refuse: Option<oneshot::Sender<String>>,
-    /// Arrival of the number of the port, for bytes and for the reason.
+    /// True after the arrival of the port number, for bytes and for the reason.
     begun: [bool; 2],
 }
 
@@ -129,26 +129,26 @@ impl Receiving {
         }
     }
 
-    /// Takes a message of one of its two channels.
+    /// Takes a message of one of the two channels.
     async fn take(&mut self, is_reason: bool, bytes: &[u8]) {
         let begun = &mut self.begun[usize::from(is_reason)];
         if !*begun && bytes.len() == NUMBER {
             *begun = true;
         } else if is_reason {
             if let Some(refuse) = self.refuse.take() {
-                // Nobody listens after the answer.
+                // After the answer nobody listens.
                 let _ = refuse.send(String::from_utf8_lossy(bytes).into_owned());
             }
-            // There will be no bytes.
+            // No bytes will follow.
             let _ = self.writer.shutdown().await;
         } else {
-            // Fails when nobody reads any more.
+            // Fails after the reader is gone.
             let _ = self.writer.write_all(bytes).await;
         }
     }
 }
 
-/// Takes what the Pod sends, until all connections are closed there.
+/// Receives from the Pod until the Pod has closed all connections.
 async fn receive<S>(mut source: SplitStream<WebSocketStream<S>>, mut receiving: Vec<Receiving>)
 where
     S: AsyncRead + AsyncWrite + Unpin,

@@ -44,7 +44,7 @@ fn phases_have_their_seconds_and_the_end_changes_the_release() {
     );
     assert_eq!(took(&status).len(), 7);
     assert!(status.phases.iter().all(|it| it.seconds.is_some()));
-    // It stays as the record of the last upgrade.
+    // The record of the last upgrade is kept.
     assert_eq!(
         next(Some(&status), &Entry::Of(Release::Gazpacho), at(99)),
         status
@@ -76,7 +76,7 @@ fn an_upgrade_that_is_given_up_leaves_no_record() {
         next(Some(&checked), &Entry::Of(Release::Epoxy), at(9)),
         expected
     );
-    // Afterwards the upgrade begins anew.
+    // A later upgrade begins from the first phase.
     let again = next(Some(&status), &entry(Phase::Check, false), at(9));
     assert_eq!(
         again

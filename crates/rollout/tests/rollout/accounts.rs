@@ -1,4 +1,4 @@
-//! What services need in RabbitMQ comes, stays, and goes; what is of others is left alone.
+//! Accounts of services in RabbitMQ are created, kept and removed; resources of others are left alone.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ use crate::world::{MINUTE, World};
 
 const RELEASE: &str = "2026.1";
 
-/// Names and tags of what has the tag of a cloud, and of no other.
+/// Names and tags of the resources with the tag of one cloud alone.
 fn ours(world: &World, path: &str) -> Vec<String> {
     let list = world.broker(path);
     let tagged = list.as_array().into_iter().flatten().filter(|it| {
@@ -36,7 +36,7 @@ fn rights(world: &World) -> Vec<String> {
     .collect()
 }
 
-/// Whether a user logs in with the password that the services are given.
+/// True if a user logs in with the password of the services.
 async fn logs_in(world: &World, user: &str) -> bool {
     let secret = world
         .management
@@ -62,7 +62,7 @@ async fn logs_in(world: &World, user: &str) -> bool {
         == hash
 }
 
-/// Waits until RabbitMQ has what the services need, and nothing else of this cloud.
+/// Waits until RabbitMQ has the accounts of the services, and nothing else of this cloud.
 async fn complete(world: &World) {
     eventually("the accounts", || async {
         let found = (
@@ -80,7 +80,7 @@ async fn complete(world: &World) {
     .await;
 }
 
-/// The controller is started again: what it knew is forgotten, as after its interval.
+/// Restarts the controller, which forgets its knowledge, as after its interval.
 async fn again(world: &World) -> testbed::Running {
     let running = world.controller();
     complete(world).await;
@@ -164,7 +164,7 @@ async fn each_drift_is_repaired_with_the_next_look() {
         world.change_broker(method, path, &body);
         again(&world).await.kill().await;
     }
-    // What is as desired is not written.
+    // Accounts in the desired state are not written.
     let fuse = Fuse::recorder();
     let running = world.controller_with(&fuse);
     complete(&world).await;
@@ -244,7 +244,7 @@ async fn what_is_of_others_is_a_conflict_and_is_neither_changed_nor_adopted() {
         assert!(message.contains(kind), "{message}");
         assert_eq!(world.broker(path), before);
         assert_eq!(rights(&world), Vec::<String>::new());
-        // It goes on when the other one is gone.
+        // Writes continue after the removal of the foreign object.
         world.change_broker("DELETE", path, &Value::Null);
         world.ready().await;
         complete(&world).await;

@@ -1,4 +1,4 @@
-//! A certificate that the user gives, renewed and replaced by what nobody could connect with.
+//! Certificate of the user, renewed, and replaced by an unusable one.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use testbed::eventually;
 
 use crate::world::{CLOUD, World};
 
-/// A certificate for this host until the end of this year, and its key.
+/// Certificate for this host until the end of this year, and its key.
 fn pair(host: &str, year: i32) -> Value {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
@@ -31,7 +31,7 @@ fn reconciles(metrics: &Metrics) -> u64 {
     counts.filter_map(count).sum()
 }
 
-/// The certificate that the edge reads, as it is stored.
+/// Stored certificate of the edge.
 async fn served(world: &World) -> Value {
     let secrets = world.list("", "Secret").await;
     let found = secrets
@@ -85,7 +85,7 @@ async fn the_last_good_certificate_stays_in_use_and_what_is_wrong_is_told() {
         // The rest of the cloud is looked after meanwhile.
         world.drift("apps", "Deployment").await;
     }
-    // One that is renewed is served, and no program restarts for it.
+    // A renewed certificate is served, and no program restarts for it.
     let renewed = pair("192.0.2.10", 2998);
     world
         .management

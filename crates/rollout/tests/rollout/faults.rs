@@ -26,7 +26,7 @@ enum Fault {
     Dropped,
 }
 
-/// A client of which each request fails when it is sent for the first time.
+/// Client with a failure of the first attempt of each request.
 fn failing(client: &Client, fault: Fault) -> Client {
     let (inner, seen) = (
         client.clone(),
@@ -108,8 +108,9 @@ async fn life(fault: Fault) {
     world.ready().await;
     world.assert_at_rest().await;
     running.kill().await;
-    // RabbitMQ: three lists, and three writes for each of two services. Keystone: logins, six lists, four collections to
-    // which is added, two roles for each of four users, and the endpoint of bootstrap, which gets the URL of the edge.
+    // RabbitMQ: three lists, and three writes for each of two services. Keystone: logins, six lists, additions to
+    // four collections, two roles for each of four users, and the endpoint of bootstrap, which gets the URL of the
+    // edge.
     let expected = if fault == Fault::TimedOut { 4 } else { 29 };
     assert_eq!(failed.load(Ordering::SeqCst), expected);
 

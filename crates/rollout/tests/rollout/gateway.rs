@@ -90,7 +90,7 @@ async fn every_endpoint_of_the_catalogue_answers_while_its_pod_is_ready() {
     )
     .await;
     assert!(all.to_string().contains("http://nova:8774/v2.1"), "{all}");
-    // They are one cloud: a network of one is there for the other.
+    // Both are one cloud: a network of one is visible in the other.
     let network = json!({"network": {"name": "net"}});
     let (status, ..) = ask(&world, "POST", "/network/v2.0/networks", &token, &network).await;
     assert_eq!(status, 201);

@@ -1,4 +1,4 @@
-//! What services need in Keystone comes, stays, and goes; what is of others is left alone.
+//! Objects of services in Keystone are created, kept and removed; objects of others are left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn text(object: &Value, field: &str) -> String {
     object[field].as_str().unwrap_or_default().to_owned()
 }
 
-/// The object of this kind with this name or type.
+/// Object of this kind with this name or type.
 fn one(world: &World, kind: &str, name: &str) -> Value {
     let mut all = items(world, kind).into_iter();
     let field = if kind == "services" { "type" } else { "name" };
@@ -53,7 +53,7 @@ async fn logs_in(world: &World, user: &str) -> bool {
     answer.is_some_and(|(status, _)| status == 201)
 }
 
-/// Waits until Keystone has what the services need, and nothing else of this cloud.
+/// Waits until Keystone has the objects of the services, and nothing else of this cloud.
 async fn complete(world: &World) {
     let users = ["glance", "neutron", "nova", "placement"];
     let kinds = ["compute", "image", "network", "placement"];
@@ -187,7 +187,7 @@ async fn each_drift_in_keystone_is_repaired_with_the_next_look() {
         world.ready().await;
         running.kill().await;
     }
-    // What is as desired is not written.
+    // Objects in the desired state are not written.
     let fuse = Fuse::recorder();
     let running = world.controller_with(&fuse);
     world.ready().await;
@@ -244,7 +244,7 @@ async fn what_is_of_others_in_keystone_is_a_conflict_and_is_neither_changed_nor_
         .await;
         assert_eq!(items(&world, kind), before);
         assert!(!items(&world, "endpoints").iter().any(is_ours));
-        // It goes on when the other one is gone.
+        // Writes continue after the removal of the foreign object.
         let foreign = before.iter().find(|it| {
             ["nova", "glance", "service"]
                 .iter()

@@ -33,7 +33,7 @@ async fn every_step_becomes_ready_and_its_time_is_noted() {
     }
 }
 
-/// The names of all fields of a schema, but for those that are there to be rejected by name.
+/// Names of all fields of a schema, without the fields that exist to be rejected by name.
 fn fields(schema: &Value, found: &mut BTreeSet<String>) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         if field["x-kubernetes-validations"][0]["rule"] == "false" {
@@ -182,7 +182,7 @@ async fn a_cloud_goes_away_and_its_data_only_when_asked() {
     });
     assert!(data && left.len() > 5, "{left:#?}");
 
-    // It is made again with its data, and then purged.
+    // The cloud is created again with its data, and then purged.
     world.create(json!({"release": "2026.1"})).await;
     world.ready().await;
     assert_eq!(world.cloud().await.status.unwrap().uid, uid);

@@ -1,4 +1,4 @@
-//! Programs that are started for a test, and requests to them.
+//! Programs started for a test, and requests to them.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::world::World;
 
-/// Processes that end with this, the last one first.
+/// Processes that end with this value, the last one first.
 #[derive(Default)]
 pub(crate) struct Processes(Vec<Child>);
 
@@ -18,7 +18,7 @@ impl Processes {
     /// Starts a program without input and output.
     pub(crate) fn start(&mut self, command: &mut Command) {
         let command = command.stdin(Stdio::null()).stdout(Stdio::null());
-        // A group of its own, because some are scripts that start others.
+        // A group of its own, because some programs are scripts that start others.
         let command = command.stderr(Stdio::null()).process_group(0);
         self.0.push(command.spawn().unwrap());
     }

@@ -1,4 +1,4 @@
-//! The controller and a real RabbitMQ, which is started for the test: it judges what the simulated one accepts.
+//! The controller and a real RabbitMQ, started for the test, as a check of the simulated one.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -41,7 +41,7 @@ impl Rabbit {
             ("ERL_EPMD_PORT", mapper.to_string()),
             ("ERL_EPMD_ADDRESS", "127.0.0.1".to_owned()),
         ];
-        // Otherwise the server starts one that outlives it.
+        // Otherwise the server starts an epmd that outlives it.
         processes.start(Command::new(EPMD).envs(mapped.clone()));
         let mut command = Command::new(server);
         command.env("RABBITMQ_NODENAME", format!("test{management}@localhost"));
@@ -97,7 +97,7 @@ impl Rabbit {
         );
     }
 
-    /// Whether nova may do everything in its virtual host, with the password of the services.
+    /// Checks that nova may do everything in its virtual host, with the password of the services.
     fn serves(&self, password: &str) -> Result<(), String> {
         let nova = STANDARD.encode(format!("nova:{password}"));
         // RabbitMQ looks at the password first, and then finds that a service has no business in the management API.
@@ -111,7 +111,7 @@ impl Rabbit {
     }
 }
 
-// Requests to the real one block this thread, so that the controller needs others.
+// Requests to the real RabbitMQ block this thread, so the controller needs others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_real_rabbitmq_gets_the_accounts_keeps_them_and_drift_is_repaired() {
     let server = std::env::var("FERROSTACK_RABBITMQ").unwrap_or_else(|_| SERVER.to_owned());
@@ -165,7 +165,7 @@ async fn a_real_rabbitmq_gets_the_accounts_keeps_them_and_drift_is_repaired() {
         running.kill().await;
     }
 
-    // What a second look finds is what is desired: nothing is written, to either.
+    // A second look finds the desired state: nothing is written, to either.
     let before = rabbit.asked("GET", "/api/users", &Value::Null);
     let fuse = Fuse::recorder();
     let running = looked(fuse.protect(&world.management.client)).await;
@@ -173,7 +173,7 @@ async fn a_real_rabbitmq_gets_the_accounts_keeps_them_and_drift_is_repaired() {
     assert_eq!(rabbit.asked("GET", "/api/users", &Value::Null), before);
     assert_eq!(fuse.writes(), Vec::<String>::new());
 
-    // One of another has the name.
+    // Another one has taken the name.
     rabbit.changed(
         "PUT",
         "/api/vhosts/nova",

@@ -11,7 +11,7 @@ use testbed::{Asked, Permission};
 
 use crate::world::{MINUTE, World, start};
 
-/// What was asked, and how often.
+/// Requests, each with its number.
 #[derive(Clone, Default)]
 pub(crate) struct Counter {
     asked: Arc<Mutex<BTreeMap<Asked, usize>>>,

@@ -1,4 +1,4 @@
-//! The permissions in config/rbac/openstack.yaml are those that the controller asks for.
+//! The permissions in config/rbac/openstack.yaml are the ones that the controller needs.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::world::{CLOUD, World, start};
 
 const MANIFESTS: &str = include_str!("../../../../config/rbac/openstack.yaml");
 
-/// What the Role allows.
+/// Permissions of the Role.
 fn allowed() -> BTreeSet<Asked> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(MANIFESTS).unwrap();
     let role = documents.iter().find(|it| it["kind"] == "Role").unwrap();
@@ -44,7 +44,7 @@ async fn the_role_allows_what_the_controller_asks_for_in_the_life_of_a_cloud_and
     let spec = json!({"release": "2026.1", "nodes": nodes, "compute": {"driver": "Libvirt"}});
     world.create(spec).await;
     world.ready().await;
-    // Every kind of object changes: those that an option restarts, and what somebody has changed.
+    // Every kind of object changes: objects that restart after an option, and objects changed by somebody else.
     let config = json!({"DEFAULT": {"debug": true}});
     world
         .changed(json!({"spec": {"services": {"nova": {"config": config}}}}))
@@ -67,7 +67,7 @@ async fn the_role_allows_what_the_controller_asks_for_in_the_life_of_a_cloud_and
     let allowed = allowed();
     let forbidden: Vec<&Asked> = asked.difference(&allowed).collect();
     assert!(forbidden.is_empty(), "{forbidden:#?}");
-    // An object that cannot be decoded is an event; which verb a forwarded port needs depends on the API server.
+    // An undecodable object is an event; the verb for a forwarded port depends on the API server.
     let rare = |it: &&Asked| it.1 == "events" || it.1 == "pods/portforward" && it.2 == "create";
     let unused: Vec<&Asked> = allowed.difference(&asked).filter(|it| !rare(it)).collect();
     assert!(unused.is_empty(), "{unused:#?}");

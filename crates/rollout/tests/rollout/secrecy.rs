@@ -73,7 +73,7 @@ async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
     let _guard = tracing::subscriber::set_default(subscriber);
     let world = World::open().await;
     world.faults.node_is_gone("node-0", true);
-    // A broker that repeats the password it is given.
+    // A broker that repeats the given password.
     let repeating: Gate = Arc::new(|request, answering| {
         if request.method() == http::Method::GET || !request.uri().path().contains("/users/") {
             return answering;
@@ -98,7 +98,7 @@ async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
         passwords.iter().all(|it| it.len() >= 32),
         "they are too short"
     );
-    // A program that prints the password it is given.
+    // A program that prints the given password.
     let log = format!("cannot connect with password {}", passwords.join(" or "));
     let ending = Ending { status: 1, log };
     world.faults.container_ends("keystone-schema", Some(ending));
@@ -119,7 +119,7 @@ async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
     texts.push(String::from_utf8_lossy(&captured.0.lock().unwrap()).into_owned());
     for (group, kind) in KINDS {
         for mut object in world.list(group, kind).await {
-            // What the program itself has printed is in the status of its Pod.
+            // The status of the Pod quotes the program's output.
             if kind == "Pod" && object.to_string().contains("cannot connect") {
                 object.as_object_mut().unwrap().remove("status");
             }

@@ -1,4 +1,4 @@
-//! What goes wrong is in the conditions, in words, and what is not the cloud's is left alone.
+//! Problems are reported in conditions, in words, and objects of others are left alone.
 
 use api::openstack::v1alpha1::OpenStack;
 use k8s_openapi::api::batch::v1::Job;
@@ -48,7 +48,7 @@ async fn a_failed_task_is_named_with_command_status_and_last_lines() {
     ] {
         assert!(message.contains(part), "{part}: {message}");
     }
-    // Others go on, and what needs it waits.
+    // Others go on, and dependents wait.
     let deployments = world.list("apps", "Deployment").await;
     assert!(
         deployments

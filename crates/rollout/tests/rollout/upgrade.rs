@@ -12,7 +12,7 @@ use crate::world::{CLOUD, MINUTE, World, full};
 
 const OLD: &str = "ferrostack.local/openstack:2025.1";
 const NEW: &str = "ferrostack.local/openstack:2026.1";
-/// What keeps its image.
+/// Programs that keep their image.
 const KEPT: [&str; 8] = [
     "mariadb",
     "rabbitmq",
@@ -63,7 +63,7 @@ impl World {
         .await;
     }
 
-    /// Asserts that the services are of 2026.1, and that what they need kept running.
+    /// Asserts that the services are of 2026.1, and that their dependencies kept running.
     async fn assert_upgraded(&self) {
         for (name, image) in self.images().await {
             let expected = if KEPT.contains(&name.as_str()) {

@@ -22,7 +22,7 @@ use testbed::{Fuse, Management, NAMESPACE, Running, eventually};
 
 /// The name of the cloud.
 pub(crate) const CLOUD: &str = "cloud";
-/// Much longer than anything takes that has a cause. Time is paused, so that it passes when nothing is left to do.
+/// Much longer than any step with a cause. Time is paused, so it passes only when nothing is left to do.
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// A management cluster with simulated nodes.
@@ -71,7 +71,7 @@ impl World {
         Running::start(|stop| rollout::run(client, options, stop))
     }
 
-    /// A controller, with what stands before the programs as it is.
+    /// Starts a controller, with the present gates in front of the programs.
     pub(crate) fn running(&self) -> Running {
         start(self.management.client.clone())
     }
@@ -93,13 +93,13 @@ impl World {
         start(fuse.protect(&self.management.client))
     }
 
-    /// What RabbitMQ has at a path of its management API.
+    /// Answer of RabbitMQ at a path of the management API.
     pub(crate) fn broker(&self, path: &str) -> Value {
         let answer = self.programs.broker("GET", path, &Value::Null);
         answer.map(|(_, body)| body).unwrap_or_default()
     }
 
-    /// What Keystone has at a path of its API.
+    /// Answer of Keystone at a path of the API.
     pub(crate) fn identity(&self, path: &str) -> Value {
         let answer = self.programs.identity("GET", path, &Value::Null);
         answer.map(|(_, body)| body).unwrap_or_default()
@@ -125,7 +125,7 @@ impl World {
         self.management.api::<OpenStack>().get(CLOUD).await.unwrap()
     }
 
-    /// Waits until the condition has this status for the current spec, and returns its message.
+    /// Waits until the condition has this status for the current spec, and returns the message.
     pub(crate) async fn condition(&self, name: &str, status: &str) -> String {
         eventually(&format!("{name} to be {status}"), || async {
             let cloud = self.cloud().await;
@@ -187,7 +187,7 @@ impl World {
         found
     }
 
-    /// What a plan for the cloud as it is finds to do.
+    /// Plan for the cloud in its present state.
     pub(crate) async fn plan(&self) -> deployer::Plan {
         let (_, _, graph, objects) = self.desired().await;
         deployer::plan(&graph, &objects)
@@ -208,7 +208,7 @@ impl World {
         plan
     }
 
-    /// What is desired, and what is there.
+    /// Desired objects, and existing ones.
     pub(crate) async fn wanted(&self) -> (deployer::Graph, Vec<Value>) {
         let (_, _, graph, objects) = self.desired().await;
         (graph, objects)
@@ -231,7 +231,7 @@ impl World {
         (cloud, held, graph, objects)
     }
 
-    /// Asserts that nothing is to be done, and that no container has ever been started again.
+    /// Asserts that nothing is left to do, and that no container was ever restarted.
     pub(crate) async fn assert_at_rest(&self) {
         let plan = self.plan().await;
         assert!(plan.is_empty() && plan.conflicts.is_empty(), "{plan:#?}");
@@ -241,7 +241,7 @@ impl World {
         }
     }
 
-    /// Removes a label that the controller has set on one of the cloud's objects of a kind, and waits until it is back.
+    /// Removes a label of the controller from one of the cloud's objects of a kind, and waits for its return.
     pub(crate) async fn drift(&self, group: &str, kind: &str) {
         let label = deployer::PART_OF;
         let ours = |it: &Value| !it["metadata"]["labels"][deployer::UID].is_null();
@@ -289,7 +289,7 @@ pub(crate) fn start(client: Client) -> Running {
     Running::start(|stop| rollout::run(client, options, stop))
 }
 
-/// A controller that has compared everything with what is desired.
+/// Starts a controller, and waits until it has compared everything with the desired state.
 pub(crate) async fn looked(client: Client) -> Running {
     let (sender, mut looks) = tokio::sync::watch::channel(false);
     let options = Options {
