@@ -1,5 +1,5 @@
-//! Requests to one side of a move. A request that fails in transit, or that the server cannot answer now, is repeated:
-//! all of them can be.
+//! Requests to one side of a move. A request that fails in transit, or that the server cannot answer now, is
+//! repeated: all requests are idempotent.
 
 use std::future::Future;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::error::{Error, or_absent};
 use crate::graph::Object;
 use crate::kinds::Kind;
 
-/// How often a request is repeated.
+/// Maximum number of repetitions of a request.
 const REPEATS: u32 = 5;
-/// The pause before the first repetition; each further one is twice as long.
+/// Pause before the first repetition, doubled before each further one.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Objects in one page of a list.
 const PAGE: u32 = 500;
 
-/// One of the two clusters.
+/// One of the two clusters of a move.
 #[derive(Clone)]
 pub(crate) struct Side {
     pub(crate) client: Client,
@@ -37,7 +37,7 @@ impl Side {
         }
     }
 
-    /// The objects of a kind, in one version; those of all namespaces without a namespace.
+    /// API of a [`Kind`] in one version; of all namespaces if `namespace` is `None`.
     pub(crate) fn objects(
         &self,
         kind: &Kind,
@@ -51,10 +51,10 @@ impl Side {
         }
     }
 
-    /// Sends a request, and sends it again after transient errors.
+    /// Sends a request, and repeats the request after transient errors.
     ///
     /// # Errors
-    /// When the server rejects it, or does not answer after several repetitions.
+    /// When the server rejects the request, or does not answer after [`REPEATS`] repetitions.
     pub(crate) async fn attempt<T, F>(
         &self,
         action: impl Fn() -> String,
@@ -83,7 +83,7 @@ impl Side {
         Err(Error::Stuck(action()))
     }
 
-    /// All objects of a kind in a namespace.
+    /// All objects of a [`Kind`] in a namespace.
     pub(crate) async fn list(&self, kind: &Kind, namespace: &str) -> Result<Vec<Object>, Error> {
         let api = self.objects(kind, kind.stored(), namespace);
         let action = || format!("listing {} in namespace {namespace}", kind.plural);
@@ -102,7 +102,7 @@ impl Side {
         }
     }
 
-    /// An object, if it exists.
+    /// Object, or `None` if absent.
     pub(crate) async fn get(
         &self,
         kind: &Kind,
@@ -114,7 +114,7 @@ impl Side {
         or_absent(self.attempt(action, || api.get(name)).await)
     }
 
-    /// Changes an object by a merge patch, if it still exists and is the one with this uid.
+    /// Changes an object by a merge patch, if an object with the same uid still exists.
     ///
     /// # Errors
     /// When the patch is rejected; 404 and 409 are no errors.
@@ -151,7 +151,7 @@ impl Side {
         }
     }
 
-    /// The uid of the namespace kube-system, which identifies a cluster.
+    /// Uid of the namespace kube-system: the identity of a cluster.
     pub(crate) async fn identity(&self) -> Result<String, Error> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let action =

@@ -1,4 +1,4 @@
-//! An object as it is created in the target.
+//! Objects as created in the target.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::graph::Object;
 
-/// The kinds that are paused by their annotation.
+/// Kinds paused by [`PAUSED_ANNOTATION`].
 const ANNOTATED: [&str; 4] = [
     "ClusterClass",
     "ClusterResourceSet",
@@ -19,7 +19,7 @@ const ANNOTATED: [&str; 4] = [
     "OpenStackServer",
 ];
 
-/// The mark of a copy: the move, the uid of the original, and whether the end of the move resumes the copy.
+/// Mark of a copy: the move, the uid of the original, and whether the end of the move resumes the copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) id: String,
@@ -28,7 +28,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// The mark of an object, if it is a copy.
+    /// Mark of an object, if the object is a copy.
     pub(crate) fn of(object: &DynamicObject) -> Option<Self> {
         let text = object.annotations().get(MOVE_ANNOTATION)?;
         let mut parts = text.splitn(3, ' ');
@@ -45,7 +45,7 @@ impl Mark {
     }
 }
 
-/// True if pausing the object keeps controllers from what moves.
+/// True if a pause of the object keeps controllers from changing objects of the move.
 pub(crate) fn can_be_paused(object: &Object) -> bool {
     object.kind.is("Cluster") || ANNOTATED.iter().any(|kind| object.kind.is(kind))
 }
@@ -57,7 +57,7 @@ pub(crate) fn is_paused(object: &Object) -> bool {
     }
 }
 
-/// The patch that pauses an object of the source, and marks it as paused by the move.
+/// Patch that pauses an object of the source, and marks it as paused by the move `id`.
 pub(crate) fn pause(object: &Object, id: &str) -> Value {
     match object.kind.is("Cluster") {
         true => {
@@ -67,7 +67,7 @@ pub(crate) fn pause(object: &Object, id: &str) -> Value {
     }
 }
 
-/// The patch that takes the mark away, and resumes the object if it was paused by the move.
+/// Patch that removes the mark, and resumes an object that the move had paused.
 pub(crate) fn release(object: &Object, resumes: bool) -> Value {
     let mut patch = json!({"metadata": {"annotations": {MOVE_ANNOTATION: null}}});
     if resumes && object.kind.is("Cluster") {
@@ -78,7 +78,7 @@ pub(crate) fn release(object: &Object, resumes: bool) -> Value {
     patch
 }
 
-/// True if an object of the source was paused by the move `id`.
+/// True if the move `id` paused the object of the source.
 pub(crate) fn is_paused_by(object: &Object, id: &str) -> bool {
     can_be_paused(object)
         && object
@@ -89,15 +89,16 @@ pub(crate) fn is_paused_by(object: &Object, id: &str) -> bool {
             == Some(id)
 }
 
-/// True if the end of the move resumes the copy: it was not paused before the move.
+/// True if the end of the move resumes the copy: the original was not paused before the move.
 pub(crate) fn resumes(object: &Object) -> bool {
     let by_a_move = object.object.annotations().contains_key(MOVE_ANNOTATION);
     can_be_paused(object) && (object.kind.is("Cluster") || by_a_move || !is_paused(object))
 }
 
-/// The object to create in the target: paused, marked, without what the target's API server fills in, and with the
-/// owners of `uids`, which has the uid of each copy by that of its original. Other owners are left out: the target would
-/// delete what belongs to an owner that it does not know.
+/// Object to create in the target: paused, marked, and without fields set by the target's API server.
+///
+/// `uids` has the uid of each copy by the uid of the original. Owners outside `uids` are left out, because the
+/// target's garbage collector deletes dependents of an unknown owner.
 pub(crate) fn copy(object: &Object, id: &str, uids: &HashMap<String, String>) -> DynamicObject {
     let from = &object.object.metadata;
     let mark = Mark {
@@ -137,8 +138,7 @@ pub(crate) fn copy(object: &Object, id: &str, uids: &HashMap<String, String>) ->
     }
 }
 
-/// The status to store with the copy, if there is one. What was observed of the original's generation is left out: the
-/// copy counts anew.
+/// Status to store with the copy, if any, without observed generations: a copy has new generations.
 pub(crate) fn status(object: &Object) -> Option<Value> {
     if !object.kind.has_status {
         return None;
@@ -162,7 +162,7 @@ fn without_generation(value: &mut Value) {
     }
 }
 
-/// True if `stored` has everything that `wanted` has.
+/// True if `stored` has every field of `wanted`.
 pub(crate) fn contains(stored: &Value, wanted: &Value) -> bool {
     match (stored, wanted) {
         (Value::Object(stored), Value::Object(wanted)) => wanted
@@ -182,7 +182,7 @@ pub(crate) fn contains(stored: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// True if a copy has the field managers of its original: they decide what a later apply removes.
+/// True if a copy has the field managers of the original: they decide which fields a later apply removes.
 pub(crate) fn has_managers(copy: &DynamicObject, original: &DynamicObject) -> bool {
     managers(copy) == managers(original)
 }

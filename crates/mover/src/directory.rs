@@ -1,5 +1,5 @@
-//! Objects as files, with the names that clusterctl gives them: `KIND_NAMESPACE_NAME.yaml`. They contain keys and
-//! passwords, and only their owner can read them.
+//! Objects as files, with the names of clusterctl: `KIND_NAMESPACE_NAME.yaml`. Files contain keys and passwords, so
+//! only the owner can read them.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use crate::kinds::Kind;
 /// Creates the directory, or accepts an empty one.
 ///
 /// # Errors
-/// When it is neither.
+/// When the path is a file, or a directory with content.
 pub(crate) fn prepare(directory: &Path) -> Result<(), Error> {
     let created = DirBuilder::new()
         .recursive(true)
@@ -36,7 +36,7 @@ pub(crate) fn prepare(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes each object to a file.
+/// Writes each object of a [`Selection`] to a file, and returns the number of files.
 pub(crate) fn write(directory: &Path, selection: &Selection) -> Result<usize, Error> {
     for moving in &selection.moves {
         let object = &moving.object;
@@ -74,7 +74,7 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
 /// Reads the objects of all files.
 ///
 /// # Errors
-/// When a file is no object, or of a kind that the target does not know in this version; all problems at once.
+/// When a file is no object, or of a [`Kind`] or version unknown to the target; all problems at once.
 pub(crate) fn read(directory: &Path, kinds: &[Arc<Kind>]) -> Result<Vec<Object>, Error> {
     let entries = fs::read_dir(directory).map_err(|source| failed(directory, &source))?;
     let mut paths: Vec<PathBuf> = entries
@@ -100,7 +100,7 @@ pub(crate) fn read(directory: &Path, kinds: &[Arc<Kind>]) -> Result<Vec<Object>,
 
 fn parse(text: &str, kinds: &[Arc<Kind>]) -> Result<Object, String> {
     let json = serde_json::from_str::<DynamicObject>(text);
-    // Only the place of an error: its text could quote a password.
+    // The error has the position only: the text could quote a password.
     let object = json.or_else(|_| serde_saphyr::from_str::<DynamicObject>(text));
     let object = object.map_err(|_| "it is not an object in YAML or JSON".to_owned())?;
     let types = object

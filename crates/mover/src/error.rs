@@ -1,24 +1,24 @@
-//! Why a move cannot begin or go on.
+//! Errors that prevent or interrupt a move.
 
 use std::path::PathBuf;
 
-/// An error of a move.
+/// Error of a move.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A request that an API server rejected, or did not answer.
+    /// Request that an API server rejected, or did not answer.
     #[error("the {side}: {action}: {}", operator::words::of_request(cause))]
     Request {
         /// `source` or `target`.
         side: &'static str,
-        /// Action that failed.
+        /// Failed action.
         action: String,
-        /// The error.
+        /// Error of the client.
         cause: Box<kube::Error>,
     },
-    /// Problems that prevent a move, before anything was changed or after all of it was undone.
+    /// Problems that prevent a move, found before any change or after the undo of all changes.
     #[error("{}", .0.join("\n"))]
     Refused(Vec<String>),
-    /// Something that did not happen in time.
+    /// An expected event did not happen in time.
     #[error("{0}")]
     Stuck(String),
     /// Another process works on the same move.
@@ -29,34 +29,34 @@ pub enum Error {
     /// The user has interrupted the move.
     #[error("interrupted")]
     Interrupted,
-    /// A file that cannot be read or written.
+    /// File that cannot be read or written.
     #[error("{}: {problem}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Problem, for users.
         problem: String,
     },
-    /// An error before the commit, after which everything was undone.
+    /// Error before the commit; every change was undone.
     #[error("{0}\nNothing has moved: what was begun is undone, and the source goes on as before.")]
     RolledBack(Box<Error>),
-    /// An error before the commit that could not be undone.
+    /// Error before the commit; the undo failed too.
     #[error(
         "{first}\nWhat was begun is not undone: {second}\nBoth sides are paused. Run the same command again to go on, or with --roll-back to undo the move."
     )]
     HalfWay {
-        /// The error of the move.
+        /// Error of the move.
         first: Box<Error>,
-        /// The error of undoing it.
+        /// Error of the undo.
         second: Box<Error>,
     },
-    /// An error after the commit.
+    /// Error after the commit.
     #[error("{0}\nAll copies are complete already. Run the same command again to finish the move.")]
     Incomplete(Box<Error>),
 }
 
 impl Error {
-    /// The status code of the API server's answer, if there was one.
+    /// Status code of the API server's answer, if any.
     pub(crate) fn code(&self) -> Option<u16> {
         match self {
             Error::Request { cause, .. } => match cause.as_ref() {
@@ -68,7 +68,7 @@ impl Error {
     }
 }
 
-/// `None` instead of the error that something does not exist.
+/// Turns the error of an absent object into `None`.
 pub(crate) fn or_absent<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),

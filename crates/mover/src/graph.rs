@@ -1,8 +1,9 @@
-//! Which objects move, why, and in which order.
+//! Selection of the objects that move, with reasons and order.
 //!
-//! Owner references are the graph. Beyond what clusterctl follows, objects move that a cluster names and cannot do
-//! without: the credentials of its identityRef, Secrets in its kubeadm configuration, what a ClusterResourceSet applies, and the
-//! pool of its floating IPs with all that have an address of it, since what stays would lose it.
+//! Owner references form the graph. In addition to clusterctl, the selection follows references without which no
+//! cluster works: the credentials of an identityRef, Secrets of the kubeadm configuration, the resources of a
+//! ClusterResourceSet, and the pool of floating IPs with all users of pool addresses, since users left behind would
+//! lose their addresses.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::kinds::Kind;
 /// Name of the ConfigMap with the record of a move, which itself never moves.
 pub(crate) const JOURNAL: &str = "ferrostack-move";
 
-/// The ends of the names of Secrets that belong to a cluster without an owner, such as certificates of a user.
+/// Suffixes of the names of Secrets that belong to a cluster without an owner, such as certificates of a user.
 const SECRETS: [&str; 6] = [
     "ca",
     "etcd",
@@ -27,10 +28,10 @@ const SECRETS: [&str; 6] = [
     "apiserver-etcd-client",
 ];
 
-/// The kind of pools of floating IPs.
+/// Kind of pools of floating IPs.
 const POOL: &str = "OpenStackFloatingIPPool";
 
-/// An object and its kind.
+/// Object and its [`Kind`].
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     pub(crate) kind: Arc<Kind>,
@@ -45,7 +46,7 @@ impl Object {
         }
     }
 
-    /// The object with the kind and version in which it was read.
+    /// Object with the kind and version in which it was read.
     pub(crate) fn read_in(kind: &Kind, version: &str, mut object: DynamicObject) -> Self {
         let resource = kind.resource(version);
         object.types = Some(TypeMeta {
@@ -82,7 +83,7 @@ impl Object {
         self.field(pointer).as_str().unwrap_or_default()
     }
 
-    /// True if an owner reference has this uid.
+    /// True if an owner reference has the uid.
     fn is_owned_by(&self, uid: &str) -> bool {
         self.object
             .owner_references()
@@ -90,12 +91,12 @@ impl Object {
             .any(|owner| owner.uid == uid)
     }
 
-    /// The status of a condition, in the place of either version.
+    /// Status of a condition, in the location of either version.
     pub(crate) fn condition(&self, type_: &str) -> Option<&str> {
         self.of_condition(type_)?["status"].as_str()
     }
 
-    /// The reason of a condition.
+    /// Reason of a condition.
     pub(crate) fn reason(&self, type_: &str) -> Option<&str> {
         self.of_condition(type_)?["reason"].as_str()
     }
@@ -108,28 +109,28 @@ impl Object {
     }
 }
 
-/// An object that moves.
+/// Object that moves.
 #[derive(Clone, Debug)]
 pub(crate) struct Moving {
     pub(crate) object: Object,
-    /// Why it moves, for users.
+    /// Reason for the move, for users.
     pub(crate) why: String,
-    /// One more than the highest level of its owners that move; 0 without an owner.
+    /// One more than the highest level of the moving owners; 0 without an owner.
     pub(crate) level: usize,
 }
 
-/// An object of the namespace that does not move.
+/// Object of the namespace that stays.
 #[derive(Clone, Debug)]
 pub(crate) struct Staying {
     pub(crate) object: Object,
-    /// Why it stays, for users.
+    /// Reason for staying, for users.
     pub(crate) why: String,
 }
 
 /// Fate of the objects of a namespace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selection {
-    /// In the order of their creation.
+    /// Objects of the move, in the order of creation.
     pub(crate) moves: Vec<Moving>,
     pub(crate) stays: Vec<Staying>,
 }
@@ -141,7 +142,7 @@ impl Selection {
     }
 }
 
-/// Divides the objects of a namespace.
+/// Divides the objects of a namespace into [`Moving`] and [`Staying`].
 pub(crate) fn select(objects: Vec<Object>) -> Selection {
     let reasons = reached(&objects);
     let levels = levels(&objects, &reasons);
@@ -181,7 +182,7 @@ pub(crate) fn select(objects: Vec<Object>) -> Selection {
     selection
 }
 
-/// Objects that Kubernetes keeps in every namespace, and the record of a move.
+/// True for objects that Kubernetes keeps in every namespace, and for the record of a move.
 fn is_of_every_namespace(object: &Object) -> bool {
     let name = object.name();
     (object.kind.is("ConfigMap") && [JOURNAL, "kube-root-ca.crt"].contains(&name))
@@ -203,7 +204,7 @@ fn staying(object: &Object, names: &HashMap<String, String>) -> String {
     }
 }
 
-/// The objects that move, by index, with the reason.
+/// Objects of the move, by index, each with the reason.
 fn reached(objects: &[Object]) -> BTreeMap<usize, String> {
     let has_cluster = objects.iter().any(|object| object.kind.is("Cluster"));
     let mut reasons = BTreeMap::new();
@@ -251,7 +252,7 @@ fn reached(objects: &[Object]) -> BTreeMap<usize, String> {
     reasons
 }
 
-/// True if an object names a Secret, a ConfigMap or a pool without which it does not work.
+/// True if `from` cannot work without `to`: a Secret, a ConfigMap or a pool.
 fn refers(from: &Object, to: &Object) -> bool {
     if refers_to_pool(from, to) {
         return true;
@@ -270,7 +271,7 @@ fn refers(from: &Object, to: &Object) -> bool {
     to.kind.is("Secret") && secrets.contains(to.name())
 }
 
-/// True if an object names this pool of floating IPs: what has an address of it, and its claim.
+/// True if an object refers to the pool of floating IPs, as claims and users of addresses do.
 fn refers_to_pool(from: &Object, to: &Object) -> bool {
     to.kind.is(POOL) && names_pool(from.field("/spec"), to.name())
 }
@@ -286,7 +287,7 @@ fn names_pool(value: &Value, pool: &str) -> bool {
     }
 }
 
-/// The names of Secrets in a spec: those of identityRef, and of files and passwords of the kubeadm configuration.
+/// Names of Secrets in a spec: of identityRef, and of files and passwords of the kubeadm configuration.
 fn secrets_in<'a>(value: &'a Value, into: &mut BTreeSet<&'a str>) {
     match value {
         Value::Object(fields) => {
@@ -308,7 +309,7 @@ fn secrets_in<'a>(value: &'a Value, into: &mut BTreeSet<&'a str>) {
     }
 }
 
-/// True if a Secret without owners belongs to a Cluster by its name, or by type and label.
+/// True if a Secret without owners belongs to a Cluster by name, or by type and label.
 fn is_named_after(cluster: &Object, object: &Object) -> bool {
     if !cluster.kind.is("Cluster") || !object.kind.is("Secret") {
         return false;
@@ -324,7 +325,7 @@ fn is_named_after(cluster: &Object, object: &Object) -> bool {
             && labelled.is_some_and(|name| name == cluster.name()))
 }
 
-/// Objects in layers: each owner is in an earlier layer than what it owns.
+/// Objects in layers: owners are in earlier layers than dependents.
 pub(crate) fn layers(objects: Vec<Object>) -> Vec<Vec<Object>> {
     let all = (0..objects.len())
         .map(|index| (index, String::new()))
@@ -338,14 +339,14 @@ pub(crate) fn layers(objects: Vec<Object>) -> Vec<Vec<Object>> {
     layers.into_values().collect()
 }
 
-/// The level of each object that moves.
+/// Level of each [`Moving`] object.
 fn levels(objects: &[Object], reasons: &BTreeMap<usize, String>) -> HashMap<usize, usize> {
     let by_uid: HashMap<&str, usize> = reasons
         .keys()
         .map(|index| (objects[*index].uid(), *index))
         .collect();
     let mut levels: HashMap<usize, usize> = reasons.keys().map(|index| (*index, 0)).collect();
-    // Owners that own each other do not end this: no level is higher than the number of objects.
+    // Cycles of owners would never end: no level is higher than the number of objects.
     for _ in 0..reasons.len() {
         let mut changed = false;
         for index in reasons.keys() {

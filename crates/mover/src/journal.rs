@@ -1,7 +1,7 @@
-//! The record of a move: a ConfigMap in the namespace that moves, in the source, or, of a move from files, in the target.
+//! Record of a move: a ConfigMap in the moving namespace, in the source, or, for a move from files, in the target.
 //!
-//! A process that begins or continues a move enters its name. Phases change only while the record is as this process
-//! has left it, so that of two processes only the later one goes on.
+//! A process enters its name when it begins or continues a move. A phase changes only if no other process has written
+//! the record since: of two processes, only the later one goes on.
 
 use api::k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
@@ -15,14 +15,14 @@ use crate::access::Side;
 use crate::error::{Error, or_absent};
 use crate::graph::JOURNAL;
 
-/// How far a move is.
+/// Phase of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Until the target has everything: it can be undone.
+    /// The target lacks objects: the move can be undone.
     Moving,
-    /// The target has everything: it can only be completed.
+    /// The target has every object: the move can only be completed.
     Committed,
-    /// It is being undone.
+    /// The undo of the move is in progress.
     RollingBack,
 }
 
@@ -36,19 +36,19 @@ impl Phase {
     }
 }
 
-/// The content of the record.
+/// Content of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// The identity of the move, which marks its copies.
+    /// Id of the move, and mark of the copies.
     pub(crate) id: String,
     pub(crate) phase: Phase,
-    /// The other side: `cluster UID`, `to directory PATH` or `from directory DIGEST`.
+    /// Other side: `cluster UID`, `to directory PATH` or `from directory DIGEST`.
     pub(crate) other: String,
-    /// The process that works on it.
+    /// Process at work on the move.
     process: String,
 }
 
-/// The record as it is stored.
+/// Stored [`Record`] of a move.
 pub(crate) struct Journal {
     side: Side,
     namespace: String,
@@ -57,7 +57,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// The record of a move that has not ended.
+    /// Record of an unfinished move.
     pub(crate) async fn find(side: &Side, namespace: &str) -> Result<Option<Self>, Error> {
         let Some(map) = read(side, namespace).await? else {
             return Ok(None);
@@ -79,7 +79,7 @@ impl Journal {
     /// Records a new move.
     ///
     /// # Errors
-    /// When another one has begun in the meantime.
+    /// When another move has begun in the meantime.
     pub(crate) async fn begin(side: &Side, namespace: &str, other: &str) -> Result<Self, Error> {
         let record = Record {
             id: Uuid::new_v4().to_string(),
@@ -93,7 +93,7 @@ impl Journal {
         let params = PostParams::default();
         let stored = match side.attempt(action, || maps.create(&params, &map)).await {
             Ok(stored) => Some(stored),
-            // A repeated request meets what the first one has stored.
+            // A repeated request finds the record of its first attempt.
             Err(error) if error.code() == Some(409) => read(side, namespace)
                 .await?
                 .filter(|stored| parse(stored).as_ref() == Some(&record)),
@@ -108,7 +108,7 @@ impl Journal {
         })
     }
 
-    /// Continues the move in this process: another one that works on it stops.
+    /// Continues the move in the calling process, and stops any other process at work on the same move.
     pub(crate) async fn take_over(&mut self) -> Result<(), Error> {
         let process = Uuid::new_v4().to_string();
         self.store(Record {
@@ -118,7 +118,7 @@ impl Journal {
         .await
     }
 
-    /// Enters a phase.
+    /// Enters a [`Phase`].
     pub(crate) async fn enter(&mut self, phase: Phase) -> Result<(), Error> {
         self.store(Record {
             phase,
@@ -149,7 +149,7 @@ impl Journal {
             .attempt(action, || maps.delete(JOURNAL, &params))
             .await;
         match or_absent(deleted) {
-            // Another process has ended this move, and another move has begun.
+            // Another process has ended this move, and a new move has begun.
             Err(error) if error.code() == Some(409) => Ok(()),
             other => other.map(drop),
         }

@@ -1,4 +1,4 @@
-//! The kinds that a side serves, and the version in which objects are copied.
+//! Kinds that a [`Side`] serves, and the version in which objects are copied.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use kube::discovery::ApiResource;
 /// Groups whose objects describe a management cluster, not the clusters in it.
 const LOCAL: [&str; 2] = ["clusterctl.cluster.x-k8s.io", "runtime.cluster.x-k8s.io"];
 
-/// A kind of objects.
+/// Kind of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) group: String,
-    /// Such as `MachineSet`.
+    /// Name, such as `MachineSet`.
     pub(crate) name: String,
     pub(crate) plural: String,
     pub(crate) namespaced: bool,
     pub(crate) has_status: bool,
-    /// All of its objects move.
+    /// True if all objects of the kind move, by [`MOVE_LABEL`].
     pub(crate) moves: bool,
-    /// All of its objects move, and what they own.
+    /// True if all objects of the kind move with their dependents, by [`MOVE_HIERARCHY_LABEL`].
     pub(crate) hierarchy: bool,
-    /// The versions that are served: the stored one, then from the newest to the oldest.
+    /// Served versions: the stored one, then from the newest to the oldest.
     pub(crate) versions: Vec<String>,
-    /// The newest contract of Cluster API that the definition declares.
+    /// Newest contract of Cluster API in the labels of the definition.
     pub(crate) contract: Option<String>,
 }
 
 impl Kind {
-    /// A kind of the core group.
+    /// Kind of the core group.
     pub(crate) fn core(name: &str, plural: &str) -> Arc<Self> {
         Arc::new(Self {
             group: String::new(),
@@ -46,7 +46,7 @@ impl Kind {
         })
     }
 
-    /// The version in which objects are read.
+    /// Version in which objects are read.
     pub(crate) fn stored(&self) -> &str {
         self.versions.first().map_or("", String::as_str)
     }
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-/// The kind of a definition, if objects of it may belong to clusters.
+/// [`Kind`] of a definition, if objects may belong to clusters.
 pub(crate) fn of_definition(definition: &CustomResourceDefinition) -> Option<Kind> {
     let spec = &definition.spec;
     let labels = definition.labels();
@@ -112,7 +112,7 @@ pub(crate) fn of_definition(definition: &CustomResourceDefinition) -> Option<Kin
     .filter(|kind| !kind.versions.is_empty())
 }
 
-/// The order of versions: v1alpha4, v1beta1, v1beta2, v1, v2; `None` is no version.
+/// Order of versions: v1alpha4, v1beta1, v1beta2, v1, v2; `None` for another string.
 fn rank(version: &str) -> Option<(u32, u32, u32)> {
     let rest = version.strip_prefix('v')?;
     for (stage, word) in [(0, "alpha"), (1, "beta")] {
@@ -123,10 +123,10 @@ fn rank(version: &str) -> Option<(u32, u32, u32)> {
     Some((rest.parse().ok()?, 2, 0))
 }
 
-/// The version in which objects of `kind` are copied to a side that serves `others`: that in which they are read.
+/// Version in which objects of `kind` are copied to a side with the kinds `others`: the version of the read.
 ///
 /// # Errors
-/// Why they cannot be copied, for users.
+/// Reason why the objects cannot be copied, for users.
 pub(crate) fn agree<'a>(
     kind: &Kind,
     version: &'a str,

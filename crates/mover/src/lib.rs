@@ -1,6 +1,6 @@
-//! Moves clusters, with all of their objects, from one management cluster to another, or to files and back.
+//! Moves clusters with all objects from one management cluster to another, or to files and back.
 //!
-//! A move is a transaction with a record, the [`journal`], in the source:
+//! A move is a transaction with a record, the `journal`, in the source:
 //!
 //! ```text
 //!   moving       the source is paused, and copies are created in the target, paused and marked as copies
@@ -8,18 +8,18 @@
 //!   rolling back the copies are deleted, then the source's objects are resumed
 //! ```
 //!
-//! Each step can be repeated, so that a move that was killed at any request goes on where it was.
+//! Each step can be repeated: a move killed at any request continues at the same request.
 //!
 //! ```text
-//!   kinds      kinds of objects, and the version in which they are copied (pure)
-//!   graph      which objects move, which stay, and in which order (pure)
-//!   preflight  what stands in the way (pure)
-//!   copies     an object as it is created in the target (pure)
+//!   kinds      kinds of each side, and the version in which objects are copied
+//!   graph      objects that move or stay, and the order (pure)
+//!   preflight  problems that prevent a move (pure)
+//!   copies     objects as created in the target (pure)
 //!   access     requests, repeated after transient errors
 //!   journal    the record of the move
-//!   pausing    pausing of the source, and the confirmation of its controllers
+//!   pausing    pausing of the source, and confirmation by the controllers
 //!   transfer   copies in the target
-//!   removal    deletion without finalizers, so that nothing in the cloud is deleted
+//!   removal    deletion without finalizers: nothing in the cloud is deleted
 //!   directory  objects as files
 //!   cluster    a side with its kinds
 //!   work       options, progress and interruption

@@ -1,4 +1,4 @@
-//! The source is paused before anything is copied, and goes on if the move is undone.
+//! Pause of the source before the first copy, and resumption when the move is undone.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::kinds::Kind;
 use crate::preflight;
 use crate::work::Work;
 
-/// How many requests are sent at a time.
+/// Maximum number of requests in flight.
 pub(crate) const AT_A_TIME: usize = 8;
-/// The pause between two looks.
+/// Pause between two reads of the confirmations.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
-/// How many objects are named in an error.
+/// Maximum number of objects named in an error.
 const NAMED: usize = 10;
 
-/// The objects of a namespace.
+/// Objects of a namespace.
 pub(crate) async fn read(
     side: &Side,
     kinds: &[Arc<Kind>],
@@ -34,10 +34,10 @@ pub(crate) async fn read(
     Ok(lists.into_iter().flatten().collect())
 }
 
-/// Pauses the source, waits until its controllers have confirmed it, and returns what moves.
+/// Pauses the source, waits for the confirmation of the controllers, and returns the [`Selection`].
 ///
 /// # Errors
-/// When they do not confirm it in time, or an object is not ready for the move.
+/// When no confirmation comes in time, or an object is not ready for the move.
 pub(crate) async fn pause(
     work: &Work<'_>,
     source: &Side,
@@ -78,7 +78,7 @@ pub(crate) async fn pause(
     }
 }
 
-/// Resumes what the move `id` has paused.
+/// Resumes the objects paused by the move `id`.
 pub(crate) async fn resume(
     side: &Side,
     kinds: &[Arc<Kind>],
@@ -95,7 +95,7 @@ pub(crate) async fn resume(
     Ok(())
 }
 
-/// The error of a confirmation that did not come.
+/// Error of a missing confirmation.
 pub(crate) fn late(side: &str, limit: Duration, waits: &[String]) -> Error {
     let mut text = format!(
         "the {side} is not ready for the move after {} s. Do its controllers run?",

@@ -1,4 +1,4 @@
-//! Problems that prevent a move, in the words of a list that a user can work through.
+//! Problems that prevent a move, as a list for the user to work through.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::graph::{Object, Selection};
 use crate::kinds::{self, Kind};
 
-/// Why the source is not ready, one line each. A Cluster that was paused by the move `id` is none.
+/// Reasons why the source is not ready, one line each. A Cluster paused by the move `id` counts as ready.
 pub(crate) fn source(selection: &Selection, id: Option<&str>) -> Vec<String> {
     let mut problems = Vec::new();
     for moving in &selection.moves {
@@ -74,8 +74,8 @@ fn machine(machine: &Object) -> Option<String> {
     })
 }
 
-/// Obstacles to a quiet source: controllers that have not confirmed the pause, and providers that block the
-/// move. Empty if nothing does.
+/// Obstacles to a quiet source: controllers without a confirmation of the pause, and providers with
+/// [`BLOCK_MOVE_ANNOTATION`]. Empty if the source is quiet.
 pub(crate) fn unquiet(selection: &Selection) -> Vec<String> {
     let mut waits = Vec::new();
     for moving in &selection.moves {
@@ -111,7 +111,7 @@ pub(crate) fn unquiet(selection: &Selection) -> Vec<String> {
     waits
 }
 
-/// Why the target cannot take these objects, one line for each kind.
+/// Reasons why the target cannot take the objects, one line for each [`Kind`].
 pub(crate) fn target(selection: &Selection, kinds: &[Arc<Kind>]) -> Vec<String> {
     let mut problems = BTreeSet::new();
     for moving in &selection.moves {
@@ -123,14 +123,14 @@ pub(crate) fn target(selection: &Selection, kinds: &[Arc<Kind>]) -> Vec<String> 
     problems.into_iter().collect()
 }
 
-/// The version of an object, as it was read.
+/// Version in which an object was read.
 pub(crate) fn version(object: &Object) -> &str {
     let types = object.object.types.as_ref();
     let named = types.and_then(|types| types.api_version.rsplit('/').next());
     named.unwrap_or_else(|| object.kind.stored())
 }
 
-/// The names of the OpenStackClusterIdentities, which are of the whole cluster, that objects refer to.
+/// Names of the cluster-scoped OpenStackClusterIdentities that objects refer to.
 pub(crate) fn shared_identities(selection: &Selection) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for moving in &selection.moves {
@@ -139,11 +139,11 @@ pub(crate) fn shared_identities(selection: &Selection) -> BTreeSet<String> {
     names
 }
 
-/// The ClusterClasses of other namespaces that Clusters refer to, by namespace and name.
+/// ClusterClasses of other namespaces that Clusters refer to, by namespace and name.
 pub(crate) fn shared_classes(selection: &Selection) -> BTreeSet<(String, String)> {
     let mut classes = BTreeSet::new();
     for cluster in selection.of_kind("Cluster") {
-        // The fields of v1beta2, and those of v1beta1.
+        // Paths of v1beta2, and of v1beta1.
         for (namespace, name) in [
             (
                 "/spec/topology/classRef/namespace",

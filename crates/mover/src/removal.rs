@@ -1,4 +1,4 @@
-//! Deletion without finalizers: an object leaves one side, and nothing that it stands for in the cloud is deleted.
+//! Deletion without finalizers: an object leaves one side, and the resources in the cloud remain.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use crate::access::Side;
 use crate::error::{Error, or_absent};
 use crate::graph::Object;
 
-/// How often finalizers that somebody adds again are removed.
+/// Maximum number of attempts to remove finalizers that a controller adds again.
 const ATTEMPTS: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Deletes `object` if it is still the one with this uid, and returns after it is gone.
+/// Deletes the object with the uid of `object`, and returns after it is gone.
 ///
 /// # Errors
 /// When a request is rejected, or a controller adds finalizers again and again.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::graph::{Object, Selection};
 
-/// An object with the reason why it moves or stays.
+/// Object with the reason for moving or staying.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
@@ -18,7 +18,7 @@ pub struct Entry {
     pub namespace: String,
     /// Name.
     pub name: String,
-    /// Why it moves or stays.
+    /// Reason for moving or staying.
     pub reason: String,
 }
 
@@ -26,9 +26,9 @@ pub struct Entry {
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The namespace that moves.
+    /// Namespace that moves.
     pub namespace: String,
-    /// The Clusters.
+    /// Names of the Clusters.
     pub clusters: Vec<String>,
     /// Objects of the move, in the order of creation.
     pub moves: Vec<Entry>,
@@ -59,7 +59,7 @@ impl Report {
         }
     }
 
-    /// How many objects of each kind move, by kind.
+    /// Number of objects of the move, by kind.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The phases of a move.
+//! Phases of a move.
 
 use std::path::Path;
 
@@ -109,7 +109,8 @@ async fn missing(target: &ManagementCluster, selection: &Selection) -> Result<Ve
     Ok(problems)
 }
 
-/// The identities of the whole cluster that the target lacks. They are not moved, since other namespaces may use them.
+/// Missing [`OpenStackClusterIdentity`] objects of the target. Cluster-scoped identities stay in the source for other
+/// namespaces.
 async fn missing_identities(target: &Side, selection: &Selection) -> Result<Vec<String>, Error> {
     let identities: Api<OpenStackClusterIdentity> = Api::all(target.client.clone());
     let mut problems = Vec::new();
@@ -128,10 +129,10 @@ async fn missing_identities(target: &Side, selection: &Selection) -> Result<Vec<
     Ok(problems)
 }
 
-/// Moves a namespace from one cluster to another, or continues a move that was cut off.
+/// Moves a namespace from one cluster to another, or continues an interrupted move.
 ///
 /// # Errors
-/// With what stands in the way, or went wrong; before the commit everything is undone then.
+/// The problems that prevent the move, or the error that stopped it; before the commit, every change is undone.
 pub async fn to_cluster(
     source: &Client,
     target: &Client,
@@ -174,7 +175,7 @@ pub async fn to_cluster(
     completed.map_err(|error| Error::Incomplete(Box::new(error)))
 }
 
-/// The record of an earlier move to the same place, taken over.
+/// Record of an earlier move to the same destination, taken over.
 async fn continued(
     side: &Side,
     namespace: &str,
@@ -195,7 +196,7 @@ async fn continued(
     Ok(Some(journal))
 }
 
-/// Records a move, if nothing stands in its way.
+/// Records a move, if the preview has no problems.
 async fn begin(
     source: &ManagementCluster,
     target: &ManagementCluster,
@@ -209,7 +210,7 @@ async fn begin(
     Journal::begin(&source.side, &options.namespace, other).await
 }
 
-/// Copies everything to the target and commits; undoes everything after an error.
+/// Copies all objects to the [`Target`] and commits; undoes every change after an error.
 async fn copy(
     source: &ManagementCluster,
     target: &ManagementCluster,
@@ -253,7 +254,7 @@ async fn copy(
     }
 }
 
-/// Undoes a move after an error, and returns the error with the outcome.
+/// Undoes a move after an error, and returns an [`Error`] with the outcome.
 async fn undone(
     source: &ManagementCluster,
     target: Option<&ManagementCluster>,
@@ -261,7 +262,7 @@ async fn undone(
     journal: &Journal,
     first: Error,
 ) -> Error {
-    // Read anew: an answer may have been lost, so that only the record knows whether the move was committed.
+    // The record is read again: after a lost answer, only the record says if the move was committed.
     let again = async {
         match Journal::find(&source.side, &options.namespace).await? {
             Some(found) if found.record.id != journal.record.id => Ok(false),
@@ -300,11 +301,11 @@ async fn undo(
     journal.remove().await
 }
 
-/// Undoes a move that was cut off before its commit: its copies are deleted, and the source goes on. Without a `target`,
-/// copies stay there, paused.
+/// Undoes an interrupted move before the commit: deletes the copies, and resumes the source. Without a `target`, the
+/// copies remain there, paused.
 ///
 /// # Errors
-/// When there is none, or it was committed.
+/// When no record exists, or the move was committed.
 pub async fn roll_back(
     source: &Client,
     target: Option<&Client>,
@@ -338,7 +339,7 @@ pub async fn roll_back(
     undo(&source, target.as_ref(), &options.namespace, journal).await
 }
 
-/// Writes a namespace to files, while it is paused; then it goes on.
+/// Pauses a namespace, writes all objects to files, and resumes the namespace.
 ///
 /// # Errors
 /// When the directory is not empty, or the source is not ready.
@@ -384,7 +385,7 @@ pub async fn to_directory(
     completed.map_err(|error| Error::Incomplete(Box::new(error)))
 }
 
-/// Writes all files while the source is paused, and records that they are complete.
+/// Writes all files while the source is paused, and records the completion.
 async fn save(
     source: &ManagementCluster,
     directory: &Path,
@@ -416,10 +417,10 @@ async fn save(
     }
 }
 
-/// Creates what files describe, and resumes it.
+/// Creates and resumes the objects of the files.
 ///
 /// # Errors
-/// When something of it exists already; then everything is undone.
+/// When one of the objects exists already; then every change is undone.
 pub async fn from_directory(
     directory: &Path,
     target: &Client,
@@ -464,7 +465,7 @@ pub async fn from_directory(
     Ok(Report::of(namespace, &selection))
 }
 
-/// Why files cannot be restored into this namespace.
+/// Reasons why files cannot be restored into the namespace.
 async fn unusable(
     target: &ManagementCluster,
     selection: &Selection,

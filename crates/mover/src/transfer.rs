@@ -1,4 +1,4 @@
-//! Copies in the target: owners before what they own, each layer confirmed by the target's controllers before the next.
+//! Copies in the target: owners before dependents. The target's controllers confirm each layer before the next.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::preflight::version;
 use crate::removal;
 use crate::work::Work;
 
-/// How often a copy that changes in the meantime is replaced.
+/// Maximum number of attempts to replace a copy that changes in the meantime.
 const ATTEMPTS: u32 = 5;
 
-/// The copies of a move in the target.
+/// Copies of a move in the target.
 pub(crate) struct Target<'a> {
     pub(crate) side: &'a Side,
     pub(crate) kinds: &'a [Arc<Kind>],
@@ -34,11 +34,11 @@ pub(crate) struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Creates all copies with their status.
+    /// Creates all copies, with status.
     ///
     /// # Errors
-    /// When an object exists that is no copy of this move, or the target's controllers do not confirm that they see the
-    /// copies, and leave them alone.
+    /// When an object without the [`Mark`] of the move exists, or the target's controllers do not confirm in time
+    /// that the copies are seen and paused.
     pub(crate) async fn fill(&self, work: &Work<'_>, selection: &Selection) -> Result<(), Error> {
         let mut uids = HashMap::new();
         let highest = selection.moves.iter().map(|moving| moving.level).max();
@@ -72,7 +72,7 @@ impl Target<'_> {
             .await
     }
 
-    /// Creates the namespace if it does not exist. It stays when the move is undone: others may use it by then.
+    /// Creates the namespace if missing. An undo keeps the namespace, because others may use it by then.
     pub(crate) async fn ensure_namespace(&self) -> Result<(), Error> {
         let namespaces: Api<Namespace> = Api::all(self.side.client.clone());
         let action = || format!("creating namespace {}", self.namespace);
@@ -126,7 +126,7 @@ impl Target<'_> {
                 Ok(stored) => stored,
                 Err(error) if error.code() == Some(409) => {
                     match self.side.attempt(action, || api.get_opt(name)).await? {
-                        // Somebody has deleted it.
+                        // Somebody has deleted the copy.
                         None => continue,
                         Some(stored) => stored,
                     }
@@ -161,8 +161,8 @@ impl Target<'_> {
         )))
     }
 
-    /// Waits until the target's controllers have reported that they see these copies and leave them alone, as those of
-    /// the source have.
+    /// Waits until the target's controllers report the copies as seen and paused, as the controllers of the source
+    /// have.
     async fn confirmed(&self, work: &Work<'_>, layer: &[&Moving]) -> Result<(), Error> {
         let reporting: Vec<&Object> = layer
             .iter()
@@ -205,7 +205,7 @@ impl Target<'_> {
         }
     }
 
-    /// Copies the status, then the field managers, which each write changes.
+    /// Copies the status, and then the field managers, because each write changes the field managers.
     async fn complete(&self, work: &Work<'_>, original: &Object) -> Result<(), Error> {
         let version = version(original);
         let gone = || {
@@ -242,7 +242,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// The copies of this move with their marks.
+    /// Copies of the move, each with a [`Mark`].
     pub(crate) async fn copies(&self) -> Result<Vec<(Object, Mark)>, Error> {
         let all = read(self.side, self.kinds, self.namespace).await?;
         let marked = all.into_iter().filter_map(|object| {
@@ -291,7 +291,7 @@ impl Target<'_> {
         ))
     }
 
-    /// Takes the marks away and resumes the copies: Clusters last, when all that they need is complete.
+    /// Removes the marks and resumes the copies: Clusters last, when all dependencies are complete.
     pub(crate) async fn release(&self) -> Result<(), Error> {
         let mut copies = self.copies().await?;
         copies.sort_by_key(|(copy, _)| (copies::can_be_paused(copy), copy.kind.is("Cluster")));
@@ -302,10 +302,10 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// The objects of the target that have the name of one that moves, and are no copies of this move.
+    /// Objects of the target with the name of a [`Moving`] object, but without the mark of the move.
     pub(crate) async fn foreign(&self, selection: &Selection) -> Result<Vec<String>, Error> {
         let stored = read(self.side, self.kinds, self.namespace);
-        // Without the namespace there is nothing in it.
+        // A missing namespace has no objects.
         let stored = or_absent(stored.await)?.unwrap_or_default();
         let foreign_to = |object: &Object| {
             let mut same = stored.iter().filter(|other| other.kind.same(&object.kind));
@@ -344,7 +344,7 @@ async fn delete_all(side: &Side, objects: &[Object]) -> Result<(), Error> {
         .await
 }
 
-/// True if the stored copy has all that it is to have, apart from its status.
+/// True if the stored copy has every field of `copy`, apart from the status.
 fn has_all(stored: &DynamicObject, copy: &DynamicObject) -> bool {
     let json = |object: &DynamicObject| serde_json::to_value(object).unwrap_or_default();
     copies::contains(&json(stored), &json(copy))

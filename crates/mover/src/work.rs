@@ -7,12 +7,12 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::journal::Journal;
 
-/// How a move is done.
+/// Options of a move.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The namespace that moves, whole.
+    /// Namespace to move, with all of its Clusters.
     pub namespace: String,
-    /// How long the controllers of either side have to confirm that objects are paused.
+    /// Timeout for the controllers of either side to confirm a pause.
     pub confirm_within: Duration,
     /// Cancelled when the user interrupts: before the commit, the move is then undone.
     pub stop: CancellationToken,
@@ -21,7 +21,7 @@ pub struct Options {
 /// Prints a line of progress.
 pub type Say<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// A process at work on a move.
+/// Process at work on a move.
 pub(crate) struct Work<'a> {
     pub(crate) options: &'a Options,
     pub(crate) journal: &'a Journal,

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-/// An object of a kind; its uid is `KIND/NAME`, as in `owners`.
+/// Object of a kind; the uid is `KIND/NAME`, as in `owners`.
 pub(crate) fn object(kind: &str, name: &str, owners: &[&str], more: Value) -> Object {
     let group = match kind {
         "Secret" | "ConfigMap" => "",

@@ -37,7 +37,7 @@ fn the_kinds_of_the_suite_are_found_with_the_stored_version_first() {
     ] {
         assert!(names.contains(&name), "{names:?}");
     }
-    // Of the whole cluster, and therefore not part of any namespace.
+    // Cluster-scoped, and therefore not part of any namespace.
     assert!(!names.contains(&"OpenStackClusterIdentity"));
     let machines = kinds
         .iter()

@@ -1,4 +1,4 @@
-//! Moves that are cut off, and requests that fail.
+//! Interrupted moves, and failing requests.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use testbed::Fuse;
 
 use crate::world::{World, options};
 
-/// A `ferrostack move` that is killed at its second write: the first one is that of its record.
+/// A `ferrostack move` is killed at its second write: the first one is the record.
 const WRITES: usize = 2;
 const MOST_KILLS: usize = 1000;
 
-/// What a process does that is killed at a write.
+/// Work of a process until it is killed at a write.
 async fn until_killed<T>(fuse: &Fuse, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
@@ -55,7 +55,7 @@ async fn a_move_that_is_killed_at_each_write_ends_like_one_that_was_not() {
     assert_eq!(world.resources(), resources);
     assert_eq!(world.written(), writes);
 
-    // And undone, at each write of a move that is killed, itself killed at each write.
+    // The undo is tested, too: after a kill at each write of a move, with a kill at each write of the undo.
     world.turn();
     for nth in [2, 3, 4, 20, 45, 60] {
         let fuse = Fuse::at(nth);

@@ -1,10 +1,10 @@
-//! What a move brings, and what it leaves.
+//! Moved objects, and objects that stay.
 
 use serde_json::Value;
 
 use crate::world::{LOCK, World, options};
 
-/// What must be the same on both sides: labels, finalizers, spec and data, and who may change which field.
+/// Equal parts on both sides: labels, finalizers, spec and data, and field managers.
 fn content(mut object: Value) -> Value {
     let metadata = object["metadata"].as_object_mut().unwrap();
     let kept = ["name", "labels", "annotations", "finalizers"];
@@ -83,7 +83,7 @@ async fn moved_and_alive(control_plane: usize, workers: usize) {
             assert_eq!(*new, uid(&copies, owner), "{name}");
         }
     }
-    // Who may change a field decides what leaves an object with its template: from here to there nobody was lost.
+    // Field managers decide which fields leave an object with its template: none was lost on the way.
     let managers = |object: &Value| {
         let list = object["metadata"]["managedFields"]
             .as_array()

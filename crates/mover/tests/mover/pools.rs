@@ -1,4 +1,4 @@
-//! Pools of floating IPs move with the clusters whose machines have addresses of them.
+//! Pools of floating IPs move with the clusters whose machines use their addresses.
 
 use api::infra::v1alpha1::OpenStackFloatingIPPool;
 use api::infra::v1beta2::OpenStackMachine;
@@ -67,7 +67,7 @@ async fn machines_keep_their_addresses_of_a_pool_that_moves_with_them() {
     let left: Vec<(String, Value)> = world.here.objects().await.into_iter().collect();
     assert_eq!(left, []);
 
-    // The pool over there gives out another address, and all of them go with their machines.
+    // The pool on the other side gives out another address, and all of them are deleted with their machines.
     world.there.scale(2).await;
     world.there.available(3).await;
     assert_eq!(claimed(&world.there).await.len(), 2);

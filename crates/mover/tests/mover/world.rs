@@ -24,10 +24,10 @@ use tokio_util::sync::CancellationToken;
 
 const URL: &str = "http://cloud";
 const IMAGE: &str = "node";
-/// The lock of `kubeadm init`, which is released at some time after it.
+/// Lock of `kubeadm init`, released at some time afterwards.
 pub(crate) const LOCK: &str = "demo-lock";
 
-/// Floating IPs of each cloud of this test process come from a range of its own.
+/// Each cloud of this test process has floating IPs from a range of its own.
 static NEXT_RANGE: AtomicU8 = AtomicU8::new(1);
 
 pub(crate) type Resources = BTreeMap<String, BTreeMap<String, usize>>;
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// With cluster `demo` on this side, of so many machines, all of which run.
+    /// Adds cluster `demo` to this side, with this many running machines.
     pub(crate) async fn with_cluster(control_plane: usize, workers: usize) -> Self {
         let world = Self::open().await;
         world
@@ -174,7 +174,7 @@ impl World {
         self.writes.load(Ordering::SeqCst)
     }
 
-    /// Deletes the cluster over there, and waits until the cloud is as it was before it.
+    /// Deletes the cluster on the other side, and waits until the cloud is as before.
     pub(crate) async fn deleted_without_a_trace(&self) {
         let there = &self.there.management;
         there.delete::<Cluster>("demo").await;
@@ -291,7 +291,7 @@ impl Place {
         .await;
     }
 
-    /// Whether there is a Cluster that controllers may work on.
+    /// True if there is a Cluster that controllers may work on.
     pub(crate) async fn is_active(&self) -> bool {
         let clusters = self.management.list::<Cluster>().await;
         clusters
