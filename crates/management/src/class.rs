@@ -1,4 +1,4 @@
-//! ClusterClasses: their variables and patches are judged by the crate that evaluates them.
+//! ClusterClasses: the crate that evaluates variables and patches, [`topology`], also validates them.
 
 use serde_json::Value;
 

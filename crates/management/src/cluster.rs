@@ -1,4 +1,4 @@
-//! Clusters that have a topology: their defaults and validation besides their ClusterClass.
+//! Clusters with a topology: defaults and validation by the [`ClusterClass`].
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use topology::cluster::{defaulted, incompatible, problems};
 use topology::variables::{Definition, definitions};
 
-/// The class of a Cluster; `None` for other objects, and for Clusters without a topology.
+/// Class of a Cluster; `None` for other objects, and for Clusters without a topology.
 #[must_use]
 pub fn class_of(object: &Value) -> Option<Beside> {
     if object["apiVersion"] != API_VERSION || object["kind"] != "Cluster" {
@@ -27,7 +27,7 @@ pub fn class_of(object: &Value) -> Option<Beside> {
     })
 }
 
-/// Fills in the defaults of the variables of the class, if it can be used.
+/// Fills in the defaults of the variables of the class. An unusable class leaves the object unchanged.
 pub fn default_by(object: &mut Value, class: &Value) {
     let Some((_, definitions)) = usable(class) else {
         return;
@@ -37,11 +37,13 @@ pub fn default_by(object: &mut Value, class: &Value) {
     }
 }
 
-/// Validates a Cluster against its class, `None` if that does not exist. Returns warnings: a class may be created after its
-/// Clusters, and then the controller validates them.
+/// Validates a Cluster against the class. `class` is `None` if no such class exists.
+///
+/// A missing or unreconciled class is a warning: users may create a class after its Clusters, and the controller
+/// validates the Clusters then.
 ///
 /// # Errors
-/// All errors that the stored object does not have, each with the path of its field.
+/// Errors absent from the stored object, each with the path of a field.
 pub fn validate_by(
     review: Review<'_>,
     class: Option<&Value>,
@@ -64,8 +66,8 @@ pub fn validate_by(
     let reached = known.as_ref().and_then(|spec| spec.topology.as_ref());
     let reached = reached.map(|topology| topology.version.as_str());
     let errors = |spec: &ClusterSpec, reached: Option<&str>| {
-        // With the defaults, as its controller reads it: a class that becomes usable between the defaults of a review and
-        // its validation has filled in none.
+        // Defaults are filled in here too, as the controller does: a class can become usable between the defaults and
+        // the validation of one review.
         let topology = spec.topology.as_ref();
         let topology = topology.map(|topology| defaulted(topology, &definitions));
         let mut found = topology.map_or_else(Vec::new, |topology| {
@@ -91,7 +93,7 @@ fn spec_of(object: &Value) -> Option<ClusterSpec> {
     ClusterSpec::deserialize(&object["spec"]).ok()
 }
 
-/// The class with its compiled variables, if its controller has accepted this generation.
+/// Class with compiled variables, if the controller has accepted the current generation.
 fn usable(class: &Value) -> Option<(ClusterClass, Vec<Definition>)> {
     let class = ClusterClass::deserialize(class).ok()?;
     let observed = class.status.as_ref()?.observed_generation;

@@ -1,6 +1,7 @@
-//! The embedded API server as management API: conversion and admission of the suite's kinds, for which a kube-apiserver
-//! calls webhooks, run in the process. A crate of its own for the binary and the test bed, since `api` and `apiserver`
-//! do not depend on each other.
+//! Conversion and admission of the suite's CRDs, for the embedded API server as management API.
+//!
+//! The [`Rules`] run in the process, where a kube-apiserver would call webhooks. A crate of its own, used by the
+//! binary and the test bed, because `api` and `apiserver` do not depend on each other.
 
 use std::collections::BTreeSet;
 
@@ -96,8 +97,8 @@ fn field(error: Violation) -> FieldError {
     }
 }
 
-/// Validates an object of the suite's kinds: as [`api::admission::validate`], the options of an OpenStack object by the
-/// tables of its release, and the variables and patches of a ClusterClass.
+/// Validates an object of the suite's CRDs: the rules of [`api::admission::validate`], the options of an OpenStack
+/// object by the tables of its release, and variables and patches of a ClusterClass.
 ///
 /// # Errors
 /// All errors, each with the path of its field.
@@ -116,8 +117,8 @@ pub fn validate(review: Review<'_>) -> Result<(), Vec<Violation>> {
     }
 }
 
-/// The errors of an object that the stored object does not have. A write of metadata or status, or to an object that is
-/// being deleted, has none.
+/// New errors of an object, absent from the stored object. None for a write of metadata or status, and none for an
+/// object in deletion.
 fn judged(
     review: Review<'_>,
     is_ours: fn(&Value) -> bool,
@@ -139,8 +140,8 @@ fn judged(
     errors
 }
 
-/// Every kind that this API server serves: those of the suite, and those that clients of Cluster API ask for besides,
-/// MachinePool and clusterctl's Provider.
+/// All CRDs of the API server: the suite's, and two more for clients of Cluster API, MachinePool and clusterctl's
+/// Provider.
 #[must_use]
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     let mut all = api::crds::all();
@@ -149,8 +150,8 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
     all.into_iter().map(converted).collect()
 }
 
-/// The definition, with [`Rules`] as its conversion if it has several versions: the strategy is `Webhook`, without a
-/// webhook. One of a provider has clusterctl's label.
+/// Definition with [`Rules`] as conversion if several versions exist: the strategy is `Webhook`, without a webhook.
+/// The CRD of a provider also gets [`CLUSTERCTL_LABEL`].
 #[must_use]
 pub fn converted(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
     if let Some(labels) = &mut definition.metadata.labels

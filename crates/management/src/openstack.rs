@@ -1,4 +1,4 @@
-//! OpenStack objects: their options are judged by the tables of their release.
+//! OpenStack objects: the tables of the release validate the options.
 
 use api::admission::FieldError;
 use deployer::{Parameters, Severity};
@@ -9,7 +9,7 @@ pub(crate) fn is_ours(object: &Value) -> bool {
     object["apiVersion"] == api::openstack::v1alpha1::API_VERSION && object["kind"] == "OpenStack"
 }
 
-/// The errors of its parameters.
+/// Errors of the [`Parameters`], without warnings.
 pub(crate) fn problems(object: &Value) -> Vec<FieldError> {
     let parameters = match Parameters::read(object) {
         Ok((parameters, _)) => parameters,
