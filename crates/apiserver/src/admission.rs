@@ -1,8 +1,8 @@
 //! Admission webhooks: MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
 //!
 //! ```text
-//!   rules           which hooks match a request
-//!   review          the AdmissionReview sent to a hook, and validation of its answer
+//!   rules           hooks that match a request
+//!   review          the AdmissionReview sent to a hook, and validation of the answer
 //!   validation      validation of configurations
 //! ```
 //!
@@ -33,14 +33,14 @@ pub(crate) use validation::validate as validate_configuration;
 
 use rules::Invocation;
 
-/// The admission of a request for which at least one hook has a rule.
+/// Admission of a request for which at least one [`Hook`] has a rule.
 pub(crate) struct Admission<'a> {
     attributes: Attributes<'a>,
     hooks: Arc<Hooks>,
 }
 
 impl<'a> Admission<'a> {
-    /// `None` when no hook has a rule for the request, which is the case for nearly all requests.
+    /// `None` without a matching rule, the case of nearly all requests.
     pub(crate) fn of(core: &Core, attributes: Attributes<'a>) -> Option<Self> {
         let hooks = core.admission.hooks(&core.store);
         let concerned = |hooks: &[Hook]| hooks.iter().any(|hook| rules::ruled(hook, &attributes));
@@ -56,7 +56,7 @@ impl<'a> Admission<'a> {
             .any(|hook| rules::ruled(hook, &self.attributes))
     }
 
-    /// The same admission before a name is generated for the object.
+    /// Same admission before the server generates a name for the object.
     pub(crate) fn nameless(&self) -> Self {
         Self {
             attributes: self.attributes.clone().named(""),
@@ -64,8 +64,8 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// Calls the mutating hooks one after the other, and again those with `reinvocationPolicy: IfNeeded` when a later
-    /// hook changed the object. Returns whether the object changed. `object` is `None` for a deletion.
+    /// Calls the mutating hooks one after the other. Hooks with `reinvocationPolicy: IfNeeded` are called again after
+    /// a later hook changed the object. Returns true if the object changed. `object` is `None` for a deletion.
     pub(crate) async fn mutate(
         &self,
         mut object: Option<&mut Value>,
@@ -144,7 +144,7 @@ impl<'a> Admission<'a> {
         first
     }
 
-    /// The resource and version with which a hook is called; `None` when it does not match the request.
+    /// Resource and version for the call of a [`Hook`]; `None` if the hook does not match the request.
     async fn invocation(
         &self,
         hook: &Hook,
@@ -220,7 +220,7 @@ impl<'a> Admission<'a> {
             .map_err(|why| Failure::Call(format!("received invalid webhook response: {why}")))
     }
 
-    /// The result of a call; `None` when the failure policy ignores its failure.
+    /// Result of a call; `None` if the failure policy ignores the failure.
     fn outcome(
         &self,
         hook: &Hook,
@@ -251,7 +251,7 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// An object in the version of an invocation; null when there is none.
+    /// Object in the version of an [`Invocation`]; null without an object.
     async fn sent(&self, value: Option<&Value>, to: &Invocation) -> Result<Value, ApiError> {
         match value {
             Some(value) => self.converted(value, to).await,
@@ -259,7 +259,7 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// Applies the patch of a hook to the object in the version that was sent to the hook.
+    /// Applies the patch of a hook to the object in the version sent to the hook.
     async fn patch(
         &self,
         invocation: &Invocation,
@@ -280,7 +280,7 @@ impl<'a> Admission<'a> {
         Ok(changed)
     }
 
-    /// The object in the version of an invocation.
+    /// Object in the version of an [`Invocation`].
     async fn converted(&self, value: &Value, invocation: &Invocation) -> Result<Value, ApiError> {
         if invocation.equivalent && self.attributes.is_of_resource() {
             let to = invocation.kind.api_version();
@@ -297,15 +297,15 @@ impl<'a> Admission<'a> {
     }
 }
 
-/// Why a call of a hook failed.
+/// Reason for the failure of a hook's call.
 enum Failure {
-    /// The hook could not be called, or its answer is invalid: its failure policy decides.
+    /// The hook could not be called, or the answer is invalid: the failure policy decides.
     Call(String),
     /// The request is rejected.
     Rejected(ApiError),
 }
 
-/// Admission of an object that is created under a subresource or is never stored.
+/// Admission of an object of a subresource, or of an object that is never stored.
 pub(crate) async fn of_created(
     call: &Call,
     kind: Gvk,
@@ -353,7 +353,7 @@ pub(crate) async fn of_deletion(
     admission.validate(None, Some(old), warnings).await
 }
 
-/// The write options of a request, as `CreateOptions` or `UpdateOptions`.
+/// Write options of a request, as `CreateOptions` or `UpdateOptions`.
 fn options(call: &Call, operation: Operation) -> Value {
     let kind = match operation {
         Operation::Create => "CreateOptions",

@@ -1,4 +1,4 @@
-//! Authentication of requests over the network, and their authorization.
+//! Authentication and authorization of requests over the network.
 
 pub(crate) mod impersonation;
 mod node;
@@ -12,10 +12,10 @@ use crate::core::Core;
 use crate::error::ApiError;
 use crate::user::UserInfo;
 
-/// The user of a bearer token that the server or its reviewer knows.
+/// User of a bearer token, as known to the server or to its reviewer.
 ///
 /// # Errors
-/// Why the token is not valid.
+/// The reason why the token is invalid.
 pub(crate) async fn bearer(
     core: &Core,
     token: &str,
@@ -27,7 +27,7 @@ pub(crate) async fn bearer(
     };
     let audience = core.authenticator.audience();
     let reviewer = core.options.reviewer.as_ref();
-    // A service account's token that is invalid is nobody else's, and is not shown to others.
+    // An invalid token of a service account belongs to nobody else, and is not passed to others.
     let (Some(reviewer), true, true) = (
         reviewer,
         why == UNKNOWN,
@@ -45,7 +45,7 @@ pub(crate) async fn bearer(
     }
 }
 
-/// Authenticates a request over the network: anonymous without credentials, 401 with invalid ones.
+/// Authenticates a request over the network: anonymous without credentials, 401 for invalid ones.
 pub(crate) async fn authenticate(
     core: &Core,
     headers: &HeaderMap,

@@ -1,5 +1,5 @@
-//! The credentials that identify users by themselves: client certificates, static tokens, bootstrap tokens, tokens of
-//! service accounts.
+//! Credentials with an identity of their own: client certificates, static tokens, bootstrap tokens, tokens of service
+//! accounts.
 
 mod bootstrap;
 pub(crate) mod service_account;
@@ -19,10 +19,10 @@ use crate::user::UserInfo;
 
 use service_account::Signer;
 
-/// The credentials that the server accepts.
+/// Credentials accepted by the server.
 pub(crate) struct Authenticator {
     client_ca: Option<Arc<dyn ClientCertVerifier>>,
-    /// Digests, so that the duration of a comparison reveals nothing about a token.
+    /// Digests: the duration of a comparison reveals nothing about a token.
     tokens: Vec<([u8; 32], UserInfo)>,
     pub(crate) signer: Signer,
 }
@@ -58,7 +58,7 @@ impl Authenticator {
         })
     }
 
-    /// The user of a client certificate; `None` when no trusted authority signed it.
+    /// User of a client certificate; `None` without a signature of a trusted authority.
     pub(crate) fn certificate(&self, chain: &[CertificateDer<'_>]) -> Option<UserInfo> {
         let (leaf, intermediates) = chain.split_first()?;
         let verifier = self.client_ca.as_ref()?;
@@ -87,10 +87,10 @@ impl Authenticator {
         &self.signer.issuer
     }
 
-    /// The user of a bearer token that is valid for one of `audiences`.
+    /// User of a bearer token with one of `audiences`.
     ///
     /// # Errors
-    /// Why a service account token is invalid. Tokens of other kinds are just known or unknown.
+    /// The reason why a service account token is invalid. Other tokens are either known or unknown.
     pub(crate) fn token(
         &self,
         store: &Store,
@@ -102,7 +102,7 @@ impl Authenticator {
         let known = self.tokens.iter().find(|(known, _)| *known == wanted);
         let known = known.map(|(_, user)| user.clone());
         if let Some(user) = known.or_else(|| bootstrap::user(store, token, now)) {
-            // Static and bootstrap tokens have no audiences, so they are valid for this server only.
+            // Static and bootstrap tokens have no audiences, and are valid for this server only.
             let audience = self.audience();
             if !audiences.iter().any(|wanted| wanted == audience) {
                 return Err(UNKNOWN.to_owned());
@@ -120,10 +120,10 @@ impl Authenticator {
     }
 }
 
-/// The error for a token of nobody.
+/// Error for an unknown token.
 pub(crate) const UNKNOWN: &str = "invalid bearer token";
 
-/// The user of a token, and those of the requested audiences for which it is valid.
+/// User of a token, and the requested audiences for which the token is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bearer {
     pub(crate) user: UserInfo,

@@ -1,12 +1,12 @@
-//! Backups: one file with the objects and other files of a server, created while it runs or is stopped.
+//! Backups: one file with the objects and other files of a server, created while the server runs or is stopped.
 //!
-//! A restored database continues at a revision that no client of the old server has seen, with its history compacted: a
-//! client that is still running gets 410 Gone for the revisions it remembers, and lists again. Otherwise revisions
-//! would be used twice, and such a client would miss changes ([why so far
+//! A restored database continues at a revision that no client of the old server has seen, with a compacted history: a
+//! client that is still running gets 410 Gone for remembered revisions, and lists again. Otherwise revisions would be
+//! used twice, and such a client would miss changes ([why so far
 //! above](../../../docs/adr/0015-revisions-after-a-restore.md)).
 //!
-//! A backup is a database of the same format, compact, with one more table for the files. It contains
-//! Secrets and keys, so it is created with mode 0600.
+//! A backup is a database of the same format, compact, with one more table for the files. Backups contain Secrets and
+//! keys, and are created with mode 0600.
 //!
 //! A running server returns its database at `POST /_ferrostack/backup`, to administrators only.
 
@@ -27,49 +27,49 @@ use crate::store::OpenError;
 use crate::store::State;
 use crate::store::sqlite::{self, format};
 
-/// The path at which a running server returns its database.
+/// Path at which a running server returns its database.
 pub const PATH: &str = "/_ferrostack/backup";
-/// Files beside the objects, by their name.
+/// Files beside the objects, by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// The minimum distance between the revision of a backup and the first one after a restore.
+/// Minimum distance between the revision of a backup and the first one after a restore.
 const BUMP: u64 = 1_000_000_000;
-/// The number of bytes of a database that are sent at a time.
+/// Number of bytes of a database in one piece of the body.
 const PIECE: usize = 64 << 10;
 
-/// Why a backup could not be created or used.
+/// Error of a backup or a restore.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// The database or the backup cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// A file cannot be read or written.
+    /// Unreadable or unwritable file.
     #[error("cannot {action} {path}")]
     Io {
         /// The attempted action.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// The error.
+        /// Error of the file system.
         source: io::Error,
     },
 }
 
-/// What a backup contains.
+/// Content of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     /// The number of objects.
     pub objects: usize,
     /// The revision of the last write.
     pub revision: u64,
-    /// The files beside them.
+    /// [`Files`] beside the objects.
     pub files: Files,
 }
 
-/// Copies the objects of a database that no server has open to `backup`, which must not exist or be empty.
+/// Copies the objects of a closed database to `backup`, a missing or empty file.
 ///
 /// # Errors
-/// When a server has the database open, when it is damaged, or when `backup` cannot be written.
+/// When a server has the database open, when the database is damaged, or when `backup` cannot be written.
 pub fn copy(database: &Path, backup: &Path) -> Result<(), BackupError> {
     let state = State::new(0);
     let (connection, _) = format::prepare(database, Synchronous::Full, state)?;
@@ -80,7 +80,7 @@ pub fn copy(database: &Path, backup: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Adds files to a backup that has none, checks the whole backup, and returns once it is on disk.
+/// Adds [`Files`] to a backup without files, checks the whole backup, and returns once all data is on disk.
 ///
 /// # Errors
 /// When the backup is damaged or cannot be written.
@@ -107,10 +107,10 @@ pub fn complete(backup: &Path, files: &Files) -> Result<Contents, BackupError> {
     Ok(contents)
 }
 
-/// Creates the database of a backup at `database`, which must not exist, and returns once it is on disk.
+/// Creates the database of a backup at the free path `database`, and returns once all data is on disk.
 ///
 /// # Errors
-/// When the backup is damaged, of a newer format or not a backup, or when the database cannot be written.
+/// When the file is damaged, of a newer format or not a backup, or when the database cannot be written.
 pub fn restore(backup: &Path, database: &Path) -> Result<Contents, BackupError> {
     let mut from = std::fs::File::open(backup).map_err(failed("read", backup))?;
     format::make(database).map_err(failed("write", database))?;
@@ -120,7 +120,7 @@ pub fn restore(backup: &Path, database: &Path) -> Result<Contents, BackupError> 
         .map_err(failed("write", database))?;
     io::copy(&mut from, &mut to).map_err(failed("write", database))?;
     drop(to);
-    // Errors name the backup, since users do not know its copy.
+    // Errors name the backup, since users do not know the copy.
     let refused = |source| format::refused(backup, source);
     let mut connection = Connection::open(database).map_err(refused)?;
     let contents = check(&mut connection, backup)?;
@@ -134,15 +134,15 @@ pub fn restore(backup: &Path, database: &Path) -> Result<Contents, BackupError> 
     Ok(contents)
 }
 
-/// The revision after which a restored database continues. Far above that of the backup, as `etcdutl snapshot restore
-/// --bump-revision` is used, since the old server went on after the backup; and by the clock in microseconds, so that a second
-/// restore of the same backup is above all that followed the first.
+/// Revision after which a restored database continues. Far above the revision of the backup, as with
+/// `etcdutl snapshot restore --bump-revision`, since the old server went on after the backup. Bumped by the clock in
+/// microseconds, so that a second restore of the same backup is above all revisions of the first.
 fn continued(revision: u64, now: jiff::Timestamp) -> u64 {
     let by_clock = u64::try_from(now.as_microsecond()).unwrap_or(0);
     by_clock.max(revision + BUMP)
 }
 
-/// Checks every row of a backup, and migrates one of an older format.
+/// Checks every row of a backup, and migrates older formats.
 fn check(connection: &mut Connection, path: &Path) -> Result<Contents, OpenError> {
     format::check_structure(connection, path)?;
     if format::found(connection, path)? == 0 {
@@ -163,7 +163,7 @@ fn check(connection: &mut Connection, path: &Path) -> Result<Contents, OpenError
     })
 }
 
-/// The files of a backup, or the name of one that is damaged.
+/// [`Files`] of a backup, or the name of a damaged one.
 fn files(connection: &Connection) -> rusqlite::Result<Result<Files, String>> {
     let mut all = Files::new();
     if !connection.table_exists(None, "files")? {

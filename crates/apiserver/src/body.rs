@@ -9,13 +9,13 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::Frame;
 
-/// The body of a response of the API server. It never fails: a stream that cannot continue ends.
+/// Body of a response of the API server. Never fails: a stream that cannot continue ends.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// The body of a request, whatever it comes from. One type, so that what reads it is compiled once, in this crate.
+/// Body of a request from any source. One type, so that its readers are compiled once, in this crate.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, Unreadable>;
 
-/// Why the body of a request cannot be read.
+/// Error of reading the body of a request.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Unreadable(#[source] BoxError);
@@ -23,7 +23,7 @@ pub(crate) struct Unreadable(#[source] BoxError);
 /// Any error.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The body of a request.
+/// The [`Body`] of a request.
 pub(crate) fn of_request<B>(body: B) -> RequestBody
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -33,17 +33,17 @@ where
         .boxed_unsync()
 }
 
-/// A whole body.
+/// A whole [`Body`].
 pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).boxed_unsync()
 }
 
-/// A body that is sent piece by piece.
+/// [`Body`] in pieces.
 pub(crate) fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Body {
     StreamBody::new(pieces.map(|bytes| Ok(Frame::data(bytes)))).boxed_unsync()
 }
 
-/// A body with a function applied to each piece.
+/// A [`Body`] with a function applied to each piece.
 pub(crate) fn mapped(body: Body, change: fn(&Bytes) -> Bytes) -> Body {
     body.map_frame(move |frame| frame.map_data(|bytes| change(&bytes)))
         .boxed_unsync()

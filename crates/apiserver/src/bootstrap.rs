@@ -1,4 +1,4 @@
-//! The namespaces and priority classes that every cluster has, created when a server opens.
+//! Namespaces and priority classes of every cluster, created when a server opens.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::namespaces::{SERVER, create_defaults, create_missing};
 use crate::store::OpenError;
 
 const PRIORITY_CLASSES: &str = "scheduling.k8s.io/priorityclasses";
-/// The classes of what a cluster cannot do without (`rest.PostStartHook` of `pkg/registry/scheduling`).
+/// Priority classes for essential pods of a cluster (`rest.PostStartHook` of `pkg/registry/scheduling`).
 const SYSTEM_CLASSES: [(&str, i64, &str); 2] = [
     (
         "system-node-critical",
@@ -26,7 +26,7 @@ const SYSTEM_CLASSES: [(&str, i64, &str); 2] = [
 ];
 const ALWAYS: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Creates missing default namespaces, the objects that every namespace has, and the Service of the server.
+/// Creates missing default namespaces with their objects, and the Service of the server.
 pub(crate) async fn create(core: &Arc<Core>) -> Result<(), OpenError> {
     fill(core).await.map_err(|problem| OpenError::Option {
         option: "store",

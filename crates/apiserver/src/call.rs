@@ -1,4 +1,4 @@
-//! A request for objects, and its answer.
+//! Request for objects, and its answer.
 
 mod warnings;
 
@@ -23,12 +23,12 @@ use crate::user::UserInfo;
 
 pub(crate) use warnings::Warnings;
 
-/// A request for objects with its parsed path and its resource.
+/// Request for objects with a parsed path and a [`Resource`].
 pub(crate) struct Call {
     pub(crate) core: Arc<Core>,
     pub(crate) user: UserInfo,
     pub(crate) resource: Arc<Resource>,
-    /// The version in the URL.
+    /// Version in the URL.
     pub(crate) version: String,
     /// Empty for cluster-scoped resources and for requests across all namespaces.
     pub(crate) namespace: String,
@@ -38,15 +38,15 @@ pub(crate) struct Call {
     pub(crate) accept: Accept,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// What it has chosen for a Service that is not stored yet.
+    /// Addresses and ports chosen for a Service that is not stored yet.
     pub(crate) reservations: Reservations,
 }
 
-/// The answer of a verb.
+/// Answer of a verb.
 pub(crate) enum Answer {
-    /// An object or a list, serialised in the requested form.
+    /// Object or list, serialised in the requested form.
     Bytes(u16, Bytes),
-    /// An object or a list as a value.
+    /// Object or list as a value.
     Value(u16, Value),
     /// A watch.
     Stream(Body),
@@ -57,7 +57,7 @@ impl Call {
         &self.resource.group
     }
 
-    /// The version in the URL; routing checks that it exists.
+    /// [`Version`] in the URL; routing checks the existence.
     pub(crate) fn version(&self) -> &Version {
         self.resource
             .version(&self.version)
@@ -76,7 +76,7 @@ impl Call {
         self.query.dry_run(kind)
     }
 
-    /// `fieldManager`, or the program that sends the request.
+    /// `fieldManager`, or the name of the client's program.
     pub(crate) fn manager(&self) -> String {
         let agent = self
             .headers
@@ -96,8 +96,8 @@ impl Call {
         decode::decode(&self.body, self.content_type())
     }
 
-    /// Decodes the object in the body of a create or an update. A body that is not an object is rejected as by Go's
-    /// decoders.
+    /// Decodes the object in the body of a create or an update into a [`Decoded`]. A body without an object is
+    /// rejected with the messages of Go's decoders.
     pub(crate) fn decode_object(&self) -> Result<Decoded, ApiError> {
         let unrecognized = |why: &str| {
             ApiError::bad_request(format!(

@@ -1,16 +1,16 @@
 //! Background controllers: garbage collection by owner reference, deletion of the contents of namespaces and
-//! definitions, expiry of Events, and restoration of the objects that every namespace has.
+//! definitions, expiry of Events, and restoration of the default objects of namespaces.
 //!
 //! ```text
 //!   owners       dependents of deleted owners, and deletions that wait for dependents
-//!   namespaces   deletion of namespaces, and the objects that every other namespace has
-//!   conditions   conditions of a namespace that is being deleted
-//!   not_run      events on Pods and workloads that nothing will run
-//!   protection   removal of finalizers and taints that admission has set on nodes, volumes and claims
+//!   namespaces   deletion of namespaces, and the default objects of namespaces
+//!   conditions   conditions of a namespace in deletion
+//!   not_run      events on Pods and workloads without a runner
+//!   protection   removal of finalizers and taints of admission from nodes, volumes and claims
 //! ```
 //!
-//! One task per server, woken by the events of the store. It has a weak reference to the server, so that dropping the
-//! server ends it.
+//! One task per server, woken by the events of the store. The task has a weak reference to [`Core`], so that dropping
+//! the server ends the task.
 
 mod conditions;
 pub(crate) mod namespaces;
@@ -38,13 +38,13 @@ use crate::rest::{
 use crate::store::{Change, Notice, Object, Place, WriteError};
 use crate::view::Kind;
 
-/// The time to live of Events in kube-apiserver (`--event-ttl`).
+/// Time to live of Events in kube-apiserver (`--event-ttl`).
 const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
 const SWEEP: Duration = Duration::from_secs(300);
-/// The number of events that are processed at a time.
+/// Maximum number of events in one batch.
 const BATCH: usize = 1000;
 
-/// Starts the task. It begins with deletions that a previous process has not finished.
+/// Starts the task. Unfinished deletions of a previous process come first.
 pub(crate) fn start(core: &Arc<Core>) {
     let (sender, notices) = mpsc::unbounded_channel();
     let pending = {
@@ -95,7 +95,7 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     async fn notices(&self, notices: &[Arc<Notice>]) {
-        // A namespace or definition whose objects are deleted is checked once per batch, since each check counts the
+        // A namespace or definition with deleted objects is checked once per batch, since each check counts the
         // remaining objects.
         let mut waiting = BTreeSet::new();
         for notice in notices {
@@ -154,7 +154,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Processes an object, whatever changed.
+    /// Processes an object after any change.
     async fn object(&self, place: &Place) {
         self.dependent(place).await;
         self.deleting(place).await;
@@ -194,7 +194,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Deletes the objects of a definition, then removes its finalizer.
+    /// Deletes the [`Object`]s of a definition, then removes the definition's finalizer.
     async fn definition(&self, resource: &Resource, object: &Object, crd: &Value) {
         let group = crd["spec"]["group"].as_str().unwrap_or_default();
         let plural = crd["spec"]["names"]["plural"].as_str().unwrap_or_default();
@@ -348,7 +348,7 @@ impl Collector<'_> {
     }
 }
 
-/// The namespace or definition whose deletion may have waited for an object.
+/// Namespace or definition with a deletion that may have waited for an [`Object`].
 fn waiting_for(place: &Place, object: &Object) -> impl Iterator<Item = Place> {
     let definition = place
         .collection

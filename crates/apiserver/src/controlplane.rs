@@ -1,5 +1,5 @@
-//! The objects that the server publishes and restores: the Service `kubernetes` with its endpoints, through which pods
-//! connect to it, and the CA of client certificates, for extension API servers.
+//! Objects that the server publishes and restores: the Service `kubernetes` with its endpoints, the address of the
+//! server for pods, and the CA of client certificates, for extension API servers.
 //!
 //! Source of the objects: `pkg/controlplane` of kube-apiserver (`reconcilers`, `controller/kubernetesservice`,
 //! `controller/clusterauthenticationtrust`).
@@ -17,7 +17,7 @@ use crate::store::{Place, WriteError};
 const SERVICE: &str = "default/kubernetes";
 const AUTHENTICATION: &str = "kube-system/extension-apiserver-authentication";
 
-/// An object that is recreated when it is deleted, and its fields that are restored when they are changed.
+/// Object that is recreated after a deletion, with the fields that are restored after a change.
 struct Kept {
     collection: &'static str,
     key: &'static str,
@@ -35,7 +35,7 @@ pub(crate) async fn keep(core: &Core) -> Result<(), String> {
     Ok(())
 }
 
-/// True if the object at `place` is one of them.
+/// True if the object at `place` is one of the [`Kept`] objects.
 pub(crate) fn is_kept(core: &Core, place: &Place) -> bool {
     matches!(&*place.key, SERVICE | AUTHENTICATION)
         && all(core)
@@ -104,7 +104,7 @@ fn all(core: &Core) -> Vec<Kept> {
     all
 }
 
-/// The Service of the API server.
+/// Service of the API server.
 fn service(port: u16) -> Value {
     let spec = json!({
         "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "type": "ClusterIP", "sessionAffinity": "None",
@@ -125,7 +125,7 @@ fn endpoints(address: SocketAddr) -> Value {
     let subsets = json!([{"addresses": [{"ip": address.ip()}], "ports": port(address)}]);
     let fields = json!({"subsets": subsets});
     let mut endpoints = object("Endpoints", "default", "kubernetes", fields);
-    // The server writes the slice as well, so that it is not derived from this object.
+    // The server writes the slice as well, so no controller has to derive one from this object.
     endpoints["metadata"]["labels"] = json!({"endpointslice.kubernetes.io/skip-mirror": "true"});
     endpoints
 }

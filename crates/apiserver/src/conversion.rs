@@ -1,8 +1,8 @@
 //! Conversion of custom objects by webhook (`spec.conversion.strategy: Webhook` with a `clientConfig`).
 //!
-//! The code that needs conversions is not asynchronous, so it is run by [`resolve`]: a conversion without a cached
-//! result is recorded and fails, then the webhook is called, and the code runs again. Results are cached by the JSON of
-//! the object.
+//! Callers of conversions are not asynchronous, so [`resolve`] runs them: a conversion without a cached result is
+//! recorded and fails, then the webhook is called, and the caller runs again. Results are cached by the JSON of the
+//! object.
 //!
 //! Source of the rules and messages: `apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go`.
 
@@ -21,12 +21,12 @@ use sha2::{Digest as _, Sha256};
 use crate::error::ApiError;
 use crate::webhook::{self, Caller, Target};
 
-/// The timeout of conversion webhooks in client-go.
+/// Timeout of conversion webhooks in client-go.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The maximum number of cached conversions; above it, the cache is cleared.
+/// Maximum number of cached conversions; a larger cache is cleared.
 const CACHED: usize = 8192;
 
-/// The object in another version if the result is cached. Otherwise fails, and records the conversion for [`resolve`].
+/// Object in another version if the result is cached. Otherwise fails, and records the conversion for [`resolve`].
 pub(crate) fn convert(
     converter: Converter<'_>,
     webhook: &Arc<Conversion>,
@@ -65,7 +65,7 @@ fn key(webhook: &Conversion, object: &Value, to: &str) -> Key {
 
 type Key = [u8; 32];
 
-/// The cache of conversions.
+/// Cache of conversions.
 #[derive(Debug, Default)]
 pub(crate) struct Conversions(Mutex<HashMap<Key, Arc<Value>>>);
 
@@ -93,7 +93,7 @@ thread_local! {
     static SCOPE: RefCell<Option<Scope>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` again until all conversions that it needs are cached.
+/// Runs `work` again until all necessary conversions are cached.
 pub(crate) async fn resolve<T>(
     converter: Converter<'_>,
     mut work: impl FnMut() -> Result<T, ApiError>,
@@ -197,7 +197,7 @@ async fn ask(
         .collect()
 }
 
-/// The converted objects of an answer (`getConvertedObjectsFromResponse`).
+/// Converted objects of an answer (`getConvertedObjectsFromResponse`).
 fn unpack(review: &Value, version: &str, uid: &str) -> Result<Vec<Value>, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let response = &review["response"];
@@ -237,7 +237,7 @@ fn unpack(review: &Value, version: &str, uid: &str) -> Result<Vec<Value>, String
     Ok(objects.cloned().unwrap_or_default())
 }
 
-/// Validates a converted object and restores its metadata except labels and annotations.
+/// Validates a converted object, and restores the metadata except labels and annotations.
 fn checked(object: &Value, mut converted: Value, to: &str) -> Result<Value, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let got = text(&converted["apiVersion"]);
@@ -285,7 +285,7 @@ fn checked(object: &Value, mut converted: Value, to: &str) -> Result<Value, Stri
     Ok(converted)
 }
 
-/// The violation in labels or annotations that a conversion changed.
+/// Violation in the labels or annotations of a converted object.
 fn violation(field: &str, given: &Value, before: &Value) -> Option<String> {
     if given.is_null() || given == before {
         return None;
@@ -316,7 +316,7 @@ fn violation(field: &str, given: &Value, before: &Value) -> Option<String> {
     })
 }
 
-/// Validates the conversion of a definition. `hooked`: whether the hooks of the process may convert instead of a
+/// Validates the conversion of a definition. `hooked`: true if the hooks of the process may convert instead of a
 /// webhook.
 pub(crate) fn check(crd: &Value, hooked: bool) -> Vec<FieldError> {
     let conversion = &crd["spec"]["conversion"];

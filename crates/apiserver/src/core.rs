@@ -1,4 +1,4 @@
-//! The state of a server that all requests share.
+//! State of a server, shared by all requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::store::Store;
 use crate::webhook::configuration::Cache;
 use crate::webhook::{Authorities, Caller};
 
-/// The shared state of all requests.
+/// Shared state of all requests.
 pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) store: Store,
@@ -25,7 +25,7 @@ pub(crate) struct Core {
     pub(crate) authorities: Authorities,
     /// The cache of conversions by webhook.
     pub(crate) conversions: Conversions,
-    /// Addresses and ports that running requests have reserved for Services.
+    /// Addresses and ports of Services, reserved by running requests.
     pub(crate) services: Arc<Allocator>,
     /// Metrics of requests.
     pub(crate) requests: Arc<Requests>,

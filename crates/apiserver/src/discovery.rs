@@ -28,7 +28,7 @@ const VERBS: &[&str] = &[
     "watch",
 ];
 
-/// The document `/version` of a version such as `v1.34.1`.
+/// Document `/version` of a version such as `v1.34.1`.
 pub(crate) fn version(version: &str) -> Value {
     let mut parts = version.trim_start_matches('v').split('.');
     json!({
@@ -97,7 +97,7 @@ pub(crate) fn document(
     Ok(json_document(document))
 }
 
-/// All groups: the built-in ones in the order of the table, then those of custom resources by name.
+/// All groups: the built-in ones in the order of the table, then groups of custom resources by name.
 fn groups(registry: &Registry) -> Vec<&str> {
     let mut groups: Vec<&str> = Vec::new();
     for resource in registry.all() {
@@ -172,7 +172,7 @@ fn verbs(resource: &Resource) -> &'static [&'static str] {
     }
 }
 
-/// A subresource: its name, its kind with group and version, its verbs.
+/// Subresource: name, kind with group and version, verbs.
 struct Subresource<'a> {
     name: &'static str,
     group: &'a str,
@@ -220,7 +220,8 @@ fn subresources<'a>(resource: &'a Resource, version: &'a Version) -> Vec<Subreso
     let scale = version.scale.is_some();
     let scale = scale.then(|| make("scale", ("autoscaling", "v1", "Scale"), WRITE));
     let status = version.status.then(|| make("status", gvk, WRITE));
-    // kube-apiserver sorts the subresources of built-in kinds by name, and those of custom resources as follows.
+    // kube-apiserver sorts the subresources of built-in kinds by name, and subresources of custom resources as
+    // follows.
     if resource.is_custom() {
         all.extend(status.into_iter().chain(scale));
     } else {
@@ -229,7 +230,7 @@ fn subresources<'a>(resource: &'a Resource, version: &'a Version) -> Vec<Subreso
     all
 }
 
-/// Clients that migrate objects to another storage version watch this hash (`discovery.StorageVersionHash`).
+/// Hash of the storage version, for clients that migrate objects to another one (`discovery.StorageVersionHash`).
 fn storage_version_hash(resource: &Resource) -> Option<String> {
     const LENGTH: usize = 8;
     if matches!(resource.origin, Origin::BuiltIn(traits) if traits.virtual_) {
@@ -243,7 +244,7 @@ fn storage_version_hash(resource: &Resource) -> Option<String> {
     Some(STANDARD.encode(&hash[..LENGTH]))
 }
 
-/// `APIResourceList` of a group and version; `None` when it is not served.
+/// `APIResourceList` of a group and version; `None` if not served.
 fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     let mut list = Vec::new();
     for (resource, served) in served(registry, group, version) {

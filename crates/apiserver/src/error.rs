@@ -8,7 +8,7 @@ use apimachinery::patch::PatchError;
 use apimachinery::schema;
 use serde_json::{Value, json};
 
-/// An error that is answered to a request.
+/// Error in the answer to a request.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct ApiError {
@@ -16,9 +16,9 @@ pub(crate) struct ApiError {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     pub(crate) details: Option<Box<Value>>,
-    /// The continue token of an expired list.
+    /// Continue token of an expired list.
     pub(crate) continue_with: Option<String>,
-    /// A complete `Status` that is returned unchanged.
+    /// Complete `Status`, returned unchanged.
     pub(crate) whole: Option<Box<Value>>,
 }
 
@@ -40,7 +40,7 @@ impl ApiError {
         }
     }
 
-    /// A `Status` from a webhook, which is returned unchanged.
+    /// `Status` of a webhook, returned unchanged.
     pub(crate) fn whole(code: u16, status: Value) -> Self {
         let message = status["message"].as_str().unwrap_or_default().to_owned();
         Self {
@@ -60,7 +60,7 @@ impl ApiError {
         Self::new(404, "NotFound", message).with(details(group, plural, name))
     }
 
-    /// 404 for a resource that a served group does not have.
+    /// 404 for an unknown resource of a served group.
     pub(crate) fn unknown_resource() -> Self {
         Self::new(
             404,
@@ -70,13 +70,13 @@ impl ApiError {
         .with(json!({}))
     }
 
-    /// 409 for a name that exists already.
+    /// 409 for an existing name.
     pub(crate) fn already_exists(group: &str, plural: &str, name: &str) -> Self {
         let message = format!("{} \"{name}\" already exists", qualified(plural, group));
         Self::new(409, "AlreadyExists", message).with(details(group, plural, name))
     }
 
-    /// 409 for an object that differs from the state which the request expects.
+    /// 409 for an object in another state than the request expects.
     pub(crate) fn conflict(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} \"{name}\": {why}",
@@ -85,7 +85,7 @@ impl ApiError {
         Self::new(409, "Conflict", message).with(details(group, plural, name))
     }
 
-    /// 409 for a `resourceVersion` that is not the current one.
+    /// 409 for an outdated `resourceVersion`.
     pub(crate) fn modified(group: &str, plural: &str, name: &str) -> Self {
         let why = "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(group, plural, name, why)
@@ -121,7 +121,7 @@ impl ApiError {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
 
-    /// 403 for a named object, as admission returns it.
+    /// 403 for a named object, as from admission.
     pub(crate) fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let what = qualified(plural, group);
         let message = if name.is_empty() {
@@ -142,7 +142,7 @@ impl ApiError {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// 406 as the router of kube-apiserver returns it, before the object is looked up.
+    /// 406 as from the router of kube-apiserver, before the object is looked up.
     pub(crate) fn no_representation(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::new(406, "NotAcceptable", message).with(json!({}))
@@ -160,7 +160,7 @@ impl ApiError {
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
-    /// 410 for a revision whose history is compacted.
+    /// 410 for a revision with compacted history.
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
@@ -174,12 +174,12 @@ impl ApiError {
         .with(json!({"causes": [{"message": message.to_string()}]}))
     }
 
-    /// 429 with `retryAfterSeconds`, as eviction returns it.
+    /// 429 with `retryAfterSeconds`, as from eviction.
     pub(crate) fn too_many_requests(message: &str, cause: Value) -> Self {
         Self::new(429, "TooManyRequests", message).with(json!({"causes": [cause]}))
     }
 
-    /// The `Status` object.
+    /// `Status` object of the error.
     pub(crate) fn status(&self) -> Value {
         if let Some(whole) = &self.whole {
             return (**whole).clone();

@@ -1,7 +1,7 @@
-//! The objects of a kind and their changes, for controllers in the same process.
+//! Objects of a kind and their changes, for controllers in the same process.
 //!
-//! A watch of a client has a request, lines of JSON, and buffers for them at both ends, which are larger than all else
-//! that a controller of few objects has. What follows the store needs none of it, and never expires.
+//! A watch of a client has a request, lines of JSON, and buffers at both ends: more memory than the rest of a
+//! controller of few objects. A follower of the store needs none of these, and never expires.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use serde_json::Value;
 use crate::core::Core;
 use crate::store::{Change, Event, Object, Unread};
 
-/// The number of events that are read from the store at a time.
+/// Maximum number of events in one read of the store.
 const BATCH: usize = 100;
-/// The delay after which an unreadable store is read again.
+/// Delay before another read of an unreadable store.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What happened to the objects that are followed.
+/// Change of the followed objects.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Followed {
-    /// These are all objects, in the stored version. It comes first, and again if events may have been missed.
+    /// All objects, in the stored version. The first event, and repeated if events may have been missed.
     Listed(Vec<Value>),
     /// An object was created or changed.
     Written(Value),
-    /// An object was deleted; its last state.
+    /// An object was deleted; the value is the last state.
     Deleted(Value),
 }
 
-/// The objects of `collection` under `prefix`, and their changes, until the server is closed.
+/// Objects of `collection` under `prefix`, and their changes, until the server is closed.
 pub(crate) fn follow(
     core: Arc<Core>,
     collection: Arc<str>,
@@ -55,13 +55,13 @@ struct Follower {
     collection: Arc<str>,
     prefix: String,
     changed: tokio::sync::watch::Receiver<u64>,
-    /// The revision up to which events were read; `None` before the objects are listed.
+    /// Revision up to which events were read; `None` before the objects are listed.
     seen: Option<u64>,
     found: VecDeque<Followed>,
 }
 
 impl Follower {
-    /// The next change; `None` when the server is closed.
+    /// Next change; `None` after the server is closed.
     async fn next(&mut self) -> Option<Followed> {
         loop {
             if let Some(next) = self.found.pop_front() {
@@ -118,7 +118,7 @@ impl Follower {
         })
     }
 
-    /// Waits for the next write to the collection; returns whether there may be one.
+    /// Waits for the next write to the collection; returns true if there may be one.
     async fn change(&mut self) -> bool {
         tokio::select! {
             changed = self.changed.changed() => changed.is_ok(),

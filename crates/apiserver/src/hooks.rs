@@ -2,31 +2,30 @@
 
 use serde_json::Value;
 
-/// A violation that an admission hook reports.
+/// Violation reported by an admission hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// The field, such as `spec.managedSubnets[0].cidr`.
+    /// Path of the field, such as `spec.managedSubnets[0].cidr`.
     pub path: String,
-    /// The violation, and what would be valid.
+    /// Violation, and valid values.
     pub message: String,
 }
 
-/// Conversion and admission of custom kinds inside the process: what conversion webhooks, mutating and validating
-/// webhooks do in a real cluster, without the network.
+/// Conversion and admission of custom kinds inside the process: the work of conversion webhooks, mutating and
+/// validating webhooks in a real cluster, without the network.
 ///
-/// Only objects of CustomResourceDefinitions are passed, [`default`](Self::default) and
-/// [`validate`](Self::validate) always in the stored version. The hooks are called on the request's
-/// task and must not block.
+/// Only objects of CustomResourceDefinitions are passed, [`default`](Self::default) and [`validate`](Self::validate)
+/// always in the stored version. The hooks are called on the request's task and must not block.
 pub trait Hooks: Send + Sync {
-    /// Converts `object` to `to_api_version`, a version of the same group. Called only when the
-    /// CustomResourceDefinition has `conversion.strategy: Webhook` and names no webhook, which would be called instead;
-    /// with `None` the `apiVersion` alone changes.
+    /// Converts `object` to `to_api_version`, a version of the same group. Called only for a CustomResourceDefinition
+    /// with `conversion.strategy: Webhook` and without a webhook, which would take precedence; with `None` the
+    /// `apiVersion` alone changes.
     ///
     /// # Errors
-    /// Why the object cannot be converted. It becomes the message of a 500, as with a conversion webhook that fails.
+    /// The reason why the object cannot be converted: the message of a 500, as with a conversion webhook that fails.
     fn convert(&self, object: Value, to_api_version: &str) -> Result<Value, String>;
 
-    /// True if [`convert`](Self::convert) replaces the webhook of a definition that names none.
+    /// True if [`convert`](Self::convert) replaces the webhook of a definition without one.
     fn converts(&self) -> bool {
         true
     }
@@ -34,11 +33,11 @@ pub trait Hooks: Send + Sync {
     /// Fills in defaults. `old` is the stored object on an update.
     fn default(&self, object: &mut Value, old: Option<&Value>);
 
-    /// Accepts or rejects an object before it is stored, including a change of its number of replicas through `/scale`.
-    /// `old` is the stored object on an update.
+    /// Accepts or rejects an object before it is stored, including a change of the number of replicas through
+    /// `/scale`. `old` is the stored object on an update.
     ///
     /// # Errors
-    /// Every problem found. They become the causes of a 422 `Invalid`.
+    /// Every problem found, as causes of a 422 `Invalid`.
     fn validate(
         &self,
         object: &Value,
@@ -46,21 +45,21 @@ pub trait Hooks: Send + Sync {
         dry_run: bool,
     ) -> Result<(), Vec<FieldError>>;
 
-    /// Warnings about an object that is accepted. `old` is the stored object on an update.
+    /// Warnings about an accepted object. `old` is the stored object on an update.
     fn warnings(&self, _object: &Value, _old: Option<&Value>) -> Vec<String> {
         Vec::new()
     }
 
-    /// The object that further defaults and rules of `object` depend on, such as the class of a cluster.
+    /// Second object for further defaults and rules of `object`, such as the class of a cluster.
     fn beside(&self, _object: &Value) -> Option<Beside> {
         None
     }
 
-    /// Fills in the defaults that depend on the object of [`beside`](Self::beside), which is in the stored version.
+    /// Fills in the defaults that depend on the object of [`beside`](Self::beside), passed in the stored version.
     fn default_beside(&self, _object: &mut Value, _beside: &Value) {}
 
-    /// Accepts or rejects an object besides the one of [`beside`](Self::beside), `None` if that does not exist; returns
-    /// warnings.
+    /// Accepts or rejects an object besides the object of [`beside`](Self::beside), `None` if that object does not
+    /// exist; returns warnings.
     ///
     /// # Errors
     /// As [`validate`](Self::validate).
@@ -73,22 +72,22 @@ pub trait Hooks: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// The collection whose objects decide whether `object` can be deleted, in all namespaces.
+    /// Collection of the objects that decide on a deletion of `object`, in all namespaces.
     fn referrers(&self, _object: &Value) -> Option<Referrers> {
         None
     }
 
-    /// Accepts or rejects the deletion of `object`, besides all objects of [`referrers`](Self::referrers). Both are in
-    /// the stored version. Deletions by owner references and of namespaces are not passed.
+    /// Accepts or rejects the deletion of `object`, besides all objects of [`referrers`](Self::referrers). Both are
+    /// in the stored version. Deletions by owner references and of namespaces are not passed.
     ///
     /// # Errors
-    /// Why it cannot be deleted. It becomes the message of a 403.
+    /// The reason against the deletion: the message of a 403.
     fn delete(&self, _object: &Value, _referrers: &[Value]) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// A kind of CustomResourceDefinitions whose objects may refer to another one.
+/// Kind of a CustomResourceDefinition with objects that may refer to another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Referrers {
     /// API group.
@@ -97,16 +96,16 @@ pub struct Referrers {
     pub plural: String,
 }
 
-/// An object besides which another one is admitted, of a kind of CustomResourceDefinitions.
+/// Second object of an admission, of a kind of CustomResourceDefinitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beside {
     /// API group.
     pub group: String,
     /// Plural of the kind.
     pub plural: String,
-    /// Its namespace.
+    /// Namespace.
     pub namespace: String,
-    /// Its name.
+    /// Name.
     pub name: String,
 }
 

@@ -25,7 +25,7 @@ use crate::response::{empty, failure, json_document, text};
 use crate::rest;
 use crate::user::UserInfo;
 
-/// Answers a request that is authorized.
+/// Answers an authorized [`Request`].
 pub(crate) fn handle_target(
     core: Arc<Core>,
     user: UserInfo,
@@ -181,7 +181,7 @@ async fn objects(
     rest::answer(call, method).await
 }
 
-/// 404 as kube-apiserver returns it: a `Status` for built-in groups, plain text for groups of definitions.
+/// 404 as from kube-apiserver: a `Status` for built-in groups, plain text for groups of definitions.
 fn missing(group: &str) -> Response<Body> {
     if Registry::is_built_in(group) {
         return failure(&ApiError::unknown_resource());

@@ -1,4 +1,4 @@
-//! The server as a service inside the process.
+//! Server as a service inside the process.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ use crate::request::query::Query;
 use crate::response::failure;
 use crate::user::UserInfo;
 
-/// The buffer of a connection in memory, in each direction, in bytes.
+/// Buffer of a connection in memory, in each direction, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// The server as a tower service inside the process, with the user of a member of `system:masters` unless another one
-/// is chosen.
+/// Server as a tower service inside the process, for a member of `system:masters` unless [`Self::as_user`] sets
+/// another user.
 #[derive(Clone)]
 pub struct InProcess {
     core: Arc<Core>,
@@ -44,7 +44,7 @@ impl InProcess {
         Self { core, user: None }
     }
 
-    /// The same service for another user, whose requests are authorized like those that come over a socket.
+    /// Same service for another user. Requests are authorized as over a socket.
     #[must_use]
     pub fn as_user(&self, user: UserInfo) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl InProcess {
         }
     }
 
-    /// The objects of a kind, in one namespace or in all, and their changes until the server is closed; `None` if the
+    /// Objects of a kind, in one namespace or in all, and their changes until the server is closed; `None` if the
     /// kind is not served.
     pub fn follow(
         &self,
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// The answer to a request. Boxed here, so that no other crate compiles what is behind it.
+/// Answer to a [`Request`]. Boxed here, so that no other crate compiles the code of the server.
 fn answered(
     core: Arc<Core>,
     user: Option<Arc<UserInfo>>,
@@ -104,7 +104,7 @@ fn answered(
     })
 }
 
-/// Answers a request of a user, by default of an administrator.
+/// Answers a [`Request`] of a user, by default of an administrator.
 async fn answer(
     core: Arc<Core>,
     user: Option<Arc<UserInfo>>,
@@ -121,7 +121,7 @@ async fn answer(
     }
 }
 
-/// Answers a request that leaves HTTP, which needs a connection: one in memory, for this request alone.
+/// Answers a [`Request`] for an upgrade: upgrades need a connection, so this request gets one in memory.
 async fn connected(
     core: Arc<Core>,
     user: Option<Arc<UserInfo>>,
@@ -150,7 +150,7 @@ async fn connected(
     });
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(here)).await?;
-    // It ends with the connection, which the answer or what it was upgraded to keeps.
+    // The task ends with the connection. The answer, or the upgraded connection, keeps it open.
     tokio::spawn(connection.with_upgrades());
     let answer = sender.send_request(request).await?;
     Ok(answer.map(|body| {

@@ -1,4 +1,4 @@
-//! Kubelets: real ones, to which the server connects with [`KubeletClient`], and those that implement [`Kubelet`].
+//! Kubelets: real ones, reached by a [`KubeletClient`], and implementations of [`Kubelet`].
 
 mod client;
 
@@ -13,16 +13,15 @@ pub use client::{KubeletClient, KubeletClientError};
 
 /// The kubelets of a cluster. Methods are called on the task of the request and must not block.
 pub trait Kubelet: Send + Sync {
-    /// True if the kubelet of `node`, a Node, is reachable. If not, requests fail as they do in kube-apiserver.
+    /// True if the kubelet of `node`, a Node, is reachable. If not, requests fail as in kube-apiserver.
     fn is_reachable(&self, node: &Value) -> bool;
 
-    /// Returns the log of a container of `pod`, a Pod on `node` whose status reports that the container runs or has
-    /// run.
+    /// [`Log`] of a container of `pod`, a Pod on `node`, after the status has reported a start of the container.
     ///
-    /// `follow`: whether the stream of later lines is requested, too.
+    /// `follow`: true if the request asks for the stream of later lines, too.
     ///
     /// # Errors
-    /// Why there is no log. It becomes the message of a 400, as with a kubelet.
+    /// The reason for a missing log: the message of a 400, as with a kubelet.
     fn log<'a>(
         &'a self,
         node: &'a Value,
@@ -31,10 +30,10 @@ pub trait Kubelet: Send + Sync {
         follow: bool,
     ) -> BoxFuture<'a, Result<Log, String>>;
 
-    /// Opens a connection to a port of `pod`, a Pod on `node`.
+    /// Opens a [`Connection`] to a port of `pod`, a Pod on `node`.
     ///
     /// # Errors
-    /// Why the port does not accept connections. It is sent on the error stream of the connection.
+    /// The reason why the port accepts no connections, sent on the error stream of the connection.
     fn connect<'a>(
         &'a self,
         node: &'a Value,
@@ -50,22 +49,22 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 
 /// A container's log.
 pub struct Log {
-    /// The existing lines, oldest first.
+    /// The existing [`Line`]s, oldest first.
     pub lines: Vec<Line>,
-    /// The stream of later lines until the container ends; `None` if there will be none.
+    /// Stream of later [`Line`]s until the container ends; `None` without later lines.
     pub more: Option<BoxStream<'static, Line>>,
 }
 
 /// A line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The time at which it was written.
+    /// Time of the write.
     pub at: Timestamp,
-    /// The text without the line break.
+    /// Text without the line break.
     pub text: String,
 }
 
-/// A host and a port in the form for URLs.
+/// Host and port in the form for URLs.
 pub(crate) fn joined(host: &str, port: u16) -> String {
     if host.contains(':') {
         format!("[{host}]:{port}")

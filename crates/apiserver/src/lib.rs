@@ -1,17 +1,18 @@
 //! A Kubernetes-compatible API server as a library, on SQLite or in memory.
 //!
 //! The core is a tower service: `kube::Client::new` accepts [`ApiServer::in_process`]. [`ApiServer::serve`] adds
-//! sockets and TLS. The crate depends neither on OpenStack nor on particular CustomResourceDefinitions: conversion and
-//! admission of custom kinds are provided by [`Hooks`]. Schemas, kinds, patches and selectors are in `apimachinery`.
+//! sockets and TLS. The crate depends neither on OpenStack nor on particular CustomResourceDefinitions: conversion
+//! and admission of custom kinds are provided by [`Hooks`]. Schemas, kinds, patches and selectors are in
+//! `apimachinery`.
 //!
 //! ```text
 //!   server         opens, serves, closes
 //!     serve, in_process    sockets; clients inside the process
-//!       auth               who it is, and what is allowed
+//!       auth               authentication and authorization
 //!         http             routes to documents, kubelets and verbs
 //!           rest           verbs on objects, reviews, evictions
 //!             admission    hooks of the process, webhooks
-//!     controllers          what follows from writes: garbage, namespaces, names of definitions
+//!     controllers          consequences of writes: garbage, namespaces, names of definitions
 //!   call, view             a request for objects; an object in the version of a request
 //!   core           the state of a server:
 //!     store                memory, or SQLite behind it

@@ -1,6 +1,6 @@
 //! `/metrics` in the text format of Prometheus, under the names of kube-apiserver.
 //!
-//! Labels are bounded: a resource in a URL becomes a label only if it is served.
+//! Labels are bounded: a resource in a URL becomes a label only if served.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ pub struct Stats {
     pub revision: u64,
     /// The number of open watches.
     pub watches: usize,
-    /// The bytes that the past takes in memory: logs of events, lines of watches, and objects that are not current.
+    /// Memory of the past in bytes: logs of events, lines of watches, and objects that are not current.
     pub past_bytes: usize,
     /// The size of the database file and its log in bytes; 0 in memory.
     pub database_bytes: u64,
@@ -68,14 +68,14 @@ struct Durations {
     buckets: [u64; BUCKETS.len()],
 }
 
-/// Counts a request as running until it is dropped.
+/// Counts a request as running until dropped.
 pub(crate) struct Running<'a> {
     requests: &'a Requests,
     kind: &'a AtomicI64,
     labels: Labels,
 }
 
-/// Counts a watch as running until it is dropped.
+/// Counts a watch as running until dropped.
 pub(crate) struct Watching {
     requests: Arc<Requests>,
     labels: Labels,
@@ -151,7 +151,7 @@ impl Drop for Watching {
 }
 
 impl Labels {
-    /// The labels of a request for a resource that is served.
+    /// [`Labels`] of a request for a served resource.
     pub(crate) fn of(registry: &Registry, route: &Route, method: &Method, query: &Query) -> Self {
         let verb = match *method {
             Method::GET | Method::HEAD => "GET",
@@ -189,7 +189,7 @@ impl Labels {
         }
     }
 
-    /// The labels of a watch of a resource in a version; `name` and `namespace` as in the URL.
+    /// [`Labels`] of a watch of a [`Resource`] in a version; `name` and `namespace` as in the URL.
     pub(crate) fn watch(
         resource: &Resource,
         version: &str,
@@ -242,7 +242,7 @@ fn scope(path: &Path, creates: bool) -> &'static str {
     }
 }
 
-/// All metrics in the text format.
+/// All metrics in the text format, from [`Stats`], [`Requests`] and the [`Store`].
 pub(crate) fn text(stats: Stats, requests: &Requests, store: &Store) -> String {
     let mut out = String::new();
     of_requests(requests, &mut out);

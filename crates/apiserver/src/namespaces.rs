@@ -1,4 +1,4 @@
-//! The objects that every namespace has.
+//! Default objects of every namespace.
 
 use apimachinery::patch::managed::{self, Writer};
 use apimachinery::time::seconds;
@@ -8,15 +8,15 @@ use crate::core::Core;
 use crate::store::{Write, WriteError};
 use crate::view::Kind;
 
-/// The ConfigMap with the certificate authority of the server.
+/// ConfigMap with the certificate authority of the server.
 const ROOT_CA: &str = "kube-root-ca.crt";
 const DESCRIPTION: &str = "kubernetes.io/description";
 const DESCRIBED: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
-/// The field managers of objects that kube-apiserver creates, and of those that kube-controller-manager creates.
+/// Field managers of objects created by kube-apiserver, and by kube-controller-manager.
 pub(crate) const SERVER: &str = "kube-apiserver";
 const CONTROLLERS: &str = "kube-controller-manager";
-/// Creates the objects that every namespace has: its default service account, and the ConfigMap with the authority by
-/// which pods verify the server.
+/// Creates the default objects of a namespace: the default service account, and the ConfigMap with the authority for
+/// pods, which verify the server by it.
 pub(crate) async fn create_defaults(core: &Core, namespace: &str) -> Result<(), String> {
     let key = format!("{namespace}/default");
     let account = || object("ServiceAccount", namespace, "default", json!({}));
@@ -34,7 +34,7 @@ pub(crate) async fn create_defaults(core: &Core, namespace: &str) -> Result<(), 
     create_missing(core, CONTROLLERS, "/configmaps", &key, map).await
 }
 
-/// True if an object is one of those that every namespace has.
+/// True for the default objects of namespaces.
 pub(crate) fn is_in_every_namespace(collection: &str, name: &str) -> bool {
     matches!(
         (collection, name),
@@ -42,7 +42,7 @@ pub(crate) fn is_in_every_namespace(collection: &str, name: &str) -> bool {
     )
 }
 
-/// Restores the content of the authority's ConfigMap. Returns whether it changed.
+/// Restores the content of the authority's ConfigMap. Returns true if the content changed.
 pub(crate) fn correct(core: &Core, map: &mut Value) -> bool {
     let Some(ca) = core
         .options
@@ -62,7 +62,7 @@ pub(crate) fn correct(core: &Core, map: &mut Value) -> bool {
     true
 }
 
-/// Creates an object if it is missing, with `manager` as the manager of its fields.
+/// Creates a missing object, with `manager` as the manager of its fields.
 pub(crate) async fn create_missing(
     core: &Core,
     manager: &str,
@@ -77,7 +77,7 @@ pub(crate) async fn create_missing(
     record(core, manager, collection, &mut object);
     let write = Write::create(collection, key, &object).map_err(|error| error.to_string())?;
     match core.store.write(write).await {
-        // Nothing is created in a namespace that is being deleted.
+        // Nothing is created in a namespace in deletion.
         Ok(_) | Err(WriteError::Conflict | WriteError::Closed(_)) => Ok(()),
         Err(error) => Err(error.to_string()),
     }

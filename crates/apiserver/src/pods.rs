@@ -1,5 +1,5 @@
-//! The part of the API that kubelets serve: logs, commands and forwarded ports. The server connects to real kubelets
-//! with [`KubeletClient`]; simulated nodes implement [`Kubelet`].
+//! Requests for kubelets: logs, commands and forwarded ports. The server connects to real kubelets with
+//! [`KubeletClient`]; simulated nodes implement [`Kubelet`].
 //!
 //! ```text
 //!   pods      finds pod, container and node, and checks that the kubelet is reachable
@@ -14,7 +14,8 @@
 //!   translate exec and attach over a WebSocket, translated to SPDY for real kubelets
 //! ```
 //!
-//! Source of the rules and messages: `pkg/registry/core/pod` of kube-apiserver, and `pkg/cri/streaming` of the kubelet.
+//! Source of the rules and messages: `pkg/registry/core/pod` of kube-apiserver, and `pkg/cri/streaming` of the
+//! kubelet.
 
 mod command;
 mod forward;
@@ -50,11 +51,11 @@ pub(crate) struct Request<'a> {
     pub(crate) query: &'a Query,
     pub(crate) method: &'a Method,
     pub(crate) headers: &'a HeaderMap,
-    /// The extensions of the HTTP request, which contain the handle for switching protocols.
+    /// [`Extensions`] of the HTTP request, with the handle for switching protocols.
     pub(crate) extensions: &'a mut Extensions,
 }
 
-/// True if a path is one that kubelets serve.
+/// True if kubelets serve the path.
 pub(crate) fn is_for_kubelet(path: &Path) -> bool {
     let kinds = ["log", "portforward", "exec", "attach"];
     let subresource = path.subresource.as_deref().unwrap_or_default();
@@ -64,7 +65,7 @@ pub(crate) fn is_for_kubelet(path: &Path) -> bool {
         && kinds.contains(&subresource)
 }
 
-/// Answers a request that kubelets serve.
+/// Answers a [`Request`] for a kubelet.
 pub(crate) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
     let kind = request.path.subresource.as_deref().unwrap_or_default();
     let fits = match kind {
@@ -84,7 +85,7 @@ pub(crate) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiEr
     }
 }
 
-/// Answers a request for `nodes/NAME/proxy`.
+/// Answers a [`Request`] for `nodes/NAME/proxy`.
 pub(crate) async fn answer_node(
     request: Request<'_>,
     body: bytes::Bytes,
@@ -139,7 +140,7 @@ impl Request<'_> {
         }
     }
 
-    /// The Node that a pod is bound to.
+    /// [`Node`] of a bound pod.
     fn node(&self, pod: &Value) -> Result<Node, ApiError> {
         let name = pod["spec"]["nodeName"].as_str().unwrap_or_default();
         if name.is_empty() {
@@ -162,13 +163,13 @@ impl Request<'_> {
         )
     }
 
-    /// The simulated kubelets, if they include that of `node` and it is reachable.
+    /// Simulated [`Kubelet`]s, if the kubelet of `node` is one of them and reachable.
     fn simulated(&self, node: &Node) -> Option<Arc<dyn Kubelet>> {
         let kubelet = self.core.options.kubelet.clone()?;
         kubelet.is_reachable(&node.object).then_some(kubelet)
     }
 
-    /// The real kubelet of `node`, if it is not simulated and the server has a client for real kubelets.
+    /// Real kubelet of `node`, if the kubelet is not simulated and the server has a client for real kubelets.
     fn backend<'n>(&self, node: &'n Node) -> Option<Backend<'n>>
     where
         Self: 'n,
@@ -185,7 +186,7 @@ impl Request<'_> {
     }
 }
 
-/// A Node and the address of its kubelet.
+/// Node and address of its kubelet.
 struct Node {
     object: Value,
     host: String,
@@ -227,13 +228,13 @@ impl Node {
         })
     }
 
-    /// The address of the kubelet, such as `10.6.0.5:10250`.
+    /// Address of the kubelet, such as `10.6.0.5:10250`.
     fn address(&self) -> String {
         joined(&self.host, self.port)
     }
 
-    /// The error of dialling a kubelet that cannot be reached: nobody listens at its address, or its Node has a name
-    /// alone, which nobody resolves.
+    /// Error of dialling an unreachable kubelet: nobody listens at the address, or the Node has only a name that does
+    /// not resolve.
     fn not_reached(&self) -> String {
         let mut addresses = self.object["status"]["addresses"]
             .as_array()
@@ -246,7 +247,7 @@ impl Node {
     }
 }
 
-/// A plain-text response.
+/// A plain-text [`Response`].
 fn plain(code: StatusCode, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = code;
@@ -257,7 +258,7 @@ fn plain(code: StatusCode, body: Body) -> Response<Body> {
     response
 }
 
-/// A plain-text response with a whole body.
+/// A plain-text [`Response`] with a whole [`Body`].
 fn text_answer(code: StatusCode, text: String) -> Response<Body> {
     plain(code, body::full(text))
 }

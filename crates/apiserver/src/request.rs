@@ -1,4 +1,4 @@
-//! The parts of a request: its path, its query, the form of the answer, and its body.
+//! Parts of a request: path, query, form of the answer, and body.
 
 pub(crate) mod accept;
 pub(crate) mod decode;
@@ -8,6 +8,6 @@ pub(crate) mod query;
 
 use std::sync::Arc;
 
-/// The version that `/version` answers on one connection, if it is not the one of [`Options`](crate::Options).
+/// Version in `/version` on one connection, if different from [`Options`](crate::Options).
 #[derive(Clone, Debug)]
 pub(crate) struct ServedVersion(pub(crate) Arc<str>);

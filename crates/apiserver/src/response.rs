@@ -1,4 +1,4 @@
-//! Responses: of errors, of documents, and of objects in the encoding that the client accepts.
+//! Responses: of errors, of documents, and of objects in the encoding accepted by the client.
 
 use apimachinery::kinds::shape::protobuf::encode;
 use bytes::Bytes;
@@ -9,12 +9,12 @@ use crate::body::{self, Body};
 use crate::error::ApiError;
 use crate::request::accept::{Encoding, PROTOBUF};
 
-/// The answer for an error.
+/// [`Response`] for an [`ApiError`].
 pub(crate) fn failure(error: &ApiError) -> Response<Body> {
     failure_in(error, Encoding::Json)
 }
 
-/// The answer for an error in the encoding that the client accepts.
+/// [`Response`] for an [`ApiError`] in the [`Encoding`] accepted by the client.
 pub(crate) fn failure_in(error: &ApiError, encoding: Encoding) -> Response<Body> {
     let mut response = respond(error.code, error.status().to_string().into(), encoding);
     let retry = error
@@ -28,19 +28,19 @@ pub(crate) fn failure_in(error: &ApiError, encoding: Encoding) -> Response<Body>
     response
 }
 
-/// A response without a body.
+/// A [`Response`] without a [`Body`].
 pub(crate) fn empty(code: u16) -> Response<Body> {
     let mut response = text(code, "");
     response.headers_mut().remove(header::CONTENT_TYPE);
     response
 }
 
-/// A JSON document that is not an object of the API.
+/// JSON document outside of the API's objects.
 pub(crate) fn json_document(value: Value) -> Response<Body> {
     respond(200, value.to_string().into(), Encoding::Json)
 }
 
-/// A plain-text response.
+/// A plain-text [`Response`].
 pub(crate) fn text(code: u16, text: &str) -> Response<Body> {
     let mut response = Response::new(body::full(text.to_owned()));
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
@@ -49,7 +49,7 @@ pub(crate) fn text(code: u16, text: &str) -> Response<Body> {
     response
 }
 
-/// A whole answer as JSON, or in the encoding that the client accepts if there is one for it.
+/// Whole answer as JSON, or in the [`Encoding`] accepted by the client if the object has one.
 pub(crate) fn respond(code: u16, json: Bytes, encoding: Encoding) -> Response<Body> {
     let value = || serde_json::from_slice::<Value>(&json).ok();
     let other = match encoding {

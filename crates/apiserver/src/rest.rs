@@ -30,7 +30,7 @@ use crate::response::{failure_in, respond};
 pub(crate) use delete::{DeleteOptions, FOREGROUND, ORPHAN, Propagation, delete_object};
 pub(crate) use write::{edit, failed_write};
 
-/// Answers a request for objects.
+/// Answers a [`Call`].
 pub(crate) async fn answer(call: Call, method: &Method) -> Result<Response<Body>, ApiError> {
     let mut warnings = Warnings::default();
     if let Some(warning) = &call.version().warning {
@@ -92,7 +92,7 @@ async fn verb(call: &Call, method: &Method, warnings: &mut Warnings) -> Result<A
     }
 }
 
-/// Completes an answer whose object is never stored.
+/// Completes an answer with an object that is never stored.
 pub(crate) fn complete_unstored(object: &mut Value, status: &Value) {
     let _ = meta::of(object);
     if let Some(fields) = object.as_object_mut() {
@@ -100,7 +100,7 @@ pub(crate) fn complete_unstored(object: &mut Value, status: &Value) {
     }
 }
 
-/// Encodes a watch, of which each piece is one or more lines of JSON.
+/// Encodes a watch. Each piece is one or more lines of JSON.
 fn stream_in(stream: Body, encoding: Encoding) -> Response<Body> {
     let (stream, media) = match encoding {
         Encoding::Protobuf => (

@@ -1,41 +1,42 @@
-//! Others who know users that the server does not, and what these may do: what webhooks are to a kube-apiserver, within
-//! the process.
+//! Authenticators and authorizers beside the server: the counterpart of kube-apiserver's webhooks, within the
+//! process.
 
 use futures::future::BoxFuture;
 
 use crate::user::UserInfo;
 
-/// What a user wants to do, as in a SubjectAccessReview.
+/// Request to authorize, as in a SubjectAccessReview.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// The verb, such as `get`; of a request that is not for objects, the method in lower case.
+    /// Verb, such as `get`; the method in lower case for a request without objects.
     pub verb: String,
-    /// The API group of the objects; empty for the core group.
+    /// API group of the objects; empty for the core group.
     pub group: String,
-    /// Their resource, such as `pods`; empty for a request that is not for objects.
+    /// Resource of the objects, such as `pods`; empty for a request without objects.
     pub resource: String,
-    /// Their subresource, such as `exec`.
+    /// Subresource of the objects, such as `exec`.
     pub subresource: String,
-    /// Their namespace; empty for those of the cluster, and for all namespaces.
+    /// Namespace of the objects; empty for cluster-scoped objects, and for all namespaces.
     pub namespace: String,
     /// The name of the object; empty for all.
     pub name: String,
-    /// The URL path of a request that is not for objects.
+    /// URL path of a request without objects.
     pub path: String,
 }
 
-/// Asked for the users of tokens, and for permissions.
+/// Reviewer of tokens and permissions.
 pub trait Reviewer: std::fmt::Debug + Send + Sync {
-    /// The user of a bearer token that is none of the server's; `None` if it is not known.
+    /// User of a bearer token unknown to the server; `None` if unknown here as well.
     ///
     /// # Errors
-    /// Why it cannot be told. The request is answered 401 all the same, as a kube-apiserver does whose webhook fails.
+    /// The reason why no answer is possible. The request still gets a 401, as from a kube-apiserver with a failing
+    /// webhook.
     fn user<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<UserInfo>, String>>;
 
-    /// Whether a user may do what the rules of the server do not allow; `false` for no opinion.
+    /// True if a user may send a request beyond the rules of the server; `false` for no opinion.
     ///
     /// # Errors
-    /// Why not, or why it cannot be told: the reason in the answer, 403.
+    /// The reason for a denial, or why no answer is possible: the reason in the answer, 403.
     fn allows<'a>(
         &'a self,
         user: &'a UserInfo,

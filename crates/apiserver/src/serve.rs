@@ -21,7 +21,7 @@ use crate::response::{failure, text};
 use crate::sockets::{self, Arriving, Duplex, Ended, Limits, Place};
 use crate::user::UserInfo;
 
-/// The timeout of the TLS handshake.
+/// Timeout of the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Accepts connections until `shutdown`, then lets running requests end.
 pub(crate) async fn listen(

@@ -22,7 +22,7 @@ use crate::store::{OpenError, Store};
 use crate::webhook::Authorities;
 use crate::webhook::configuration::Cache;
 
-/// An API server. Cheap to clone; it ends when the last clone and the last in-process client are gone.
+/// An API server. Cheap to clone; ends after the last clone and the last in-process client are dropped.
 #[derive(Clone)]
 pub struct ApiServer {
     core: Arc<Core>,
@@ -55,7 +55,7 @@ impl ApiServer {
             watches: AtomicUsize::new(0),
         });
         bootstrap::create(&core).await?;
-        // What a server needs to open is there whether or not anything can be written.
+        // The objects for an open server exist, whether or not anything can be written.
         if let Some(backend) = core.options.backend.clone() {
             core.store.guard(backend);
         }
@@ -63,13 +63,13 @@ impl ApiServer {
         Ok(Self { core })
     }
 
-    /// The service that in-process clients call, acting as a member of `system:masters`:
+    /// Service for in-process clients, with the identity of a member of `system:masters`:
     /// `kube::Client::new(server.in_process(), "default")`.
     pub fn in_process(&self) -> InProcess {
         InProcess::of(&self.core)
     }
 
-    /// The same as [`in_process`](Self::in_process), under the name that reads well in
+    /// Same as [`in_process`](Self::in_process), under a name that reads well in
     /// `kube::Client::new(server.client(), "default")`.
     pub fn client(&self) -> InProcess {
         self.in_process()
@@ -103,8 +103,8 @@ impl ApiServer {
         &self.core
     }
 
-    /// Why the latest write to the disk failed, such as that there is no room; `None` while writes succeed. Objects may say less:
-    /// what their controllers want to say of it cannot be stored either.
+    /// Reason for the failure of the latest write to the disk, such as a full disk; `None` while writes succeed.
+    /// Objects may have no sign of the failure, because their controllers cannot store a status either.
     pub fn write_problem(&self) -> Option<String> {
         self.core.store.problem()
     }

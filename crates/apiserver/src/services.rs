@@ -1,7 +1,7 @@
 //! Allocation of cluster IPs and node ports. Each value belongs to one Service at a time.
 //!
-//! A request reserves the values that it chooses while it holds the lock of the allocator, and keeps the reservation
-//! until its Service is stored or the request ends. So concurrent requests cannot choose the same value.
+//! A request reserves its chosen values while it holds the lock of the [`Allocator`], and keeps the reservation until
+//! the Service is stored or the request ends. Concurrent requests cannot choose the same value.
 //!
 //! Source of the ranges and messages: `pkg/registry/core/service` of kube-apiserver. As there, the lower part of each
 //! range is reserved for static allocation as long as the upper part has free values.
@@ -26,22 +26,22 @@ pub(crate) use dependent::{carry_addresses, drop_dependent, restore_sent};
 use dependent::{has_health_check, health_check_port};
 pub(crate) use rules::problems;
 
-/// 10.96.0.0/12 without its first and last address.
+/// 10.96.0.0/12 without the first and last address.
 const ADDRESSES: RangeInclusive<u32> = 0x0a60_0001..=0x0a6f_fffe;
-/// The number of addresses at the beginning of the range that are allocated last.
+/// Number of addresses at the start of the range that are allocated last.
 const STATIC_ADDRESSES: u32 = 256;
 const PORTS: RangeInclusive<u32> = 30_000..=32_767;
-/// The number of ports at the beginning of the range that are allocated last.
+/// Number of ports at the start of the range that are allocated last.
 const STATIC_PORTS: u32 = 86;
 
-/// A value that belongs to one Service.
+/// Value with one Service as owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Claim {
     Address(IpAddr),
     Port(u32),
 }
 
-/// Values that running requests have reserved, and the ids of the requests.
+/// Values reserved by running requests, and the ids of the requests.
 #[derive(Debug, Default)]
 pub(crate) struct Allocator {
     reserved: Mutex<HashMap<Claim, u64>>,
@@ -49,7 +49,7 @@ pub(crate) struct Allocator {
 }
 
 impl Allocator {
-    /// Reservations of a request.
+    /// [`Reservations`] of a request.
     pub(crate) fn reservations(self: &Arc<Self>) -> Reservations {
         Reservations {
             request: self.requests.fetch_add(1, Ordering::Relaxed),
@@ -58,7 +58,7 @@ impl Allocator {
     }
 }
 
-/// The reservations of one request. Dropped when its Service is stored or the request fails.
+/// Reservations of one request, until the Service is stored or the request fails.
 #[derive(Debug)]
 pub(crate) struct Reservations {
     allocator: Arc<Allocator>,
@@ -73,7 +73,7 @@ impl Drop for Reservations {
 }
 
 impl Reservations {
-    /// The values that are free now. Other requests wait while the result lives.
+    /// Free values at this moment. Other requests wait while the [`Choice`] lives.
     fn choice(&self, store: &Store) -> Choice<'_> {
         let reserved = self.allocator.reserved.lock();
         Choice {
@@ -93,7 +93,7 @@ struct Choice<'a> {
 /// A range of values.
 struct Range {
     numbers: RangeInclusive<u32>,
-    /// The number of values at the beginning that are allocated last.
+    /// Number of values at the start that are allocated last.
     last: u32,
     claim: fn(u32) -> Claim,
 }
@@ -133,8 +133,8 @@ impl Range {
 }
 
 impl Choice<'_> {
-    /// Reserves a requested value unless it belongs to another Service. `current`: the values that the Service has
-    /// already, which need no reservation: several requests may change one Service at the same time.
+    /// Reserves a requested value unless another Service has it. `current`: values that the Service has already; no
+    /// reservation is needed, because several requests may change one Service at the same time.
     fn claim(&mut self, claim: Claim, current: &HashSet<Claim>) -> bool {
         if current.contains(&claim) {
             return true;
@@ -148,7 +148,7 @@ impl Choice<'_> {
         free
     }
 
-    /// Reserves a free value that is not in `used`; `None` when the range is exhausted. Earlier reservations of this
+    /// Reserves a free value outside of `used`; `None` if the [`Range`] is exhausted. Earlier reservations of this
     /// request come first, since an object may be completed several times before it is stored.
     fn any(&mut self, range: &Range, used: &HashSet<Claim>) -> Option<Claim> {
         let usable = |claim: &Claim| !self.stored.contains(claim) && !used.contains(claim);
@@ -202,7 +202,7 @@ pub(crate) fn choose_address(
     }
 }
 
-/// Reserves the cluster IP that a new Service requests.
+/// Reserves the cluster IP requested by a new Service.
 pub(crate) fn claim_address(
     reservations: &Reservations,
     store: &Store,
@@ -277,19 +277,19 @@ pub(crate) fn node_ports(
     service.health_check(&mut new["spec"], live.map(|live| &live["spec"]))
 }
 
-/// A Service whose node ports are being allocated.
+/// Service during the allocation of node ports.
 struct Ports<'a> {
     choice: Choice<'a>,
     name: String,
-    /// The values that it has already.
+    /// Values that the Service has already.
     current: HashSet<Claim>,
     live: Option<Value>,
-    /// The values that its ports have by now.
+    /// Values of the ports so far.
     used: HashSet<Claim>,
 }
 
 impl Ports<'_> {
-    /// The node port that a port requests, or that it has already.
+    /// Node port requested by a port, or its current one.
     fn requested(&mut self, index: usize, port: &Value) -> Result<Option<u32>, ApiError> {
         let asked = port["nodePort"].as_i64().filter(|number| *number > 0);
         let Some(number) = asked else {
@@ -317,7 +317,7 @@ impl Ports<'_> {
         Ok(Some(number))
     }
 
-    /// The current node port of a port that requests none.
+    /// Current node port of a port without a request.
     fn kept(&self, port: &Value) -> Option<u32> {
         let protocol = port["protocol"].as_str().unwrap_or("TCP");
         let old = self.live.as_ref()?.as_array()?.iter().find(|old| {
@@ -335,7 +335,7 @@ impl Ports<'_> {
         let current = current.and_then(health_check_port);
         let asked = health_check_port(spec);
         spec["healthCheckNodePort"] = match (asked, current) {
-            // Another one than the current one is rejected with the other rules.
+            // A change of the port is rejected with the other rules.
             (Some(_), Some(_)) => return Ok(()),
             (None, Some(current)) => Value::from(current),
             (Some(asked), None) => self.health_check_asked(asked)?,
@@ -374,7 +374,7 @@ impl Ports<'_> {
     }
 }
 
-/// 500, as from a kube-apiserver whose range is exhausted.
+/// 500, as from a kube-apiserver with an exhausted range.
 fn full(what: &str) -> ApiError {
     ApiError::internal(format!("failed to allocate a {what}: range is full"))
 }

@@ -1,8 +1,7 @@
-//! Sockets on which HTTP is served: how many connections there are, and how long one may wait.
+//! Sockets for HTTP, with a limit on the number of connections and on their waiting times.
 //!
-//! A client that sends half a request, or nothing, has a connection for a short time only; and when there are too many
-//! connections, the oldest of those on which nothing is being answered makes room. So nobody is locked out by others who
-//! do not even ask.
+//! A client with half a request, or without one, has a connection for a short time only; and with too many
+//! connections, the oldest one without a pending answer makes room. Idle clients cannot lock out others.
 
 mod body;
 mod place;
@@ -36,15 +35,15 @@ use crate::body::BoxError;
 /// The limits of a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most connections at a time.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Until the first request is there, and until a request that has begun has all its headers.
+    /// Time until the first request, and until a started request has all headers.
     pub header: Duration,
-    /// Until the body of a request is there.
+    /// Time until the body of a request is complete.
     pub body: Duration,
-    /// How long a connection may be without a request.
+    /// Maximum time of a connection without a request.
     pub idle: Duration,
-    /// How long a client may not take what is sent to it.
+    /// Maximum time in which a client takes no bytes.
     pub write: Duration,
 }
 
@@ -62,20 +61,20 @@ impl Default for Limits {
     }
 }
 
-/// The pause after a failed accept, usually caused by a lack of file descriptors.
+/// Pause after a failed accept, usually caused by a lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The grace period of running requests at shutdown. Watches are ended at once; their clients resume them.
+/// Grace period of running requests at shutdown. Watches end at once; their clients resume them.
 const DRAIN: Duration = Duration::from_millis(500);
-/// The interval at which an HTTP/2 client is asked for a sign of life, and how long it may take.
+/// Interval of HTTP/2 pings to a client, and the timeout of the answer.
 const SILENCE: Duration = Duration::from_secs(60);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
-/// What connects two sides: a socket, TLS on one, or a pipe.
+/// Connection between two sides: a socket, TLS on one, or a pipe.
 pub trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
 
-/// Accepts connections until `stop`, serves each in a task, and returns when these have ended.
+/// Accepts connections until `stop`, serves each in a task, and returns after all tasks have ended.
 pub fn listen<F>(
     listener: TcpListener,
     limits: Limits,
@@ -143,16 +142,16 @@ where
     listen(listener, limits, stop, serve)
 }
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// There is no further request: the client closed it, or it was upgraded.
+    /// No further request will come: the client closed the connection, or it was upgraded.
     Served,
-    /// This side closed it.
+    /// This side closed the connection.
     Closed,
 }
 
-/// Serves the requests of one connection until it ends, until one of its limits, or until `stop`.
+/// Serves the [`Request`]s of one connection until its end, until one of its [`Limits`], or until `stop`.
 pub fn connection<'a, S, F, B>(
     stream: S,
     place: &'a Place,
@@ -179,7 +178,7 @@ type Answer<'a> = Box<
         + 'a,
 >;
 
-/// The HTTP of a connection, of which hyper's part is large: it is compiled once, here.
+/// HTTP of a connection. hyper's part is large, so it is compiled once, here.
 async fn served(
     stream: Box<dyn Duplex>,
     place: &Place,
@@ -190,7 +189,7 @@ async fn served(
     let service = service_fn(|request: Request<Incoming>| {
         let (asked, sending) = place.begin(&request);
         let answer = answer(request.map(|body| Arriving::new(body, limit, asked)));
-        // Boxed, because hyper keeps the place for it as long as the body is sent, which is hours for a watch.
+        // Boxed, because hyper keeps room for the future as long as the body is sent, for hours with a watch.
         Box::pin(async move {
             let answer = answer.await?;
             Ok::<_, Infallible>(answer.map(|body| Answering::new(body, sending)))
@@ -221,7 +220,7 @@ async fn served(
     Ended::Closed
 }
 
-/// A place that no other connection competes for.
+/// [`Place`] without competing connections.
 pub fn alone(limits: Limits) -> Place {
     Place::alone(limits)
 }

@@ -1,9 +1,9 @@
-//! Objects and their history behind one interface: in memory, or in SQLite with the current state and the latest events
-//! in memory.
+//! Objects and their history behind one interface: in memory, or in SQLite with the current state and the latest
+//! events in memory.
 //!
-//! As in etcd, one counter numbers all writes and never goes back. A write names the revision that
-//! it replaces; it is rejected if that is not the current one. It is acknowledged, and visible to
-//! anyone, only once it is durable.
+//! As in etcd, one counter numbers all writes and never goes back. A write names the revision to replace, and is
+//! rejected unless that revision is the current one. A write is acknowledged, and visible to clients, only once
+//! durable.
 
 pub(crate) mod gate;
 mod log;
@@ -41,12 +41,12 @@ pub(crate) const NAMESPACES: &str = "/namespaces";
 #[derive(Debug)]
 pub(crate) struct Write {
     pub(crate) place: Place,
-    /// The revision that is replaced; 0 when there must be no object.
+    /// Revision to replace; 0 if there must be no object.
     pub(crate) expect: u64,
-    /// The new object, or the last state of the one that goes.
+    /// New object, or the last state of a deleted one.
     pub(crate) draft: Draft,
     pub(crate) delete: bool,
-    /// For a CustomResourceDefinition: what is served from the moment of the write.
+    /// For a CustomResourceDefinition: the resource served from the moment of the write.
     pub(crate) serve: Option<Serve>,
 }
 
@@ -65,8 +65,8 @@ impl Write {
         })
     }
 
-    /// What must exist, and not be in deletion, for a new object to be stored: its namespace and its definition. Both
-    /// are emptied before they go, so that nothing may be added to them from then on.
+    /// Containers of a new object, which must exist and not be in deletion: the namespace and the definition. Both
+    /// are emptied before they go, so nothing may be added during the deletion.
     fn containers(&self) -> impl Iterator<Item = Place> {
         let place = (self.expect == 0).then_some(&self.place);
         let namespace = place.and_then(|place| place.key.split_once('/'));
@@ -84,14 +84,14 @@ impl Write {
     }
 }
 
-/// A change of what is served.
+/// Change of the served resources.
 #[derive(Clone, Debug)]
 pub(crate) enum Serve {
     Set(Arc<Resource>),
     Remove { group: String, plural: String },
 }
 
-/// Why a write did not happen.
+/// Reason for the failure of a write.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum WriteError {
     /// The current revision is not the expected one.
@@ -103,24 +103,24 @@ pub(crate) enum WriteError {
     /// The object may not be stored.
     #[error(transparent)]
     Unstorable(#[from] Unstorable),
-    /// What stands for etcd takes no writes now.
+    /// The [`options::Backend`] takes no writes now.
     #[error("{0}")]
     Refused(String),
-    /// The disk, in SQLite's words.
+    /// Error of the disk, in SQLite's words.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What is shared between requests and the writer.
+/// State shared between requests and the writer.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) state: RwLock<State>,
-    /// Why the latest write failed, in the words of its answer; `None` once one has succeeded.
+    /// Reason for the failure of the latest write, in the words of the answer; `None` after a success.
     pub(crate) problem: RwLock<Option<String>>,
     pub(crate) registry: ArcSwap<Registry>,
 }
 
-/// What is asked before every write.
+/// Backend with a veto before every write.
 struct Guard(Arc<dyn options::Backend>);
 
 impl std::fmt::Debug for Guard {
@@ -135,12 +135,12 @@ pub(crate) struct Store {
     guard: OnceLock<Guard>,
     shared: Arc<Shared>,
     writer: Option<sqlite::Writer>,
-    /// Locked while objects are converted to a changed schema.
+    /// Locked during the conversion of objects to a changed schema.
     applying_schema: tokio::sync::Mutex<()>,
 }
 
 impl Store {
-    /// Opens the store; reads everything current into memory.
+    /// Opens the store; reads all current objects into memory.
     pub(crate) async fn open(options: &Options) -> Result<Self, OpenError> {
         let state = State::new(options.history);
         match &options.store {
@@ -179,7 +179,7 @@ impl Store {
         }
     }
 
-    /// From now on `backend` is asked before every write.
+    /// Sets the `backend` that is asked before every write.
     pub(crate) fn guard(&self, backend: Arc<dyn options::Backend>) {
         // A server has one, and opens once.
         let _ = self.guard.set(Guard(backend));
@@ -202,8 +202,8 @@ impl Store {
         self.read().get(collection, key).cloned()
     }
 
-    /// At most `limit` events of a collection after `revision`, and the revision of the store at that moment: there is no
-    /// event between the last of them, if there are fewer, and that revision.
+    /// At most `limit` [`Event`]s of a collection after `revision`, and the revision of the store at the same moment: if
+    /// there are fewer events, no event lies between the last one and the revision.
     pub(crate) async fn events(
         &self,
         collection: &Arc<str>,
@@ -221,7 +221,7 @@ impl Store {
             .await
     }
 
-    /// The objects as they were at an old revision.
+    /// [`Object`]s in their state at an old revision.
     pub(crate) async fn range_at(&self, at: At) -> Result<Vec<Arc<Object>>, Unread> {
         if let Some(objects) = self.read().range_at(&at)? {
             return Ok(objects);
@@ -260,7 +260,7 @@ impl Store {
             .unwrap_or_else(|_| Err(WriteError::Failed("the store is closed".to_owned())))
     }
 
-    /// Why the disk does not take writes.
+    /// Reason why the disk takes no writes.
     pub(crate) fn problem(&self) -> Option<String> {
         self.shared.problem.read().clone()
     }
@@ -270,7 +270,7 @@ impl Store {
         self.writer.as_ref().map_or(0, sqlite::Writer::bytes)
     }
 
-    /// A copy of the database, complete in itself, as an open file without a name. None in memory.
+    /// Copy of the database, complete in itself, as an open file without a name. `None` in memory.
     pub(crate) async fn backup(&self) -> Option<Result<std::fs::File, String>> {
         match &self.writer {
             Some(writer) => Some(writer.backup().await),
@@ -278,7 +278,7 @@ impl Store {
         }
     }
 
-    /// Waits until everything that was asked to be written is, and closes the file.
+    /// Waits until all requested writes are on disk, and closes the file.
     pub(crate) async fn close(&self) {
         if let Some(writer) = &self.writer {
             writer.close().await;
@@ -307,8 +307,8 @@ impl Store {
 }
 
 impl Shared {
-    /// Changes what is served, by the write of a definition that has `revision`. The state is locked, so changes cannot
-    /// overtake each other.
+    /// Changes the served resources, by the write of a definition with `revision`. The state is locked, so changes
+    /// cannot overtake each other.
     fn serve(&self, serve: Serve, state: &mut State, revision: u64) {
         let registry = self.registry.load();
         self.registry.store(Arc::new(match serve {

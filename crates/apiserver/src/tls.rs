@@ -1,4 +1,4 @@
-//! TLS as an API server needs it: its own certificate, and client certificates that are optional.
+//! TLS of an API server: a server certificate, and optional client certificates.
 
 use std::sync::Arc;
 
@@ -8,24 +8,24 @@ use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject as _;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Why TLS could not be set up.
+/// Error of the TLS setup.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The text is no PEM of what it should be.
+    /// The text is no PEM of the required type.
     #[error("{what} cannot be read")]
     Pem {
-        /// Which argument.
+        /// Name of the argument.
         what: &'static str,
-        /// The error of the parser.
+        /// Error of the parser.
         source: rustls_pki_types::pem::Error,
     },
-    /// There is no certificate in the text.
+    /// The text has no certificate.
     #[error("{what} contains no certificate")]
     Empty {
-        /// Which argument.
+        /// Name of the argument.
         what: &'static str,
     },
-    /// rustls does not take them.
+    /// rustls rejects the certificates or the key.
     #[error("the certificates and the key cannot be used")]
     Rustls(#[from] rustls::Error),
     /// The authorities of clients cannot be used.
@@ -33,11 +33,11 @@ pub enum TlsError {
     Verifier(#[from] rustls::server::VerifierBuilderError),
 }
 
-/// The TLS setting of an API server: HTTP/2 and HTTP/1.1, and client certificates that clients may
-/// present. All arguments are PEM; `chain` begins with the server's own certificate.
+/// TLS setting of an API server: HTTP/2 and HTTP/1.1, and optional client certificates. All arguments are PEM;
+/// `chain` begins with the server's own certificate.
 ///
 /// # Errors
-/// When one of them cannot be read or used.
+/// When an argument cannot be read or used.
 pub fn server_config(
     chain: &str,
     key: &str,
@@ -60,7 +60,7 @@ pub fn server_config(
     Ok(Arc::new(config))
 }
 
-/// Checks client certificates that are presented; clients without one pass, to use a token.
+/// Verifier of presented client certificates; clients without one pass, to use a token.
 pub(crate) fn client_verifier(pem: &str) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(pem, "the client authorities")? {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The user of a request, as in TokenReview and SelfSubjectReview.
+/// User of a request, as in TokenReview and SelfSubjectReview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserInfo {
     /// The user name, such as `system:node:worker-0`.
     #[serde(rename = "username")]
     pub name: String,
-    /// A unique id of the user that is never reused, if there is one.
+    /// Unique id of the user, never reused; empty without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// The groups of the user, such as `system:masters`.
@@ -31,7 +31,7 @@ impl UserInfo {
         }
     }
 
-    /// The user of in-process clients, who may do everything.
+    /// User of in-process clients, with all permissions.
     pub fn admin() -> Self {
         Self::new("system:admin", ["system:masters", "system:authenticated"])
     }
@@ -41,7 +41,7 @@ impl UserInfo {
         Self::new("system:anonymous", ["system:unauthenticated"])
     }
 
-    /// The user with the id of its credential (KEP-4193).
+    /// User with the id of the credential (KEP-4193).
     #[must_use]
     pub(crate) fn known_by(mut self, credential: String) -> Self {
         let name = "authentication.kubernetes.io/credential-id".to_owned();

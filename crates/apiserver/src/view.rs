@@ -13,14 +13,14 @@ use crate::core::Core;
 use crate::error::ApiError;
 use crate::store::{Object, json_at};
 
-/// A resource and the conversions between its versions.
+/// [`Resource`] and the conversions between its versions.
 pub(crate) struct Kind<'a> {
     pub(crate) core: &'a Core,
     pub(crate) resource: &'a Resource,
 }
 
 impl Kind<'_> {
-    /// The object in `api_version`, with the defaults of that version.
+    /// Object in `api_version`, with the defaults of the version.
     pub(crate) fn convert(&self, value: Value, api_version: &str) -> Result<Value, ApiError> {
         let same = value["apiVersion"] == api_version;
         let mut converted = self.convert_alone(value, api_version)?;
@@ -33,7 +33,7 @@ impl Kind<'_> {
         Ok(converted)
     }
 
-    /// The object in `api_version` as conversion returns it, without defaults.
+    /// Object in `api_version` as returned by the conversion, without defaults.
     fn convert_alone(&self, mut value: Value, api_version: &str) -> Result<Value, ApiError> {
         if value["apiVersion"] == api_version {
             return Ok(value);
@@ -93,7 +93,7 @@ impl Kind<'_> {
             .as_ref()
     }
 
-    /// The object in `api_version`, which may need a call of a conversion webhook.
+    /// Object in `api_version`, after a call of the conversion webhook if necessary.
     pub(crate) async fn converted(
         &self,
         value: Value,
@@ -108,8 +108,7 @@ impl Kind<'_> {
         .await
     }
 
-    /// Registers all conversions that a list needs before the first one is looked up, so that a single call converts
-    /// all objects.
+    /// Registers all conversions of a list before the first lookup, so that a single call converts all [`Object`]s.
     pub(crate) fn ask_for(
         &self,
         objects: &[Arc<Object>],
@@ -127,12 +126,12 @@ impl Kind<'_> {
         all
     }
 
-    /// The stored object in `api_version`.
+    /// Stored [`Object`] in `api_version`.
     pub(crate) fn value(&self, object: &Object, api_version: &str) -> Result<Value, ApiError> {
         self.convert(object.value(), api_version)
     }
 
-    /// The JSON of the stored object in `api_version`. In the stored version it is not serialised again.
+    /// JSON of the stored [`Object`] in `api_version`. In the stored version, no serialisation is necessary.
     pub(crate) fn bytes(&self, object: &Object, api_version: &str) -> Result<Bytes, ApiError> {
         if &*object.facts.api_version == api_version {
             return Ok(object.json());

@@ -125,7 +125,7 @@ async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
     Err(last)
 }
 
-/// An I/O error as Go prints it.
+/// I/O error in Go's format.
 fn plain(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
@@ -143,7 +143,7 @@ fn broken(error: &hyper::Error) -> String {
     }
 }
 
-/// An answer without a success code, as client-go prints it (`NewGenericServerResponse`).
+/// Answer without a success code, in the format of client-go (`NewGenericServerResponse`).
 fn refusal(code: u16, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let text = text.trim();

@@ -1,4 +1,4 @@
-//! What defaults cost: a process of its own, since its memory is measured.
+//! Cost of defaults, in a process of its own, because its memory is measured.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! `AdmissionReview`: the request to a hook, and validation of its answer.
+//! `AdmissionReview`: the request to a hook, and validation of the answer.
 
 use apimachinery::schema::go_quote;
 use base64::Engine as _;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::rules::{Attributes, Gvk, Invocation};
 use crate::error::ApiError;
 
-/// The answer of a hook.
+/// Answer of a hook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answered {
     pub(super) allowed: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Answered {
     pub(super) warnings: Vec<String>,
 }
 
-/// The review that is sent to a hook.
+/// Review for a hook.
 pub(super) fn request(
     attributes: &Attributes<'_>,
     invocation: &Invocation,
@@ -37,7 +37,7 @@ pub(super) fn request(
     })
 }
 
-/// The request in match conditions, where empty fields are present.
+/// Request for match conditions, including empty fields.
 pub(super) fn condition_request(attributes: &Attributes<'_>, invocation: &Invocation) -> Value {
     let mut request = common(attributes, invocation);
     for field in ["name", "namespace", "subResource", "requestSubResource"] {
@@ -169,7 +169,7 @@ fn check_patch(patched: bool, kind: &Value, mutating: bool) -> Result<(), String
     Err(problem.to_owned())
 }
 
-/// The error for a denial (`ToStatusErr`).
+/// Error for a denial (`ToStatusErr`).
 pub(super) fn denial(hook: &str, result: &Value) -> ApiError {
     let by = format!("admission webhook {} denied the request", go_quote(hook));
     let text = |field: &str| result[field].as_str().filter(|text| !text.is_empty());

@@ -52,12 +52,12 @@ impl Gvk {
     }
 }
 
-/// The attributes of a request for admission.
+/// Attributes of a request for admission.
 #[derive(Clone)]
 pub(crate) struct Attributes<'a> {
     pub(crate) call: &'a Call,
     pub(crate) operation: Operation,
-    /// The kind of the object in the request, which for a subresource may differ from that of the resource.
+    /// Kind of the object in the request. A subresource may have another kind than its resource.
     pub(crate) kind: Gvk,
     pub(crate) name: String,
     pub(crate) namespace: String,
@@ -67,7 +67,7 @@ pub(crate) struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// The attributes from path and query.
+    /// Attributes from path and query of a [`Call`].
     pub(crate) fn of(call: &'a Call, operation: Operation, dry_run: bool) -> Self {
         let resource = &call.resource;
         let subresource = call.subresource.clone().unwrap_or_default();
@@ -93,7 +93,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// The same attributes for an object that the path does not name.
+    /// Same attributes for an object that is not named in the path.
     pub(crate) fn named(mut self, name: &str) -> Self {
         if &*self.call.resource.collection == "/namespaces" {
             self.namespace = name.to_owned();
@@ -114,22 +114,22 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// The equivalent resource with which a hook is called.
+/// Equivalent resource for the call of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Invocation {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: Gvk,
-    /// True if it differs from the resource of the request.
+    /// True if the hook gets another resource than the request has.
     pub(super) equivalent: bool,
 }
 
-/// True if a rule of the hook matches the request.
+/// True if a rule of the [`Hook`] matches the request.
 pub(super) fn ruled(hook: &Hook, attributes: &Attributes<'_>) -> bool {
     resource_of(hook, attributes).is_some()
 }
 
-/// How the hook is called; `None` when it does not match the request. An error when the namespace does not exist.
+/// [`Invocation`] of a [`Hook`]; `None` if the hook does not match the request. Error if the namespace does not exist.
 pub(super) fn invocation(
     hook: &Hook,
     attributes: &Attributes<'_>,
@@ -203,7 +203,7 @@ fn resource_of(hook: &Hook, attributes: &Attributes<'_>) -> Option<Invocation> {
     })
 }
 
-/// The groups and versions under which the same objects are served.
+/// Groups and versions that serve the same objects.
 fn equivalents(attributes: &Attributes<'_>) -> Vec<(String, String)> {
     let resource = &attributes.call.resource;
     if resource.plural == "events" && matches!(resource.origin, Origin::BuiltIn(_)) {

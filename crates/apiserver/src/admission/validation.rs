@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::webhook::check_client_config;
 
-/// Validates a configuration; other kinds have no errors. `old` is the stored one on an update.
+/// Validates a configuration; other kinds have no errors. `old` is the stored object on an update.
 pub(crate) fn validate(resource: &Resource, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mutating = match resource.kind.as_str() {
@@ -128,7 +128,7 @@ fn rule(rule: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A list must not be empty, and `*` must be its only item.
+/// Checks that a list is not empty, and that `*` is the only item where it occurs.
 fn list(rule: &Value, field: &str, what: &str, path: &str, errors: &mut Vec<FieldError>) {
     let path = format!("{path}.{field}");
     let given = slice(&rule[field]);

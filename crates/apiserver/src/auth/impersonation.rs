@@ -1,7 +1,7 @@
 //! Impersonation: `kubectl --as`, by the headers `Impersonate-User`, `-Group`, `-Uid` and `-Extra-*`
 //! (`k8s.io/apiserver/pkg/endpoints/filters/impersonation`). The authenticated user needs the verb `impersonate` for
-//! each of them. A malformed header is rejected and never ignored: otherwise the request would run as another user than
-//! it names.
+//! each of the headers. A malformed header is rejected and never ignored: otherwise the request would run as another
+//! user than named in the header.
 
 use apimachinery::names::subdomain;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -18,10 +18,10 @@ const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// Why an impersonation is rejected.
+/// Rejection of an impersonation.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// A header is malformed, or the user may not impersonate the other one.
+    /// A header is malformed, or the requestor may not impersonate the user.
     Status(ApiError),
     /// The headers have groups, a uid or extra fields, and no user.
     WithoutUser(String),
@@ -33,10 +33,10 @@ impl From<ApiError> for Refusal {
     }
 }
 
-/// The effective user of a request: the impersonated one, if the headers name one.
+/// Effective user of a request: the impersonated one, if the headers name one.
 ///
 /// # Errors
-/// When the headers are invalid, or the user may not impersonate the user that they name.
+/// When the headers are invalid, or the [`Attributes`] of the impersonation are denied.
 pub(crate) async fn applied(
     core: &Core,
     requestor: UserInfo,
@@ -52,7 +52,7 @@ pub(crate) async fn applied(
     Ok(completed(wanted))
 }
 
-/// What the requestor must be allowed to.
+/// Permissions that the requestor needs.
 fn asked(wanted: &UserInfo) -> Vec<Attributes> {
     let may =
         |group: &str, resource: &str, subresource: &str, namespace: &str, name: &str| Attributes {
@@ -84,7 +84,7 @@ fn asked(wanted: &UserInfo) -> Vec<Attributes> {
     asked
 }
 
-/// The user in the headers; `None` without such headers.
+/// User in the headers; `None` without such headers.
 fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, Refusal> {
     let first = |name: &str| -> Result<String, ApiError> {
         let values = headers.get_all(name).iter();
@@ -118,7 +118,7 @@ fn wanted(headers: &HeaderMap) -> Result<Option<UserInfo>, Refusal> {
     )))
 }
 
-/// The groups, uid and extra fields as Go prints them.
+/// Groups, uid and extra fields in Go's format.
 fn listed(user: &UserInfo) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(
@@ -137,12 +137,12 @@ fn listed(user: &UserInfo) -> String {
     parts.join(" ")
 }
 
-/// The value of a header, which may be any UTF-8.
+/// Value of a header: any UTF-8.
 fn text<'a>(name: &str, value: &'a HeaderValue) -> Result<&'a str, ApiError> {
     std::str::from_utf8(value.as_bytes()).map_err(|_| unreadable(name))
 }
 
-/// The key in the name of a header. Malformed escapes are kept, as in Go.
+/// Key in the name of a header. Malformed escapes are kept, as in Go.
 fn extra_key(name: &HeaderName, escaped: &str) -> Result<String, ApiError> {
     let mut rest = escaped.split('%').skip(1);
     let escapes = rest.all(|part| {
@@ -162,7 +162,7 @@ fn unreadable(header: &str) -> ApiError {
     ))
 }
 
-/// The namespace and the name in the user name of a service account; `None` for other user names.
+/// Namespace and name in the user name of a service account; `None` for other user names.
 fn service_account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user
         .strip_prefix("system:serviceaccount:")?
@@ -175,7 +175,7 @@ fn service_account(user: &str) -> Option<(&str, &str)> {
     valid.then_some((namespace, name))
 }
 
-/// The user with the implicit groups of its kind.
+/// User with the implicit groups: of a service account, and of authenticated or anonymous users.
 fn completed(mut user: UserInfo) -> UserInfo {
     if let Some((namespace, _)) = service_account(&user.name)
         && user.groups.is_empty()

@@ -1,5 +1,5 @@
-//! The node authorizer: a node may read the objects that its pods refer to, and write its own status.
-//! [`super::restriction`] checks the content of its writes.
+//! Node authorizer: a node may read the objects that its pods refer to, and write its own status.
+//! [`super::restriction`] checks the content of a node's writes.
 //!
 //! Source of the rules and messages: `plugin/pkg/auth/authorizer/node` of kube-apiserver.
 
@@ -13,7 +13,7 @@ use references::{Kind, is_related};
 
 pub(super) const LEASES: &str = "kube-node-lease";
 
-/// The name of the node, if the user is one.
+/// Name of the node, if the user is one.
 pub(crate) fn name(user: &UserInfo) -> Option<&str> {
     let name = user.name.strip_prefix("system:node:")?;
     user.is_in("system:nodes").then_some(name)
@@ -22,7 +22,7 @@ pub(crate) fn name(user: &UserInfo) -> Option<&str> {
 /// Authorizes a request of a node.
 ///
 /// # Errors
-/// Why the node may not send it.
+/// The reason for the denial.
 pub(super) fn decide(core: &Core, node: &str, wanted: &Attributes) -> Result<(), Denied> {
     if node.is_empty() {
         return deny("unknown node for user \"system:node:\"");
@@ -56,7 +56,7 @@ fn deny(reason: impl Into<String>) -> Result<(), Denied> {
     })
 }
 
-/// What every node may do, regardless of the object (`NodeRules` of the bootstrap policy).
+/// True for permissions of every node, regardless of the object (`NodeRules` of the bootstrap policy).
 fn is_of_all_nodes(wanted: &Attributes) -> bool {
     let verb = wanted.verb.as_str();
     wanted.subresource.is_empty()

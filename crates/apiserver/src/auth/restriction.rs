@@ -1,5 +1,5 @@
-//! What nodes may write, by the content of the request: their own Node, its Lease and CSINode, the status of pods bound
-//! to them, and tokens of these pods.
+//! Restriction of the writes of nodes, by the content of the request: a node may write its own Node, Lease and
+//! CSINode, the status of pods bound to the node, and tokens of such pods.
 //!
 //! Source of the rules and messages: `plugin/pkg/admission/noderestriction` of kube-apiserver.
 
@@ -18,15 +18,15 @@ use crate::admission::Operation;
 use crate::call::Call;
 use crate::error::ApiError;
 
-/// The annotation of mirror pods, by which a node reports its static pods.
+/// Annotation of mirror pods, the copies of a node's static pods.
 pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// Rejects a write of a node to an object that does not belong to it.
+/// Rejects a write of a node to an object of another node.
 ///
-/// `object`: the object as it was sent, `None` on a deletion. `old`: the stored object, `None` on a create.
+/// `object`: the object in the request, `None` on a deletion. `old`: the stored object, `None` on a create.
 ///
 /// # Errors
-/// 403 with the reason; 404 for a pod or Node that the write refers to and that does not exist.
+/// 403 with the reason; 404 for a missing pod or Node that the write refers to.
 pub(crate) fn admit(
     call: &Call,
     operation: Operation,
@@ -92,7 +92,7 @@ impl Write<'_> {
         ))
     }
 
-    /// The name in the path, or that of the object to be created.
+    /// Name in the path, or of the new object.
     fn name(&self) -> &str {
         match self.call.name() {
             "" => text(&self.object["metadata"]["name"]),
@@ -100,7 +100,7 @@ impl Write<'_> {
         }
     }
 
-    /// A stored object; 404 in the words of the listers of admission.
+    /// Stored object; 404 in the words of the listers of admission.
     fn stored(&self, plural: &str, namespace: &str, name: &str) -> Result<Value, ApiError> {
         let core = &self.call.core;
         let resource = core.store.registry().find("", plural);
@@ -125,7 +125,8 @@ impl Write<'_> {
         }
     }
 
-    /// A mirror pod has no service account and no Secrets, whoever creates it (the admission plugin `ServiceAccount`).
+    /// Rejects a mirror pod with a service account or Secrets, for every user (the admission plugin
+    /// `ServiceAccount`).
     fn mirror(&self) -> Result<(), ApiError> {
         let pod = self.object;
         if pod["metadata"]["annotations"][MIRROR].is_null() {
@@ -326,7 +327,7 @@ impl Write<'_> {
         Ok(())
     }
 
-    /// A node may request certificates for itself only.
+    /// Checks a certificate request: nodes may request certificates for themselves only.
     fn signing_request(&self) -> Result<(), ApiError> {
         let spec = &self.object["spec"];
         let signer = text(&spec["signerName"]);
@@ -350,7 +351,7 @@ impl Write<'_> {
     }
 }
 
-/// The common name in a certificate request, empty if it has none. `None`: the request cannot be parsed.
+/// Common name in a certificate request, empty if absent. `None` for a malformed request.
 fn common_name(request: &str) -> Option<String> {
     let pem = STANDARD.decode(request).ok()?;
     let der = CertificateSigningRequestDer::from_pem_slice(&pem).ok()?;
@@ -361,7 +362,7 @@ fn common_name(request: &str) -> Option<String> {
     Some(name.unwrap_or_default().to_owned())
 }
 
-/// The changed labels that a node may not set on itself, sorted.
+/// Changed labels that a node may not set on itself, sorted.
 fn forbidden_labels(new: &Value, old: &Value) -> Vec<String> {
     let (new, old) = (new.as_object(), old.as_object());
     let labels = |map: Option<&serde_json::Map<String, Value>>| map.cloned().unwrap_or_default();
@@ -375,7 +376,7 @@ fn forbidden_labels(new: &Value, old: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Labels that restrict workloads to certain nodes, and labels of Kubernetes that kubelets do not set.
+/// True for labels that restrict workloads to certain nodes, and for labels of Kubernetes that kubelets do not set.
 fn is_forbidden(label: &str) -> bool {
     const OF_KUBELETS: [&str; 11] = [
         "kubernetes.io/hostname",

@@ -1,5 +1,5 @@
-//! Authorization. RBAC is not evaluated: administrators may do everything, nodes what the node authorizer allows,
-//! joining machines what kubeadm needs, and every user may read discovery documents.
+//! Authorization without RBAC. Administrators may do everything, nodes have the permissions of the node authorizer,
+//! joining machines the permissions of kubeadm's roles, and every user may read discovery documents.
 
 use apimachinery::selector::FieldSelector;
 use http::Method;
@@ -12,7 +12,7 @@ use crate::request::query::Query;
 use crate::reviewer::Access;
 use crate::user::UserInfo;
 
-/// The attributes of a request that authorization depends on.
+/// Attributes of a request that decide on authorization.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     pub(crate) verb: String,
@@ -21,9 +21,9 @@ pub(crate) struct Attributes {
     pub(crate) subresource: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
-    /// The field selector of a list, watch or deletecollection.
+    /// [`FieldSelector`] of a list, watch or deletecollection.
     pub(crate) fields: FieldSelector,
-    /// The URL path of a request that is not for objects.
+    /// URL path of a request without objects, such as `/healthz`.
     pub(crate) path: String,
 }
 
@@ -41,13 +41,13 @@ impl Attributes {
     }
 }
 
-/// The reason of a denial; empty where no rule gives one.
+/// Reason of a denial; empty where no rule gives one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Denied {
     pub(crate) reason: String,
 }
 
-/// The attributes of a request for objects (`RequestInfoFactory`).
+/// [`Attributes`] of a request for objects (`RequestInfoFactory`).
 pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attributes {
     let named = path.name.is_some();
     let verb = match *method {
@@ -81,7 +81,7 @@ pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attribu
         group: path.group.clone(),
         resource: path.plural.clone(),
         subresource: path.subresource.clone().unwrap_or_default(),
-        // A namespace is in itself for RBAC.
+        // In RBAC, a namespace belongs to itself.
         namespace: match &path.namespace {
             Some(namespace) => namespace.clone(),
             None if path.group.is_empty() && path.plural == "namespaces" => {
@@ -95,8 +95,8 @@ pub(crate) fn attributes(path: &Path, method: &Method, query: &Query) -> Attribu
     }
 }
 
-/// Rejects a request that a user may not send. Clients without credentials are `system:anonymous` and get a 403, as
-/// from a kube-apiserver whose `cluster-info` joining machines read; 401 is for invalid credentials.
+/// Rejects a request without permission. Clients without credentials are `system:anonymous` and get a 403, because
+/// joining machines read `cluster-info` anonymously; 401 is for invalid credentials.
 pub(crate) async fn authorize(
     core: &Core,
     user: &UserInfo,
@@ -116,10 +116,10 @@ pub(crate) async fn authorize(
     decision.map_err(|denied| forbidden(user, &wanted, &denied))
 }
 
-/// Authorizes a request by the rules of the server, and then by its reviewer.
+/// Authorizes a request by the rules of the server, and then by the reviewer.
 ///
 /// # Errors
-/// Why the user may not send it.
+/// The reason for the denial.
 pub(crate) async fn review(
     core: &Core,
     user: &UserInfo,
@@ -141,7 +141,7 @@ pub(crate) async fn review(
 /// Authorizes a request by the rules of the server.
 ///
 /// # Errors
-/// Why the user may not send it.
+/// The reason for the denial.
 pub(crate) fn decide(core: &Core, user: &UserInfo, wanted: &Attributes) -> Result<(), Denied> {
     if user.is_in("system:masters") || is_open(user, wanted) {
         return Ok(());
@@ -164,9 +164,9 @@ pub(crate) fn decide(core: &Core, user: &UserInfo, wanted: &Attributes) -> Resul
     if allowed { Ok(()) } else { Err(denied) }
 }
 
-/// What everybody may read, authenticated or not (the role `system:public-info-viewer`).
+/// Documents for everybody, authenticated or not (the role `system:public-info-viewer`).
 const PUBLIC: &[&str] = &["/healthz", "/livez", "/readyz", "/version", "/version/"];
-/// What every authenticated user may read (the role `system:discovery`).
+/// Documents for every authenticated user (the role `system:discovery`).
 const DISCOVERY: &[&str] = &[
     "/healthz",
     "/livez",
@@ -180,7 +180,7 @@ const DISCOVERY: &[&str] = &[
     "/apis",
     "/apis/*",
 ];
-/// What the group `system:monitoring` may read (the role of that name).
+/// Documents for the group `system:monitoring` (the role of the same name).
 const MONITORING: &[&str] = &[
     "/metrics",
     "/metrics/slis",
@@ -203,7 +203,7 @@ fn reads(wanted: &Attributes, documents: &[&str]) -> bool {
             })
 }
 
-/// Requests that are allowed for everybody: kubeadm reads `cluster-info` before it has credentials.
+/// True for requests allowed for everybody: kubeadm reads `cluster-info` before a machine has credentials.
 fn is_open(user: &UserInfo, wanted: &Attributes) -> bool {
     let everybody = ["system:authenticated", "system:unauthenticated"];
     everybody.iter().any(|group| user.is_in(group)) && reads(wanted, PUBLIC)
@@ -215,7 +215,7 @@ fn is_open(user: &UserInfo, wanted: &Attributes) -> bool {
             && wanted.subresource.is_empty()
 }
 
-/// Requests that every authenticated user may send (the roles `system:discovery` and `system:basic-user`).
+/// True for requests allowed for every authenticated user (the roles `system:discovery` and `system:basic-user`).
 fn is_basic(wanted: &Attributes) -> bool {
     let about_oneself = matches!(
         (wanted.group.as_str(), wanted.resource.as_str()),
@@ -231,7 +231,7 @@ pub(super) fn is_read(verb: &str) -> bool {
     matches!(verb, "get" | "list" | "watch")
 }
 
-/// True if a request reads one of these ConfigMaps, which kubeadm makes readable to machines.
+/// True if a request reads one of the ConfigMaps that kubeadm makes readable to machines.
 fn is_kubeadm_config(wanted: &Attributes, names: &[&str]) -> bool {
     wanted.verb == "get"
         && (wanted.group.as_str(), wanted.resource.as_str()) == ("", "configmaps")
@@ -239,11 +239,12 @@ fn is_kubeadm_config(wanted: &Attributes, names: &[&str]) -> bool {
         && names.contains(&wanted.name.as_str())
 }
 
-/// The group of kubeadm's bootstrap tokens. Others may do nothing: the roles are bound to this group.
+/// Group of kubeadm's bootstrap tokens. Other bootstrap tokens have no permissions: the roles are bound to this
+/// group.
 const JOINING: &str = "system:bootstrappers:kubeadm:default-node-token";
 
-/// Requests that kubeadm sends on a joining machine (the roles that `kubeadm init` binds to bootstrap tokens). Its
-/// kubelet asks for a certificate with the token, and registers its Node with the certificate.
+/// True for requests of kubeadm on a joining machine (the roles that `kubeadm init` binds to bootstrap tokens). The
+/// machine's kubelet requests a certificate with the token, and registers its Node with the certificate.
 fn joining_may(wanted: &Attributes) -> bool {
     match (wanted.group.as_str(), wanted.resource.as_str()) {
         ("", "configmaps") => {
@@ -257,7 +258,7 @@ fn joining_may(wanted: &Attributes) -> bool {
     }
 }
 
-/// True if a ClusterRoleBinding makes the user an administrator, as kubeadm creates it for `admin.conf`.
+/// True if a ClusterRoleBinding makes the user an administrator, as kubeadm's binding for `admin.conf` does.
 fn is_cluster_admin(core: &Core, user: &UserInfo) -> bool {
     let state = core.store.read();
     let mut bindings = state.range("rbac.authorization.k8s.io/clusterrolebindings", "", None);
@@ -283,7 +284,7 @@ fn is_cluster_admin(core: &Core, user: &UserInfo) -> bool {
     })
 }
 
-/// 403 for a request that the user may not send.
+/// 403 for a request without permission.
 pub(super) fn forbidden(user: &UserInfo, wanted: &Attributes, denied: &Denied) -> ApiError {
     let reason = match denied.reason.as_str() {
         "" => String::new(),

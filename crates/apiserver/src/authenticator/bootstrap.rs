@@ -1,4 +1,4 @@
-//! Bootstrap tokens (`bootstrap.kubernetes.io/token` Secrets in kube-system), by which machines join.
+//! Bootstrap tokens of joining machines (`bootstrap.kubernetes.io/token` Secrets in kube-system).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::store::Store;
 use crate::user::UserInfo;
 
-/// The user of a bootstrap token, if the token is known, enabled for authentication and not expired.
+/// User of a bootstrap token, if the token is known, enabled for authentication and not expired.
 pub(super) fn user(store: &Store, token: &str, now: Timestamp) -> Option<UserInfo> {
     let (id, secret) = token.split_once('.')?;
     let simple = |text: &str| {

@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 use super::Bearer;
 use crate::store::Store;
 
-/// Signs tokens and verifies them.
+/// Signs and verifies tokens.
 pub(crate) struct Signer {
     /// Generated at first use if the options have none.
     key: OnceLock<Option<Key>>,
@@ -31,7 +31,7 @@ enum Key {
     Ecdsa(Box<EcdsaKeyPair>),
 }
 
-/// A reference to an object in a token.
+/// Reference to an object in a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     pub(crate) name: String,
@@ -39,7 +39,7 @@ pub(crate) struct Reference {
     pub(crate) uid: String,
 }
 
-/// The subject of a token: an account, and the object that the token is bound to.
+/// Subject of a token: an account, and the bound object, if any.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) namespace: String,
@@ -50,15 +50,15 @@ pub(crate) struct Subject {
     pub(crate) node: Option<Reference>,
 }
 
-/// The lifetime of a token.
+/// Lifetime of a token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lifetime {
     pub(crate) seconds: i64,
-    /// The age in seconds from which its use counts as that of a stale token; `None`: not tracked.
+    /// Age in seconds after which the use of the token counts as stale; `None`: not tracked.
     pub(crate) warn_after: Option<i64>,
 }
 
-/// The tolerated difference of clocks in seconds (`jwt.DefaultLeeway`).
+/// Tolerated difference of clocks in seconds (`jwt.DefaultLeeway`).
 const LEEWAY: i64 = 60;
 
 impl Signer {
@@ -76,7 +76,7 @@ impl Signer {
         Ok(signer)
     }
 
-    /// Issues a token that is valid from `now` on. `None` when no key could be generated.
+    /// Issues a token for a [`Subject`], valid from `now` on. `None` if no key could be generated.
     pub(crate) fn token(
         &self,
         subject: &Subject,
@@ -118,10 +118,10 @@ impl Signer {
         Some(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
     }
 
-    /// The user of a token; `None` when this server did not sign it.
+    /// User of a token; `None` without a signature of this server.
     ///
     /// # Errors
-    /// Why the token is invalid: its lifetime, its audiences, or a deleted object that it is bound to.
+    /// The reason why the token is invalid: lifetime, audiences, or deletion of the bound object.
     pub(crate) fn bearer(
         &self,
         store: &Store,
@@ -176,11 +176,11 @@ impl Signer {
         }))
     }
 
-    /// The claims of a token that this server signed.
+    /// Claims of a token with a signature of this server.
     fn claims(&self, token: &str) -> Option<Value> {
         let (message, signature) = token.rsplit_once('.')?;
         let (_, claims) = message.split_once('.')?;
-        // Without a key, no token has been signed.
+        // No key, no token.
         let key = self.key.get()?.as_ref()?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
         key.verify(message.as_bytes(), &signature)?;
@@ -279,7 +279,7 @@ fn owned(text: &Value) -> Option<String> {
     text.as_str().map(str::to_owned)
 }
 
-/// A list of texts as Go prints it.
+/// List of strings in Go's format.
 fn quoted(texts: &[String]) -> String {
     let texts: Vec<String> = texts.iter().map(|text| go_quote(text)).collect();
     format!("[{}]", texts.join(" "))

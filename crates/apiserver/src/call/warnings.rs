@@ -1,4 +1,4 @@
-//! Warning headers of an answer: each text once, truncated when they exceed the limits of kube-apiserver.
+//! Warning headers of an answer: each text once, truncated beyond the limits of kube-apiserver.
 //!
 //! Source of the limits: `pkg/endpoints/filters/warning.go` of `k8s.io/apiserver`.
 

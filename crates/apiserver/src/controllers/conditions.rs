@@ -1,11 +1,11 @@
-//! The conditions of a namespace that is being deleted, as of the namespace controller
+//! Conditions of a namespace in deletion, as of the namespace controller
 //! (`pkg/controller/namespace/deletion/status_condition_utils.go` of Kubernetes).
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// The remaining content of a namespace.
+/// Remaining content of a namespace.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     /// The number of objects of each resource, as `configmaps.` or `deployments.apps`.

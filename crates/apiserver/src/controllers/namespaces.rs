@@ -1,5 +1,5 @@
-//! Deletion of namespaces (`pkg/controller/namespace/deletion` of Kubernetes), and restoration of the objects that
-//! every other namespace has (`pkg/controller/serviceaccount`, `pkg/controller/certificates/rootcacertpublisher`).
+//! Deletion of namespaces (`pkg/controller/namespace/deletion` of Kubernetes), and restoration of the default objects
+//! of namespaces (`pkg/controller/serviceaccount`, `pkg/controller/certificates/rootcacertpublisher`).
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::view::Kind;
 const PODS: &str = "/pods";
 
 impl Collector<'_> {
-    /// Deletes all objects in a namespace, pods first, then removes its finalizer.
+    /// Deletes all [`Object`]s in a namespace, pods first, then removes the namespace's finalizer.
     pub(super) async fn namespace(&self, resource: &Resource, object: &Object) {
         let prefix = format!("{}/", object.key);
         if !self.purge(&PODS.into(), &prefix).await {
@@ -70,7 +70,7 @@ impl Collector<'_> {
         left
     }
 
-    /// Sets the conditions that report the remaining content.
+    /// Sets the conditions for the remaining content.
     async fn set_conditions(&self, resource: &Resource, namespace: &Object, left: Left) {
         let now = Timestamp::now();
         let time = seconds(now);
@@ -98,7 +98,7 @@ impl Collector<'_> {
         report(done.await.map(drop));
     }
 
-    /// Restores the objects that every namespace has, and those of the server itself, when they are deleted or changed.
+    /// Restores the default [`Object`]s of namespaces, and objects of the server itself, after a deletion or a change.
     pub(super) async fn restore(&self, change: Change, place: &Place, object: &Object) {
         if controlplane::is_kept(self.core, place) {
             if let Err(problem) = controlplane::keep(self.core).await {

@@ -1,4 +1,4 @@
-//! Events on Pods and workloads that nothing will run, so that `kubectl describe` gives the reason.
+//! Events on Pods and workloads without a runner, as the reason in `kubectl describe`.
 
 use apimachinery::time::seconds;
 use jiff::{SignedDuration, Timestamp};
@@ -9,9 +9,9 @@ use crate::namespaces;
 use crate::rest::edit;
 use crate::store::{Change, Object, Place};
 
-/// The source of the Events.
+/// Source of the Events.
 const COMPONENT: &str = "ferrostack";
-/// A scheduler or controller manager runs if its Lease was renewed within this time; they renew it every 2 seconds.
+/// Maximum age of a Lease's renewal for a running scheduler or controller manager; both renew every 2 seconds.
 const RENEWED: SignedDuration = SignedDuration::from_secs(60);
 const WORKLOADS: [&str; 7] = [
     "/replicationcontrollers",
@@ -52,7 +52,7 @@ impl Collector<'_> {
         self.event(&object, &message).await;
     }
 
-    /// True if the program that has the Lease runs.
+    /// True if the holder of the Lease runs.
     fn is_renewed(&self, key: &str, now: Timestamp) -> bool {
         let lease = self.core.store.get("coordination.k8s.io/leases", key);
         let renewed = lease.and_then(|lease| {
@@ -92,7 +92,7 @@ impl Collector<'_> {
             found.unwrap_or_default().to_owned()
         };
         let (namespace, uid) = (text("/metadata/namespace"), text("/metadata/uid"));
-        // Unique for the object, so that a write that is repeated creates no second Event.
+        // Unique for the object: a repeated write creates no second Event.
         let suffix: String = uid.chars().filter(|c| *c != '-').take(16).collect();
         let name = format!("{}.{suffix}", text("/metadata/name"));
         let reason = match text("/kind").as_str() {
@@ -128,8 +128,8 @@ impl Collector<'_> {
     }
 }
 
-/// True if a Pod waits for the default scheduler, or for the kubelet of a node. The Pods that nodes and simulated
-/// controllers create have a controller, and are bound from the start.
+/// True if a Pod waits for the default scheduler, or for the kubelet of a node. Pods of nodes and of simulated
+/// controllers have a controller, and are bound from the start.
 fn is_waiting(pod: &Value) -> bool {
     let phase = &pod["status"]["phase"];
     let scheduler = &pod["spec"]["schedulerName"];

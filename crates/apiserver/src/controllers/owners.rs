@@ -11,7 +11,7 @@ use crate::rest::{FOREGROUND, ORPHAN, Propagation, edit};
 use crate::store::{Object, Place};
 
 impl Collector<'_> {
-    /// Deletes an object whose owners are all deleted; otherwise removes the references to deleted owners.
+    /// Deletes an object without a live owner; otherwise removes the references to deleted owners.
     pub(super) async fn dependent(&self, place: &Place) {
         let Some(resource) = self.resource(place) else {
             return;
@@ -19,7 +19,7 @@ impl Collector<'_> {
         let Some(object) = self.core.store.get(&place.collection, &place.key) else {
             return;
         };
-        // An object that is being deleted keeps its references.
+        // An object in deletion keeps its references.
         if object.facts.deleting {
             return;
         }
@@ -62,7 +62,7 @@ impl Collector<'_> {
             .await;
     }
 
-    /// The owner with a uid, unless it is in another namespace than its dependent.
+    /// Owner with a uid, unless owner and dependent are in different namespaces.
     fn owner(&self, uid: &str, dependent: &Object) -> Option<Arc<Object>> {
         let state = self.core.store.read();
         let place = state.by_uid(uid)?;
@@ -71,8 +71,8 @@ impl Collector<'_> {
         reachable.then(|| Arc::clone(owner))
     }
 
-    /// Deletes the dependents of an object in foreground deletion, and removes the finalizer once none of them blocks
-    /// it.
+    /// Deletes the dependents of an [`Object`] in foreground deletion, and removes the finalizer once no dependent blocks
+    /// the deletion.
     pub(super) async fn foreground(&self, resource: &Resource, owner: &Object) {
         let mut blocked = false;
         for dependent in self.dependents(&owner.facts.uid) {
@@ -93,8 +93,8 @@ impl Collector<'_> {
         }
     }
 
-    /// True if a dependent waits for its own dependents, the owner among them: a cycle in which each would wait for the
-    /// other. An object that owns itself is not such a cycle, as in Kubernetes, and waits for ever.
+    /// True if a dependent waits for its own dependents, the owner among them: a cycle of [`Object`]s that would wait for
+    /// each other. An object that owns itself is no such cycle, as in Kubernetes, and waits for ever.
     fn waits_for(&self, dependent: &Object, owner: &Object) -> bool {
         let (from, to) = (&dependent.facts.uid, &owner.facts.uid);
         if from == to || !is_waiting(dependent) {
@@ -120,7 +120,7 @@ impl Collector<'_> {
         false
     }
 
-    /// Removes `blockOwnerDeletion` from the owner references of an object, so that its owners can be deleted first.
+    /// Removes `blockOwnerDeletion` from the owner references of an object, so that the owners can be deleted first.
     async fn unblock(&self, place: &Place) {
         let Some(resource) = self.resource(place) else {
             return;
@@ -145,7 +145,7 @@ impl Collector<'_> {
         report(done.await.map(drop));
     }
 
-    /// Removes the references to an object from its dependents, then removes its `orphan` finalizer.
+    /// Removes the references to an [`Object`] from its dependents, then removes the `orphan` finalizer.
     pub(super) async fn orphan(&self, resource: &Resource, owner: &Object) {
         for dependent in self.dependents(&owner.facts.uid) {
             if let Some(resource) = self.resource(&dependent) {
@@ -168,7 +168,7 @@ impl Collector<'_> {
     }
 }
 
-/// True if an object is being deleted and waits for its dependents.
+/// True if an [`Object`] is in deletion and waits for dependents.
 fn is_waiting(owner: &Object) -> bool {
     owner.facts.deleting && owner.facts.has_finalizer(FOREGROUND)
 }

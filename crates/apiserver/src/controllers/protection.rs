@@ -1,5 +1,6 @@
-//! Removal of what admission has set on nodes, volumes and claims, once its reason is gone: the taint of nodes that are
-//! not ready (the node lifecycle controller), the finalizers of volumes and claims in use (the protection controllers).
+//! Removal of marks that admission has set on nodes, volumes and claims, once the reason is gone: the taint of nodes
+//! that are not ready (node lifecycle controller), the finalizers of volumes and claims in use (protection
+//! controllers).
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ pub(super) const VOLUME: &str = VOLUME_PROTECTION;
 const CLAIMS: &str = "/persistentvolumeclaims";
 
 impl Collector<'_> {
-    /// Removes the not-ready taint from a node that is ready.
+    /// Removes the not-ready taint from a ready node.
     pub(super) async fn ready(&self, place: &Place, node: &Object) {
         if !is_due(&node.value()) {
             return;
@@ -35,7 +36,7 @@ impl Collector<'_> {
         report(done.await.map(drop));
     }
 
-    /// A pod that is deleted or has ended no longer uses its claims.
+    /// Releases the claims of a pod that is deleted or has ended.
     pub(super) async fn unused(&self, change: Change, pod: &Object) {
         let prefix = format!("{}/", pod.namespace());
         let waiting: Vec<Arc<str>> = {

@@ -31,7 +31,7 @@ async fn create(api: &Api<ConfigMap>, name: &str) {
     api.create(&PostParams::default(), &object).await.unwrap();
 }
 
-/// What happened next to an object: `+` written, `-` deleted, `=` the list.
+/// Next change of an object: `+` written, `-` deleted, `=` the list.
 async fn next(stream: &mut (impl Stream<Item = Followed> + Unpin)) -> String {
     let next = tokio::time::timeout(Duration::from_secs(10), stream.next()).await;
     let name = |object: &serde_json::Value| {

@@ -1,4 +1,4 @@
-//! Connections to real kubelets: their addresses, and mutual TLS.
+//! Connections to real kubelets: addresses, and mutual TLS.
 //!
 //! Source of the rules and messages: `pkg/kubelet/client` of kube-apiserver.
 
@@ -28,11 +28,11 @@ pub(crate) const PREFERRED: [&str; 5] = [
     "ExternalDNS",
     "ExternalIP",
 ];
-/// The timeouts of a connection to a kubelet and of its TLS handshake (`http.Transport` of Go).
+/// Timeout of a connection to a kubelet, and of the TLS handshake (`http.Transport` of Go).
 const DIAL: Duration = Duration::from_secs(30);
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// The credentials of the server at kubelets, and the preferred addresses of Nodes. Cheap to clone.
+/// Credentials of the server at kubelets, and the preferred addresses of Nodes. Cheap to clone.
 #[derive(Clone)]
 pub struct KubeletClient {
     tls: Arc<ClientConfig>,
@@ -47,13 +47,13 @@ impl std::fmt::Debug for KubeletClient {
     }
 }
 
-/// Why a [`KubeletClient`] could not be created.
+/// Error of creating a [`KubeletClient`].
 #[derive(Debug, thiserror::Error)]
 pub enum KubeletClientError {
     /// A certificate or the key is invalid.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The type of address does not exist.
+    /// Unknown type of address.
     #[error("`{wanted}` is not a type of address; there are: {}", PREFERRED.join(", "))]
     AddressType {
         /// The unknown type.
@@ -62,12 +62,12 @@ pub enum KubeletClientError {
 }
 
 impl KubeletClient {
-    /// A client that trusts kubelets whose serving certificate is signed by `authority`
-    /// (`--kubelet-certificate-authority`) and authenticates with `chain` and `key` (`--kubelet-client-certificate`,
+    /// Client that trusts kubelets with a serving certificate signed by `authority`
+    /// (`--kubelet-certificate-authority`), and authenticates with `chain` and `key` (`--kubelet-client-certificate`,
     /// `--kubelet-client-key`), all in PEM.
     ///
     /// # Errors
-    /// If one of them is invalid.
+    /// If one of the arguments is invalid.
     pub fn new(
         authority: &str,
         chain: &str,
@@ -97,7 +97,7 @@ impl KubeletClient {
         })
     }
 
-    /// The same client with other preferred types of a Node's addresses (`--kubelet-preferred-address-types`).
+    /// Same client with other preferred types of a Node's addresses (`--kubelet-preferred-address-types`).
     ///
     /// # Errors
     /// If a type is unknown.
@@ -130,7 +130,7 @@ impl KubeletClient {
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| error.to_string())?;
-        // The task ends after the response, or when its reader is dropped.
+        // The task ends after the response, or when the reader is dropped.
         tokio::spawn(async move {
             if let Err(error) = connection.with_upgrades().await {
                 tracing::debug!(%error, "a connection to a kubelet failed");

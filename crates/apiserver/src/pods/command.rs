@@ -1,5 +1,5 @@
 //! `pods/NAME/exec` and `pods/NAME/attach`: the streams of a process in a container. Simulated kubelets have no
-//! processes and reject them.
+//! processes and reject both.
 
 use http::Response;
 
@@ -17,7 +17,7 @@ pub(super) struct Streams {
     pub(super) tty: bool,
 }
 
-/// Answers a request for exec or attach.
+/// Answers a [`Request`] for exec or attach.
 pub(super) async fn answer(request: Request<'_>, kind: &str) -> Result<Response<Body>, ApiError> {
     let pod = request.pod()?;
     let container = request.container(&pod, request.query.get("container"))?;

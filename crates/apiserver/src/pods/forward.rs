@@ -27,13 +27,13 @@ use crate::error::ApiError;
 use crate::kubelet::Kubelet;
 use crate::request::query::Query;
 
-/// The protocol of the streams in a SPDY connection.
+/// Protocol of the streams in a SPDY connection.
 const PROTOCOL: &str = "portforward.k8s.io";
-/// The prefix of a WebSocket subprotocol that tunnels SPDY.
+/// Prefix of a WebSocket subprotocol with tunnelled SPDY.
 const TUNNEL: &str = "SPDY/3.1+";
 const SPDY: &str = "SPDY/3.1";
 const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
-/// The maximum number of pieces queued for a client, each of at most [`PIECE`] bytes.
+/// Maximum number of pieces queued for a client, each of at most [`PIECE`] bytes.
 const WAITING: usize = 16;
 /// The maximum number of pieces queued for a pod.
 const UNTAKEN: usize = 8;
@@ -42,14 +42,14 @@ const MESSAGE: usize = 4 << 20;
 /// The size of a WebSocket's buffer for reading in bytes; the library's default is 128 KiB for each connection.
 const BUFFER: usize = 8 << 10;
 
-/// The pod whose ports are forwarded.
+/// Pod with forwarded ports.
 struct Target {
     kubelet: Arc<dyn Kubelet>,
     node: Value,
     pod: Value,
 }
 
-/// Answers a request for ports.
+/// Answers a [`Request`] for ports.
 pub(super) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiError> {
     let ports = ports(request.query)?;
     let pod = request.pod()?;
@@ -82,7 +82,7 @@ pub(super) async fn answer(request: Request<'_>) -> Result<Response<Body>, ApiEr
     Ok(by_spdy(request, target))
 }
 
-/// The stream protocols of the subprotocols that tunnel SPDY through a WebSocket.
+/// Stream protocols of the subprotocols with SPDY tunnelled through a WebSocket.
 fn tunnelled(protocols: &[String]) -> Vec<String> {
     let inner = protocols
         .iter()
@@ -91,7 +91,7 @@ fn tunnelled(protocols: &[String]) -> Vec<String> {
     inner.map(str::to_owned).collect()
 }
 
-/// Forwards through a real kubelet, which supports SPDY and WebSocket channels, but not SPDY tunnelled through a
+/// Forwards through a real kubelet. Kubelets support SPDY and WebSocket channels, but not SPDY tunnelled through a
 /// WebSocket.
 async fn by_kubelet(
     kubelet: &Backend<'_>,
@@ -200,7 +200,7 @@ fn by_spdy(request: Request<'_>, target: Arc<Target>) -> Response<Body> {
     })
 }
 
-/// SPDY tunnelled through the messages of a WebSocket, as kubectl uses it.
+/// SPDY tunnelled through the messages of a WebSocket, as used by kubectl.
 fn by_tunnel(request: Request<'_>, protocols: &[String], target: Arc<Target>) -> Response<Body> {
     if !protocols.iter().any(|protocol| protocol == PROTOCOL) {
         return not_negotiated(protocols);
@@ -233,7 +233,7 @@ fn by_tunnel(request: Request<'_>, protocols: &[String], target: Arc<Target>) ->
     })
 }
 
-/// A WebSocket whose messages begin with a channel.
+/// WebSocket with a channel at the start of each message.
 fn by_channels(
     request: Request<'_>,
     protocols: &[String],
@@ -305,7 +305,7 @@ fn not_negotiated(protocols: &[String]) -> Response<Body> {
     text_answer(StatusCode::FORBIDDEN, why)
 }
 
-/// The ports of the query: in one or several parameters, separated by commas.
+/// Ports of the [`Query`]: in one or several parameters, separated by commas.
 fn ports(query: &Query) -> Result<Vec<u16>, ApiError> {
     let ports = query.all("ports").flat_map(|ports| ports.split(','));
     let ports = ports.map(|port| {
@@ -325,8 +325,8 @@ fn ports(query: &Query) -> Result<Vec<u16>, ApiError> {
 }
 
 impl Target {
-    /// Connects to a port and copies bytes in both directions until the pod closes the connection. Bytes of the pod are
-    /// sent to `outgoing` in the frames that `framed` returns.
+    /// Connects to a port and copies bytes in both directions until the pod closes the connection. `framed` turns
+    /// bytes of the pod into frames for `outgoing`.
     ///
     /// The error is sent to the client.
     async fn forward<T>(

@@ -18,7 +18,7 @@ use crate::error::ApiError;
 use crate::kubelet::{Line, Log};
 use crate::request::query::Query;
 
-/// The options of a request for a log (`v1.PodLogOptions`).
+/// Options of a request for a log (`v1.PodLogOptions`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Options {
     follow: bool,
@@ -28,11 +28,11 @@ struct Options {
     since_time: Option<Timestamp>,
     tail_lines: Option<i64>,
     limit_bytes: Option<i64>,
-    /// True if `stream` is set, which only a disabled feature gate allows.
+    /// True if `stream` is set, a parameter behind a disabled feature gate.
     stream: bool,
 }
 
-/// Answers a request for a log.
+/// Answers a [`Request`] for a log.
 pub(super) async fn answer(request: &Request<'_>) -> Result<Response<Body>, ApiError> {
     let options = Options::of(request.query)?;
     let errors = options.problems();
@@ -121,7 +121,7 @@ impl Options {
         errors
     }
 
-    /// The query of the kubelet.
+    /// Query for the kubelet.
     fn query(&self) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let flag = |on: bool| on.then(|| "true".to_owned());
@@ -148,7 +148,7 @@ impl Options {
     }
 }
 
-/// A number as Go's conversion of query parameters decodes it.
+/// Number in the format of Go's conversion of [`Query`] parameters.
 fn integer(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
     use std::num::IntErrorKind::{NegOverflow, PosOverflow};
     let Some(text) = query.all(name).next() else {
@@ -180,7 +180,7 @@ fn moment(query: &Query, name: &str) -> Result<Option<Timestamp>, ApiError> {
     }
 }
 
-/// Checks that the status of a container implies that a log exists, as a kubelet does.
+/// Checks that the status of a container implies a log, as a kubelet does.
 fn has_log(pod: &str, status: &Value, container: &str, previous: bool) -> Result<(), String> {
     let lists = [
         "containerStatuses",
@@ -223,7 +223,7 @@ fn has_log(pod: &str, status: &Value, container: &str, previous: bool) -> Result
     })
 }
 
-/// The body of a log: the selected lines, then those to follow.
+/// [`Body`] of a [`Log`]: the selected lines, then later lines.
 fn body_of(log: Log, options: &Options, now: Timestamp) -> Body {
     let mut printer = Printer::new(options, now);
     let lines = log.lines.len();
@@ -252,7 +252,7 @@ fn body_of(log: Log, options: &Options, now: Timestamp) -> Body {
     body::stream(first.chain(more))
 }
 
-/// Formats lines until the byte limit is reached.
+/// Formats lines up to the byte limit.
 struct Printer {
     since: Timestamp,
     timestamps: bool,

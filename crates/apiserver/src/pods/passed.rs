@@ -1,5 +1,4 @@
-//! Requests that are passed to a real kubelet: logs as response bodies, upgraded connections as bytes in both
-//! directions.
+//! Requests passed to a real kubelet: logs as response bodies, upgraded connections as bytes in both directions.
 //!
 //! Source of the rules and messages: `pkg/registry/core/pod/rest`, `k8s.io/apiserver/pkg/registry/generic/rest` and
 //! `k8s.io/apimachinery/pkg/util/proxy` of kube-apiserver.
@@ -25,20 +24,20 @@ use crate::core::Core;
 use crate::error::ApiError;
 use crate::kubelet::KubeletClient;
 
-/// The maximum length of a kubelet's error message in bytes; the rest is dropped.
+/// Maximum length of a kubelet's error message in bytes; the rest is dropped.
 const LONGEST_MESSAGE: usize = 50_000;
 
-/// The kubelet of a node.
+/// Kubelet of a node.
 pub(super) struct Backend<'a> {
     pub(super) client: KubeletClient,
     pub(super) node: &'a Node,
 }
 
-/// The response of a kubelet to a request for an upgrade.
+/// Response of a kubelet to a request for an upgrade.
 pub(super) enum Begun {
     /// The upgraded connection, with the headers of the response.
     Upgraded(HeaderMap, Upgraded),
-    /// The request failed: the response is for the client.
+    /// The request failed: the [`Response`] is for the client.
     Refused(Response<Body>),
 }
 
@@ -46,7 +45,7 @@ impl Backend<'_> {
     /// Sends a request on a new connection.
     ///
     /// # Errors
-    /// Why there is no response, with the message of Go.
+    /// The reason for a missing [`Response`], in Go's words.
     async fn send(
         &self,
         method: &Method,
@@ -70,7 +69,7 @@ impl Backend<'_> {
             .map_err(|error| error.to_string())
     }
 
-    /// Returns a log, including later lines if the location requests them.
+    /// Log, including later lines if the location requests them.
     pub(super) async fn log(
         &self,
         core: &Arc<Core>,
@@ -90,7 +89,7 @@ impl Backend<'_> {
         Ok(plain(StatusCode::OK, streamed(core, answer.into_body())))
     }
 
-    /// Requests an upgrade from the kubelet, with these headers.
+    /// Requests an upgrade from the kubelet, with the given headers.
     pub(super) async fn begin(
         &self,
         core: &Arc<Core>,
@@ -116,7 +115,7 @@ impl Backend<'_> {
         Ok(Begun::Refused(relayed(core, answer)))
     }
 
-    /// Passes a request for an upgrade to the kubelet, then the bytes in both directions.
+    /// Passes a [`Request`] for an upgrade to the kubelet, then the bytes in both directions.
     pub(super) async fn pass(
         &self,
         request: Request<'_>,
@@ -138,7 +137,7 @@ impl Backend<'_> {
         }
     }
 
-    /// Passes any request to the kubelet, and the response to the client.
+    /// Passes any [`Request`] to the kubelet, and the [`Response`] to the client.
     pub(super) async fn proxy(
         &self,
         request: Request<'_>,
@@ -170,8 +169,8 @@ where
     }
 }
 
-/// The headers that are passed to a kubelet: without the client's credentials and impersonation, and without hop-by-hop
-/// headers of the client's connection.
+/// Headers for a kubelet: without the client's credentials and impersonation, and without hop-by-hop headers of the
+/// client's connection.
 fn passed_on(headers: &HeaderMap) -> HeaderMap {
     let mut passed = HeaderMap::new();
     for (name, value) in headers {
@@ -184,7 +183,7 @@ fn passed_on(headers: &HeaderMap) -> HeaderMap {
     passed
 }
 
-/// The headers of a request for an upgrade to SPDY.
+/// Headers of a request for an upgrade to SPDY.
 pub(super) fn spdy_headers(client: &HeaderMap, protocols: &[&'static str]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
@@ -199,7 +198,7 @@ pub(super) fn spdy_headers(client: &HeaderMap, protocols: &[&'static str]) -> He
     headers
 }
 
-/// The response of a kubelet for the client, without hop-by-hop headers.
+/// [`Response`] of a kubelet for the client, without hop-by-hop headers.
 fn relayed(core: &Arc<Core>, answer: Response<Incoming>) -> Response<Body> {
     let (mut parts, body) = answer.into_parts();
     for name in [CONNECTION, TRANSFER_ENCODING, UPGRADE] {
@@ -211,7 +210,7 @@ fn relayed(core: &Arc<Core>, answer: Response<Incoming>) -> Response<Body> {
     relayed
 }
 
-/// A body that ends when the kubelet's body does, or when the server shuts down.
+/// [`Body`] that ends with the kubelet's body, or when the server shuts down.
 fn streamed(core: &Arc<Core>, body: Incoming) -> Body {
     let pieces = BodyDataStream::new(body)
         .take_while(|piece| std::future::ready(piece.is_ok()))
@@ -219,7 +218,7 @@ fn streamed(core: &Arc<Core>, body: Incoming) -> Body {
     body::stream(pieces.take_until(core.shutdown.clone().cancelled_owned()))
 }
 
-/// The beginning of a kubelet's error message.
+/// Start of a kubelet's error message, up to [`LONGEST_MESSAGE`].
 async fn message(body: Incoming) -> String {
     let mut text = BytesMut::new();
     let mut body = Limited::new(body, LONGEST_MESSAGE);
@@ -235,7 +234,7 @@ fn unreached(why: &str) -> ApiError {
     ApiError::new(500, "", format!("error dialing backend: {why}"))
 }
 
-/// The error for a failed request to a kubelet (`GenericHttpResponseChecker`).
+/// Error for a failed request to a kubelet (`GenericHttpResponseChecker`).
 fn failure(code: u16, resource: &str, name: &str, text: &str) -> ApiError {
     let (reason, message) = match code {
         400 => return ApiError::bad_request(text),

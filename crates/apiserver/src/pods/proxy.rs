@@ -1,4 +1,4 @@
-//! `nodes/NAME/proxy`: requests that are passed unchanged to a node's kubelet, such as `stats/summary`.
+//! `nodes/NAME/proxy`: requests passed unchanged to a node's kubelet, such as `stats/summary`.
 
 use bytes::Bytes;
 use http::header::LOCATION;
@@ -9,7 +9,7 @@ use crate::body::{self, Body};
 use crate::error::ApiError;
 use crate::request::path::Path;
 
-/// True if a path is that of a node's proxy.
+/// True for the path of a node's proxy.
 pub(crate) fn is_for_node(path: &Path) -> bool {
     (path.group.as_str(), path.version.as_str()) == ("", "v1")
         && path.plural == "nodes"
@@ -18,7 +18,7 @@ pub(crate) fn is_for_node(path: &Path) -> bool {
         && path.subresource.as_deref() == Some("proxy")
 }
 
-/// Answers a request for a node's proxy. `raw` is the requested URI, before decoding.
+/// Answers a [`Request`] for a node's proxy. `raw` is the requested URI, before decoding.
 pub(super) async fn answer(
     request: Request<'_>,
     body: Bytes,

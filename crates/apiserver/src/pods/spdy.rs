@@ -1,7 +1,7 @@
-//! The subset of SPDY/3.1 that kubelets and their clients use: decodes frames, and encodes the few that are sent.
+//! Subset of SPDY/3.1 for kubelets and their clients: decodes all frames, and encodes the few necessary ones.
 //!
-//! Source: SPDY Protocol Draft 3.1, and its use by `github.com/moby/spdystream`, which kubectl and client-go are built
-//! on: no flow control, no settings, no priorities.
+//! Source: SPDY Protocol Draft 3.1, and its use by `github.com/moby/spdystream`, the library of kubectl and
+//! client-go: no flow control, no settings, no priorities.
 
 mod headers;
 
@@ -11,9 +11,9 @@ use headers::{Deflater, Inflater};
 
 pub(super) use headers::Headers;
 
-/// The maximum length of a control frame; longer ones are an error. Those of clients are shorter than 200 bytes.
+/// Maximum length of a control frame; longer frames are an error. Control frames of clients have less than 200 bytes.
 const LONGEST_CONTROL: usize = 64 << 10;
-/// The maximum length of the pieces in which payloads are read and sent.
+/// Maximum length of a piece of a payload.
 pub(super) const PIECE: usize = 32 << 10;
 const HEAD: usize = 8;
 
@@ -30,7 +30,7 @@ const FIN: u8 = 1;
 /// A decoded frame of the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// Opens a stream. `fin`: the peer will send no data in it.
+    /// Opens a stream. `fin`: the peer will send no data.
     Syn {
         stream: u32,
         fin: bool,
@@ -44,15 +44,15 @@ pub(super) enum Frame {
     },
     /// Closes both directions of a stream.
     Reset { stream: u32 },
-    /// Is answered with the same frame if the id is the peer's (odd).
+    /// Answered with the same frame if the id is the peer's (odd).
     Ping { id: u32 },
     /// No more streams will be opened.
     GoAway,
-    /// A frame that is ignored: replies, settings, windows, late headers.
+    /// Ignored frame: replies, settings, windows, late headers.
     Other,
 }
 
-/// Why bytes cannot be decoded.
+/// Reason why bytes cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Malformed {
     #[error("a control frame of SPDY version {0}")]
@@ -75,7 +75,7 @@ pub(super) enum Status {
     Cancel = 5,
 }
 
-/// Decodes frames. Contains the state of header decompression, and the rest of an incomplete data frame.
+/// Decoder of frames, with the state of header decompression, and the rest of an incomplete data frame.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     headers: Inflater,
@@ -91,7 +91,7 @@ struct Rest {
 }
 
 impl Decoder {
-    /// Decodes the next frame from the front of `buffer`. `None` if more bytes are needed.
+    /// Decodes the next [`Frame`] from the front of `buffer`. `None` if more bytes are needed.
     ///
     /// `buffer` never needs more than [`LONGEST_CONTROL`] bytes and a head for progress.
     pub(super) fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Frame>, Malformed> {
@@ -128,7 +128,7 @@ impl Decoder {
         self.control((first & 0xffff) as u16, flags, body).map(Some)
     }
 
-    /// The available part of a data frame, at most [`PIECE`] bytes.
+    /// Available part of a data [`Frame`], at most [`PIECE`] bytes.
     fn piece(&mut self, mut rest: Rest, buffer: &mut BytesMut) -> Option<Frame> {
         let bytes = buffer
             .split_to(rest.left.min(PIECE).min(buffer.len()))
@@ -164,7 +164,7 @@ impl Decoder {
             }
             SYN_REPLY | HEADERS => {
                 stream_id(word()?)?;
-                // All header blocks are one compressed stream, so this one must be decompressed, too.
+                // All header blocks are one compressed stream, so the block must be decompressed, too.
                 self.headers.read(&body)?;
                 Ok(Frame::Other)
             }
@@ -179,7 +179,7 @@ impl Decoder {
     }
 }
 
-/// The id of a stream, which is never 0.
+/// Id of a stream, never 0.
 fn stream_id(word: u32) -> Result<u32, Malformed> {
     match word & 0x7fff_ffff {
         0 => Err(Malformed::Zero),
@@ -187,7 +187,7 @@ fn stream_id(word: u32) -> Result<u32, Malformed> {
     }
 }
 
-/// Encodes frames with headers. Header blocks are compressed in the order in which the frames are sent.
+/// Encoder of frames with headers. Header blocks are compressed in the order of the frames.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
     headers: Deflater,
@@ -230,12 +230,12 @@ pub(super) fn reset(stream: u32, status: Status) -> Bytes {
     pair(RST_STREAM, stream, status as u32)
 }
 
-/// Rejects streams after `last`. `error`: whether the peer sent malformed bytes.
+/// Rejects streams after `last`. `error`: true if the peer sent malformed bytes.
 pub(super) fn go_away(last: u32, error: bool) -> Bytes {
     pair(GOAWAY, last, u32::from(error))
 }
 
-/// The answer to a ping, which is the same frame.
+/// Answer to a ping: the same frame.
 pub(super) fn ping(id: u32) -> Bytes {
     control(PING, &id.to_be_bytes())
 }

@@ -1,5 +1,5 @@
-//! exec and attach over a WebSocket with channels (`v5.channel.k8s.io`: kubectl, kube-rs), translated for kubelets,
-//! which serve them over the streams of a SPDY connection (`v4.channel.k8s.io`).
+//! exec and attach over a WebSocket with channels (`v5.channel.k8s.io`: kubectl, kube-rs), translated for kubelets to
+//! the streams of a SPDY connection (`v4.channel.k8s.io`).
 //!
 //! Source of the rules and messages: `pkg/util/proxy` of `k8s.io/apiserver`, `tools/remotecommand` of client-go.
 
@@ -26,7 +26,7 @@ use super::{Request, upgrade};
 use crate::body::Body;
 use crate::error::ApiError;
 
-/// The WebSocket protocol in which clients can close their streams.
+/// WebSocket protocol with messages that close a stream of the client.
 const PROTOCOL: &str = "v5.channel.k8s.io";
 /// The SPDY protocols, in order of preference.
 const KUBELET: [&str; 4] = [
@@ -41,10 +41,10 @@ const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const ERROR: u8 = 3;
 const RESIZE: u8 = 4;
-/// The channel of messages that close another channel, which is their second byte.
+/// Channel of messages that close another channel; the second byte is the closed channel.
 const CLOSE: u8 = 255;
 
-/// True if a client requests the protocol that has to be translated.
+/// True if a client requests the protocol [`PROTOCOL`], which has to be translated.
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     upgrade::is_to(headers, "websocket")
         && upgrade::items(headers, &SEC_WEBSOCKET_PROTOCOL)
@@ -85,7 +85,7 @@ pub(super) async fn answer(
     ))
 }
 
-/// The error for a kubelet's response without upgrade, as in client-go.
+/// Error for a kubelet's [`Response`] without upgrade, as in client-go.
 async fn refusal(answer: Response<Body>) -> ApiError {
     let body = answer.into_body().collect().await;
     let bytes = body.map(|body| body.to_bytes()).unwrap_or_default();
@@ -116,7 +116,7 @@ fn message(channel: u8, bytes: &[u8]) -> Message {
     Message::binary(message)
 }
 
-/// The streams of a process, in the order in which client-go opens them: (name, channel).
+/// [`Streams`] of a process, in client-go's order of opening: (name, channel).
 fn opened(streams: Streams) -> Vec<(&'static str, u8)> {
     let all = [
         (true, "error", ERROR),
@@ -130,7 +130,7 @@ fn opened(streams: Streams) -> Vec<(&'static str, u8)> {
     wanted.map(|(_, name, channel)| (name, channel)).collect()
 }
 
-/// Serves a process until the kubelet has closed all of its streams, or the client disconnects.
+/// Serves a process until the kubelet has closed all of its [`Streams`], or the client disconnects.
 async fn serve<S, K>(websocket: WebSocketStream<S>, kubelet: K, streams: Streams)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -172,7 +172,7 @@ where
     let _ = sink.send(normal_end()).await;
 }
 
-/// The close frame of a complete connection: client-go treats any other end as an error.
+/// Close frame of a complete connection: client-go treats any other end as an error.
 fn normal_end() -> Message {
     Message::Close(Some(CloseFrame {
         code: CloseCode::Normal,
@@ -182,14 +182,14 @@ fn normal_end() -> Message {
 
 /// The streams of a process, between client and kubelet.
 struct Process {
-    /// The channels of the SPDY streams that the kubelet has not closed.
+    /// Channels of the SPDY streams not closed by the kubelet.
     sending: BTreeMap<u32, u8>,
-    /// The SPDY streams of the channels that the client has not closed.
+    /// SPDY streams of the channels not closed by the client.
     taking: BTreeMap<u8, u32>,
 }
 
 impl Process {
-    /// Opens the streams. `None` if the kubelet has disconnected.
+    /// Opens the [`Streams`]. `None` if the kubelet has disconnected.
     async fn open<W: AsyncWrite + Unpin>(streams: Streams, write: &mut W) -> Option<Self> {
         let mut process = Self {
             sending: BTreeMap::new(),
@@ -209,7 +209,7 @@ impl Process {
         Some(process)
     }
 
-    /// Sends received frames of the kubelet to the client. Returns whether more may follow.
+    /// Sends received frames of the kubelet to the client. Returns true if more may follow.
     async fn hear<S, W>(
         &mut self,
         decoder: &mut Decoder,

@@ -1,4 +1,5 @@
-//! Protocol upgrades: connections that switch from HTTP to another protocol after the answer `101 Switching Protocols`.
+//! Protocol upgrades: connections that switch from HTTP to another protocol after the answer
+//! `101 Switching Protocols`.
 
 use http::header::{CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE};
 use http::{Extensions, HeaderMap, HeaderValue, Response, StatusCode};
@@ -14,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::text_answer;
 use crate::body::{self, Body};
 
-/// The tasks of upgraded requests of one connection. They end with the connection.
+/// Tasks of upgraded requests of one connection. The tasks end with the connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tunnels {
     tasks: TaskTracker,
@@ -22,7 +23,7 @@ pub(crate) struct Tunnels {
 }
 
 impl Tunnels {
-    /// A guard that ends all tasks when it is dropped.
+    /// Guard that ends all tasks when dropped.
     pub(crate) fn end_with(&self) -> DropGuard {
         self.end.clone().drop_guard()
     }
@@ -57,7 +58,7 @@ pub(super) fn items(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
     items.filter(|item| !item.is_empty()).collect()
 }
 
-/// `Sec-WebSocket-Accept`, which proves that the server understood the request (RFC 6455, 4.2.2).
+/// `Sec-WebSocket-Accept`, the proof that the server understood the request (RFC 6455, 4.2.2).
 pub(super) fn websocket_proof(headers: &HeaderMap) -> Option<(HeaderName, HeaderValue)> {
     let key = headers.get(SEC_WEBSOCKET_KEY)?.as_bytes();
     let both = [key, b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"].concat();
@@ -83,7 +84,7 @@ where
     with(answer, extensions, run)
 }
 
-/// Switches protocols with the given response headers, and runs `run` on the connection.
+/// Switches protocols with the given [`Response`] headers, and runs `run` on the connection.
 pub(super) fn with<F>(
     headers: HeaderMap,
     extensions: &mut Extensions,

@@ -8,7 +8,7 @@ pub(crate) enum Form {
     /// The object itself.
     #[default]
     Whole,
-    /// `as=Table`: rows and columns, as kubectl prints them.
+    /// `as=Table`: rows and columns, as printed by kubectl.
     Table,
     /// `as=PartialObjectMetadata`, `as=PartialObjectMetadataList`.
     Metadata,
@@ -20,7 +20,7 @@ pub(crate) enum Encoding {
     #[default]
     Json,
     Yaml,
-    /// The protobuf of Kubernetes, for kinds whose Go types are known.
+    /// Protobuf of Kubernetes, for kinds with known Go types.
     Protobuf,
 }
 
@@ -33,15 +33,15 @@ pub(crate) struct Accept {
 
 pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// The media types that a 406 and a 415 of kube-apiserver list.
+/// Media types in a 406 and a 415 of kube-apiserver.
 pub(crate) const ACCEPTED: &str =
     "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-/// The additional media types of resources that can be watched.
+/// Additional media types of watchable resources.
 const STREAMS: &str =
     "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
 
-/// 406 for a request that [`negotiate`] cannot answer. kube-apiserver returns it from two places: its routes, which
-/// exist for built-in kinds only, check the media types; the encoder checks their parameters, too. `streams`: whether
+/// 406 for a request that [`negotiate`] cannot answer. kube-apiserver has two sources of a 406: the routes of
+/// built-in kinds check the media types; the encoder checks the parameters of media types, too. `streams`: true if
 /// the route can be watched.
 pub(crate) fn refused(header: Option<&str>, built_in: bool, streams: bool) -> ApiError {
     let mut named = header
@@ -59,8 +59,8 @@ pub(crate) fn refused(header: Option<&str>, built_in: bool, streams: bool) -> Ap
     ApiError::no_representation(&format!("{ACCEPTED}{more}"))
 }
 
-/// The first supported form in the client's order of preference; `None` if there is none. `built_in`: whether the kind
-/// is built in and so has a form in protobuf; for other kinds only the metadata form has.
+/// First supported form in the client's order of preference; `None` if there is none. `built_in`: true for built-in
+/// kinds, with a form in protobuf; other kinds have only the metadata form in protobuf.
 pub(crate) fn negotiate(header: Option<&str>, built_in: bool) -> Option<Accept> {
     let Some(header) = header.filter(|text| !text.trim().is_empty()) else {
         return Some(Accept::default());
@@ -102,7 +102,8 @@ fn clause(text: &str) -> Option<Accept> {
     (known || form == Form::Whole && !text.contains("as=")).then_some(Accept { form, encoding })
 }
 
-/// True if a client prefers protobuf for the OpenAPI v2 document. `None`: it accepts neither protobuf nor JSON.
+/// True if a client prefers protobuf for the OpenAPI v2 document. `None`: the client accepts neither protobuf nor
+/// JSON.
 pub(crate) fn open_api_v2_in_protobuf(header: Option<&str>) -> Option<bool> {
     let clauses = header
         .filter(|text| !text.trim().is_empty())
@@ -119,7 +120,7 @@ pub(crate) fn open_api_v2_in_protobuf(header: Option<&str>) -> Option<bool> {
     })
 }
 
-/// The content type of the answer for both names of the encoding.
+/// Content type of the answer for both names of the encoding.
 pub(crate) const OPENAPI_V2_PROTOBUF: &str =
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 

@@ -18,7 +18,7 @@ use super::go_json;
 use crate::body::RequestBody;
 use crate::error::ApiError;
 
-/// The limit of request bodies in kube-apiserver.
+/// Limit of request bodies in kube-apiserver, in bytes.
 const LIMIT: usize = 3 * 1024 * 1024;
 
 /// A decoded body.
@@ -40,7 +40,7 @@ pub(crate) async fn collect(body: RequestBody) -> Result<Bytes, ApiError> {
     }
 }
 
-/// Decodes an object. `content_type` is the value of the header; without it, the body is JSON.
+/// Decodes an object. `content_type` is the value of the header; without a value, the body is JSON.
 pub(crate) fn decode(bytes: &[u8], content_type: Option<&str>) -> Result<Decoded, ApiError> {
     let media = content_type
         .unwrap_or("application/json")
@@ -56,7 +56,7 @@ pub(crate) fn decode(bytes: &[u8], content_type: Option<&str>) -> Result<Decoded
     }
 }
 
-/// Decodes protobuf of built-in kinds, which typed clients send.
+/// Decodes protobuf of built-in kinds, the format of typed clients.
 fn protobuf(bytes: &[u8]) -> Result<Decoded, ApiError> {
     match wire::decode(bytes) {
         Ok(Some(value)) => Ok(Decoded {
@@ -71,8 +71,8 @@ fn protobuf(bytes: &[u8]) -> Result<Decoded, ApiError> {
     }
 }
 
-/// Decodes JSON. Malformed JSON is rejected with the messages of Go. As in Go, each byte that is not valid UTF-8
-/// becomes U+FFFD.
+/// Decodes JSON. Malformed JSON is rejected with the messages of Go. As in Go, each byte of invalid UTF-8 becomes
+/// U+FFFD.
 pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
     let mut repaired = String::new();
     let bytes = if std::str::from_utf8(bytes).is_ok() {
@@ -105,7 +105,7 @@ pub(crate) fn json(bytes: &[u8]) -> Result<Decoded, ApiError> {
 
 /// Decodes a single YAML document. JSON is a subset of YAML.
 pub(crate) fn yaml(bytes: &[u8]) -> Result<Decoded, ApiError> {
-    // Most "YAML" that clients send is JSON, for which the JSON parser is faster and reports more.
+    // Most "YAML" of clients is JSON, and the JSON parser is faster and reports more.
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
         && let Ok(decoded) = json(bytes)
     {
@@ -128,7 +128,7 @@ pub(crate) fn yaml(bytes: &[u8]) -> Result<Decoded, ApiError> {
     })
 }
 
-/// Decodes UTF-16 after a byte order mark, which YAML allows.
+/// Decodes UTF-16 after a byte order mark, as allowed in YAML.
 fn wide(bytes: &[u8]) -> Option<String> {
     let unit = match bytes.get(..2)? {
         [0xff, 0xfe] => u16::from_le_bytes,

@@ -1,11 +1,11 @@
-//! The syntax errors of Go's `encoding/json`: a port of its scanner (`scanner.go`), reduced to what determines the
-//! messages.
+//! Syntax errors of Go's `encoding/json`: a port of its scanner (`scanner.go`), reduced to the parts that determine
+//! the messages.
 
 use std::fmt::Write as _;
 
 use apimachinery::schema::go_quote;
 
-/// The syntax error of a document; `None` when it is valid JSON.
+/// Syntax error of a document; `None` for valid JSON.
 pub(crate) fn problem(bytes: &[u8]) -> Option<String> {
     let mut scanner = Scanner {
         step: Step::Value,
@@ -25,8 +25,8 @@ pub(crate) fn problem(bytes: &[u8]) -> Option<String> {
     (!ended).then(|| "unexpected end of JSON input".to_owned())
 }
 
-/// The beginning of a document as `runtime.NewMissingKindErr` and others print it: as text if it looks like JSON, else
-/// in hexadecimal.
+/// Start of a document in the format of `runtime.NewMissingKindErr` and others: text if the document looks like JSON,
+/// else hexadecimal.
 pub(crate) fn summary(bytes: &[u8]) -> String {
     const LENGTH: usize = 30;
     let start = &bytes[..bytes.len().min(LENGTH)];

@@ -1,12 +1,12 @@
-//! Routes of URL paths. A path is decoded once, and the same text is routed and authorized: if the two read it
-//! differently, a request could pass the wrong check.
+//! Routes of URL paths. A path is decoded once, and the same text is routed and authorized: with two decoders that
+//! disagree, a request could pass the wrong check.
 
 use percent_encoding::percent_decode_str;
 
 /// A decoded URL path and its route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// The decoded path, which rules for documents are compared with.
+    /// Decoded path, compared with the rules for documents.
     pub(crate) path: String,
     pub(crate) route: Route,
 }
@@ -41,12 +41,12 @@ pub(crate) enum Route {
         version: String,
     },
     Object(Path),
-    /// A path of objects without a route, such as `//api/v1/pods`: authorized as a request for those objects, then 404.
+    /// Path of objects without a route, such as `//api/v1/pods`: authorized as a request for the objects, then 404.
     Misplaced(Path),
     Unknown,
 }
 
-/// A path below a group and version.
+/// Path below a group and version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Path {
     pub(crate) group: String,
@@ -72,7 +72,7 @@ pub(crate) fn target(raw: &str) -> Target {
     }
 }
 
-/// Each document has exactly one path; only documents that kube-apiserver serves through its router may have a trailing
+/// [`Route`] of a path. Each document has exactly one path; only documents of kube-apiserver's router may have a trailing
 /// slash.
 fn route(path: &str) -> Route {
     match path {
@@ -121,7 +121,7 @@ fn open_api(group: &str, version: &str) -> Route {
     }
 }
 
-/// The parts of a path as kube-apiserver authorizes them (`RequestInfoFactory`).
+/// Parts of a path, as authorized by kube-apiserver (`RequestInfoFactory`).
 fn object(group: &str, version: &str, rest: &[&str], regular: bool) -> Route {
     let mut path = Path {
         group: group.to_owned(),
@@ -141,7 +141,7 @@ fn object(group: &str, version: &str, rest: &[&str], regular: bool) -> Route {
     path.plural = part(0).unwrap_or_default();
     path.name = part(1).filter(|name| !name.is_empty());
     path.subresource = part(2);
-    // What follows is the kubelet's.
+    // The rest belongs to the kubelet.
     let proxied = matches!(rest, ["nodes", _, "proxy", ..]) && path.namespace.is_none();
     if regular && (rest.len() <= 3 || proxied) {
         Route::Object(path)

@@ -47,7 +47,7 @@ impl Query {
         })
     }
 
-    /// A number that may be negative.
+    /// Number, possibly negative.
     pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, ApiError> {
         let Some(text) = self.get(name) else {
             return Ok(None);
@@ -73,7 +73,7 @@ impl Query {
         })
     }
 
-    /// `dryRun`, whose only valid value is `All`.
+    /// `dryRun`; the only valid value is `All`.
     pub(crate) fn dry_run(&self, kind: &str) -> Result<bool, ApiError> {
         let mut dry = false;
         for value in self.all("dryRun") {

@@ -1,5 +1,5 @@
-//! Admission of a write, from the object that a client sends to the object that is stored: field validation, defaults,
-//! strategy, hooks, schema, managed fields and generation, in the order of kube-apiserver.
+//! Admission of a write, from the object sent by a client to the stored object: field validation, defaults, strategy,
+//! hooks, schema, managed fields and generation, in the order of kube-apiserver.
 
 use apimachinery::kinds::{Origin, Resource, Version};
 use apimachinery::patch::managed::{self, Writer};
@@ -16,7 +16,7 @@ use crate::conversion;
 use crate::error::ApiError;
 use crate::view::Kind;
 
-/// `fieldValidation`: how unknown and duplicate fields are treated.
+/// `fieldValidation`: treatment of unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -56,15 +56,15 @@ fn options_kind(call: &Call) -> &'static str {
     }
 }
 
-/// A create or an update that has been decoded and not been admitted.
+/// Decoded create or update before admission.
 pub(crate) struct Incoming<'a> {
-    /// The new object, in the version of the request.
+    /// New object, in the version of the request.
     pub(crate) object: Value,
-    /// The current object in the version of the request, `None` for a create.
+    /// Current object in the version of the request, `None` for a create.
     pub(crate) live: Option<&'a Value>,
-    /// The current object in the stored version, `None` for a create.
+    /// Current object in the stored version, `None` for a create.
     pub(crate) stored: Option<&'a Value>,
-    /// Duplicate fields that decoding found.
+    /// Duplicate fields, found by decoding.
     pub(crate) duplicates: Vec<String>,
     pub(crate) dry_run: bool,
     /// True if server-side apply has already updated the managed fields.
@@ -74,7 +74,7 @@ pub(crate) struct Incoming<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// Returns the object to store, in the stored version.
+/// Admits an [`Incoming`] write, and returns the object to store, in the stored version.
 pub(crate) async fn admit(
     call: &Call,
     incoming: Incoming<'_>,
@@ -147,7 +147,7 @@ pub(crate) async fn admit(
         };
         owned = write.mutate(admission, &mut new, warnings).await?;
     }
-    // The status of a new object is not stored, but the managed fields record who sent it.
+    // The status of a new object is not stored, but the managed fields record the sender.
     let dropped =
         live.is_none() && resource.is_custom() && version.status && new.get("status").is_some();
     let sent_status = dropped
@@ -164,7 +164,7 @@ pub(crate) async fn admit(
     // of the request and converted afterwards.
     let late = resource.is_custom() && !same && !call.core.options.hooks.converts();
     let mut ready = Value::Null;
-    // What another object says about this one: not found, or found.
+    // Object of the hooks beside the new one: `None` without such a rule, `Some(None)` if missing.
     let mut beside: Option<Option<Value>> = None;
     let mut requested = if late {
         new
@@ -299,7 +299,7 @@ pub(crate) async fn admit(
     }
     if late {
         count_generation(resource, &mut requested, live);
-        // kube-apiserver decodes an object, and so defaults it, each time it reads it from storage.
+        // kube-apiserver decodes an object, and so sets defaults, at each read from storage.
         ready = as_decoded(
             kind.converted(requested, &resource.stored).await?,
             resource.stored_version(),
@@ -322,7 +322,7 @@ pub(crate) async fn admit(
     Ok(ready)
 }
 
-/// An error that a hook reports.
+/// Error reported by a hook.
 fn invalid(error: crate::FieldError) -> FieldError {
     FieldError {
         path: error.path,
@@ -331,8 +331,8 @@ fn invalid(error: crate::FieldError) -> FieldError {
     }
 }
 
-/// The object as the decoder of custom objects of kube-apiserver leaves it: with defaults, and without nulls of fields
-/// that are not nullable.
+/// Object after kube-apiserver's decoder of custom objects: with defaults, and without nulls of fields that are not
+/// nullable.
 fn as_decoded(mut object: Value, version: &Version) -> Result<Value, ApiError> {
     if let Some(schema) = &version.schema {
         schema.default(&mut object)?;
@@ -340,7 +340,7 @@ fn as_decoded(mut object: Value, version: &Version) -> Result<Value, ApiError> {
     Ok(object)
 }
 
-/// Sets the fields that the server sets, restores those that no update may change, and fills in defaults.
+/// Sets the server's fields, restores immutable fields, and fills in defaults.
 pub(super) fn settle(
     call: &Call,
     new: &mut Value,
@@ -372,7 +372,7 @@ pub(super) fn settle(
     Ok(())
 }
 
-/// Errors of a status are reported with paths relative to it, as kube-apiserver's validator of statuses does.
+/// Errors of a status have paths relative to the status, as from kube-apiserver's validator of statuses.
 fn named_from_status(mut error: FieldError) -> FieldError {
     if let Some(inner) = error.path.strip_prefix("status") {
         let named = format!("{} in body", error.path);
@@ -382,8 +382,8 @@ fn named_from_status(mut error: FieldError) -> FieldError {
     error
 }
 
-/// 422 for a custom object of another kind, with the violations of its schema: kube-apiserver validates such an object,
-/// too, without its defaults.
+/// 422 for a custom object of another kind, with the violations of its schema: kube-apiserver validates such an
+/// object, too, without defaults.
 fn other_kind(
     resource: &Resource,
     version: &Version,
@@ -435,7 +435,7 @@ fn check_fields(
     }
 }
 
-/// 400 or 422 for an object, or the result of a patch, that cannot be decoded.
+/// 400 or 422 for an undecodable object, or an undecodable result of a patch.
 pub(super) fn undecodable(call: &Call, sent: &Value, why: &str, patch: bool) -> ApiError {
     if patch {
         let text = Value::from(sent.to_string());
@@ -449,7 +449,7 @@ pub(super) fn undecodable(call: &Call, sent: &Value, why: &str, patch: bool) -> 
     ))
 }
 
-/// An update of the object keeps its status, and an update of its status keeps everything else.
+/// Splits an update: an update of the object keeps the status, and an update of the status keeps everything else.
 fn partition(
     resource: &Resource,
     has_status: bool,
@@ -529,7 +529,7 @@ fn copy_managed(from: &Value, to: &mut Value) {
     }
 }
 
-/// Increments the generation when anything but metadata and status changes.
+/// Increments the generation on any change outside of metadata and status.
 fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>) {
     let Some(old) = old.filter(|_| has_generation(resource)) else {
         return;
@@ -552,7 +552,7 @@ fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>) {
             .collect()
     };
     let before = old["metadata"]["generation"].as_i64().unwrap_or(0);
-    // The Deployment controller reads annotations, so a change of them counts.
+    // The Deployment controller reads annotations, so a change of annotations counts.
     let annotations = |object: &Value| match resource.kind.as_str() {
         "Deployment" if !resource.is_custom() => object["metadata"]["annotations"].clone(),
         _ => Value::Null,

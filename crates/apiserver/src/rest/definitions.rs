@@ -15,14 +15,14 @@ use crate::store::WriteError;
 /// Serialises the decisions, since two definitions may request a name at the same time.
 static DECIDING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Accepts or rejects the names of a definition, and then those of others in its group if its own changed.
+/// Accepts or rejects the names of a definition, and then of others in the group if the definition's names changed.
 pub(crate) async fn accept(core: &Core, name: &str) {
     if let Some(definition) = decide(core, name).await {
         names_released(core, &definition).await;
     }
 }
 
-/// Other definitions may wait for the names of a deleted definition.
+/// Decides again on other definitions: some may wait for the names of a deleted definition.
 pub(crate) async fn names_released(core: &Core, definition: &Value) {
     for other in definitions_beside(core, definition) {
         if names::is_open(&other) {
@@ -31,7 +31,7 @@ pub(crate) async fn names_released(core: &Core, definition: &Value) {
     }
 }
 
-/// Decides on definitions that a previous process left undecided.
+/// Decides on definitions left undecided by a previous process.
 pub(crate) async fn decide_open(core: &Core) {
     let open: Vec<Value> = {
         let state = core.store.read();

@@ -24,7 +24,7 @@ use crate::view::Kind;
 
 /// The finalizer of foreground deletion: dependents are deleted first.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer of a deletion that first removes itself from the owner references of dependents.
+/// Finalizer of a deletion that first removes the object from the owner references of dependents.
 pub(crate) const ORPHAN: &str = "orphan";
 
 /// The propagation policy.
@@ -43,7 +43,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) uid: Option<String>,
     pub(crate) revision: Option<String>,
     pub(crate) dry_run: bool,
-    /// The `DeleteOptions` that admission hooks receive.
+    /// `DeleteOptions` for admission hooks.
     pub(crate) given: Value,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct DeleteOptions {
 pub(crate) enum Deleted {
     /// The object is removed from the store.
     Gone(Value),
-    /// The object has a deletion timestamp and waits for its finalizers or its grace period.
+    /// The [`Object`] has a deletion timestamp and waits for finalizers or the end of a grace period.
     Waiting(Arc<Object>),
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn delete(call: &Call, warnings: &mut Warnings) -> Result<Answe
     }
 }
 
-/// Kinds whose storage answers a deletion with the object (`ReturnDeletedObject`).
+/// True for kinds with the object as answer to a deletion (`ReturnDeletedObject`).
 fn returns_object(call: &Call) -> bool {
     let plural = call.resource.plural.as_str();
     match call.group() {
@@ -99,7 +99,7 @@ fn returns_object(call: &Call) -> bool {
     }
 }
 
-/// Kinds whose dependents are orphaned by default, for compatibility with old clients.
+/// True for kinds with orphaned dependents by default, for compatibility with old clients.
 fn preserves_dependents(resource: &Resource) -> bool {
     matches!(resource.kind.as_str(), "Job" | "ReplicationController") && !resource.is_custom()
 }
@@ -114,7 +114,7 @@ fn success(call: &Call, object: &Value) -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
 }
 
-/// Answers a deletecollection with the objects that it selected.
+/// Answers a deletecollection with the selected objects.
 pub(crate) async fn delete_collection(
     call: &Call,
     warnings: &mut Warnings,
@@ -194,7 +194,7 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
     })
 }
 
-/// The `DeleteOptions` of the body, or of the query when the body is empty.
+/// The `DeleteOptions` of the body, or of the [`Query`] when the body is empty.
 fn given(body: &Value, query: &Query) -> Value {
     let mut given = if body.is_object() {
         body.clone()
@@ -219,7 +219,7 @@ fn given(body: &Value, query: &Query) -> Value {
     given
 }
 
-/// `orphanDependents`, which `propagationPolicy` replaced.
+/// `orphanDependents`, the predecessor of `propagationPolicy`.
 fn orphan_dependents(body: &Value, query: &Query) -> Option<Propagation> {
     let given = body["orphanDependents"].as_bool().or_else(|| {
         query
@@ -233,7 +233,7 @@ fn orphan_dependents(body: &Value, query: &Query) -> Option<Propagation> {
     })
 }
 
-/// Deletes an object, or sets its deletion timestamp when finalizers or a grace period come first.
+/// Deletes an object, or sets the deletion timestamp if finalizers or a grace period come first.
 pub(crate) async fn delete_object(
     core: &Core,
     resource: &Resource,
@@ -243,7 +243,7 @@ pub(crate) async fn delete_object(
     delete_asked(core, resource, key, options, None).await
 }
 
-/// A deletion that a client requested, which admission hooks may deny.
+/// Deletion requested by a client; admission hooks may deny the request.
 struct Asked<'a> {
     call: &'a Call,
     warnings: &'a mut Warnings,
@@ -319,7 +319,7 @@ async fn delete_asked(
     }
 }
 
-/// Asks the hooks of the process whether an object of a custom kind can be deleted.
+/// Asks the hooks of the process whether an [`Object`] of a custom kind can be deleted.
 fn hooked(core: &Core, resource: &Resource, name: &str, current: &Object) -> Result<(), ApiError> {
     if !resource.is_custom() {
         return Ok(());
@@ -370,7 +370,7 @@ fn check_preconditions(
     Ok(())
 }
 
-/// The object with deletion timestamp, grace period, and the finalizers of the propagation policy.
+/// Object with deletion timestamp, grace period, and the finalizers of the [`Propagation`] policy.
 fn marked(resource: &Resource, old: &Value, options: &DeleteOptions, now: Timestamp) -> Value {
     let mut new = old.clone();
     let mut finalizers: Vec<String> = old["metadata"]["finalizers"]
@@ -425,7 +425,7 @@ fn marked(resource: &Resource, old: &Value, options: &DeleteOptions, now: Timest
     new
 }
 
-/// The grace period in seconds. Only pods that are bound to a node and run have one.
+/// Grace period in seconds. Only running pods bound to a node have one.
 fn grace(resource: &Resource, object: &Value, options: &DeleteOptions) -> i64 {
     let on_node = object["spec"]["nodeName"]
         .as_str()

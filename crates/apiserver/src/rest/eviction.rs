@@ -1,4 +1,4 @@
-//! `pods/NAME/eviction`: deletes a pod unless that violates its PodDisruptionBudget.
+//! `pods/NAME/eviction`: deletes a pod unless the deletion violates the PodDisruptionBudget.
 //!
 //! Source of the rules and messages: `pkg/registry/core/pod/storage/eviction.go` of kube-apiserver.
 
@@ -16,9 +16,9 @@ use crate::call::{Answer, Call};
 use crate::error::ApiError;
 use crate::store::{Object, WriteError};
 
-/// The maximum number of evictions of a budget that its controller has not observed yet; more are rejected.
+/// Maximum number of evictions not yet observed by the budget's controller; more are rejected.
 const MOST_DISRUPTED: usize = 2000;
-/// The maximum number of attempts when the pod or the budget changes meanwhile.
+/// Maximum number of attempts after changes of the pod or the budget in the meantime.
 const TRIES: usize = 20;
 
 /// Answers the create of an Eviction.
@@ -49,7 +49,7 @@ pub(crate) async fn evict(call: &Call, body: &Value) -> Result<Answer, ApiError>
     Err(conflict.unwrap_or_else(|| ApiError::modified("", "pods", call.name())))
 }
 
-/// Evicts a pod that has not ended, and so counts for its budget.
+/// Evicts a running pod, which counts for its budget.
 async fn evict_counted(
     call: &Call,
     key: &Arc<str>,
@@ -86,7 +86,7 @@ struct Asked {
     uid: Option<String>,
     revision: Option<String>,
     dry_run: bool,
-    /// A value of `dryRun` other than `All`, which the deletion rejects.
+    /// Value of `dryRun` other than `All`, rejected by the deletion.
     unknown: Option<Value>,
 }
 
@@ -141,7 +141,7 @@ impl Asked {
     }
 }
 
-/// True if a pod that is not ready may be evicted without spending a disruption, since enough other pods are healthy.
+/// True if the eviction of an unready pod spends no disruption, since enough other pods are healthy.
 fn spares_unready(budget: &Value) -> bool {
     let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
     let (healthy, desired) = (number("currentHealthy"), number("desiredHealthy"));
@@ -160,7 +160,7 @@ struct Budget {
     object: Arc<Object>,
 }
 
-/// The only budget whose selector matches a pod.
+/// Only [`Budget`] with a selector that matches a pod.
 fn budget_of(call: &Call, pod: &Object) -> Result<Option<Budget>, ApiError> {
     let registry = call.core.store.registry();
     let Some(resource) = registry.find("policy", "poddisruptionbudgets") else {
@@ -184,8 +184,8 @@ fn budget_of(call: &Call, pod: &Object) -> Result<Option<Budget>, ApiError> {
     Ok(found.pop().map(|object| Budget { resource, object }))
 }
 
-/// Spends one disruption of a budget, and records the pod in `disruptedPods` until the budget's controller observes the
-/// deletion.
+/// Spends one disruption of a [`Budget`], and records the pod in `disruptedPods` until the budget's controller
+/// observes the deletion.
 async fn spend(call: &Call, budget: &Budget, dry_run: bool) -> Result<(), ApiError> {
     let Budget { resource, object } = budget;
     check(&object.value())?;
@@ -266,7 +266,7 @@ fn check(budget: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Sets the condition of a budget that allows no further disruptions.
+/// Sets the condition of a budget without further disruptions.
 fn exhausted(status: &mut Value, now: &str) {
     let observed = status["observedGeneration"].clone();
     if !status["conditions"].is_array() {
@@ -297,7 +297,7 @@ fn exhausted(status: &mut Value, now: &str) {
     }
 }
 
-/// Deletes the pod after setting its condition `DisruptionTarget`. `pinned`: the revision that the pod must still have.
+/// Deletes the pod after setting the condition `DisruptionTarget`. `pinned`: required revision of the pod.
 async fn remove(
     call: &Call,
     key: &Arc<str>,
@@ -327,7 +327,7 @@ async fn remove(
     deleted.map(|_| ())
 }
 
-/// Sets the condition of the pod unless its uid or revision differs from the requested one.
+/// Sets the condition of the pod unless uid or revision differ from the request.
 async fn mark(
     call: &Call,
     key: &Arc<str>,
@@ -370,7 +370,7 @@ fn preconditions(call: &Call, metadata: &Value, options: &DeleteOptions) -> Resu
     check("ResourceVersion", &options.revision, revision, "modified")
 }
 
-/// Sets the condition `DisruptionTarget`. Returns false if it is set already.
+/// Sets the condition `DisruptionTarget`. Returns false if the condition is set already.
 fn disrupted(pod: &mut Value, now: &str) -> bool {
     if !pod["status"].is_object() {
         pod["status"] = json!({});
@@ -402,7 +402,7 @@ fn disrupted(pod: &mut Value, now: &str) -> bool {
     }
 }
 
-/// 429: the budget allows no disruption. There is no `Retry-After`, since nobody knows when it will.
+/// 429: the budget allows no disruption. Without `Retry-After`, since the time of the next disruption is unknown.
 fn rejected(why: String) -> ApiError {
     let message = "Cannot evict pod as it would violate the pod's disruption budget.";
     let cause = json!({"reason": "DisruptionBudget", "message": why});

@@ -14,10 +14,10 @@ use crate::conversion;
 use crate::error::ApiError;
 use crate::view::Kind;
 
-/// A write that mutating hooks may change.
+/// Write that mutating hooks may change.
 pub(super) struct Write<'a> {
     pub(super) call: &'a Call,
-    /// The object as the client sent it.
+    /// Object as sent by the client.
     pub(super) sent: &'a Value,
     pub(super) live: Option<&'a Value>,
     pub(super) subresource: &'a str,
@@ -29,7 +29,8 @@ pub(super) struct Write<'a> {
 }
 
 impl Write<'_> {
-    /// Calls the mutating hooks. When they change the object, returns the managed fields from before that change.
+    /// Calls the mutating hooks of an [`Admission`]. After a change, returns the managed fields from before the
+    /// change.
     pub(super) async fn mutate(
         &self,
         admission: &Admission<'_>,
@@ -94,8 +95,7 @@ impl Write<'_> {
             && self.call.decode().is_ok_and(|body| !named(&body.value))
     }
 
-    /// The object that mutating hooks receive: with its defaults, and without the fields that are set when it is
-    /// stored.
+    /// Object for mutating hooks: with defaults, and without the fields that are set on storage.
     async fn view(&self, new: &Value) -> Result<Value, ApiError> {
         let Self {
             call,
@@ -151,7 +151,7 @@ impl Write<'_> {
     }
 }
 
-/// Calls the validating hooks with the object as it will be stored.
+/// Calls the validating hooks with the final object.
 pub(super) async fn validate(
     call: &Call,
     admission: &Admission<'_>,

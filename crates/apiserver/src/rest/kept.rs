@@ -1,4 +1,4 @@
-//! Objects that the process itself keeps: no client changes them.
+//! Objects kept by the process itself: no client changes them.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::user::UserInfo;
 
-/// Rejects a write of somebody else to an object that the process keeps. `new` is `None` on a deletion, `old` on a create.
+/// Rejects a write of a client to an object that the process keeps. `new` is `None` on a deletion, `old` on a create.
 ///
 /// # Errors
 /// 403 with the reason.

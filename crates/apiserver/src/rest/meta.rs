@@ -1,4 +1,4 @@
-//! Metadata of objects: the fields that clients may set, those that the server sets, and validation.
+//! Metadata of objects: fields set by clients, fields set by the server, and validation.
 
 use apimachinery::kinds::{Resource, shape};
 use apimachinery::names::{is_label_value, label, subdomain, unqualified};
@@ -27,7 +27,8 @@ const FIELDS: &[&str] = &[
     "uid",
 ];
 
-/// Checks that the metadata of a custom object can be decoded into `ObjectMeta`. The error is that of Go's decoder.
+/// Checks that the metadata of a custom object can be decoded into `ObjectMeta`. The error has the words of Go's
+/// decoder.
 pub(crate) fn readable(object: &Value) -> Result<(), String> {
     let (Some(metadata), Some(shape)) = (object.get("metadata"), shape::metadata()) else {
         return Ok(());
@@ -35,7 +36,7 @@ pub(crate) fn readable(object: &Value) -> Result<(), String> {
     shape.read(&mut metadata.clone()).map(drop)
 }
 
-/// Removes the fields that `ObjectMeta` does not have and returns their paths.
+/// Removes fields unknown to `ObjectMeta` and returns their paths.
 pub(crate) fn prune(object: &mut Value) -> Vec<String> {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return Vec::new();
@@ -62,7 +63,7 @@ pub(crate) fn prune(object: &mut Value) -> Vec<String> {
         .collect()
 }
 
-/// `metadata` as a map, which is created if it is missing.
+/// `metadata` as a map, created if missing.
 pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = json!({});
@@ -103,7 +104,7 @@ pub(crate) fn created(object: &mut Value, namespace: &str, generation: bool, now
     }
 }
 
-/// Restores the fields that no update may change from the stored object.
+/// Restores immutable fields from the stored object.
 pub(crate) fn carry_over(object: &mut Value, old: &Value) {
     let metadata = of(object);
     for field in [
@@ -138,7 +139,7 @@ pub(crate) fn generated(base: &str) -> String {
     name
 }
 
-/// True if the name of an object was generated from its `generateName`.
+/// True if the name of an object was generated from `generateName`.
 pub(crate) fn is_generated(object: &Value) -> bool {
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
     let (base, name) = (text("generateName"), text("name"));
@@ -180,7 +181,7 @@ fn validate_name(resource: &Resource, metadata: &Value, errors: &mut Vec<FieldEr
         (resource.group.as_str(), resource.plural.as_str()),
         ("", "namespaces" | "services")
     ) {
-        // kube-apiserver names the dots when they are the only violation.
+        // kube-apiserver names the dots if they are the only violation.
         if name.contains('.') && subdomain(name).is_none() {
             Some("must not contain dots")
         } else {
@@ -308,7 +309,7 @@ fn validate_finalizers(
         let detail = format!(
             "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{names}}}"
         );
-        // kube-apiserver reports it twice, from the validation of metadata and from that of the kind.
+        // kube-apiserver reports the error twice, from the validation of metadata and of the kind.
         let error = FieldError::forbidden("metadata.finalizers", detail);
         errors.extend([error.clone(), error]);
     }
@@ -352,7 +353,7 @@ fn validate_owners(owners: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Owner references with their fields in the order of the Go type, for messages.
+/// Owner references with fields in the order of the Go type, for messages.
 fn owners_as_printed(owners: &Value) -> String {
     let fields = [
         "apiVersion",

@@ -70,8 +70,8 @@ pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer
         ..Change::default()
     };
     change_object(call, change, warnings, |live| {
-        // A `resourceVersion` in the patch is a precondition. That of the live object is removed, so that it is not
-        // taken for one.
+        // A `resourceVersion` in the patch is a precondition. The one of the live object is removed, so that it does
+        // not count as a precondition.
         let mut start = live.clone();
         let revision = meta::of(&mut start).remove("resourceVersion");
         let mut patched = match media {

@@ -31,7 +31,7 @@ pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
     object_answer(call, 200, &object)
 }
 
-/// The answer to a get or a write with a stored object.
+/// The [`Answer`] to a get or a write with a stored [`Object`].
 pub(crate) fn object_answer(call: &Call, code: u16, object: &Object) -> Result<Answer, ApiError> {
     let kind = Kind {
         core: &call.core,
@@ -44,7 +44,7 @@ pub(crate) fn object_answer(call: &Call, code: u16, object: &Object) -> Result<A
     value_answer(call, code, kind.value(object, api_version)?)
 }
 
-/// The answer to a get or a write with an object in the version of the request.
+/// The [`Answer`] to a get or a write with an object in the version of the request.
 pub(crate) fn value_answer(call: &Call, code: u16, value: Value) -> Result<Answer, ApiError> {
     Ok(Answer::Value(
         code,
@@ -66,7 +66,7 @@ pub(crate) fn value_answer(call: &Call, code: u16, value: Value) -> Result<Answe
     ))
 }
 
-/// `includeObject`: which part of an object a table row contains.
+/// `includeObject`: part of an object in a table row.
 pub(super) fn include_object(call: &Call) -> Result<Option<&str>, ApiError> {
     match call.query.get("includeObject") {
         given @ (None | Some("Metadata" | "Object" | "None")) => Ok(given),
@@ -76,13 +76,13 @@ pub(super) fn include_object(call: &Call) -> Result<Option<&str>, ApiError> {
     }
 }
 
-/// The objects of a collection that a request selects.
+/// Objects of a collection selected by a request.
 pub(crate) struct Selection {
-    /// The common prefix of their keys.
+    /// Common prefix of the keys.
     pub(crate) prefix: String,
     labels: LabelSelector,
     fields: FieldSelector,
-    /// True if a field selector refers to fields beyond the metadata, so that objects must be parsed.
+    /// True if a field selector refers to fields beyond the metadata: objects must be parsed.
     deep: bool,
     name: Option<String>,
     resource: Arc<Resource>,
@@ -154,7 +154,7 @@ impl Selection {
 struct Page {
     objects: Vec<Arc<Object>>,
     revision: u64,
-    /// The key to continue after, and the number of remaining items if it is known.
+    /// Key to continue after, and the number of remaining items if known.
     more: Option<(Arc<str>, Option<usize>)>,
 }
 
@@ -165,7 +165,7 @@ pub(crate) async fn list(call: &Call) -> Result<Answer, ApiError> {
     conversion::resolve(call.core.converter(), || list_of(call, &page)).await
 }
 
-/// A page in the form and version of a request.
+/// [`Page`] in the form and version of a request.
 fn list_of(call: &Call, page: &Page) -> Result<Answer, ApiError> {
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
     // A Table omits an empty `continue`.
@@ -351,7 +351,7 @@ fn list_options(error: FieldError) -> ApiError {
     ApiError::invalid("meta.k8s.io", "ListOptions", "", &[error])
 }
 
-/// 504 for a revision that is newer than the current one.
+/// 504 for a revision newer than the current one.
 pub(crate) fn too_large(asked: u64, current: u64) -> ApiError {
     let message = format!("Too large resource version: {asked}, current: {current}");
     let mut error = ApiError::new(504, "Timeout", format!("Timeout: {message}"));
@@ -362,8 +362,8 @@ pub(crate) fn too_large(asked: u64, current: u64) -> ApiError {
     error
 }
 
-/// 410 for a revision that has been compacted. With a continue token, the answer has a token for the rest of the list
-/// at the current revision.
+/// 410 for a compacted revision. With a continue token, the answer has a token for the rest of the list at the
+/// current revision.
 fn history_gone(from: Option<&(u64, String)>, current: u64) -> ApiError {
     let Some((_, key)) = from else {
         return ApiError::expired("The resourceVersion for the provided list is too old.");
@@ -400,8 +400,8 @@ fn untoken(token: &str) -> Result<(u64, String), ApiError> {
     }
 }
 
-/// Assembles a list from the JSON of its items, which is not serialised again. `names`: version and kind of built-in
-/// items, which kube-apiserver omits within a list.
+/// Assembles a list from the JSON of the items, without serialising again. `names`: version and kind of built-in
+/// items, omitted by kube-apiserver within a list.
 fn assemble(
     kind: &str,
     api_version: &str,

@@ -1,4 +1,4 @@
-//! The scale subresource: `autoscaling/v1 Scale`, for built-in and custom resources that have replicas.
+//! Scale subresource: `autoscaling/v1 Scale`, for built-in and custom resources with replicas.
 
 use apimachinery::kinds::Scale;
 use apimachinery::patch;
@@ -112,7 +112,7 @@ fn without_replicas(scale: &Scale) -> ApiError {
     ))
 }
 
-/// Validates the fields of a custom object that its scale refers to (`ValidateScaleSpec`, `ValidateScaleStatus`).
+/// Validates the fields of a custom object that its [`Scale`] refers to (`ValidateScaleSpec`, `ValidateScaleStatus`).
 pub(super) fn rules(scale: &Scale, object: &Value, subresource: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if subresource != "status" {
@@ -150,7 +150,7 @@ fn number_rule(object: &Value, path: &str) -> Option<FieldError> {
     }
 }
 
-/// The field at a path. Fails where the path leads through a value that is not an object (`NestedFieldNoCopy`).
+/// Field at a path. Fails where the path leads through a value other than an object (`NestedFieldNoCopy`).
 fn reach<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
     let mut at = object;
     let mut walked = String::new();
@@ -189,7 +189,7 @@ fn of(call: &Call) -> Result<&Scale, ApiError> {
         .ok_or_else(ApiError::unknown_resource)
 }
 
-/// The Scale of an object.
+/// The [`Scale`] of an object.
 pub(super) fn of_object(scale: &Scale, object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut kept = json!({});
@@ -222,7 +222,7 @@ pub(super) fn of_object(scale: &Scale, object: &Value) -> Value {
     json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": kept, "spec": spec, "status": status})
 }
 
-/// The selector as text: custom resources store a text, built-in kinds an object.
+/// Selector as text: custom resources store a text, built-in kinds an object.
 fn selector_text(selector: &Value) -> String {
     if let Some(text) = selector.as_str() {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Creates of objects that are never stored: reviews, tokens, bindings.
+//! Creates of objects without storage: reviews, tokens, bindings.
 
 mod review;
 mod token;
@@ -18,7 +18,7 @@ use crate::error::ApiError;
 use crate::store::WriteError;
 use crate::user::UserInfo;
 
-/// The answer to the create of a virtual kind; `None` for a kind that is stored.
+/// [`Answer`] to the create of a virtual kind; `None` for a stored kind.
 pub(crate) async fn virtual_create(
     call: &Call,
     object: &Value,
@@ -71,7 +71,7 @@ pub(crate) async fn virtual_create(
     Ok(Some(Answer::Value(201, object)))
 }
 
-/// The answer to a POST to a subresource.
+/// The [`Answer`] to a POST to a subresource.
 pub(crate) async fn subresource(
     call: &Call,
     subresource: &str,
@@ -113,7 +113,7 @@ fn record(call: &Call, object: &mut Value, api_version: &str, subresource: &str)
     let _ = managed::update(None, object, writer, &asked);
 }
 
-/// A virtual kind has one version.
+/// Kind and version of the request: a virtual kind has one version.
 struct Asked<'a> {
     group: &'a str,
     version: &'a str,

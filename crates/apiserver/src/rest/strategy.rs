@@ -1,5 +1,5 @@
-//! What the strategies and admission plugins of kube-apiserver add to built-in kinds before they are stored, beyond the
-//! defaults of their types (`kinds/shape`): fields that they set or restore, and validation that clients rely on.
+//! Strategies and admission plugins of kube-apiserver for built-in kinds, beyond the defaults of their types
+//! (`kinds/shape`): fields set or restored before storage, and the validation that clients rely on.
 
 mod nodes;
 mod pods;
@@ -25,7 +25,7 @@ pub(crate) use volumes::{CLAIM_PROTECTION, NOT_READY, VOLUME_PROTECTION};
 
 use workloads::{job, pod, pod_rules, workload, workload_rules};
 
-/// Fills in defaults and restores fields that clients may not change.
+/// Fills in defaults and restores immutable fields.
 pub(crate) fn prepare(
     call: &Call,
     new: &mut Value,
@@ -72,7 +72,7 @@ pub(crate) fn prepare(
         _ => {}
     }
     drop_nulls(new);
-    // kube-apiserver fills in the defaults again when it reads the object from storage.
+    // kube-apiserver fills in the defaults again at each read from storage.
     if let Some(shape) = shape {
         shape.default(new)?;
     }
@@ -85,8 +85,8 @@ pub(crate) fn prepare(
     Ok(())
 }
 
-/// Removes the fields of a new object that admission or storage has set and that neither the sender nor a default of
-/// the type would set: the sender is not recorded as their manager.
+/// Removes fields of a new object that were set by admission or storage, neither by the sender nor by a default of
+/// the type: the sender is not recorded as their manager.
 pub(super) fn remove_server_fields(resource: &Resource, sent: &Value, new: &mut Value) {
     let fields: &[&str] = match (resource.group.as_str(), resource.kind.as_str()) {
         ("", "Namespace") => {
@@ -168,7 +168,7 @@ pub(super) fn remove_server_fields(resource: &Resource, sent: &Value, new: &mut 
     }
 }
 
-/// The same for a changed object, and what storage has removed is there as it was sent.
+/// Same for a changed object; fields removed by storage return as sent.
 pub(super) fn restore_sent_fields(resource: &Resource, sent: &Value, new: &mut Value) {
     if resource.group.is_empty() && resource.kind == "Service" {
         services::restore_sent(&mut new["spec"], &sent["spec"]);
@@ -221,7 +221,7 @@ pub(crate) fn validate(resource: &Resource, new: &Value, live: Option<&Value>) -
     errors
 }
 
-/// Checks that `spec`, `status` and `data` are objects, so that later code may rely on it.
+/// Checks that `spec`, `status` and `data` are objects, a precondition of later code.
 fn check_shape(call: &Call, object: &Value) -> Result<(), ApiError> {
     for field in ["spec", "status", "data", "stringData", "template"] {
         let Some(value) = object.get(field) else {
@@ -456,7 +456,7 @@ fn definition(
     Ok(())
 }
 
-/// Sets a default in a part of an object, such as `spec`, which is created if it is missing.
+/// Sets a default in a part of an object, such as `spec`; a missing part is created.
 fn default(object: &mut Value, part: &str, field: &str, value: Value) {
     let Some(fields) = object.as_object_mut() else {
         return;
@@ -476,7 +476,7 @@ fn top_set(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// Built-in kinds are Go structs, in which null and absent are the same.
+/// Removes nulls: built-in kinds are Go structs, without a difference between null and absent.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,8 +1,8 @@
 //! watch: the changes of a collection after a revision, without gaps or duplicates.
 //!
-//! A watch remembers the last revision that it has sent and reads the later events from the store; the notification of
-//! the store carries no event. So nothing is buffered for a slow client, and a client that falls behind the history
-//! gets 410 Gone, as with etcd.
+//! A watch remembers its last sent revision and reads later events from the store; the notification of the store
+//! carries no event. Nothing is buffered for a slow client, and a client that falls behind the history gets 410 Gone,
+//! as with etcd.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,11 +30,11 @@ use crate::view::Kind;
 
 /// The interval of bookmarks in kube-apiserver.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// The minimum duration of a watch without `timeoutSeconds`; the maximum is twice that.
+/// Minimum duration in seconds of a watch without `timeoutSeconds`; the maximum is twice as long.
 const TIMEOUT: u64 = 1800;
-/// How long a watch waits until the store reaches its revision, as in kube-apiserver's watch cache.
+/// Maximum wait for a revision in the future, as in kube-apiserver's watch cache.
 const FUTURE: Duration = Duration::from_secs(3);
-/// The number of events that are read from the store at a time.
+/// Maximum number of events in one read of the store.
 const BATCH: usize = 100;
 
 /// Answers a watch.
@@ -45,7 +45,7 @@ pub(crate) async fn watch(call: &Call) -> Result<Answer, ApiError> {
     if let Start::Current { not_before, .. } = start
         && let Err(error) = reached(&call.core, not_before).await
     {
-        // kube-apiserver reports errors after the watch was accepted as an event of the stream.
+        // kube-apiserver reports errors after the acceptance of the watch as an event of the stream.
         let line = frame("ERROR", error.status().to_string().as_bytes());
         return Ok(Answer::Stream(body::full(line)));
     }
@@ -91,8 +91,8 @@ pub(crate) async fn watch(call: &Call) -> Result<Answer, ApiError> {
     Ok(Answer::Stream(body::stream(lines)))
 }
 
-/// The duration of a watch. Go computes it in 64-bit nanoseconds: a value that overflows becomes negative or short, and
-/// a negative duration ends the watch at once.
+/// Duration of a watch. Go computes the duration in 64-bit nanoseconds: an overflow becomes negative or short, and a
+/// negative duration ends the watch at once.
 fn timeout(seconds: Option<i64>) -> Duration {
     match seconds {
         None | Some(0) => Duration::from_secs(TIMEOUT + rand::rng().random_range(0..TIMEOUT)),
@@ -103,7 +103,7 @@ fn timeout(seconds: Option<i64>) -> Duration {
     }
 }
 
-/// Waits for a revision that the store has not reached yet, for at most [`FUTURE`].
+/// Waits for a future revision of the store, for at most [`FUTURE`].
 async fn reached(core: &Core, revision: u64) -> Result<(), ApiError> {
     let deadline = Instant::now() + FUTURE;
     loop {
@@ -118,10 +118,10 @@ async fn reached(core: &Core, revision: u64) -> Result<(), ApiError> {
     }
 }
 
-/// The position at which a watch starts.
+/// Start position of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// With the current objects, read at `not_before` or later. `marked`: a bookmark follows them.
+    /// With the current objects, read at `not_before` or later. `marked`: a bookmark follows.
     Current { marked: bool, not_before: u64 },
     /// After a revision.
     After(u64),
@@ -177,11 +177,11 @@ async fn next_change(changes: &mut Option<tokio::sync::watch::Receiver<u64>>) {
     let Some(changes) = changes else {
         return std::future::pending().await;
     };
-    // The sender lives as long as the server, to which the watcher has a reference, so this does not fail.
+    // The sender lives as long as the server, and the watcher has a reference to the server, so this does not fail.
     let _ = changes.changed().await;
 }
 
-/// Counts an open watch in the metrics until it is dropped.
+/// Counts an open watch in the metrics until dropped.
 struct Counted(Arc<Core>);
 
 impl Counted {
@@ -197,7 +197,7 @@ impl Drop for Counted {
     }
 }
 
-/// A line of a watch, or the event for an error of its conversion; `None` when there is nothing to send.
+/// Line of a watch, or the event for an error of a conversion; `None` if there is nothing to send.
 fn line_of(line: Result<Bytes, ApiError>) -> Option<Bytes> {
     let line = line.unwrap_or_else(|error| frame("ERROR", error.status().to_string().as_bytes()));
     (!line.is_empty()).then_some(line)
@@ -231,7 +231,7 @@ impl Watcher {
             let mut definitions = self.definitions();
             let core = Arc::clone(&self.core);
             for object in &initial {
-                // What is awaited only now and then is boxed: a watch waits for most of its time, and has its size then.
+                // Rare futures are boxed: a watch mostly waits, and is as large as its largest future.
                 let line = Box::pin(conversion::resolve(core.converter(), || {
                     Ok(self.object_line(Change::Added, object))
                 }));
@@ -278,7 +278,7 @@ impl Watcher {
                     continue;
                 }
                 seen = seen.max(revision);
-                // A watch that waits keeps nothing of the past in memory.
+                // A waiting watch keeps nothing of the past in memory.
                 drop(events);
                 if definitions.is_some() && !self.is_served() {
                     return;
@@ -304,7 +304,7 @@ impl Watcher {
         }
     }
 
-    /// The revision after which to continue, and the initial objects.
+    /// Revision after which to continue, and the initial [`Object`]s, for a [`Start`].
     fn initial(&self, start: Start) -> (u64, Vec<Arc<Object>>) {
         let state = self.core.store.read();
         let objects = match start {
@@ -320,7 +320,7 @@ impl Watcher {
         (state.revision, objects)
     }
 
-    /// Notifications of changed definitions, which may end the watch of a custom resource.
+    /// Notifications of changed definitions; such a change may end the watch of a custom resource.
     fn definitions(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
         let definitions: Arc<str> = CRD_COLLECTION.into();
         self.resource
@@ -328,15 +328,15 @@ impl Watcher {
             .then(|| self.core.store.subscribe().subscribe(&definitions))
     }
 
-    /// True while the definition is that with which the watch began: kube-apiserver ends the watches of a kind whose
-    /// definition changes.
+    /// True if the definition is unchanged since the start of the watch: kube-apiserver ends the watches of a changed
+    /// definition.
     fn is_served(&self) -> bool {
         let registry = self.core.store.registry();
         let found = registry.find(&self.resource.group, &self.resource.plural);
         found.is_some_and(|found| Arc::ptr_eq(&found, &self.resource))
     }
 
-    /// The line of an event, shared by all watchers that select everything in the stored version.
+    /// Line of an [`Event`], shared by all watchers of everything in the stored version.
     fn shared_line(&self, event: &Event) -> Option<Bytes> {
         let same = self.form == Form::Whole
             && self.selection.is_everything()
@@ -345,7 +345,7 @@ impl Watcher {
         same.then(|| event.frame())
     }
 
-    /// The event for this watcher: an object that begins or ceases to match the selector is added or deleted.
+    /// [`Event`] for this watcher: an object that begins or ceases to match the selector is added or deleted.
     fn event_line(&mut self, event: &Event) -> Option<Bytes> {
         if !event.object.key.starts_with(self.selection.prefix.as_str()) {
             return None;
@@ -373,7 +373,7 @@ impl Watcher {
         }
     }
 
-    /// The DELETED event of an object that ceases to match the selector: its previous state, with the revision of the
+    /// DELETED event of an [`Object`] that ceases to match the selector: the previous state, with the revision of the
     /// change.
     fn last_line(&mut self, previous: &Object, revision: u64) -> Bytes {
         let mut value = previous.value();
@@ -455,7 +455,7 @@ impl Watcher {
     }
 }
 
-/// The last event of a watch whose next events cannot be read: 410 when they have been compacted.
+/// Last event of a watch with unreadable next events: 410 after a compaction.
 fn ended(seen: u64, unread: Unread) -> Bytes {
     let error = match unread {
         Unread::Gone(gone) => {

@@ -67,7 +67,7 @@ pub(crate) async fn create(call: &Call, warnings: &mut Warnings) -> Result<Answe
     Err(ApiError::internal("no name could be generated"))
 }
 
-/// Creates an object that lacks only the fields that the server sets. `applied`: by server-side apply.
+/// Creates an object that lacks only the server's fields. `applied`: by server-side apply.
 pub(crate) async fn create_object(
     call: &Call,
     object: Value,
@@ -121,8 +121,8 @@ pub(crate) async fn create_object(
         }
         Err(WriteError::Conflict) => Err(taken()),
         Err(WriteError::Closed(_)) => {
-            // The store rejected the create because the definition or the namespace terminates; the check gives the
-            // error for that.
+            // The store rejected the create because the definition or the namespace terminates; the check returns the
+            // error for either case.
             check_definition(call, &name)?;
             check_namespace_open(call, &name)?;
             Err(call.not_found())
@@ -157,18 +157,18 @@ pub(crate) async fn update(call: &Call, warnings: &mut Warnings) -> Result<Answe
     change_object(call, change, warnings, |_| Ok(object.clone())).await
 }
 
-/// The options of a change.
+/// Options of a change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
     pub(crate) duplicates: Vec<String>,
     pub(crate) dry_run: bool,
-    /// True if the whole object is replaced, so that custom resources must name their revision.
+    /// True if the whole object is replaced: custom resources must then name their revision.
     pub(crate) put: bool,
     pub(crate) applied: bool,
 }
 
-/// Changes a stored object by `how`, which gets it in the version of the request. Retried when another request changed
-/// the object meanwhile, unless the new object names its revision.
+/// Changes a stored object by `how`, a function on the object in the version of the request. Retries after a
+/// concurrent change, unless the new object names its revision.
 pub(crate) async fn change_object(
     call: &Call,
     change: Change,
@@ -245,8 +245,8 @@ pub(crate) async fn change_object(
     }
 }
 
-/// Changes a stored object on behalf of the server itself: without admission, managed fields and answer. `how` returns
-/// false when there is nothing to change. `None` when the object does not exist.
+/// Changes a stored [`Object`] on behalf of the server itself: without admission, managed fields and answer. `how`
+/// returns false for no change. `None` if the object does not exist.
 pub(crate) async fn edit(
     core: &Core,
     resource: &Resource,
@@ -278,7 +278,7 @@ pub(crate) async fn edit(
     }
 }
 
-/// True if an object is being deleted and neither finalizers nor a grace period delay it.
+/// True if an object is in deletion and neither finalizers nor a grace period delay the end.
 pub(crate) fn is_finished(resource: &Resource, object: &Value) -> bool {
     let metadata = &object["metadata"];
     let none = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
@@ -289,7 +289,7 @@ pub(crate) fn is_finished(resource: &Resource, object: &Value) -> bool {
         && (!is_namespace || none(&object["spec"]["finalizers"]))
 }
 
-/// Writes an object. A write of a CustomResourceDefinition also replaces the resource that is served.
+/// Writes an [`Object`]. A write of a CustomResourceDefinition also replaces the served [`Resource`].
 pub(crate) async fn commit(
     core: &Core,
     resource: &Resource,
@@ -334,7 +334,7 @@ pub(crate) async fn commit(
     Ok(written)
 }
 
-/// True if the resource is still served as it was when the request began.
+/// True if the served [`Resource`] is unchanged since the start of the request.
 fn is_current(core: &Core, resource: &Resource) -> bool {
     let served = core
         .store
@@ -343,7 +343,7 @@ fn is_current(core: &Core, resource: &Resource) -> bool {
     served.is_some_and(|served| std::ptr::eq(Arc::as_ptr(&served), resource))
 }
 
-/// The other stored definitions of the group of a definition.
+/// Other stored definitions in the group of a definition.
 pub(crate) fn definitions_beside(core: &Core, crd: &Value) -> Vec<Value> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (name, group) = (text(&crd["metadata"]["name"]), text(&crd["spec"]["group"]));
@@ -393,7 +393,7 @@ fn serving(core: &Core, crd: &Value, delete: bool) -> Result<Serve, WriteError> 
         .map_err(refused)
 }
 
-/// The answer to a failed write, for errors that the caller does not handle.
+/// Answer to a failed write, for errors without special handling in the caller.
 pub(crate) fn failed_write(error: WriteError) -> ApiError {
     match error {
         WriteError::Unstorable(Unstorable::TooDeep) => ApiError::bad_request(error.to_string()),
@@ -415,7 +415,7 @@ async fn dry_answer(call: &Call, code: u16, ready: Value) -> Result<Answer, ApiE
     )
 }
 
-/// Checks that the object has the kind and version of the URL, and fills in what it omits.
+/// Checks that the object has the kind and version of the URL, and fills in omitted ones.
 pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError> {
     let version = &call.version().api_version;
     let kind = &call.resource.kind;
@@ -467,8 +467,8 @@ pub(crate) fn check_type(call: &Call, object: &mut Value) -> Result<(), ApiError
     Ok(())
 }
 
-/// The metadata of a custom object must decode before its name is read: a name that is not a string is an error and not
-/// an absent name. The decoder of built-in kinds checks theirs.
+/// Checks that the metadata of a custom object can be decoded before the name is read: a name of another type is an
+/// error, not an absent name. The decoder of built-in kinds has a check of its own.
 fn check_metadata(call: &Call, object: &Value) -> Result<(), ApiError> {
     if !call.resource.is_custom() {
         return Ok(());
@@ -527,7 +527,7 @@ fn check_namespace(call: &Call, object: &Value) -> Result<(), ApiError> {
     ))
 }
 
-/// Rejects new objects of a definition that is being deleted. The store checks it again with the write.
+/// Rejects new objects of a definition in deletion. The store checks again with the write.
 fn check_definition(call: &Call, name: &str) -> Result<(), ApiError> {
     let resource = &call.resource;
     if !resource.is_custom() {
@@ -547,7 +547,7 @@ fn check_definition(call: &Call, name: &str) -> Result<(), ApiError> {
     ))
 }
 
-/// Rejects new objects in a namespace that does not exist or terminates. The store checks it again with the write.
+/// Rejects new objects in a missing or terminating namespace. The store checks again with the write.
 fn check_namespace_open(call: &Call, name: &str) -> Result<(), ApiError> {
     if !call.resource.namespaced {
         return Ok(());
@@ -618,7 +618,7 @@ fn check_preconditions(call: &Call, new: &Value, live: &Value, put: bool) -> Res
     Ok(())
 }
 
-/// The key of an object in etcd, which kube-apiserver prints in conflicts.
+/// Key of an object in etcd, printed by kube-apiserver in conflicts.
 fn etcd_key(resource: &Resource, namespace: &str, name: &str) -> String {
     let place = match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "nodes") => "minions".to_owned(),

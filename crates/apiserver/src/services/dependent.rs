@@ -1,11 +1,11 @@
-//! Fields of a Service that only some types of Services have. As kube-apiserver does it
-//! (pkg/registry/core/service/strategy.go, `dropTypeDependentFields`): when a Service changes so that it cannot have such a
-//! field any more, a value that its author left as it was is dropped, and another value is an error.
+//! Fields of a Service that only some types of Services have. When a changed Service cannot have such a field any
+//! more, an unchanged value is dropped, and a changed value is an error, as in kube-apiserver
+//! (`dropTypeDependentFields` in `pkg/registry/core/service/strategy.go`).
 
 use apimachinery::schema::FieldError;
 use serde_json::{Value, json};
 
-/// True if a Service is reachable from outside of the cluster, and so has a policy for that traffic.
+/// True if a Service is reachable from outside of the cluster, and has a policy for external traffic.
 fn is_external(spec: &Value) -> bool {
     let external_ips = spec["externalIPs"].as_array();
     match spec["type"].as_str() {
@@ -32,22 +32,22 @@ fn has_node_ports(spec: &Value) -> bool {
     matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer"))
 }
 
-/// True if a Service has a port on which each node tells whether it has endpoints.
+/// True if a Service has a node port for health checks, with an answer about local endpoints.
 pub(super) fn has_health_check(spec: &Value) -> bool {
     is_balanced(spec) && spec["externalTrafficPolicy"] == "Local"
 }
 
-/// The port of the health check; none if it is absent or 0.
+/// Port of the health check; `None` if absent or 0.
 pub(super) fn health_check_port(spec: &Value) -> Option<i64> {
     spec["healthCheckNodePort"]
         .as_i64()
         .filter(|port| *port != 0)
 }
 
-/// Whether a Service with this spec may have a field.
+/// True if a Service with this spec may have a field.
 type MayHave = fn(&Value) -> bool;
 
-/// The fields that a Service loses with its type, but for the ports.
+/// Fields that depend on the type of a Service, except the ports.
 const DEPENDENT: [(&str, MayHave); 9] = [
     ("healthCheckNodePort", has_health_check),
     ("allocateLoadBalancerNodePorts", is_balanced),
@@ -60,9 +60,9 @@ const DEPENDENT: [(&str, MayHave); 9] = [
     ("externalName", is_named),
 ];
 
-/// Drops what the new `spec` cannot have, and has only because the `old` one had it.
+/// Drops fields that the new `spec` cannot have, and only inherits from the `old` one.
 pub(crate) fn drop_dependent(spec: &mut Value, old: &Value) {
-    // All are judged before one of them is dropped.
+    // All fields are checked before one of them is dropped.
     let surplus = DEPENDENT.map(|(field, may_have)| {
         let dropped = may_have(old) && !may_have(spec) && spec[field] == old[field];
         dropped.then_some(field)
@@ -82,7 +82,7 @@ pub(crate) fn drop_dependent(spec: &mut Value, old: &Value) {
     }
 }
 
-/// Gives a changed Service the cluster IPs that it had and that its author left out. Clients that know `clusterIP` alone
+/// Gives a changed Service its former cluster IPs if the author left them out. Clients that know only `clusterIP`
 /// change the first of `clusterIPs` by it.
 pub(crate) fn carry_addresses(spec: &mut Value, old: &Value) {
     if !has_address(spec) || !has_address(old) || !spec.is_object() {
@@ -104,7 +104,7 @@ pub(crate) fn carry_addresses(spec: &mut Value, old: &Value) {
     }
 }
 
-/// What was dropped from a changed Service, or allocated for it, as it was `sent`: managers are those of what was sent.
+/// Restores dropped or allocated fields of a changed Service as `sent`: managed fields follow the sent object.
 pub(crate) fn restore_sent(spec: &mut Value, sent: &Value) {
     let Some(map) = spec.as_object_mut() else {
         return;
@@ -126,7 +126,7 @@ fn node_ports(spec: &Value) -> Vec<i64> {
     ports
 }
 
-/// What is wrong with the fields that depend on the type. `old`: the Service before the update.
+/// Violations in the fields that depend on the type. `old`: the Service before the update.
 pub(crate) fn problems(spec: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>) {
     const PORT: &str = "spec.healthCheckNodePort";
     const POLICY: &str = "spec.externalTrafficPolicy";
@@ -184,7 +184,7 @@ mod tests {
             with("selector", json!({"a": "b"}))["healthCheckNodePort"],
             31000
         );
-        // What is changed at the same time is an error, not dropped.
+        // A field changed at the same time is an error, not dropped.
         let mut changed = balanced.clone();
         changed["externalTrafficPolicy"] = json!("Cluster");
         changed["healthCheckNodePort"] = json!(31001);

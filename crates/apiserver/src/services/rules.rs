@@ -1,6 +1,6 @@
 //! Validation of a Service, in the order and with the words of kube-apiserver (`ValidateService` and
-//! `ValidateServiceUpdate` in `pkg/apis/core/validation`). IP families of dual-stack clusters are not validated: there is
-//! one family here.
+//! `ValidateServiceUpdate` in `pkg/apis/core/validation`). IP families of dual-stack clusters are not validated:
+//! there is one family here.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -21,13 +21,12 @@ const FAMILY_POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "Sing
 const PORTS: &str = "spec.ports";
 const CLASS: &str = "spec.loadBalancerClass";
 const RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
-/// The port on which every node serves its kubelet.
+/// Port of the kubelet on every node.
 const KUBELET: i64 = 10250;
 const BAD_RANGE: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 const BAD_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
-/// Everything that is wrong with a Service. `live`: the Service before the update. A spec that does not change is not
-/// judged again.
+/// All violations of a Service. `live`: the Service before the update. An unchanged spec is not validated again.
 pub(crate) fn problems(service: &Value, live: Option<&Value>) -> Vec<FieldError> {
     let (spec, old) = (&service["spec"], live.map(|live| &live["spec"]));
     let mut errors = Vec::new();
@@ -59,7 +58,7 @@ pub(crate) fn problems(service: &Value, live: Option<&Value>) -> Vec<FieldError>
     errors
 }
 
-/// An unknown word in a field of the spec; one that is absent has its default, or none is needed.
+/// Unknown word in a field of the spec; an absent field has a default, or needs no value.
 fn one_of(field: &str, spec: &Value, known: &[&str], errors: &mut Vec<FieldError>) {
     let value = &spec[field];
     if !value.is_null() && !known.contains(&text(value)) {
@@ -72,7 +71,7 @@ fn one_of(field: &str, spec: &Value, known: &[&str], errors: &mut Vec<FieldError
     }
 }
 
-/// The labels of the Pods.
+/// Violations in the selector, the labels of the Pods.
 fn selector(spec: &Value, errors: &mut Vec<FieldError>) {
     const PATH: &str = "spec.selector";
     for (key, value) in spec["selector"].as_object().into_iter().flatten() {
@@ -85,7 +84,7 @@ fn selector(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// IP families by their names; which of them the cluster has is not judged.
+/// IP families by name; no check against the families of the cluster.
 fn families(spec: &Value, errors: &mut Vec<FieldError>) {
     if spec["type"] == "ExternalName" {
         return;
@@ -107,7 +106,8 @@ fn items(list: &Value) -> &[Value] {
     list.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A Service keeps the cluster IPs that it has, unless it becomes one without, or one of another name.
+/// Checks that a Service keeps its cluster IPs. A headless Service may stay headless, and a change from or to the
+/// type ExternalName may change the addresses.
 fn addresses_stay(spec: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     if spec["type"] == "ExternalName"
         || old["type"] == "ExternalName"
@@ -396,7 +396,7 @@ fn same_ports(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What only Services of the type LoadBalancer have.
+/// Violations in the fields of the type LoadBalancer.
 fn balancer(service: &Value, errors: &mut Vec<FieldError>) {
     const ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
     let spec = &service["spec"];
@@ -456,7 +456,7 @@ fn source_range(path: String, range: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// An IP address as Go read it before 1.17: numbers of IPv4 may have leading zeros.
+/// IP address as read by Go before 1.17: numbers of IPv4 may have leading zeros.
 fn address(text: &str) -> Option<IpAddr> {
     if text.contains(':') {
         return text.parse().ok();

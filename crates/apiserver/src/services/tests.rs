@@ -63,7 +63,7 @@ async fn services_created_at_the_same_moment_share_no_address_and_no_node_port()
     );
 }
 
-/// Several clients change one Service at the same time: none of them is told that its port is another's.
+/// Several clients change one Service at the same time: none gets the error of a port in use.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn requests_that_change_one_service_at_the_same_moment_keep_its_ports() {
     let server = server().await;

@@ -1,4 +1,4 @@
-//! Bodies of requests that arrive in time, and bodies of answers whose end is noticed.
+//! Bodies of requests with a time limit, and bodies of answers with a notice at the end.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,7 +14,7 @@ use tokio::time::Sleep;
 use super::place::{Asked, Sending};
 use crate::body::BoxError;
 
-/// The body of a request. It fails if it is not there in time.
+/// Body of a request. Fails if not complete in time.
 pub struct Arriving {
     body: Incoming,
     limit: Duration,
@@ -34,10 +34,10 @@ impl Arriving {
     }
 }
 
-/// Why a body cannot be read.
+/// Error of reading a body.
 #[derive(Debug, thiserror::Error)]
 pub enum Late {
-    /// It is not there in time.
+    /// The body is not complete in time.
     #[error("it was not there within {} s", .0.as_secs())]
     Late(Duration),
     /// The connection failed.
@@ -82,10 +82,10 @@ impl Body for Arriving {
     }
 }
 
-/// The body of an answer, whoever gives it.
+/// Body of an answer, from any service.
 pub(super) type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// The body of an answer.
+/// The [`Body`] of an answer.
 pub(super) fn of_answer<B>(body: B) -> AnswerBody
 where
     B: Body<Data = Bytes> + Send + 'static,
@@ -94,7 +94,7 @@ where
     body.map_err(Into::into).boxed_unsync()
 }
 
-/// The body of an answer, and what is there until it is sent.
+/// Body of an answer, and a guard that lives until the end of the body.
 pub(super) struct Answering {
     body: AnswerBody,
     _sending: Sending,

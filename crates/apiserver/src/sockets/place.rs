@@ -1,4 +1,4 @@
-//! The place of a connection among the others of its socket, and what it waits for.
+//! Place of a connection among the others of a socket, and its waiting times.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,47 +25,47 @@ pub(super) struct Places {
 #[derive(Default)]
 struct All {
     next: u64,
-    /// In the order in which they were accepted.
+    /// In the order of acceptance.
     open: BTreeMap<u64, Arc<Shared>>,
 }
 
-/// The place of a connection; it is free again when this is dropped.
+/// Place of a connection, free again after the drop.
 pub struct Place {
     shared: Arc<Shared>,
     limits: Limits,
     entry: Option<(Arc<Mutex<All>>, u64)>,
 }
 
-/// What is known of a connection.
+/// State of a connection.
 struct Shared {
     state: Mutex<State>,
     close: CancellationToken,
 }
 
 struct State {
-    /// Requests whose headers are there, and whose answer is not sent.
+    /// Requests with complete headers, and without a complete answer.
     open: usize,
-    /// Those of them whose body is not there.
+    /// Open requests without a complete body.
     arriving: usize,
-    /// When the last request ended, or when the connection was accepted.
+    /// End of the last request, or acceptance of the connection.
     since: Instant,
-    /// Since when a request is on its way, or the first one is awaited.
+    /// Start of a request, or of the wait for the first one.
     begun: Option<Instant>,
-    /// Since when the client does not take what is sent.
+    /// Start of a blocked write to the client.
     blocked: Option<Instant>,
-    /// HTTP/2 sends more than requests.
+    /// True for HTTP/2: sends more than requests.
     http2: bool,
-    /// It is no longer one of HTTP.
+    /// True after an upgrade: no longer HTTP.
     kept: bool,
 }
 
 impl State {
-    /// True if it may be closed in favour of another: nothing is being answered on it.
+    /// True if the connection may be closed in favour of another: no answer is pending.
     fn is_waiting(&self) -> bool {
         !self.kept && self.open == self.arriving
     }
 
-    /// When it is closed, if nothing happens until then.
+    /// Time of the end, if nothing happens until then.
     fn end(&self, limits: &Limits) -> Option<Instant> {
         if self.kept {
             return None;
@@ -106,7 +106,7 @@ impl Places {
         }
     }
 
-    /// A place for a new connection; `None` if all others are being answered.
+    /// [`Place`] for a new connection; `None` if all others have a pending answer.
     pub(super) fn admit(&self) -> Option<Place> {
         let mut all = self.all.lock();
         if all.open.len() >= self.limits.connections && !all.make_room() {
@@ -122,7 +122,7 @@ impl Places {
         })
     }
 
-    /// Closes the connection that has waited for the longest time, if there is one.
+    /// Closes the connection with the longest wait, if any.
     pub(super) fn make_room(&self) -> bool {
         self.all.lock().make_room()
     }
@@ -162,7 +162,7 @@ impl Place {
         self.shared.close.cancelled().await;
     }
 
-    /// Ends when the connection has waited for too long, or has to make room for another.
+    /// Ends when the connection has waited for too long, or has to make room.
     pub(super) async fn expired(&self) {
         loop {
             let now = Instant::now();
@@ -173,7 +173,7 @@ impl Place {
             if end.is_some_and(|end| end <= now) {
                 return;
             }
-            // What it waits for may change meanwhile, and then it ends sooner. Most connections are those of watches.
+            // The reason of the wait may change, and bring the end forward. Most connections belong to watches.
             let soon = now + self.limits.header * if is_open { 4 } else { 1 };
             tokio::select! {
                 () = sleep_until(end.map_or(soon, |end| end.min(soon))) => {}
@@ -182,12 +182,12 @@ impl Place {
         }
     }
 
-    /// Keeps the connection, which is no longer one of HTTP.
+    /// Keeps the connection after an upgrade from HTTP.
     pub(super) fn keep(&self) {
         self.shared.state.lock().kept = true;
     }
 
-    /// A request whose headers are there.
+    /// Records a [`Request`] with complete headers.
     pub(super) fn begin(&self, request: &Request<Incoming>) -> (Option<Asked>, Sending) {
         let has_body = !request.body().is_end_stream();
         let mut state = self.shared.state.lock();
@@ -208,7 +208,7 @@ impl Drop for Place {
     }
 }
 
-/// A request whose body is on its way, until this is dropped.
+/// Request with an incomplete body, until dropped.
 pub(super) struct Asked(Arc<Shared>);
 
 impl Drop for Asked {
@@ -218,7 +218,7 @@ impl Drop for Asked {
     }
 }
 
-/// A request whose answer is not sent, until this is dropped.
+/// Request with an incomplete answer, until dropped.
 pub(super) struct Sending(Arc<Shared>);
 
 impl Drop for Sending {

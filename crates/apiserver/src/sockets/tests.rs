@@ -15,7 +15,7 @@ const SHORT: Limits = Limits {
     write: Duration::from_secs(60),
 };
 
-/// A server that answers each request after its body, and never the ones to `/never`; its requests are counted.
+/// Server that answers each request after its body, and never answers `/never`; requests are counted.
 async fn served(limits: Limits) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -44,7 +44,7 @@ async fn opened(address: SocketAddr, text: &str) -> TcpStream {
     stream
 }
 
-/// What comes until the end.
+/// Bytes until the end.
 async fn rest(mut stream: TcpStream) -> String {
     let mut text = Vec::new();
     let reading = stream.read_to_end(&mut text);

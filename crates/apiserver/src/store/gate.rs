@@ -1,9 +1,8 @@
-//! The gate in front of the store: accepted objects are neither nested too deeply nor too large, and read back as they
-//! were written.
+//! Gate in front of the store: accepted objects are neither nested too deeply nor too large, and can be read back
+//! unchanged.
 //!
 //! Objects from all sources (JSON, YAML, protobuf with embedded JSON, a patch, a webhook, a controller) become a
-//! [`Draft`] here and nowhere else. An object that could not be read back would make the next start reject the
-//! database.
+//! [`Draft`] here and nowhere else. With an unreadable object, the next start would reject the database.
 
 use std::fmt;
 
@@ -16,11 +15,11 @@ use serde_json::{Map, Value};
 
 use super::object::{Draft, Object};
 
-/// Why an object cannot be stored.
+/// Reason why an object cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unstorable {
-    /// JSON readers stop at 128 levels, and lists, watches and reviews nest an object a few levels deeper than it is
-    /// stored.
+    /// JSON readers stop at 128 levels, and lists, watches and reviews nest an object a few levels deeper than the
+    /// store does.
     #[error(
         "the object is nested deeper than {MAX_DEPTH} levels, its managed fields included; at most that many can be stored"
     )]
@@ -33,8 +32,8 @@ pub(crate) enum Unstorable {
     Unreadable,
 }
 
-/// Checks an object before it is stored. `previous` is the object that it replaces: it may keep its depth and size, so
-/// that it can still be edited and deleted.
+/// Checks an [`Object`] before storage. `previous` is the object to replace: the new one may keep its depth and size, so
+/// that the object can still be edited and deleted.
 pub(crate) fn pass(value: &Value, previous: Option<&Object>) -> Result<Draft, Unstorable> {
     let was_too_deep = |previous: &Object| schema::too_deep(&previous.value());
     if schema::too_deep(value) && !previous.is_some_and(was_too_deep) {
@@ -57,8 +56,8 @@ pub(crate) fn pass(value: &Value, previous: Option<&Object>) -> Result<Draft, Un
     }
 }
 
-/// The size of an object by which it is limited. etcd stores custom objects and definitions as JSON and the others as
-/// protobuf, where texts have their length and field names take no room.
+/// Size of an object for the limit. etcd stores custom objects and definitions as JSON and the others as protobuf,
+/// with the bare length of texts and no names of fields.
 fn size(value: &Value, length: usize) -> usize {
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
     let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
@@ -90,7 +89,7 @@ fn reads_back(bytes: &[u8], value: &Value) -> bool {
     expected.deserialize(&mut from).is_ok() && from.end().is_ok()
 }
 
-/// Compares a parsed value with another one without building it.
+/// Compares a parsed value with another one without building a value.
 #[derive(Clone, Copy)]
 struct Expected<'a> {
     value: &'a Value,
@@ -115,7 +114,8 @@ impl Expected<'_> {
         }
     }
 
-    /// The expected number of fields. The metadata is always written, with the resource version, which is not compared.
+    /// Expected number of fields. The metadata is always written, with the resource version, and the version is not
+    /// compared.
     fn fields(self, fields: &Map<String, Value>) -> usize {
         match self.place {
             Place::Root => fields.len() + usize::from(!fields.contains_key("metadata")),

@@ -1,8 +1,7 @@
-//! The log of a collection: the events from which watches can resume.
+//! Log of a collection: the events from which watches can resume.
 //!
-//! Where there is a file, only the latest events of a store have their objects in memory. Of an older one there is its
-//! revision, by which its rows are read from the file. So what is no longer current takes no memory, and watches that
-//! follow the writes read no file.
+//! With a file, only the latest events of a store have objects in memory. An older event has only a revision, the key
+//! of its rows in the file. Past objects take no memory, and watches that follow the writes read no file.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -16,11 +15,11 @@ pub(super) enum Entry {
     OnDisk(Past),
 }
 
-/// An event whose objects are only in the file.
+/// Event with objects in the file only.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Past {
     pub(super) revision: u64,
-    /// The revision that was replaced; 0 if there was no object.
+    /// Replaced revision; 0 without an earlier object.
     pub(super) previous: u64,
     pub(super) deleted: bool,
 }
@@ -50,7 +49,7 @@ impl Entry {
         }
     }
 
-    /// The event, if its objects are in memory.
+    /// [`Event`], if the objects are in memory.
     pub(super) fn here(&self) -> Option<&Arc<Event>> {
         match self {
             Self::Here(event) => Some(event),
@@ -58,8 +57,8 @@ impl Entry {
         }
     }
 
-    /// Leaves the objects to the file, and returns the event that had them. An object in the form of a changed schema
-    /// is not in the file, so that its event stays.
+    /// Leaves the objects to the file, and returns the [`Event`] with the objects. An object in the form of a changed
+    /// schema is not in the file, so such an event stays.
     pub(super) fn forget(&mut self) -> Option<Arc<Event>> {
         let event = self.here()?;
         let previous = event.previous.as_deref();
@@ -74,12 +73,12 @@ impl Entry {
     }
 }
 
-/// The events of a store with a file whose objects are in memory, oldest first.
+/// Events with objects in memory, of a store with a file, oldest first.
 #[derive(Debug)]
 pub(super) struct Recent {
     events: VecDeque<Held>,
     bytes: usize,
-    /// Bytes of their objects, at most.
+    /// Maximum size of the objects in bytes.
     limit: usize,
 }
 
@@ -110,7 +109,7 @@ impl Recent {
         });
     }
 
-    /// The collection and the revision of the oldest event, while all together have too many bytes.
+    /// Collection and revision of the oldest event, as long as all events together exceed the limit.
     pub(super) fn pop_surplus(&mut self) -> Option<(Arc<str>, u64)> {
         (self.bytes > self.limit).then(|| self.pop())?
     }
@@ -126,7 +125,7 @@ impl Recent {
     }
 }
 
-/// Counts bytes in memory that are there for the past alone.
+/// Counts bytes in memory that serve the past alone.
 #[derive(Debug, Default)]
 pub(super) struct Count {
     seen: HashSet<*const Object>,
@@ -134,7 +133,7 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// Adds the log of a collection. An object counts once, and not at all while it is `current`.
+    /// Adds the log of a collection. An [`Object`] counts once, and not at all while it is `current`.
     pub(super) fn add(&mut self, log: &VecDeque<Entry>, current: impl Fn(&Arc<Object>) -> bool) {
         self.bytes += log.capacity() * size_of::<Entry>();
         for event in log.iter().filter_map(Entry::here) {
@@ -148,19 +147,19 @@ impl Count {
     }
 }
 
-/// What a list at an old revision selects.
+/// Selection of a list at an old revision.
 #[derive(Clone, Debug)]
 pub(crate) struct At {
     pub(crate) collection: Arc<str>,
-    /// Of the keys.
+    /// Prefix of the keys.
     pub(crate) prefix: String,
-    /// The key after which the list begins.
+    /// Key after which the list begins.
     pub(crate) after: Option<String>,
     pub(crate) revision: u64,
 }
 
 impl At {
-    /// The selected objects as they were at the revision, from the current ones and all events since.
+    /// Selected [`Object`]s in their state at the revision, from the current ones and all [`Event`]s since.
     pub(super) fn rewind(
         &self,
         current: impl IntoIterator<Item = Arc<Object>>,

@@ -1,4 +1,4 @@
-//! A stored object: its JSON, and the fields that lists, watches and the collector need.
+//! Stored object: JSON, and the fields for lists, watches and the collector.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use super::packing::Packable;
 /// One revision of one object.
 #[derive(Debug)]
 pub(crate) struct Object {
-    /// The revision that wrote it: `metadata.resourceVersion`.
+    /// Revision of the write: `metadata.resourceVersion`.
     pub(crate) revision: u64,
     /// `namespace/name`, or `name`.
     pub(crate) key: Arc<str>,
     /// The whole object as JSON in the stored version.
     body: Packable,
-    /// Fields that are needed without parsing the JSON.
+    /// Fields for use without parsing the JSON.
     pub(crate) facts: Facts,
-    /// The object as it was written, if it differs under a schema that changed since.
+    /// [`Object`] as written, if its form differs under a schema changed since.
     written: Option<Arc<Object>>,
 }
 
-/// Fields that are needed without parsing the JSON.
+/// Fields for use without parsing the JSON.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Facts {
     pub(crate) api_version: Box<str>,
@@ -45,17 +45,17 @@ impl Object {
         self.body.bytes()
     }
 
-    /// Bytes of that JSON.
+    /// Length of the JSON in bytes.
     pub(crate) fn length(&self) -> usize {
         self.body.length()
     }
 
-    /// The object as a value. It was serialised from one, so it parses.
+    /// Object as a value. Serialised from a value, so parsing cannot fail.
     pub(crate) fn value(&self) -> Value {
         serde_json::from_slice(&self.json()).unwrap_or(Value::Null)
     }
 
-    /// The same object in less memory, if it can be.
+    /// Same object in less memory, if possible.
     pub(crate) fn packed(&self) -> Self {
         Self {
             revision: self.revision,
@@ -66,12 +66,12 @@ impl Object {
         }
     }
 
-    /// The object as it was written.
+    /// Object as written.
     pub(crate) fn written(self: &Arc<Self>) -> &Arc<Self> {
         self.written.as_ref().unwrap_or(self)
     }
 
-    /// True if the object has the form in which it was written.
+    /// True if the object still has its written form.
     pub(crate) fn is_as_written(&self) -> bool {
         self.written.is_none()
     }
@@ -94,7 +94,7 @@ impl Object {
         self.key.split_once('/').map_or(&self.key, |(_, name)| name)
     }
 
-    /// An object read back from disk.
+    /// Object read back from disk.
     pub(crate) fn load(revision: u64, key: Arc<str>, bytes: Vec<u8>) -> Option<Self> {
         let value: Value = serde_json::from_slice(&bytes).ok()?;
         let facts = Facts::of(&value);
@@ -137,7 +137,7 @@ impl Facts {
     }
 }
 
-/// An object whose revision is not known yet: the JSON before and after the number.
+/// Object without a revision yet: the JSON before and after the number.
 #[derive(Debug)]
 pub(crate) struct Draft {
     head: Vec<u8>,
@@ -146,7 +146,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Serialises everything but the revision, so that only copying is left to do under the lock.
+    /// Serialises everything but the revision, so that only copying is left under the lock.
     /// [`gate::pass`](super::gate::pass) is the only way to create a draft of an object.
     pub(super) fn new(value: &Value) -> Self {
         let mut head = Vec::with_capacity(512);
@@ -181,7 +181,7 @@ impl Draft {
         }
     }
 
-    /// True if the object is being deleted.
+    /// True if the object is in deletion.
     pub(super) fn is_deleting(&self) -> bool {
         self.facts.deleting
     }
@@ -191,12 +191,12 @@ impl Draft {
         self.head.len() + self.tail.len()
     }
 
-    /// The object as it will be written, at revision 0.
+    /// Object as it will be written, at revision 0.
     pub(super) fn preview(&self) -> Vec<u8> {
         [&*self.head, b"0", &*self.tail].concat()
     }
 
-    /// The object at `revision`.
+    /// The [`Object`] at `revision`.
     pub(crate) fn at(self, revision: u64, key: Arc<str>) -> Object {
         let mut bytes = Vec::with_capacity(self.head.len() + self.tail.len() + 20);
         bytes.extend_from_slice(&self.head);
@@ -213,7 +213,7 @@ impl Draft {
     }
 }
 
-/// The JSON of an object in another form than the stored one, at `revision`.
+/// JSON of an object in another form than the stored one, at `revision`.
 pub(crate) fn json_at(value: &Value, revision: u64) -> Bytes {
     Draft::new(value).at(revision, Arc::from("")).json()
 }
@@ -247,9 +247,9 @@ impl Change {
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) change: Change,
-    /// The object after the write; on a deletion its last state with the revision of the deletion.
+    /// [`Object`] after the write; on a deletion, the last state with the revision of the deletion.
     pub(crate) object: Arc<Object>,
-    /// The object before the write.
+    /// The [`Object`] before the write.
     pub(crate) previous: Option<Arc<Object>>,
     frame: Mutex<Option<Bytes>>,
 }
@@ -271,12 +271,12 @@ impl Event {
         shared.get_or_insert_with(line).clone()
     }
 
-    /// Bytes of the line, if it is kept.
+    /// Length of the line in bytes, if kept.
     pub(super) fn line_length(&self) -> usize {
         self.frame.lock().as_ref().map_or(0, Bytes::len)
     }
 
-    /// Frees the line, which is a copy of the object. A watcher that still needs it serialises it again.
+    /// Frees the line, a copy of the object. A watcher serialises it again when needed.
     pub(super) fn forget_frame(&self) {
         *self.frame.lock() = None;
     }

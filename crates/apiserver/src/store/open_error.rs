@@ -1,8 +1,8 @@
-//! The reasons why a store cannot be opened.
+//! Errors of opening a store.
 
 use std::path::PathBuf;
 
-/// Why an API server could not be opened.
+/// Error of opening an API server.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file cannot be opened, read or written.
@@ -44,7 +44,7 @@ pub enum OpenError {
         path: PathBuf,
         /// The format of the file.
         found: i64,
-        /// The newest format that this release supports.
+        /// Newest format known to this release.
         known: i64,
     },
     /// The file is damaged.
@@ -52,7 +52,7 @@ pub enum OpenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The violation that the integrity check found.
+        /// Violation found by the integrity check.
         problem: String,
     },
     /// Another process has the file open.
@@ -66,7 +66,7 @@ pub enum OpenError {
     Option {
         /// The field of [`Options`](crate::Options).
         option: &'static str,
-        /// Why it is invalid.
+        /// Reason why the option is invalid.
         problem: String,
     },
 }

@@ -1,7 +1,7 @@
-//! Packing of objects: once there are many, those that are no longer in the history are deflated.
+//! Packing of objects: once there are many, objects outside of the history are deflated.
 //!
-//! A small server packs nothing. A large one uses its memory for objects in use, and needs some 10 µs more to read the
-//! others.
+//! A small server packs nothing. A large one uses its memory for objects in use, and needs some 10 µs more to read
+//! the others.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Weak, mpsc};
@@ -14,12 +14,12 @@ use super::state::Cold;
 
 /// The total size of all objects in bytes below which nothing is packed.
 pub(crate) const PACK_ABOVE: usize = 64 << 20;
-/// The minimum length in bytes; packing shorter ones gains nothing.
+/// Minimum length in bytes; packing shorter objects gains nothing.
 const SHORTEST: usize = 256;
-/// The number of objects that are replaced under one lock.
+/// Number of objects replaced under one lock.
 const AT_ONCE: usize = 64;
 
-/// Bytes that are deflated or not.
+/// Bytes, deflated or not.
 #[derive(Debug)]
 pub(super) enum Packable {
     Plain(Bytes),
@@ -48,7 +48,7 @@ impl Packable {
         }
     }
 
-    /// The same bytes, deflated if that makes them shorter.
+    /// Same bytes, deflated if shorter.
     pub(super) fn packed(&self) -> Self {
         match self {
             Self::Plain(bytes) => match deflate(bytes) {
@@ -60,7 +60,7 @@ impl Packable {
     }
 }
 
-/// Starts the thread that packs. It ends with the sender.
+/// Starts the packing thread. The thread ends with the sender.
 pub(super) fn start(shared: &Arc<Shared>) -> Option<mpsc::Sender<Vec<Cold>>> {
     let (queue, cold) = mpsc::channel::<Vec<Cold>>();
     let shared = Arc::downgrade(shared);
@@ -101,7 +101,7 @@ thread_local! {
     static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(false));
 }
 
-/// `None` if the result would not be shorter by an eighth.
+/// Deflated bytes; `None` if not shorter by an eighth.
 fn deflate(bytes: &[u8]) -> Option<Box<[u8]>> {
     if bytes.len() < SHORTEST {
         return None;
@@ -118,7 +118,7 @@ fn inflate(deflated: &[u8], length: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(length);
     INFLATE.with_borrow_mut(|inflate| {
         inflate.reset(false);
-        // This process has deflated it, so inflating does not fail.
+        // The bytes were deflated by this process, so inflating does not fail.
         let _ = inflate.decompress_vec(deflated, &mut out, FlushDecompress::Finish);
     });
     out

@@ -1,11 +1,11 @@
-//! Custom objects whose schema changed after they were written are served under the current schema, without the fields
-//! that it removed and with the defaults that it added, as kube-apiserver decodes what it reads from etcd.
+//! Custom objects older than their schema are served under the current schema, without removed fields and with added
+//! defaults, as decoded by kube-apiserver from etcd.
 //!
-//! They are converted once, in memory, when a definition changes and when the server starts. The written form stays
-//! until the object is written again, and the next schema is applied to that form.
+//! Objects are converted once, in memory, when a definition changes and when the server starts. The written form
+//! stays until the object is written again, and the next schema is applied to the written form.
 //!
-//! One pass runs at a time, with the schema that is served when it begins. Every change of a schema starts a pass after
-//! the schema is served, so the last pass has the newest schema and covers objects that older passes converted.
+//! One pass runs at a time, with the schema served at its start. Every change of a schema starts a pass after the
+//! schema is served, so the last pass has the newest schema and covers objects converted by older passes.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use apimachinery::kinds::{CRD_COLLECTION, Resource};
 
 use super::{Object, Store};
 
-/// The number of objects after which a pass yields to other tasks.
+/// Number of objects after which a pass yields to other tasks.
 const AT_ONCE: usize = 64;
 
 impl Store {
-    /// Converts the objects of a kind to the schema that is served now.
+    /// Converts the objects of a kind to the currently served schema.
     pub(crate) async fn apply_schema(&self, group: &str, plural: &str) {
         self.apply_schema_before(group, plural, u64::MAX).await;
     }
 
-    /// The same for all kinds. An object that is newer than its definition was written under the current schema.
+    /// Same for all kinds. An object newer than its definition was written under the current schema.
     pub(super) async fn apply_schemas(&self) {
         let registry = Arc::clone(&self.registry());
         for resource in registry.all().filter(|resource| resource.is_custom()) {
@@ -62,7 +62,7 @@ impl Store {
     }
 }
 
-/// The object under the schema of its version; `None` when its form does not change.
+/// [`Object`] under the schema of its version; `None` for an unchanged form.
 fn converted(resource: &Resource, object: &Arc<Object>) -> Option<Arc<Object>> {
     let version = resource
         .versions

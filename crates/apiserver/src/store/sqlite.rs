@@ -1,12 +1,12 @@
 //! The log in one SQLite file.
 //!
-//! A row is one write, numbered by its revision; what it replaced is named by `prev`. Writes that wait
-//! are committed together, and answered after the commit. The file is read when it is opened, and then
-//! for past events alone, which memory does not hold. At rest a database has no thread, and no open file
-//! where that is asked for: a process can have a thousand databases, most of them at rest.
+//! A row is one write, numbered by its revision; `prev` is the replaced revision. Waiting writes are committed
+//! together, and answered after the commit. The file is read when opened, and then only for past events that are not
+//! in memory. A database at rest has no thread, and no open file if so configured: a process can have a thousand
+//! databases, most of them at rest.
 //!
 //! ```text
-//!   queue    what waits for a database, and who works on it
+//!   queue    waiting messages of a database, and its current worker
 //!   pool     the threads of all databases
 //! ```
 
@@ -40,11 +40,11 @@ use crate::store::OpenError;
 pub(crate) use compaction::{Retention, continue_after};
 pub(crate) use queue::Writer;
 
-/// How a file is used.
+/// Use of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) synchronous: Synchronous,
-    /// True if it is closed while there is nothing to do. Its lock goes with that.
+    /// True if the file is closed while there is nothing to do. The lock goes with the connection.
     pub(crate) closed_at_rest: bool,
     pub(crate) retention: Retention,
 }
@@ -71,7 +71,7 @@ fn registry(state: &State) -> Registry {
     registry
 }
 
-/// Opens or creates the file, and reads it into `state`.
+/// Opens or creates the file, and reads the rows into `state`.
 pub(crate) async fn open(
     path: PathBuf,
     usage: Usage,
@@ -97,7 +97,7 @@ pub(crate) async fn open(
                 compacted_at: 0,
             }
         });
-        // Whoever waited may be gone; the file is closed then.
+        // The receiver may be gone; the file is closed then.
         let _ = ready.send(database);
     });
     let database = opened.await.map_err(|_| OpenError::Option {
@@ -108,20 +108,20 @@ pub(crate) async fn open(
     Ok((shared, Writer::new(path, database)))
 }
 
-/// A file, in the hands of whoever works on it.
+/// File, in the hands of its current worker.
 struct Database {
     path: PathBuf,
-    /// `None` at rest, if it is to be closed then.
+    /// `None` at rest, if [`Usage`] closes the file then.
     connection: Option<Connection>,
     shared: Arc<Shared>,
-    /// Receives objects to be packed. Its thread starts with the first of them: most servers are small.
+    /// Receiver of objects to pack. The thread starts with the first object: most servers are small.
     packer: Option<mpsc::Sender<Vec<Cold>>>,
     usage: Usage,
     compacted_at: u64,
 }
 
 impl Database {
-    /// Handles messages that have waited together: first all writes, then reads, then backups.
+    /// Handles messages of one batch: first all writes, then reads, then backups.
     fn handle(&mut self, messages: Vec<Message>) {
         let mut batch = Vec::new();
         let mut reads = Vec::new();
@@ -131,7 +131,7 @@ impl Database {
                 Message::Write(write, answer) => batch.push((*write, answer)),
                 Message::Read(read) => reads.push(read),
                 Message::Backup(answer) => copies.push(answer),
-                // It is the last one, and its sender is answered once the file is closed.
+                // The last message; its sender is answered once the file is closed.
                 Message::Close(_) => {}
             }
         }
@@ -160,7 +160,7 @@ impl Database {
         Ok(self.connection.insert(connection))
     }
 
-    /// Frees what is needed again with the next write or read: the memory of the past and of SQLite.
+    /// Frees memory that the next write or read fills again: of the past, and of SQLite.
     fn rest(&mut self) {
         let cold = {
             let mut state = self.shared.state.write();
@@ -187,7 +187,7 @@ impl Database {
         }
     }
 
-    /// Has `cold` packed. Without a thread for it nothing is, and the next call tries again.
+    /// Packs `cold`. Without a thread nothing is packed, and the next call tries again.
     fn pack(&mut self, cold: Vec<Cold>) {
         if cold.is_empty() {
             return;
@@ -245,7 +245,7 @@ impl Database {
         }
     }
 
-    /// Keeps why writes fail, or that they succeed.
+    /// Records the reason for failing writes, or their success.
     fn report(&self, problem: Option<&str>) {
         let known = self.shared.problem.read().as_deref() == problem;
         if !known {
@@ -253,7 +253,7 @@ impl Database {
         }
     }
 
-    /// Puts the writes that still fit into one transaction. A failure leaves the file as it was.
+    /// Puts the accepted [`Write`]s into one transaction. A failure leaves the file unchanged.
     fn insert(
         &mut self,
         batch: Vec<(Write, Answer)>,
@@ -320,7 +320,7 @@ impl Database {
         transaction.commit()
     }
 
-    /// Checks a write against the stored state and the earlier writes of the batch.
+    /// Checks a [`Write`] against the stored state and the earlier writes of the batch.
     fn check(&self, write: &Write, pending: &HashMap<Place, Pending>) -> Result<(), WriteError> {
         let state = self.shared.state.read();
         let stored = || state.get(&write.place.collection, &write.place.key);
@@ -341,7 +341,7 @@ impl Database {
         }
     }
 
-    /// Drops the rows that are superseded and too old to resume from.
+    /// Drops rows that are superseded and too old for watches to resume.
     fn compact(&mut self) {
         let revision = self.shared.state.read().revision;
         let Retention { keep, every } = self.usage.retention;
@@ -359,7 +359,7 @@ impl Database {
         }
     }
 
-    /// A compact copy. It is unlinked before it is used, so that none is left behind.
+    /// Compact copy. Unlinked before use, so that no copy is left behind.
     fn backup(&mut self) -> rusqlite::Result<File> {
         let copy = beside(&self.path, ".backup");
         let io = |error: std::io::Error| {
@@ -389,11 +389,11 @@ impl Database {
     }
 }
 
-/// The state of a place after a write that is not committed yet.
+/// State of a place after an uncommitted write.
 struct Pending {
     /// 0 when the object is gone.
     revision: u64,
-    /// True if the object is there and not being deleted.
+    /// True if the object exists and is not in deletion.
     open: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The current state in memory, and the recent past of each collection.
+//! Current state in memory, and the recent past of each collection.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
@@ -9,43 +9,43 @@ use tokio::sync::{mpsc, watch};
 use super::log::{At, Count, Entry, Past, Recent};
 use super::object::{Change, Event, Object};
 
-/// The number of events of a collection whose lines are shared by watchers. Others are serialised when they are needed:
-/// each line is a copy of an object.
+/// Number of events of a collection with lines shared by watchers. Other lines are serialised on demand: each line is
+/// a copy of an object.
 const FRAMES: usize = 16;
 
-/// All current objects, and the events that watches can still resume from.
+/// All current objects, and the events from which watches can still resume.
 #[derive(Debug)]
 pub(crate) struct State {
     /// The revision of the last write.
     pub(crate) revision: u64,
-    /// Objects stored, and the bytes of their JSON.
+    /// Number of stored objects, and the size of their JSON in bytes.
     pub(crate) objects: usize,
     pub(crate) object_bytes: usize,
     collections: HashMap<Arc<str>, Collection>,
-    /// Where the object of a uid is.
+    /// [`Place`] of the object with a uid.
     uids: HashMap<Arc<str>, Place>,
-    /// The objects that name a uid as owner.
+    /// Dependents of the object with a uid.
     dependents: HashMap<Arc<str>, BTreeSet<Place>>,
-    /// Nothing is known of what happened up to this revision.
+    /// Revision up to which the past is unknown.
     compacted: u64,
     history: usize,
-    /// Where there is a file: the events whose objects are in memory.
+    /// With a file: events with objects in memory.
     recent: Option<Recent>,
-    /// Up to this revision, what is superseded and in no history has left the file.
+    /// Revision up to which superseded rows outside of any history have left the file.
     erased: u64,
     /// Events that left the history after the file was compacted above them.
     outlived: Vec<Past>,
-    /// Objects are packed once all together have more bytes than this.
+    /// Total size in bytes above which objects are packed.
     pack_above: usize,
-    /// What left the events in memory since it was last asked for, when objects are packed.
+    /// Objects that left the events in memory since the last call, if objects are packed.
     cold: Vec<Cold>,
-    /// Collections that were written to since watches were last notified.
+    /// Collections written since the last notification of watches.
     touched: BTreeMap<Arc<str>, watch::Sender<u64>>,
-    /// Receives each event that the collectors care about.
+    /// Receiver of the events for the controllers.
     notices: Option<mpsc::UnboundedSender<Arc<Notice>>>,
 }
 
-/// Watches that have something to read.
+/// Watches with something to read.
 #[must_use = "watches wait until they are notified"]
 #[derive(Debug)]
 pub(crate) struct Touched {
@@ -54,7 +54,7 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// Wakes them. To be called without the lock: they read the state at once, and there may be thousands.
+    /// Wakes the watches. To be called without the lock: thousands of watches may read the state at once.
     pub(crate) fn notify(self) {
         for changed in self.collections.into_values() {
             changed.send_replace(self.revision);
@@ -62,7 +62,7 @@ impl Touched {
     }
 }
 
-/// Where an object is.
+/// Place of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     /// `group/plural`.
@@ -71,7 +71,7 @@ pub(crate) struct Place {
     pub(crate) key: Arc<str>,
 }
 
-/// A current object that watches have no use for any more.
+/// Current object without further use for watches.
 #[derive(Debug)]
 pub(crate) struct Cold {
     pub(crate) collection: Arc<str>,
@@ -90,17 +90,17 @@ pub(crate) struct Notice {
 struct Collection {
     objects: BTreeMap<Arc<str>, Arc<Object>>,
     events: VecDeque<Entry>,
-    /// Events up to this revision are no longer known.
+    /// Revision up to which events are forgotten.
     dropped: u64,
-    /// Watches begin at this revision or later.
+    /// First revision for new watches.
     watched_from: u64,
     changed: watch::Sender<u64>,
 }
 
-/// History that a request asks for is gone.
+/// Error: the requested history is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gone {
-    /// The oldest revision that can be asked for.
+    /// Oldest available revision.
     pub(crate) oldest: u64,
 }
 
@@ -126,19 +126,19 @@ impl State {
         }
     }
 
-    /// Packs what grows cold once all objects together have more bytes than `bytes`.
+    /// Packs cold objects once all objects together have more bytes than `bytes`.
     pub(crate) fn packing_above(mut self, bytes: usize) -> Self {
         self.pack_above = bytes;
         self
     }
 
-    /// Leaves the objects of events to the file, but for the latest ones with at most so many bytes together.
+    /// Leaves the objects of events to the file, except the latest ones, up to `recent` bytes.
     pub(crate) fn with_file(mut self, recent: usize) -> Self {
         self.recent = Some(Recent::new(recent));
         self
     }
 
-    /// Leaves the objects of all events to the file. Watches that have nothing to read need none of them.
+    /// Leaves the objects of all events to the file. Watches without pending events need none.
     pub(crate) fn forget_recent(&mut self) {
         while let Some((collection, revision)) = self.recent.as_mut().and_then(Recent::pop) {
             self.forget(&collection, revision);
@@ -162,7 +162,7 @@ impl State {
         }
     }
 
-    /// Notes an object that no event in memory refers to.
+    /// Records an object without a reference from an [`Event`] in memory.
     fn cool(&mut self, collection: &Arc<str>, event: &Event) {
         if self.packs() && event.change != Change::Deleted {
             self.cold.push(Cold {
@@ -172,7 +172,7 @@ impl State {
         }
     }
 
-    /// The bytes in memory that are there for the past alone: logs, lines of watches, and objects that are not current.
+    /// Size in bytes of memory that serves the past alone: logs, lines of watches, and objects that are not current.
     pub(crate) fn past_bytes(&self) -> usize {
         let mut count = Count::default();
         for found in self.collections.values() {
@@ -190,7 +190,7 @@ impl State {
         found.is_some_and(|found| found.dropped < revision)
     }
 
-    /// The events that left the history, but not the file when it was compacted.
+    /// Events that left the history, but not the file at its last compaction.
     pub(super) fn take_outlived(&mut self) -> Vec<Past> {
         std::mem::take(&mut self.outlived)
     }
@@ -199,22 +199,22 @@ impl State {
         self.outlived.extend(outlived);
     }
 
-    /// The file is compacted up to `through`.
+    /// Records a compaction of the file up to `through`.
     pub(super) fn erased(&mut self, through: u64) {
         self.erased = through;
     }
 
-    /// True if there is so much that objects are to be packed.
+    /// True above the size at which objects are packed.
     pub(crate) fn packs(&self) -> bool {
         self.object_bytes > self.pack_above
     }
 
-    /// What has grown cold since the last time.
+    /// Cold objects since the last call.
     pub(crate) fn take_cold(&mut self) -> Vec<Cold> {
         std::mem::take(&mut self.cold)
     }
 
-    /// The collections whose watches are to be notified since the last call.
+    /// Collections with watches to notify since the last call.
     pub(crate) fn take_touched(&mut self) -> Touched {
         Touched {
             collections: std::mem::take(&mut self.touched),
@@ -222,7 +222,7 @@ impl State {
         }
     }
 
-    /// Puts the packed form of an object in its place, unless it was changed in the meantime.
+    /// Puts the packed form of an [`Object`] in its place, unless it was changed in the meantime.
     pub(crate) fn replace(&mut self, cold: &Cold, packed: Arc<Object>) {
         let found = self.collections.get_mut(&cold.collection);
         let Some(place) = found.and_then(|found| found.objects.get_mut(&cold.object.key)) else {
@@ -233,21 +233,21 @@ impl State {
         }
     }
 
-    /// Replaces an object by its form under a changed schema, unless it was written again in the meantime.
+    /// Replaces an [`Object`] by its form under a changed schema, unless written again in the meantime.
     pub(crate) fn convert(&mut self, collection: &str, converted: Arc<Object>) {
         let found = self.collections.get_mut(collection);
         let Some(place) = found.and_then(|found| found.objects.get_mut(&converted.key)) else {
             return;
         };
-        // By its revision: it may have been packed in the meantime.
+        // By revision: the object may have been packed in the meantime.
         if place.revision == converted.revision {
             self.object_bytes = self.object_bytes - place.length() + converted.length();
             *place = converted;
         }
     }
 
-    /// Nothing but the current objects is known up to the revision `compacted`. The next write has a greater one, even if
-    /// that of the last write is less: so a restored database continues.
+    /// Forgets everything but the current objects up to the revision `compacted`. The next write has a greater
+    /// revision, even if the last write has a smaller one: so a restored database continues.
     pub(crate) fn continue_after(&mut self, compacted: u64) {
         self.compacted = compacted;
         self.erased = compacted;
@@ -262,13 +262,13 @@ impl State {
         self.collections.get(collection)?.objects.get(key)
     }
 
-    /// True if there is an object at a place, and it is not being deleted.
+    /// True if an object exists at a [`Place`], and is not in deletion.
     pub(crate) fn is_open(&self, place: &Place) -> bool {
         self.get(&place.collection, &place.key)
             .is_some_and(|object| !object.facts.deleting)
     }
 
-    /// The current objects whose key starts with `prefix`, in order, those up to and including `after` left out.
+    /// Current [`Object`]s with a key prefix, in order, without the objects up to and including `after`.
     pub(crate) fn range<'a>(
         &'a self,
         collection: &'a str,
@@ -287,18 +287,18 @@ impl State {
             .map(|(_, object)| object)
     }
 
-    /// The current objects of what `at` selects.
+    /// Current [`Object`]s selected by `at`.
     pub(super) fn range_of<'a>(&'a self, at: &'a At) -> impl Iterator<Item = &'a Arc<Object>> {
         self.range(&at.collection, &at.prefix, at.after.as_deref())
     }
 
-    /// The objects as they were; `None` when that is to be read from the file.
+    /// [`Object`]s in their former state; `None` if the file has to be read.
     pub(crate) fn range_at(&self, at: &At) -> Result<Option<Vec<Arc<Object>>>, Gone> {
         let events = self.events(&at.collection, at.revision, usize::MAX)?;
         Ok(events.map(|events| at.rewind(self.range_of(at).cloned(), &events)))
     }
 
-    /// At most `limit` events of a collection after `revision`; `None` when some are to be read from the file.
+    /// At most `limit` [`Event`]s of a collection after `revision`; `None` if some have to be read from the file.
     pub(crate) fn events(
         &self,
         collection: &str,
@@ -309,7 +309,7 @@ impl State {
         Ok(entries.map(|entry| entry.here().cloned()).collect())
     }
 
-    /// The same, with references to what is in the file.
+    /// Same, with references to entries in the file.
     pub(super) fn log(
         &self,
         collection: &str,
@@ -320,7 +320,7 @@ impl State {
         Ok(entries.cloned().collect())
     }
 
-    /// The events of a collection after `revision`, which must be known from then on.
+    /// Events of a collection after `revision`, or [`Gone`] if some of them are unknown.
     fn known_since(
         &self,
         collection: &str,
@@ -340,13 +340,13 @@ impl State {
         Ok(events.into_iter().flatten())
     }
 
-    /// No watch goes on from before `revision`, where the definition of the collection changed: kube-apiserver has filled
+    /// Ends watches from before `revision`, where the definition of the collection changed: kube-apiserver has filled
     /// another watch cache from then on. Lists of older revisions are read from the history as before.
     pub(crate) fn restart_watches(&mut self, collection: &Arc<str>, revision: u64) {
         self.collection(collection).watched_from = revision;
     }
 
-    /// Fails if a watch of a collection cannot go on after `revision`, since its definition has changed.
+    /// Fails if a watch of a collection cannot go on after `revision`, because of a changed definition.
     pub(crate) fn can_be_watched(&self, collection: &str, revision: u64) -> Result<(), Gone> {
         let found = self.collections.get(collection);
         let oldest = found.map_or(0, |found| found.watched_from);
@@ -356,7 +356,7 @@ impl State {
         }
     }
 
-    /// A receiver that is notified of every write to a collection.
+    /// Receiver of notifications of every write to a collection.
     pub(crate) fn subscribe(&mut self, collection: &Arc<str>) -> watch::Receiver<u64> {
         self.collection(collection).changed.subscribe()
     }
@@ -369,7 +369,7 @@ impl State {
         self.dependents.get(uid).into_iter().flatten()
     }
 
-    /// Objects that are being deleted or have owners: there may be something to do for them.
+    /// Objects in deletion or with owners: possible work for the controllers.
     pub(crate) fn unfinished(&self) -> Vec<Place> {
         let mut places = Vec::new();
         for (name, found) in &self.collections {
@@ -386,7 +386,7 @@ impl State {
         places
     }
 
-    /// The names of all collections that are not empty.
+    /// Names of all non-empty collections.
     pub(crate) fn populated(&self) -> impl Iterator<Item = &Arc<str>> {
         self.collections
             .iter()
@@ -394,8 +394,8 @@ impl State {
             .map(|(name, _)| name)
     }
 
-    /// Makes a committed write visible. `object` carries its revision; with `deleted` it is the last state.
-    /// Watches see it once they are notified, by what [`take_touched`](Self::take_touched) returns.
+    /// Makes a committed write visible. `object` carries its revision; with `deleted`, `object` is the last state.
+    /// Watches see the write after a notification by the result of [`take_touched`](Self::take_touched).
     pub(crate) fn publish(&mut self, collection: &Arc<str>, object: Arc<Object>, deleted: bool) {
         self.revision = self.revision.max(object.revision);
         let place = Place {
@@ -434,7 +434,7 @@ impl State {
             left.extend(found.events.pop_front());
         }
         if let Some(last) = left.last() {
-            // What was read from a compacted file is older than what is known to be gone.
+            // Rows of a compacted file are older than the revision up to which the past is unknown.
             found.dropped = found.dropped.max(last.revision());
         }
         let changed = found.changed.clone();
@@ -460,7 +460,7 @@ impl State {
         }
     }
 
-    /// Notes what is to be done for an event that left the history.
+    /// Records the work after an event has left the history.
     fn leave(&mut self, collection: &Arc<str>, entry: Entry) {
         let past = entry.past();
         if past.revision <= self.erased && (past.previous > 0 || past.deleted) {

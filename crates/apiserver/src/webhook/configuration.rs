@@ -1,4 +1,4 @@
-//! The stored configurations, compiled once per change.
+//! Stored configurations, compiled once per change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::webhook::Target;
 const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
 const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
-/// All hooks in the order of calls: sorted by the name of their configuration.
+/// All hooks in the order of calls: sorted by the name of the configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
     pub(crate) mutating: Vec<Hook>,
@@ -45,7 +45,7 @@ pub(crate) struct Hook {
     pub(crate) target: Target,
 }
 
-/// A rule. All of its fields must match.
+/// Rule of a hook. All fields must match.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) operations: Vec<String>,
@@ -63,7 +63,7 @@ pub(crate) struct Cache {
     compiled: Mutex<Option<Compiled>>,
 }
 
-/// The revisions of both collections, and the hooks at these revisions.
+/// The revisions of both collections, and the [`Hooks`] at these revisions.
 type Compiled = ((u64, u64), Arc<Hooks>);
 
 impl Cache {
@@ -76,7 +76,7 @@ impl Cache {
         }
     }
 
-    /// The current hooks.
+    /// The current [`Hooks`].
     pub(crate) fn hooks(&self, store: &Store) -> Arc<Hooks> {
         let now = (*self.mutating.borrow(), *self.validating.borrow());
         if let Some((then, hooks)) = &*self.compiled.lock()
@@ -113,7 +113,7 @@ fn compile(store: &Store, collection: &str, mutating: bool) -> Vec<Hook> {
     hooks.filter_map(|hook| read(hook, mutating)).collect()
 }
 
-/// Compiles a hook of a validated configuration; `None` when it has no supported target.
+/// Compiles a [`Hook`] of a validated configuration; `None` without a supported target.
 fn read(hook: &Value, mutating: bool) -> Option<Hook> {
     let selector = |field: &str| match &hook[field] {
         Value::Null => Some(LabelSelector::default()),

@@ -1,11 +1,11 @@
-//! Resolution of a Service, as kube-proxy does it: through its EndpointSlices or its Endpoints.
+//! Resolution of a Service, as by kube-proxy: through EndpointSlices or Endpoints.
 
 use apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
 use crate::store::Store;
 
-/// A host and a port behind a port of a Service. The messages are those of kube-apiserver's resolver.
+/// Host and port behind a port of a Service. The messages are from kube-apiserver's resolver.
 pub(super) fn resolve(
     store: &Store,
     namespace: &str,
@@ -58,7 +58,7 @@ fn from_endpoints(store: &Store, key: &str, port: &str) -> Option<(String, u16)>
     })
 }
 
-/// The number of the port with a name; the name of unnamed ports is empty or missing.
+/// Number of the port with a name; the name of unnamed ports is empty or missing.
 fn number(ports: &Value, name: &str) -> Option<u16> {
     let mut ports = ports.as_array()?.iter();
     let found = ports.find(|port| port["name"].as_str().unwrap_or_default() == name)?;

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::service;
 use crate::store::Store;
 
-/// The address of a webhook, and the authorities of its certificate.
+/// Address of a webhook, and the authorities of the certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     at: At,
-    /// PEM of the authorities; empty for those of the machine.
+    /// PEM of the authorities; empty for the authorities of the machine.
     pub(super) ca: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ enum At {
 pub(super) struct Place {
     pub(super) host: String,
     pub(super) port: u16,
-    /// The name that the certificate must have.
+    /// Required name in the certificate.
     pub(super) name: String,
     /// The value of the header `Host`.
     pub(super) authority: String,

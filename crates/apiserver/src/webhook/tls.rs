@@ -13,17 +13,17 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// The number of cached settings, more than any server has hooks.
+/// Maximum number of cached settings, more than any server has hooks.
 const KEPT: usize = 64;
 
-/// TLS settings by their bundle of authorities, cached so that sessions are resumed.
+/// TLS settings by bundle of authorities, cached so that sessions are resumed.
 #[derive(Debug, Default)]
 pub(crate) struct Authorities {
     configs: Mutex<HashMap<Vec<u8>, Arc<ClientConfig>>>,
 }
 
 impl Authorities {
-    /// The settings that trust a PEM bundle; an empty bundle stands for the authorities of the machine.
+    /// Settings that trust a PEM bundle; an empty bundle stands for the authorities of the machine.
     pub(super) fn config(&self, bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
         if let Some(known) = self.configs.lock().get(bundle) {
             return Ok(Arc::clone(known));
@@ -82,7 +82,7 @@ pub(super) async fn handshake(
         .map_err(|error| worded(&error, name))
 }
 
-/// The error of a handshake as Go prints it.
+/// Error of a handshake in Go's format.
 fn worded(error: &std::io::Error, name: &str) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     let why = match inner {

@@ -1,4 +1,4 @@
-//! What cannot be read, and what would cost too much to read.
+//! Unreadable input, and input that would cost too much to read.
 
 use apiserver::{ApiServer, Options};
 use http::Method;

@@ -15,7 +15,7 @@ async fn owned(server: &ApiServer, name: &str, owner: &Value, block: bool) -> Va
     post(server, MAPS, &map).await.1
 }
 
-/// Waits until a path answers with a code. The collector runs on its own; only a bug lets this wait for long.
+/// Waits until a path answers with a code. The collector runs on its own; only a bug makes this wait long.
 async fn until(server: &ApiServer, path: &str, code: u16) {
     for _ in 0..30_000 {
         if get(server, path).await.0 == code {
@@ -78,7 +78,7 @@ async fn a_foreground_deletion_waits_for_dependents_that_block() {
     until(&server, &format!("{MAPS}/a"), 404).await;
 }
 
-/// Makes one of these maps the owner of the other, which blocks it.
+/// Makes one of two maps the owner of the other, with a blocked deletion.
 async fn set_owner(server: &ApiServer, owner: &Value, name: &str) {
     let reference = json!({"metadata": {"ownerReferences": [{
         "apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"],

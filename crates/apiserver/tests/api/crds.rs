@@ -89,8 +89,8 @@ async fn status_and_specification_are_written_apart() {
     assert_eq!(after["status"]["phase"], "Ready");
 }
 
-/// A status given to a new object is not stored, but has to be readable for its fields to be known: after nulls that
-/// may not be are gone, as in kube-apiserver's decoder.
+/// The status of a new object is not stored, but must be readable for its fields to be known: after the removal of
+/// nulls that are not nullable, as in kube-apiserver's decoder.
 #[tokio::test]
 async fn a_new_object_with_an_unreadable_status_has_no_record_of_its_writers() {
     let server = server().await;

@@ -109,10 +109,10 @@ async fn a_newer_format_a_damaged_file_and_a_second_server_are_refused() {
     assert!(matches!(open(&path).await, Err(OpenError::Damaged { .. })));
 }
 
-/// The name of the variable that tells the child where its file is.
+/// Variable with the path of the child's file.
 const CHILD: &str = "APISERVER_TEST_DATABASE";
 
-/// Not a test of its own: the process that the next test kills. Says what was acknowledged.
+/// Not a test of its own: the process that the next test kills. Prints the acknowledged writes.
 #[tokio::test]
 async fn the_child_writes_until_it_is_killed() {
     let Some(path) = std::env::var_os(CHILD) else {

@@ -1,4 +1,4 @@
-//! Objects that the process keeps for itself, and that clients outside of it neither change nor delete.
+//! Objects kept by the process itself: clients outside of the process neither change nor delete them.
 
 use std::sync::Arc;
 

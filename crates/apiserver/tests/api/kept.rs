@@ -1,4 +1,4 @@
-//! What the server keeps of itself, and what it admits for the controllers of a real cluster.
+//! Objects kept by the server, and admission for the controllers of a real cluster.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -213,7 +213,7 @@ async fn a_node_gets_its_range_and_its_machine_once() {
             (200, &json!(["10.244.0.0/24"]))
         );
     }
-    // The controller that gives ranges may not have seen yet that it has given one.
+    // The controller of ranges may not have seen its own change yet.
     let (code, status) = patch(&server, path, strategic, &range("10.244.1.0/24")).await;
     assert_eq!((code, &status["reason"]), (422, &json!("Invalid")));
     let machine = |id: &str| json!({"spec": {"providerID": id}});

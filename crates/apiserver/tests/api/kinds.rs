@@ -1,4 +1,4 @@
-//! What is special about built-in kinds, and what definitions ask for beyond their schema.
+//! Special behaviour of built-in kinds, and requirements of definitions beyond their schema.
 
 use http::Method;
 use serde_json::{Value, json};

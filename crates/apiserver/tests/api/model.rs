@@ -95,7 +95,7 @@ async fn run(steps: Vec<Step>) {
     }
     server.close().await;
     for (mut seen, body) in clients {
-        // The server is closed, but what it had to say before that is sent first.
+        // The server is closed, but sends its pending output first.
         let text = body.collect().await.unwrap().to_bytes();
         let mut last = 0;
         for line in text

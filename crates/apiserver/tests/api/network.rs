@@ -1,4 +1,4 @@
-//! Over TLS: who gets in, and what they may do.
+//! Authentication and authorization over TLS.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ struct Site {
     task: tokio::task::JoinHandle<()>,
 }
 
-/// Somebody who knows one token, whose user may read pods in one namespace.
+/// Reviewer of one token, whose user may read pods in one namespace.
 #[derive(Debug)]
 struct Known;
 

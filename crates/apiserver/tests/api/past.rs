@@ -1,4 +1,4 @@
-//! The past that memory no longer has: watches and lists get from the file what was there at the time.
+//! The past outside of memory: watches and lists get the former state from the file.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const METADATA: &str =
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
 const OTHER_VERSION: &str = "/apis/example.org/v1beta1/namespaces/default/widgets";
 
-/// What is asked for: path, query, and what is accepted.
+/// Requests: path, query, and accepted media type.
 const ASKED: [(&str, &str, &str); 6] = [
     (WIDGETS, "", "application/json"),
     ("/apis/example.org/v1/widgets", "", "application/json"),
@@ -63,7 +63,7 @@ async fn write(server: &ApiServer, step: usize) {
     }
 }
 
-/// What was seen while the past was in memory.
+/// Answers recorded while the past was in memory.
 struct Seen {
     lines: Vec<Vec<String>>,
     /// Revisions, and the lists at the time.

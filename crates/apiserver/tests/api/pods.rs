@@ -1,4 +1,4 @@
-//! Pods and their kubelets: logs, and what is answered where there is no kubelet.
+//! Pods and their kubelets: logs, and answers without a kubelet.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::support::*;
 
 pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// Kubelets of pods that log two lines, say a third when followed, and repeat what they hear on port 7.
+/// Kubelets of pods that log two lines, add a third when followed, and echo the bytes on port 7.
 pub(crate) struct Simulated;
 
 impl Kubelet for Simulated {
@@ -274,7 +274,7 @@ async fn discovery_names_logs_and_forwarded_ports() {
     let forward = find("pods/portforward").unwrap();
     assert_eq!(forward["kind"], "PodPortForwardOptions");
     assert_eq!(forward["verbs"], json!(["create", "get"]));
-    // What is refused is not offered.
+    // Rejected subresources are not offered.
     assert!(find("pods/exec").is_none());
 
     let (_, document) = get(&server, "/openapi/v3/api/v1").await;

@@ -1,4 +1,4 @@
-//! Kubelets that are processes: requests for logs, commands and ports are passed to them over TLS.
+//! Kubelets in processes of their own: requests for logs, commands and ports are passed on over TLS.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ use crate::support::*;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What a kubelet was asked for.
+/// Requests to a kubelet.
 #[derive(Clone, Debug)]
 struct Asked {
     method: Method,
@@ -41,8 +41,8 @@ struct Asked {
     headers: HeaderMap,
 }
 
-/// A kubelet that lets in who has a certificate of its authority. Pods named after a status code are answered with it;
-/// what leaves HTTP comes back.
+/// Kubelet that accepts clients with a certificate of its authority. A pod named after a status code gets this code
+/// as the answer; upgraded connections are echoed.
 struct Fake {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -81,7 +81,7 @@ impl Authority {
         (params.signed_by(&key, &self.issuer).unwrap(), key)
     }
 
-    /// A client whose certificate is of this authority, and that trusts `kubelets`.
+    /// Client with a certificate of this authority, and with trust in `kubelets`.
     fn client(&self, kubelets: &Self) -> KubeletClient {
         let (certificate, key) = self.certify(&[], ExtendedKeyUsagePurpose::ClientAuth);
         let key = key.serialize_pem().into();

@@ -1,4 +1,4 @@
-//! Evictions, and the PodDisruptionBudgets that they are held to.
+//! Evictions, within the limits of PodDisruptionBudgets.
 
 use apiserver::ApiServer;
 use serde_json::{Value, json};

@@ -95,7 +95,7 @@ impl Site {
     }
 }
 
-/// The kubectl that `tests/kubernetes/kubectl` builds; none, saying so, where it is not built.
+/// kubectl as built by `tests/kubernetes/kubectl`; `None`, with a notice, if not built.
 fn kubectl(kubeconfig: &Path) -> Option<Command> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/kubectl");
     if !path.exists() {
@@ -120,7 +120,7 @@ async fn local_port(child: &mut Child) -> u16 {
     port.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// What comes back of `sent` until the end.
+/// Echo of `sent`, until the end.
 async fn echo<S>(mut stream: S, sent: &[u8]) -> Vec<u8>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,

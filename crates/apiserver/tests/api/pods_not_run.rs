@@ -1,4 +1,4 @@
-//! A server without a scheduler says of Pods and workloads that nothing runs them.
+//! Events of a server without a scheduler on Pods and workloads that nothing runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,8 +115,8 @@ async fn what_something_runs_has_no_such_event() {
     }
     post(&server, PODS, &pod("scheduled", &json!({}))).await;
     post(&server, DEPLOYMENTS, &deployment("rolled")).await;
-    // The server processes objects in the order of their creation. The Leases stay until it has removed this one, whose
-    // owner does not exist.
+    // The server processes objects in the order of their creation. The Leases stay until this object, without an
+    // existing owner, is removed.
     let orphan = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "orphan", "ownerReferences": [{
         "apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "3f2b8a54-0000-4000-8000-000000000001",
     }]}});

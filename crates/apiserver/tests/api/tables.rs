@@ -1,4 +1,4 @@
-//! What kubectl prints, and the other forms of an answer.
+//! Tables for kubectl, and the other forms of an answer.
 
 use apiserver::ApiServer;
 use http::Method;

@@ -21,7 +21,7 @@ use crate::support::*;
 const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 
-/// A server of webhooks that answers every review by a function, and keeps what it was asked.
+/// Server of webhooks that answers every review by a function, and records the reviews.
 struct Hook {
     port: u16,
     ca: String,

@@ -36,7 +36,7 @@ async fn a_running_server_is_backed_up_by_its_administrator() {
     let response = client.stream("POST", backup::PATH).await.unwrap();
     assert_eq!(response.status(), 200);
     let database = response.bytes().await.unwrap();
-    // What is written after the backup is not in it.
+    // Writes after the backup are not part of it.
     client.call("POST", MAPS, &map("late", "x")).await.unwrap();
     let left: Vec<_> = std::fs::read_dir(site.data())
         .unwrap()
@@ -70,7 +70,7 @@ async fn a_running_server_is_backed_up_by_its_administrator() {
             .0,
         404
     );
-    // The one that is restored can be backed up in its turn.
+    // A restored server can be backed up in turn.
     server.close().await;
     let again = elsewhere.path().join("again");
     backup::copy(&path, &again).unwrap();
@@ -120,7 +120,7 @@ async fn a_client_that_lives_on_through_a_restore_sees_no_revision_twice_and_lis
         let _ = std::fs::remove_file(directory.path().join("objects.db-wal"));
         backup::restore(&copy, &path).unwrap();
     }
-    // What continues so is compacted and opened as any other.
+    // The restored database is compacted and opened like any other.
     let server = open(&path).await.unwrap();
     let (_, object) = call(&server, "POST", MAPS, &map("b", "c")).await;
     server.close().await;

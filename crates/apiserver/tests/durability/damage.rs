@@ -1,4 +1,4 @@
-//! Files that are not as they were written: refused with a reason, or read as if nothing had happened.
+//! Damaged files: refused with a reason, or read as if nothing had happened.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -114,7 +114,7 @@ async fn a_file_that_was_cut_is_refused_with_what_to_do() {
     }
 }
 
-/// A log beside the file that lost its end is as a disk that lost its last writes: what is left is whole.
+/// A log without its end is like a disk that lost its last writes: the rest is whole.
 #[tokio::test]
 async fn of_a_log_that_was_cut_or_damaged_what_is_before_that_is_kept() {
     let site = Site::new();
@@ -179,7 +179,7 @@ async fn a_file_of_format_1_is_brought_to_format_2() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("objects.db");
     let connection = Connection::open(&path).unwrap();
-    // As the release wrote it that knew format 1.
+    // As written by the release with format 1.
     connection
         .execute_batch(
             "PRAGMA journal_mode = WAL;
@@ -205,7 +205,7 @@ async fn a_file_of_format_1_is_brought_to_format_2() {
     drop(connection);
     let found = dump(&path).await.unwrap();
     assert_eq!(found["/api/v1/configmaps"].as_array().unwrap().len(), 20);
-    // Now it has sums: what is changed behind the server's back is found.
+    // Rows have sums now, so a change behind the server's back is found.
     let connection = Connection::open(&path).unwrap();
     let format: i64 = connection
         .query_row("PRAGMA user_version", [], |row| row.get(0))

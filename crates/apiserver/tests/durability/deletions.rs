@@ -1,4 +1,4 @@
-//! What is being deleted takes nothing new, and what a schema dropped does not come back.
+//! Containers in deletion take nothing new, and fields dropped by a schema do not come back.
 
 use std::time::Duration;
 

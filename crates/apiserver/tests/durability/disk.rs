@@ -12,7 +12,7 @@ fn filler(n: usize) -> String {
     format!("{n}-").repeat(1000)
 }
 
-/// Writes until the disk refuses, and returns what was acknowledged and what the refusal said.
+/// Writes until the disk refuses, and returns the acknowledged writes and the refusal.
 async fn fill(client: &Client) -> (BTreeMap<String, u64>, String) {
     let mut acknowledged = BTreeMap::new();
     for n in 0..20_000 {
@@ -60,7 +60,7 @@ async fn full_and_not(site: &Site, child: Child, before: &str, make_room: impl F
     check(&client, &acknowledged).await;
     let one = client.get(&format!("{MAPS}/m0")).await.unwrap();
     assert_eq!(one.0, 200);
-    // It is refused again, and again nothing of it is there.
+    // The write is refused again, and again leaves nothing behind.
     let again = client
         .call("POST", MAPS, &map("again", &filler(1)))
         .await
@@ -116,7 +116,7 @@ async fn a_full_file_system_refuses_writes_until_there_is_room() {
     let site = Site::new();
     let data = site.data();
     let data = data.display();
-    // In a mount namespace of its own, which goes with the process.
+    // In a mount namespace of its own, which ends with the process.
     if !may_mount() {
         skipped::because("file systems can be mounted by root only");
         return;

@@ -1,8 +1,8 @@
 //! Histories of concurrent clients against a sequential model.
 //!
-//! Every write has a revision of its own, so the order of writes is known: the model replays them in that order and
-//! checks each answer. What reads and refusals saw must have been so at some moment between the question and the
-//! answer; what was acknowledged before a question is asked is seen by it.
+//! Every write has a revision of its own, so the order of writes is known: the model replays the writes in this order
+//! and checks each answer. The state in a read or a refusal must have existed at some moment between the question and
+//! the answer; a write acknowledged before a question is visible to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
     proptest::collection::vec(proptest::collection::vec(step, 5..25), 2..6)
 }
 
-/// What one request asked and was told.
+/// Question and answer of one request.
 #[derive(Clone, Debug)]
 enum Answer {
     Created(u64),
@@ -57,7 +57,7 @@ enum Answer {
     Listed(u64, BTreeMap<String, u64>),
 }
 
-/// One request: its moment of asking and of being answered, by one clock that never shows the same time twice.
+/// One request with the times of question and answer, by a clock that never shows the same time twice.
 #[derive(Clone, Debug)]
 struct Record {
     asked: u64,
@@ -165,7 +165,7 @@ fn names(list: &Value) -> BTreeMap<String, u64> {
     items.map(|item| (name(item), revision(item))).collect()
 }
 
-/// The object that is written when all clients are done: a watch that has seen it has seen everything.
+/// Object written after all clients are done: a watch that has seen it has seen everything.
 const LAST: &str = "last";
 
 /// How long the next event may take: much longer than it does on a busy machine.
@@ -218,7 +218,7 @@ struct State {
     answered: u64,
 }
 
-/// The states of each object in their order, made from the events and the acknowledgements, each of which must fit.
+/// States of each object in order, from the events and the acknowledgements. Each of them must fit.
 fn replay(events: &[Event], records: &[Record], first: u64) -> BTreeMap<String, Vec<State>> {
     let mut writes: BTreeMap<u64, &Record> = BTreeMap::new();
     for record in records {
@@ -293,7 +293,7 @@ fn replay(events: &[Event], records: &[Record], first: u64) -> BTreeMap<String, 
     states
 }
 
-/// Whether an object may have been in a state that `fits`, at some moment while `record` was under way.
+/// True if an object may have been in a state that `fits`, at some moment during `record`.
 fn possible(states: &[State], record: &Record, fits: impl Fn(Option<&State>) -> bool) -> bool {
     let begun = |state: Option<&State>| state.is_none_or(|s| s.asked < record.answered);
     let ended = |next: Option<&State>| next.is_some_and(|s| s.answered < record.asked);
@@ -322,7 +322,7 @@ fn check(events: &[Event], records: &[Record], first: u64) {
                     if let Some(state) = last.filter(|s| s.there) {
                         wanted.insert(name.clone(), state.revision);
                     }
-                    // What was acknowledged before is in it, what was not even asked for is not.
+                    // Earlier acknowledged writes are included, later requests are not.
                     for state in states {
                         assert!(
                             state.answered > record.asked || state.revision <= *at,
@@ -355,7 +355,7 @@ async fn run(server: ApiServer, clients: Vec<Vec<Step>>) {
     }
     let (code, object) = call(&server, "POST", MAPS, &map(LAST, "0")).await;
     assert_eq!(code, 201, "{object}");
-    // A watch that begins when all is over sees the same as one that was there.
+    // A watch from after the end sees the same as one from the start.
     let late = watch(server.clone(), first).await;
     let early = early.await.unwrap();
     server.close().await;

@@ -1,5 +1,5 @@
 //! kill -9 at random moments under load: every acknowledged write is there, revisions never go back, and a watch that
-//! resumes from the last revision it saw neither misses nor repeats anything.
+//! resumes from its last revision neither misses nor repeats anything.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,10 +17,10 @@ const CLIENTS: usize = 6;
 /// Objects that each client writes to; nobody else does.
 const NAMES: usize = 4;
 
-/// What is known of one object: its last acknowledged revision, and its value unless it was deleted.
+/// Known state of each object: the last acknowledged revision, and the value unless deleted.
 type Known = BTreeMap<String, (u64, Option<String>)>;
 
-/// A write that was sent and not answered: it may have happened.
+/// Write without an answer: it may have happened.
 #[derive(Clone, Debug)]
 struct Pending {
     name: String,
@@ -35,7 +35,7 @@ struct Event {
     value: Option<String>,
 }
 
-/// What a watch has seen, over all restarts.
+/// Events of a watch, over all restarts.
 #[derive(Default)]
 struct Seen {
     events: Vec<Event>,
@@ -128,7 +128,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// Each object is as its last acknowledged write left it, or as the one that was under way did.
+/// Checks that each object is as left by its last acknowledged write, or by the pending one.
 fn check_objects(
     objects: &BTreeMap<String, (u64, String)>,
     known: &mut Known,
@@ -166,7 +166,7 @@ fn check_objects(
     }
 }
 
-/// Waits until the events add up to the list, and checks that each acknowledged write is among them.
+/// Waits until the events add up to the list, and checks that they include each acknowledged write.
 async fn caught_up(
     seen: &Mutex<Seen>,
     objects: &BTreeMap<String, (u64, String)>,
@@ -242,7 +242,7 @@ async fn follow(client: Client, from: u64, seen: Arc<Mutex<Seen>>) {
 struct Written {
     /// Revision, name and value of each object as it was written.
     acknowledged: Vec<(u64, String, Option<String>)>,
-    /// How its objects are after all that.
+    /// Final state of the client's objects.
     mine: Known,
     pending: Pending,
 }
@@ -283,7 +283,7 @@ async fn write(
         };
         assert!(code < 300, "{name}: {code} {object}");
         answers.fetch_add(1, Ordering::Relaxed);
-        // A deletion answers with a Status; its revision is known by its event.
+        // A deletion answers with a Status; the event has the revision.
         match sent {
             Some(value) => {
                 let revision = revision(&object);

@@ -1,4 +1,4 @@
-//! What was acknowledged is there, whatever happens to the process, the disk or the file.
+//! Acknowledged writes survive, whatever happens to the process, the disk or the file.
 //!
 //! ```text
 //!   kills     kill -9 at random moments under load, 200 times, over TLS
@@ -6,7 +6,7 @@
 //!   damage    wrong bytes, cut files, older and newer formats
 //!   backups   made while the server runs, and not
 //!   ways_in   objects that are hard to read back, by every way in
-//!   deletions nothing is added to what is being deleted
+//!   deletions nothing is added to containers in deletion
 //!   history   concurrent clients against a sequential model
 //!   many      the memory of servers in memory
 //! ```

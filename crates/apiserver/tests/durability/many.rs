@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::local::{call, open};
 use crate::site::map;
 
-/// The variable that makes a process the one that is measured.
+/// Variable that marks the measured process.
 const CHILD: &str = "APISERVER_TEST_MANY";
 const SERVERS: u64 = 50;
 /// A thousand are to fit in a gigabyte.
@@ -23,7 +23,7 @@ fn a_cluster_of_four_nodes_takes_less_than_a_megabyte() {
     assert!(each < KIBIBYTES_EACH, "{each} KiB");
 }
 
-/// What a test of this name, alone in a process, prints on a line after `label`.
+/// Output of a test of this name, alone in a process, on a line after `label`.
 fn alone(test: &str, label: &str) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])
@@ -37,13 +37,13 @@ fn alone(test: &str, label: &str) -> String {
     found.unwrap_or_else(|| panic!("{text}")).to_owned()
 }
 
-/// Not a test of its own: what else runs in its process would be measured with it.
+/// Not a test of its own: other tests in the process would be part of the measurement.
 #[tokio::test]
 async fn the_process_with_many_servers() {
     if std::env::var_os(CHILD).is_none() {
         return;
     }
-    // What all servers share is there with the first few.
+    // State shared by all servers exists with the first few.
     let mut servers = Vec::new();
     for _ in 0..3 {
         servers.push(cluster().await);
@@ -66,7 +66,7 @@ fn resident() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// A control plane node and three workers with what runs on them.
+/// Control plane node and three workers with their workloads.
 async fn cluster() -> ApiServer {
     let server = ApiServer::open(Options::default()).await.unwrap();
     let post = async |path: &str, object: Value| {
@@ -121,7 +121,7 @@ fn a_small_server_starts_no_thread_for_packing() {
     assert!(!names.contains(&"apiserver-packe"), "{names:?}");
 }
 
-/// Not a test of its own: the servers of other tests in its process may have such a thread.
+/// Not a test of its own: the servers of other tests in the process may have such a thread.
 #[tokio::test]
 async fn the_process_with_a_small_server() {
     if std::env::var_os(CHILD).is_none() {
@@ -181,7 +181,7 @@ async fn the_process_at_rest() {
     );
 }
 
-/// Whether this process has a file below `directory` open.
+/// True if this process has an open file below `directory`.
 fn is_open(directory: &Path) -> bool {
     let files = std::fs::read_dir("/proc/self/fd").unwrap();
     let mut targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());

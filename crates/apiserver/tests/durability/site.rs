@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// The variable that tells the child where its files are.
+/// Variable with the directory of the child's files.
 const CHILD: &str = "APISERVER_TEST_SITE";
 
 pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -69,7 +69,8 @@ impl Site {
         self.data().join("objects.db")
     }
 
-    /// Starts the server, through a shell that runs `before` first. What it says when it does not start is the error.
+    /// Starts the server, through a shell that runs `before` first. The error is the output of a server that does not
+    /// start.
     pub(crate) fn start(&self, before: &str) -> Result<Child, String> {
         let mut process = self.command(before).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
@@ -90,7 +91,7 @@ impl Site {
         })
     }
 
-    /// Starts the server and kills it after `delay`, wherever it is by then.
+    /// Starts the server and kills it after `delay`, at any stage.
     pub(crate) async fn start_and_kill(&self, delay: std::time::Duration) {
         let mut process = self.command("").spawn().unwrap();
         tokio::time::sleep(delay).await;
@@ -134,7 +135,7 @@ impl Site {
     }
 }
 
-/// A running server. Dropping it kills it.
+/// Running server, killed when dropped.
 pub(crate) struct Child {
     process: std::process::Child,
     url: String,
@@ -221,13 +222,13 @@ pub(crate) fn story(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Not a test of its own: the process that the others start and kill.
+/// Not a test of its own: the process that the other tests start and kill.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_that_tests_kill() {
     let Some(directory) = std::env::var_os(CHILD) else {
         return;
     };
-    // Whoever started it is gone when its input ends.
+    // The end of the input means that the parent is gone.
     std::thread::spawn(|| {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);

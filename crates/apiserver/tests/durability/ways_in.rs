@@ -1,4 +1,4 @@
-//! Whatever the way in, an object is stored so that it can be read back, or rejected.
+//! By every way in, an object is stored so that it can be read back, or rejected.
 
 use apiserver::ApiServer;
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! Objects that the pods of a node refer to.
+//! References of the pods of a node.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::auth::restriction::MIRROR;
 use crate::core::Core;
 use crate::store::Object;
 
-/// The kinds of objects that a node may read because its pods refer to them.
+/// Kinds of objects that a node may read because its pods refer to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Pod,
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     Attachment,
 }
 
-/// True if an object is related to a node: a pod bound to it, or an object that such a pod refers to.
+/// True if an object is related to a node: a pod bound to the node, or an object that such a pod refers to.
 pub(crate) fn is_related(core: &Core, node: &str, kind: Kind, namespace: &str, name: &str) -> bool {
     let names = |pod: &Value, found: fn(&Value) -> Vec<&str>| found(pod).contains(&name);
     match kind {
@@ -51,8 +51,8 @@ pub(crate) fn is_related(core: &Core, node: &str, kind: Kind, namespace: &str, n
     }
 }
 
-/// True if a pod of a namespace that is bound to the node satisfies a condition. Mirror pods are ignored, since nodes
-/// create them.
+/// True if a pod of a namespace, bound to the node, satisfies a condition. Mirror pods are ignored, since nodes
+/// create mirror pods.
 fn any_pod(core: &Core, node: &str, namespace: &str, condition: impl Fn(&Value) -> bool) -> bool {
     if namespace.is_empty() {
         return false;
@@ -102,7 +102,7 @@ const WITH_SECRET: [&str; 7] = [
     "storageos",
 ];
 
-/// The Secrets that a kubelet reads to mount a volume, with their namespaces (`VisitPVSecretNames`).
+/// Secrets that a kubelet reads to mount a volume, with namespaces (`VisitPVSecretNames`).
 fn volume_secrets(volume: &Value) -> Vec<(&str, &str)> {
     let spec = &volume["spec"];
     let claimed = text(&spec["claimRef"]["namespace"]);
@@ -129,7 +129,7 @@ fn volume_secrets(volume: &Value) -> Vec<(&str, &str)> {
     found
 }
 
-/// The Secrets that a pod refers to (`VisitPodSecretNames`).
+/// Secrets that a pod refers to (`VisitPodSecretNames`).
 fn secrets(pod: &Value) -> Vec<&str> {
     let spec = &pod["spec"];
     let mut found: Vec<&str> = items(&spec["imagePullSecrets"])
@@ -150,7 +150,7 @@ fn secrets(pod: &Value) -> Vec<&str> {
     found
 }
 
-/// The ConfigMaps that a pod refers to (`VisitPodConfigmapNames`).
+/// ConfigMaps that a pod refers to (`VisitPodConfigmapNames`).
 fn config_maps(pod: &Value) -> Vec<&str> {
     let spec = &pod["spec"];
     let mut found = of_environments(spec, "configMapRef", "configMapKeyRef");
@@ -163,7 +163,7 @@ fn config_maps(pod: &Value) -> Vec<&str> {
     found
 }
 
-/// The PersistentVolumeClaims that a pod refers to, including those created from its templates.
+/// PersistentVolumeClaims of a pod, including claims from templates.
 fn claims(pod: &Value) -> Vec<String> {
     let name = text(&pod["metadata"]["name"]);
     let mut found = Vec::new();
@@ -177,7 +177,7 @@ fn claims(pod: &Value) -> Vec<String> {
     found
 }
 
-/// The kind of an object that a pod refers to, if any, as kube-apiserver names it to a node that may not create such a
+/// Kind of the first API object that a pod refers to, if any, in the words of kube-apiserver's rejection of such a
 /// pod (`HasAPIObjectReference`).
 pub(crate) fn any(pod: &Value) -> Option<&'static str> {
     let spec = &pod["spec"];
@@ -230,7 +230,7 @@ pub(crate) fn any(pod: &Value) -> Option<&'static str> {
     })
 }
 
-/// The Secrets or ConfigMaps to which the environments of all containers refer.
+/// Secrets or ConfigMaps in the environments of all containers.
 fn of_environments<'a>(spec: &'a Value, whole: &str, key: &str) -> Vec<&'a str> {
     let lists = ["initContainers", "containers", "ephemeralContainers"];
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Service account tokens that a node may request: for its pods, with the audiences that these pods declare.
+//! Service account tokens for nodes: for pods of the node, with audiences declared by the pods.
 
 use apimachinery::value::{items, text};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::Write;
 use crate::auth::rules::{self, Attributes};
 use crate::error::ApiError;
 
-/// Rejects a TokenRequest of a node that is not for one of its pods.
+/// Rejects a TokenRequest of a node for a pod of another node.
 pub(super) fn admit(write: &Write<'_>) -> Result<(), ApiError> {
     let spec = &write.object["spec"];
     let bound = &spec["boundObjectRef"];
@@ -50,8 +50,7 @@ pub(super) fn admit(write: &Write<'_>) -> Result<(), ApiError> {
     ))
 }
 
-/// Whether a volume of the pod, or its CSI driver, declares the audience. If not, the error names the volumes that
-/// could not be checked.
+/// True if a volume of the pod, or a CSI driver, declares the audience. The error names the unchecked volumes.
 fn is_named(write: &Write<'_>, pod: &Value, audience: &str) -> Result<bool, String> {
     let mut problems = Vec::new();
     for volume in items(&pod["spec"]["volumes"]) {
@@ -81,7 +80,7 @@ fn is_named(write: &Write<'_>, pod: &Value, audience: &str) -> Result<bool, Stri
     }
 }
 
-/// The CSI driver of a volume.
+/// CSI driver of a volume.
 fn driver(write: &Write<'_>, pod: &Value, volume: &Value) -> Result<Option<String>, ApiError> {
     let claim = match volume["persistentVolumeClaim"]["claimName"].as_str() {
         Some(claim) => claim.to_owned(),
@@ -107,7 +106,7 @@ fn serves(write: &Write<'_>, driver: &str, audience: &str) -> Result<bool, Strin
     Ok(requests.any(|request| text(&request["audience"]) == audience))
 }
 
-/// True if the node is authorized to request tokens for an audience that its pods do not declare.
+/// True if the node may request tokens for an audience without a declaration in a pod.
 fn is_allowed(write: &Write<'_>, audience: &str) -> bool {
     let wanted = Attributes {
         verb: "request-serviceaccounts-token-audience".to_owned(),

@@ -1,4 +1,4 @@
-//! Validation of the objects that a token is bound to: its account, and a pod, a Secret or a Node.
+//! Validation of the objects of a bound token: the account, and a pod, a Secret or a Node.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 const NODE_UID: &str = "authentication.kubernetes.io/node-uid";
 const INVALIDATED: &str = "service account token has been invalidated";
 
-/// The user of the claims.
+/// User of the claims.
 ///
-/// `deleted_before`: objects whose deletion timestamp is before that time, in seconds, count as deleted.
+/// `deleted_before`: time in seconds; objects with an earlier deletion timestamp count as deleted.
 ///
 /// # Errors
 /// The claim that is no longer valid.
@@ -83,7 +83,7 @@ pub(super) fn user(store: &Store, claims: &Value, deleted_before: i64) -> Result
     Ok(user)
 }
 
-/// True if the deletion timestamp has passed; until then an object that is being deleted still counts.
+/// True after the deletion timestamp has passed; until then, an [`Object`] in deletion still counts.
 fn is_gone(object: &Object, deleted_before: i64) -> bool {
     if !object.facts.deleting {
         return false;

@@ -1,4 +1,4 @@
-//! Port forwarding over the channels of a WebSocket, as kube-rs and browsers use it: for the n-th port, channel 2n
+//! Port forwarding over the channels of a WebSocket, as in kube-rs and browsers: for the n-th port, channel 2n
 //! carries the data and channel 2n+1 the errors. The first message in each channel is the port number, little-endian.
 
 use base64::Engine as _;
@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::{Target, UNTAKEN, WAITING};
 
-/// The subprotocols. Without a subprotocol, the first one is used.
+/// Subprotocols. Without a subprotocol, the first one is used.
 pub(super) const PROTOCOLS: [&str; 2] = ["v4.channel.k8s.io", "v4.base64.channel.k8s.io"];
 
 /// The encoding of channel and data in a message.
@@ -49,7 +49,7 @@ impl Codec {
         }
     }
 
-    /// Decodes the channel and the data of a message; `None` for messages that are ignored.
+    /// Decodes the channel and the data of a [`Message`]; `None` for ignored messages.
     fn read(self, message: Message) -> Option<(u8, Bytes)> {
         let mut bytes = match message {
             Message::Binary(bytes) => bytes,

@@ -1,5 +1,5 @@
 //! Port forwarding over SPDY streams: for each connection to a port, the client opens one stream for data and one for
-//! errors. The two have the same request id.
+//! errors, both with the same request id.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 use super::super::spdy::{self, Decoder, Encoder, Frame, Headers, Status};
 use super::{Target, UNTAKEN};
 
-/// The timeout for the second stream of a pair.
+/// Timeout for the second stream of a pair.
 const PAIRING: Duration = Duration::from_secs(30);
-/// The maximum number of open streams of a connection.
+/// Maximum number of open streams of a connection.
 const MOST: usize = 1000;
 
-/// Serves a connection whose received bytes are `pieces` until it ends. Frames to be sent go to `outgoing`.
+/// Serves a connection with the received bytes `pieces` until its end. Outgoing frames go to `outgoing`.
 pub(super) async fn serve(
     pieces: impl Stream<Item = Bytes>,
     outgoing: mpsc::Sender<Bytes>,
@@ -78,16 +78,16 @@ struct Streams {
     /// The last stream id of the client.
     last: u32,
     open: HashMap<u32, Open>,
-    /// Incomplete pairs by request id.
+    /// Incomplete [`Pair`]s by request id.
     pairs: HashMap<String, Pair>,
-    /// The tasks of complete pairs. Each returns the ids of its two streams.
+    /// Tasks of complete pairs, each with the result of two stream ids.
     running: JoinSet<[u32; 2]>,
 }
 
 /// An open stream.
 struct Open {
     kind: Kind,
-    /// The receiver of its data; `None` if data is discarded or has ended.
+    /// Receiver of the data; `None` if data is discarded or has ended.
     input: Option<mpsc::Sender<Bytes>>,
     /// True if a task receives the data.
     taken: bool,
@@ -95,7 +95,7 @@ struct Open {
     cancel: CancellationToken,
 }
 
-/// A pair that is incomplete.
+/// Incomplete pair.
 struct Pair {
     until: Instant,
     port: u16,
@@ -112,7 +112,7 @@ enum Kind {
 
 impl Streams {
     async fn send(&self, frame: Bytes) {
-        // Fails when the connection is over, which its reader detects.
+        // Fails after the end of the connection; the reader detects the end, too.
         let _ = self.outgoing.send(frame).await;
     }
 
@@ -187,7 +187,7 @@ impl Streams {
         self.start(&request);
     }
 
-    /// Starts forwarding for a pair that is complete.
+    /// Starts forwarding for a complete pair.
     fn start(&mut self, request: &str) {
         let complete = |pair: &&Pair| pair.data.is_some() && pair.error.is_some();
         if self.pairs.get(request).filter(complete).is_none() {
@@ -239,7 +239,7 @@ impl Streams {
                     () = self.outgoing.closed() => {}
                 }
             } else if input.try_send(bytes).is_err() {
-                // The stream has filled its queue before its pair came.
+                // The stream has filled its queue before the second stream came.
                 self.open.remove(&stream);
                 return self.send(spdy::reset(stream, Status::Cancel)).await;
             }
@@ -249,12 +249,12 @@ impl Streams {
         }
     }
 
-    /// The deadline of the next incomplete pair.
+    /// Deadline of the next incomplete pair.
     fn next_deadline(&self) -> Option<Instant> {
         self.pairs.values().map(|pair| pair.until).min()
     }
 
-    /// Closes incomplete pairs whose deadline has passed.
+    /// Closes incomplete pairs after their deadline.
     async fn close_late(&mut self) {
         let now = Instant::now();
         let late = self.pairs.extract_if(|_, pair| pair.until <= now);
@@ -297,7 +297,7 @@ fn purpose(headers: &Headers) -> Option<(Kind, u16)> {
     }
 }
 
-/// The request id of a stream. Old clients send none, and open the error stream right before the data stream.
+/// Request id of a stream. Old clients send none, and open the error stream right before the data stream.
 fn request(stream: u32, kind: Kind, headers: &Headers) -> String {
     match (headers.get("requestid"), kind) {
         ("", Kind::Error) => stream.to_string(),

@@ -9,15 +9,15 @@ use super::Malformed;
 
 /// The dictionary of the draft.
 const DICTIONARY: &[u8] = include_bytes!("dictionary.bin");
-/// The maximum decompressed length of a block in bytes. Those of clients have about 60 bytes.
+/// Maximum decompressed length of a block in bytes. Blocks of clients have about 60 bytes.
 const LONGEST: usize = 64 << 10;
 
-/// The headers of a stream by lower-case name.
+/// Headers of a stream by lower-case name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Headers(pub(in super::super) BTreeMap<String, String>);
 
 impl Headers {
-    /// The value of a header, or the first of several; empty if the header is missing.
+    /// Value of a header, or the first of several; empty if the header is missing.
     pub(in super::super) fn get(&self, name: &str) -> &str {
         let value = self.0.get(name).map_or("", String::as_str);
         value.split('\0').next().unwrap_or_default()

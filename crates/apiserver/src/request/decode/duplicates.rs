@@ -1,7 +1,7 @@
 //! Detection of duplicate fields while a body is decoded.
 //!
 //! The cost of decoding is linear in the length of the body: a path is a chain of borrowed elements, and is printed
-//! only when it is reported, which is rare.
+//! only for the rare report.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ impl Duplicates {
 pub(super) struct Path<'a> {
     parent: Option<&'a Path<'a>>,
     step: Step<'a>,
-    /// Computed once, so that each element is hashed once, however many fields are below it.
+    /// Computed once, so that each element is hashed once, however many fields are below.
     hash: OnceCell<u64>,
 }
 
@@ -99,7 +99,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// Counts bytes that are copied or hashed in addition to reading the body.
+/// Counts bytes copied or hashed in addition to reading the body.
 fn count(_bytes: usize) {
     #[cfg(test)]
     tests::STEPS.with(|steps| steps.set(steps.get() + _bytes));

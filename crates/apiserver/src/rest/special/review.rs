@@ -48,7 +48,7 @@ pub(super) async fn token(call: &Call, spec: &Value) -> Value {
     }
 }
 
-/// Evaluates whether a user may do something.
+/// Evaluates an access review: may the user send the request?
 pub(super) async fn access(call: &Call, user: &UserInfo, spec: &Value) -> Value {
     let wanted = &spec["resourceAttributes"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -78,7 +78,7 @@ pub(super) async fn access(call: &Call, user: &UserInfo, spec: &Value) -> Value 
     }
 }
 
-/// The required fields of a selector, which is a query or a list of requirements.
+/// Required fields of a selector, given as a query or a list of requirements.
 fn selected(selector: &Value) -> FieldSelector {
     if let Some(raw) = selector["rawSelector"].as_str() {
         return FieldSelector::parse(raw).unwrap_or_default();

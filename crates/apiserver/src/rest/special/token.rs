@@ -16,8 +16,8 @@ const API_VERSION: &str = "authentication.k8s.io/v1";
 const GROUP: &str = "authentication.k8s.io";
 const SHORTEST: i64 = 600;
 const LONGEST: i64 = 1 << 32;
-/// The lifetime that kubelets request for the default token of a pod. Such tokens are extended to a year for clients
-/// that do not reload them.
+/// Lifetime requested by kubelets for the default token of a pod. Such tokens are extended to a year for clients that
+/// do not reload them.
 const WATCHED: i64 = 3607;
 const YEAR: i64 = 365 * 24 * 3600;
 
@@ -70,7 +70,7 @@ pub(super) fn request(call: &Call, body: &Value) -> Result<Answer, ApiError> {
     ))
 }
 
-/// The account in the path. Metadata in the body must match it.
+/// Account in the path. Metadata in the body must match.
 fn named_account(call: &Call, body: &Value) -> Result<Reference, ApiError> {
     let metadata = &body["metadata"];
     let sent = |field: &str| metadata[field].as_str().unwrap_or_default();
@@ -113,7 +113,7 @@ fn check_lifetime(seconds: i64) -> Result<(), ApiError> {
     Err(ApiError::invalid(GROUP, "TokenRequest", "", &[error]))
 }
 
-/// The subject of the token: the account, and the object of `boundObjectRef`, which must exist.
+/// [`Subject`] of the token: the account, and the existing object of `boundObjectRef`.
 fn bound(call: &Call, account: &Reference, reference: &Value) -> Result<Subject, ApiError> {
     let mut subject = Subject {
         namespace: call.namespace.clone(),
@@ -162,7 +162,7 @@ fn bound(call: &Call, account: &Reference, reference: &Value) -> Result<Subject,
     }
 }
 
-/// The Node that a pod is bound to; if it does not exist, the reference has a name only.
+/// Node of a bound pod; if the Node does not exist, the [`Reference`] has a name only.
 fn node_of(call: &Call, pod: &Value) -> Option<Reference> {
     let name = pod["spec"]["nodeName"]
         .as_str()

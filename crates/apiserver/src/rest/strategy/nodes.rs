@@ -1,9 +1,9 @@
-//! The ranges for the pods of a Node, and what of it is given once and may not change (`ValidateNode`, `ValidateNodeUpdate`).
+//! Pod ranges of a Node, and fields of a Node that are set once (`ValidateNode`, `ValidateNodeUpdate`).
 
 use apimachinery::schema::FieldError;
 use serde_json::Value;
 
-/// Several ranges are one for each family of addresses.
+/// Checks that several ranges are one for each family of addresses.
 pub(super) fn ranges(node: &Value) -> Option<FieldError> {
     let listed = &node["spec"]["podCIDRs"];
     let ranges = listed.as_array()?;
@@ -13,7 +13,7 @@ pub(super) fn ranges(node: &Value) -> Option<FieldError> {
     (ranges.len() > 1 && !dual).then(|| FieldError::invalid("spec.podCIDRs", listed, why))
 }
 
-/// The ranges of addresses for pods, and the machine that the Node is.
+/// Changes of immutable fields: the ranges for pods, and the identity of the machine.
 pub(super) fn unchangeable(new: &Value, live: &Value) -> Vec<FieldError> {
     let (before, after) = (&live["spec"], &new["spec"]);
     let given = |list: &Value| list.as_array().cloned().unwrap_or_default();

@@ -1,22 +1,23 @@
-//! What pods get from admission, and what of them may change.
+//! Changes of pods by admission, and immutable fields of pods.
 
 use apimachinery::schema::FieldError;
 use serde_json::{Map, Value, json};
 
 use crate::rest::meta;
 
-/// Where containers find the token of their service account.
+/// Mount path of the service account's token in containers.
 const TOKEN_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const TOKEN_VOLUME: &str = "kube-api-access-";
-/// The annotation of pods that mirror what a kubelet runs from a file.
+/// Annotation of mirror pods, the copies of a kubelet's pods from files.
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// True if a pod mirrors a static one: such are not touched by the admission of service accounts.
+/// True for a mirror pod: the admission of service accounts leaves mirror pods unchanged.
 pub(super) fn is_mirror(pod: &Value) -> bool {
     pod["metadata"]["annotations"].get(MIRROR).is_some()
 }
 
-/// Mounts the token of the service account in every container that mounts nothing there (`ServiceAccount` admission).
+/// Mounts the token of the service account in every container without a mount at [`TOKEN_PATH`] (`ServiceAccount`
+/// admission).
 pub(super) fn mount(pod: &mut Value) {
     if is_mirror(pod) || pod["spec"]["automountServiceAccountToken"] == false {
         return;
@@ -46,7 +47,7 @@ pub(super) fn mount(pod: &mut Value) {
     }
 }
 
-/// The pod without what [`mount`] added.
+/// Removes the mounts of [`mount`].
 pub(super) fn unmount(pod: &mut Value) {
     let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
@@ -71,7 +72,7 @@ pub(super) fn unmount(pod: &mut Value) {
     }
 }
 
-/// What of a pod's specification an update may not change (`ValidatePodUpdate`).
+/// Change of an immutable field of a pod's specification (`ValidatePodUpdate`).
 pub(super) fn unchangeable(new: &Value, live: &Value) -> Option<FieldError> {
     let (before, mut after) = (&live["spec"], new["spec"].clone());
     let (Some(fields), Some(old)) = (after.as_object_mut(), before.as_object()) else {
@@ -106,7 +107,7 @@ pub(super) fn unchangeable(new: &Value, live: &Value) -> Option<FieldError> {
             json!(grace(old)),
         );
     }
-    // The placement of a pod that waits at a gate may still be narrowed.
+    // The placement of a pod with a scheduling gate may still be narrowed.
     if old
         .get("schedulingGates")
         .is_some_and(|gates| *gates != json!([]))

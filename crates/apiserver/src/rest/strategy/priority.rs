@@ -1,4 +1,4 @@
-//! The priority of pods, which the name of their class decides (`plugin/pkg/admission/priority`).
+//! Priority of pods, by the name of a priority class (`plugin/pkg/admission/priority`).
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::error::ApiError;
 const CLASSES: &str = "scheduling.k8s.io/priorityclasses";
 const PREEMPTS: &str = "PreemptLowerPriority";
 
-/// What a class gives to its pods.
+/// Priority class, as applied to pods.
 struct Class {
     name: String,
     value: i64,
@@ -25,7 +25,7 @@ impl Class {
         }
     }
 
-    /// The class of pods that name none: the lowest of those that are for all.
+    /// Default class of pods: the lowest of the global default classes.
     fn default(call: &Call) -> Option<Self> {
         let state = call.core.store.read();
         let all = state.range(CLASSES, "", None);
@@ -36,7 +36,7 @@ impl Class {
     }
 }
 
-/// Gives a new pod the priority of its class.
+/// Sets the priority of a new pod from its class.
 pub(super) fn admit(call: &Call, pod: &mut Value) -> Result<(), ApiError> {
     let refused = |why: String| {
         let name = pod["metadata"]["name"].as_str().unwrap_or_default();

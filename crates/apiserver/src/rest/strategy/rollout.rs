@@ -1,9 +1,9 @@
-//! The rules of update strategies (`pkg/apis/apps/validation` of Kubernetes).
+//! Rules of update strategies (`pkg/apis/apps/validation` of Kubernetes).
 
 use apimachinery::schema::{FieldError, Reason, go_json};
 use serde_json::{Value, json};
 
-/// What is wrong with the strategy of a workload that has one.
+/// Violations in the update strategy of a workload.
 pub(super) fn rules(kind: &str, spec: &Value, errors: &mut Vec<FieldError>) {
     match kind {
         "Deployment" => deployment(&spec["strategy"], errors),
@@ -115,7 +115,7 @@ fn stateful_set(strategy: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// An amount is a number or a percentage.
+/// Violation of an amount: must be a number or a percentage.
 fn amount(at: &str, field: &str, value: &Value) -> Option<FieldError> {
     let why = match value {
         Value::Number(_) if number(value) < 0 => "must be greater than or equal to 0",
@@ -139,14 +139,14 @@ fn percentage(value: &Value) -> Option<i64> {
     numeric.then(|| digits.parse().unwrap_or(i64::MAX))
 }
 
-/// The number of an amount or of its percentage; a text that is none counts as 0.
+/// Number of an amount or a percentage; any other text counts as 0.
 fn number(value: &Value) -> i64 {
     let text = || value.as_str().and_then(|text| text.parse().ok());
     let number = value.as_i64().or_else(|| percentage(value));
     number.or_else(text).unwrap_or(0)
 }
 
-/// A strategy as kube-apiserver prints its internal type.
+/// Strategy in the print format of kube-apiserver's internal type.
 fn printed(strategy: &Value, details: &str) -> String {
     format!(
         "{{\"Type\":{},\"RollingUpdate\":{details}}}",

@@ -1,4 +1,4 @@
-//! What admission adds to nodes, volumes and claims, for the collector to take away again.
+//! Marks of admission on nodes, volumes and claims; the controllers remove these marks later.
 
 use apimachinery::time::seconds;
 use jiff::Timestamp;
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::rest::meta;
 
-/// Keeps a claim until no pod uses it (`StorageObjectInUseProtection`).
+/// Keeps a claim until no pod uses the claim (`StorageObjectInUseProtection`).
 pub(crate) const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
-/// Keeps a volume until it is bound to no claim.
+/// Keeps a volume while bound to a claim.
 pub(crate) const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
-/// The taint of nodes that have not been ready yet (`TaintNodesByCondition`).
+/// Taint of nodes that have not been ready yet (`TaintNodesByCondition`).
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// Nothing is scheduled to a node before it is ready.
+/// Sets the [`NOT_READY`] taint: nothing is scheduled to a node that is not ready.
 pub(super) fn taint(node: &mut Value) {
     if !node["spec"].is_object() {
         node["spec"] = json!({});
@@ -30,7 +30,7 @@ pub(super) fn taint(node: &mut Value) {
     }
 }
 
-/// Volumes are protected, and their status has the time of the last change of their phase.
+/// Protects a volume, and records the time of the last change of its phase.
 pub(super) fn volume(new: &mut Value, live: Option<&Value>, now: Timestamp) {
     const SINCE: &str = "lastPhaseTransitionTime";
     let Some(live) = live else {
@@ -45,7 +45,7 @@ pub(super) fn volume(new: &mut Value, live: Option<&Value>, now: Timestamp) {
     }
 }
 
-/// `dataSource` and `dataSourceRef` name the same where only one is set and it names no namespace.
+/// Copies `dataSource` and `dataSourceRef` to each other if only one is set, without a namespace.
 pub(super) fn same_source(claim: &mut Value) {
     let Some(spec) = claim.get_mut("spec").and_then(Value::as_object_mut) else {
         return;

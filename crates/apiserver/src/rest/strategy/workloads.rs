@@ -1,4 +1,4 @@
-//! Pods and what makes them: the defaults and rules of workloads.
+//! Defaults and rules of pods and workloads.
 
 use apimachinery::kinds::Resource;
 use apimachinery::schema::FieldError;
@@ -82,7 +82,7 @@ pub(super) fn pod(new: &mut Value, created: bool) {
     );
 }
 
-/// What every pod needs.
+/// Rules of every pod.
 pub(super) fn pod_rules(path: &str, spec: &Value, errors: &mut Vec<FieldError>) {
     let containers = spec["containers"].as_array().map_or(&[][..], Vec::as_slice);
     if containers.is_empty() {
@@ -108,7 +108,7 @@ pub(super) fn job(new: &mut Value, created: bool) {
     if created && new["spec"]["manualSelector"] != true {
         default_selector(new);
     }
-    // A job without labels of its own takes those of its pods.
+    // A job without labels takes the labels of its pods.
     let labels = new["spec"]["template"]["metadata"]["labels"].clone();
     let unlabelled = |labels: &Value| labels.as_object().is_none_or(Map::is_empty);
     if unlabelled(&new["metadata"]["labels"]) && !unlabelled(&labels) {
@@ -116,7 +116,7 @@ pub(super) fn job(new: &mut Value, created: bool) {
     }
 }
 
-/// A job finds its pods by its uid.
+/// Sets the default selector: a job finds its pods by its uid.
 fn default_selector(job: &mut Value) {
     let uid = job["metadata"]["uid"].clone();
     let name = job["metadata"]["name"].clone();
@@ -137,7 +137,7 @@ fn default_selector(job: &mut Value) {
     }
 }
 
-/// The claims of a StatefulSet have the types of whole objects.
+/// Sets version and kind in the claims of a StatefulSet, as in whole objects.
 fn claim_templates(set: &mut Value) {
     let templates = set["spec"]
         .get_mut("volumeClaimTemplates")
@@ -154,7 +154,7 @@ fn claim_templates(set: &mut Value) {
     }
 }
 
-/// A DaemonSet counts the changes of its template, as clients of old versions expect.
+/// Counts the changes of a DaemonSet's template, as expected by clients of old versions.
 fn template_generation(set: &mut Value, live: Option<&Value>) {
     const NAME: &str = "deprecated.daemonset.template.generation";
     let counted = |set: &Value| -> i64 {
@@ -172,7 +172,7 @@ fn template_generation(set: &mut Value, live: Option<&Value>) {
     }
 }
 
-/// The tolerations that every pod gets (`DefaultTolerationSeconds`).
+/// Adds the default tolerations of every pod (`DefaultTolerationSeconds`).
 fn tolerate(pod: &mut Value) {
     let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
@@ -197,7 +197,7 @@ fn tolerate(pod: &mut Value) {
     }
 }
 
-/// How a node that runs short treats the pod (`GetPodQOS`).
+/// Quality of service class: order of eviction on a node under pressure (`GetPodQOS`).
 fn quality_class(spec: &Value) -> &'static str {
     const RESOURCES: [&str; 2] = ["cpu", "memory"];
     let containers: Vec<&Value> = ["containers", "initContainers"]

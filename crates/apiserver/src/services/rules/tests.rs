@@ -160,7 +160,7 @@ fn what_a_service_got_once_does_not_change() {
     assert_eq!(changed(&none, &other), [address]);
     let gone = json!({"clusterIP": "", "clusterIPs": []});
     assert!(changed(&none, &gone)[0].ends_with("primary clusterIP can not be unset"));
-    // A Service that was stored before it would be refused can be finalized and get a status.
+    // A Service from before the rule can be finalized and get a status.
     let wrong = json!({"ports": [port("", "TCP", 1), port("", "TCP", 1)]});
     assert_eq!(changed(&wrong, &wrong), [""; 0]);
     assert!(!changed(&none, &wrong).is_empty());

@@ -11,7 +11,7 @@ use crate::options::{Options, Synchronous};
 
 const COLLECTIONS: [&str; 2] = ["/configmaps", "/secrets"];
 
-/// The same writes to a store in memory, which holds all objects of its history, and to one with a file.
+/// Same writes to a store in memory, with all objects of its history, and to one with a file.
 struct Both {
     memory: Store,
     file: Store,
@@ -72,7 +72,7 @@ impl Both {
         u64::try_from(found).unwrap()
     }
 
-    /// Writes to the file as another process, which does not wait for one that has it open.
+    /// Writes to the file as another process, without waiting for one that has the file open.
     fn use_elsewhere(&self) -> rusqlite::Result<()> {
         let connection = rusqlite::Connection::open(self.path())?;
         connection.busy_timeout(Duration::ZERO)?;
@@ -85,7 +85,7 @@ impl Both {
         self.file = self.settings.open(self.path()).await;
     }
 
-    /// Lets the file rest, so that it is closed.
+    /// Puts the file to rest, so that it is closed.
     async fn rest(&self) {
         self.file.writer.as_ref().unwrap().rest().await;
     }
@@ -152,7 +152,7 @@ impl Both {
     }
 }
 
-/// What a watch after `revision` receives, in parts of three; `None` when that is gone.
+/// Events for a watch after `revision`, in parts of three; `None` for a lost revision.
 async fn resumed(store: &Store, collection: &str, revision: u64) -> Option<Vec<Received>> {
     let collection: Arc<str> = collection.into();
     let mut received = Vec::new();
@@ -175,7 +175,7 @@ async fn resumed(store: &Store, collection: &str, revision: u64) -> Option<Vec<R
     }
 }
 
-/// A list at `revision`; `None` when that is gone.
+/// List at `revision`; `None` for a lost revision.
 async fn listed(store: &Store, collection: &str, revision: u64) -> Option<Vec<String>> {
     let at = At {
         collection: collection.into(),
@@ -205,7 +205,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // The first collection is written more often, so that the other has old events in its history.
+    // The first collection is written more often, so the other has old events in its history.
     let collection = prop_oneof![5 => Just(0_usize), 1 => Just(1)];
     prop_oneof![
         12 => (collection, 0..4_usize, 0..400_usize).prop_map(|(c, key, size)| Step::Put(c, key, size)),
@@ -276,7 +276,7 @@ async fn rows_that_a_history_refers_to_outlive_compaction_and_go_after_it() {
     both.compare().await;
     both.reopen().await;
     assert!(both.compacted > 30);
-    // The object that is gone did not come back from a row that stayed.
+    // The deleted object did not come back from a remaining row.
     assert!(both.file.get(COLLECTIONS[1], "o0").is_none());
     let of_secrets = "SELECT count(*) FROM log WHERE collection = '/secrets'";
     both.file.close().await;
@@ -306,7 +306,7 @@ async fn the_past_takes_memory_for_its_latest_events_only_and_none_at_rest() {
     let collection: Arc<str> = COLLECTIONS[0].into();
     for _ in 0..600 {
         both.put(0, 0, 1000).await;
-        // A watch that follows reads no file, and has a line of its own.
+        // A watch that follows reads no file, and serialises a line of its own.
         let last = both.revision() - 1;
         let state = both.file.read();
         let events = state.events(&collection, last, 100).unwrap().unwrap();
@@ -316,7 +316,7 @@ async fn the_past_takes_memory_for_its_latest_events_only_and_none_at_rest() {
     let of_log = 2 * HISTORY * size_of::<Entry>();
     let in_memory = both.memory.read().past_bytes();
     assert!(in_memory > HISTORY * 1000, "{in_memory}");
-    // Each object and its line; it is counted twice, with its event and as what the next one replaced.
+    // Each object and its line count twice: with their event, and as the previous state of the next one.
     let found = both.file.read().past_bytes();
     assert!(found > RECENT / 2, "{found}");
     assert!(found < 2 * RECENT + of_log, "{found}");

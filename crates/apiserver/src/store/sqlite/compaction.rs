@@ -1,7 +1,7 @@
-//! Compaction: rows that are superseded leave the file once they are old and no watch can resume from them.
+//! Compaction: superseded rows leave the file once they are old and no watch can resume from them.
 //!
-//! A collection that is seldom written can have events in its history that are older than what the file keeps for a
-//! restart. Their rows stay as long as the events do, and go with the first compaction after the events have gone.
+//! A seldom written collection can have events in its history that are older than the file keeps for a restart. The
+//! rows of such events stay as long as the events, and go with the first compaction afterwards.
 
 use rusqlite::{Connection, Transaction};
 
@@ -9,12 +9,12 @@ use super::super::Shared;
 use super::super::log::Past;
 use super::{format, signed, unsigned};
 
-/// How much of the past the file keeps.
+/// Retention of the past in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retention {
-    /// Superseded rows are kept for this many revisions, so that watches resume after a restart.
+    /// Number of revisions for which superseded rows are kept, so that watches resume after a restart.
     pub(crate) keep: u64,
-    /// Compaction runs after this many writes.
+    /// Number of writes between two compactions.
     pub(crate) every: u64,
 }
 
@@ -27,7 +27,7 @@ impl Default for Retention {
     }
 }
 
-/// Drops the rows up to `through` that are superseded and in no history.
+/// Drops superseded rows up to `through` that are in no history.
 pub(super) fn compact(
     connection: &mut Connection,
     shared: &Shared,
@@ -46,8 +46,8 @@ pub(super) fn compact(
     }
 }
 
-/// Drops the rows in one transaction: of two that an object had one after the other, the older must never be left alone.
-/// Returns up to where the file is compacted.
+/// Drops the rows in one transaction: of two consecutive rows of an object, the older one must never be left alone.
+/// Returns the revision up to which the file is compacted.
 fn erase(
     connection: &mut Connection,
     shared: &Shared,
@@ -56,7 +56,7 @@ fn erase(
 ) -> rusqlite::Result<u64> {
     let transaction = connection.transaction()?;
     let from = unsigned(format::compacted(&transaction)?);
-    // After a restore, revisions continue far above those of the rows.
+    // After a restore, revisions continue far above the revisions of the rows.
     let through = through.max(from);
     let mut old = superseding(&transaction, from, through)?;
     {
@@ -74,7 +74,7 @@ fn erase(
     Ok(through)
 }
 
-/// The rows between two revisions that replaced or deleted an object, with their collections.
+/// Rows between two revisions that replaced or deleted an object, with collections.
 fn superseding(
     transaction: &Transaction<'_>,
     from: u64,
@@ -95,7 +95,7 @@ fn superseding(
     rows.collect()
 }
 
-/// Drops the row that an event replaced, and that of the event when it is a deletion.
+/// Drops the row replaced by an event, and the row of the event itself if it is a deletion.
 fn drop_replaced(transaction: &Transaction<'_>, past: &Past) -> rusqlite::Result<()> {
     let mut delete = transaction.prepare_cached("DELETE FROM log WHERE rev = ?1")?;
     if past.previous > 0 {

@@ -1,7 +1,7 @@
-//! The format of the file: how it is created, recognised, checked, brought up to date and read.
+//! Format of the file: creation, recognition, checks, migration and reading.
 //!
-//! SQLite finds damage to its own structure, not to what is stored in it; so every row carries a sum.
-//! A file with one wrong byte is either rejected or contains exactly what was written.
+//! SQLite finds damage to its own structure, not to the stored content; so every row carries a checksum. A file with
+//! one wrong byte is either rejected or has exactly the written content.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::store::OpenError;
 use crate::store::object::Object;
 use crate::store::state::State;
 
-/// The format that this release writes, in `PRAGMA user_version`. 1: rows without sums.
+/// Current format, in `PRAGMA user_version`. 1: rows without checksums.
 pub(crate) const FORMAT: i64 = 2;
 /// `PRAGMA application_id` from format 2 on: "FeSt".
 const APPLICATION: i64 = 0x4665_5374;
@@ -34,10 +34,10 @@ const SCHEMA: &str = "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
-/// What brings a file of format `n` to `n + 1`, at place `n - 1`.
+/// Migration of a file from format `n` to `n + 1`, at place `n - 1`.
 const MIGRATIONS: [fn(&Transaction<'_>) -> rusqlite::Result<()>; 1] = [add_sums];
 
-/// One row of the log, without its sum.
+/// One row of the log, without the checksum.
 pub(super) struct Row<'a> {
     pub(super) revision: i64,
     pub(super) collection: &'a str,
@@ -48,7 +48,7 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The value that the column `sum` must have.
+    /// Required value of the column `sum`.
     pub(super) fn sum(&self) -> i64 {
         let length = |text: &str| signed(text.len() as u64).to_le_bytes();
         sum(&[
@@ -64,14 +64,14 @@ impl Row<'_> {
     }
 }
 
-/// Opens or creates the file, checks it and reads it. Nobody else can open it from then on.
+/// Opens or creates the file, checks and reads the rows. From then on, no other process can open the file.
 pub(crate) fn prepare(
     path: &Path,
     synchronous: Synchronous,
     state: State,
 ) -> Result<(Connection, State), OpenError> {
     make(path).map_err(|error| unmade(path, error))?;
-    // SQLite takes what is shorter than its header for a new file.
+    // SQLite takes a file shorter than its header for a new one.
     let length = std::fs::metadata(path).map_or(0, |found| found.len());
     if (1..512).contains(&length) {
         return Err(damaged(path, format!("only {length} bytes are left of it")));
@@ -85,7 +85,7 @@ pub(crate) fn prepare(
     Ok((connection, state))
 }
 
-/// Opens a file that this process has prepared and closed. It must be there, and nobody else may have it open.
+/// Opens a file that this process has prepared and closed. The file must exist, without another user.
 pub(super) fn reopen(path: &Path, synchronous: Synchronous) -> rusqlite::Result<Connection> {
     let there = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, there)?;
@@ -93,7 +93,7 @@ pub(super) fn reopen(path: &Path, synchronous: Synchronous) -> rusqlite::Result<
     Ok(connection)
 }
 
-/// Creates an empty file where there is none: here and not in SQLite, so that no other user can ever read it.
+/// Creates a missing file, empty: here and not in SQLite, so that no other user can ever read the file.
 pub(crate) fn make(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -102,7 +102,7 @@ pub(crate) fn make(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// Rejects a file whose pages are inconsistent.
+/// Rejects a file with inconsistent pages.
 pub(crate) fn check_structure(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let problem: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
@@ -113,7 +113,7 @@ pub(crate) fn check_structure(connection: &Connection, path: &Path) -> Result<()
     Err(damaged(path, problem))
 }
 
-/// Creates the tables of a new file, and brings those of an older format to this one, in one transaction.
+/// Creates the tables of a new file, and migrates an older format to the current one, in one transaction.
 pub(crate) fn bring_up_to_date(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let found = found(connection, path)?;
     if found == FORMAT {
@@ -137,7 +137,7 @@ pub(crate) fn bring_up_to_date(connection: &mut Connection, path: &Path) -> Resu
     result.map_err(|source| refused(path, source))
 }
 
-/// The format of a file: 0 when it is empty.
+/// Format of a file: 0 for an empty one.
 pub(crate) fn found(connection: &Connection, path: &Path) -> Result<i64, OpenError> {
     let number = |sql: &str| -> Result<i64, OpenError> {
         let found = connection.query_row(sql, [], |row| row.get(0));
@@ -164,7 +164,7 @@ pub(crate) fn found(connection: &Connection, path: &Path) -> Result<i64, OpenErr
     }
 }
 
-/// Format 2: a sum in every row.
+/// Format 2: a checksum in every row.
 fn add_sums(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(
         "ALTER TABLE log ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
@@ -200,7 +200,7 @@ fn add_sums(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Up to which revision superseded rows are gone.
+/// Revision up to which superseded rows are gone.
 pub(super) fn compacted(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("SELECT value FROM meta WHERE name = 'compacted'", [], |r| {
         r.get(0)
@@ -229,7 +229,7 @@ fn configure(connection: &Connection, synchronous: Synchronous) -> rusqlite::Res
         Synchronous::Normal => "NORMAL",
     };
     connection.pragma_update(None, "synchronous", level)?;
-    // In KiB if negative. Reads are served from memory, so that pages of the file are hardly read twice. A process can
+    // In KiB if negative. Reads are served from memory, so pages of the file are hardly read twice. A process can
     // have many databases that need not survive a loss of power.
     let cache = match synchronous {
         Synchronous::Full => -256,
@@ -345,7 +345,7 @@ fn unmade(path: &Path, error: std::io::Error) -> OpenError {
     }
 }
 
-/// An error of SQLite as what it means for the file.
+/// Meaning of an SQLite error for the file.
 pub(crate) fn refused(path: &Path, source: rusqlite::Error) -> OpenError {
     // A value of another type than was written can only come from damage.
     let misread = matches!(

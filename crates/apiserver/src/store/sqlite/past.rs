@@ -11,7 +11,7 @@ use super::super::object::{Change, Event, Object};
 use super::super::state::Gone;
 use super::{format, signed};
 
-/// Why a part of the past could not be returned.
+/// Reason why a part of the past is not available.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
     #[error("revisions before {} are compacted", .0.oldest)]
@@ -26,8 +26,8 @@ impl From<Gone> for Unread {
     }
 }
 
-/// At most `limit` events of a collection after `revision`, and the revision of the store. Called between writes, so that
-/// the file has what the state refers to.
+/// At most `limit` [`Event`]s of a collection after `revision`, and the revision of the store. Called between writes,
+/// so that the file has all objects that the state refers to.
 pub(in crate::store) fn events(
     connection: &Connection,
     shared: &Shared,
@@ -42,7 +42,7 @@ pub(in crate::store) fn events(
     Ok((Reader::new(connection).events(entries)?, current))
 }
 
-/// The objects that `at` selects, as they were at its revision. Called as [`events`] is.
+/// [`Object`]s selected by `at`, in their state at its revision. Called like [`events`].
 pub(in crate::store) fn range_at(
     connection: &Connection,
     shared: &Shared,

@@ -1,4 +1,4 @@
-//! The threads of all databases of a process: as many as have work at the same time, and none at rest.
+//! Threads of all databases of a process: as many as databases with work, and none at rest.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// The number of threads at most. A database that waits for its disk has one meanwhile.
+/// Maximum number of threads. A database has a thread while waiting for its disk.
 const THREADS: usize = 16;
-/// How long a thread without work is kept.
+/// Time until a thread without work ends.
 const LINGER: Duration = Duration::from_secs(2);
 
 type Work = Box<dyn FnOnce() + Send>;
 
 static POOL: Pool = Pool::new();
 
-/// Has `work` done soon.
+/// Runs `work` soon.
 pub(super) fn run(work: impl FnOnce() + Send + 'static) {
     let mut state = POOL.state.lock();
     state.now.push_back(Box::new(work));
     POOL.staffed(state);
 }
 
-/// Has `work` done after a while.
+/// Runs `work` after a `pause`.
 pub(super) fn run_after(pause: Duration, work: impl FnOnce() + Send + 'static) {
     let mut state = POOL.state.lock();
     state.number += 1;
@@ -47,7 +47,7 @@ struct State {
 }
 
 impl State {
-    /// The next work; at a given time, what is to be done by then.
+    /// Next [`Work`]; after the given time, also delayed work.
     fn next(&mut self, at: Instant) -> Option<Work> {
         if let Some(work) = self.now.pop_front() {
             return Some(work);
@@ -87,7 +87,7 @@ impl Pool {
         };
         let mut state = self.state.lock();
         state.threads -= 1;
-        // Others do it when they are done. Without any, it is done here rather than never.
+        // Other threads take the work next. Without any thread, the work is done here rather than never.
         let work = (state.threads == 0).then(|| state.now.pop_front());
         drop(state);
         tracing::warn!(%error, "no thread for databases could be started");
@@ -96,7 +96,7 @@ impl Pool {
         }
     }
 
-    /// What a thread does, until it has had no work for a while.
+    /// Loop of a thread, until no work has come for a while.
     fn work(&self) {
         let mut state = self.state.lock();
         let mut idle_since = Instant::now();
@@ -104,17 +104,17 @@ impl Pool {
             let now = Instant::now();
             if let Some(work) = state.next(now) {
                 drop(state);
-                // A database that panics is closed by what it leaves; others go on.
+                // A database that panics is closed by its guard; others go on.
                 let _ = catch_unwind(AssertUnwindSafe(work));
                 state = self.state.lock();
                 idle_since = Instant::now();
                 continue;
             }
-            // One stays for what is to be done later.
+            // One thread stays for delayed work.
             let is_needed = state.threads == 1 && !state.later.is_empty();
             if !is_needed && now >= idle_since + LINGER {
                 state.threads -= 1;
-                // Whoever waits may be the one that stays.
+                // The waiting thread may be the one that stays.
                 self.changed.notify_one();
                 return;
             }

@@ -1,4 +1,4 @@
-//! What waits for a database. One thread at a time works on it, and none while nothing waits.
+//! Queue of a database. At most one thread works on a database, and none while nothing waits.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,9 +14,9 @@ use super::super::object::Object;
 use super::super::{Shared, Write, WriteError};
 use super::{Database, beside, pool};
 
-/// Messages handled together at most.
+/// Maximum number of messages in one batch.
 const BATCH: usize = 256;
-/// A database that has had no message for this long is at rest.
+/// Time without a message after which a database is at rest.
 const AT_REST: Duration = Duration::from_secs(5);
 
 pub(super) type Read = Box<dyn FnOnce(Result<&Connection, String>, &Shared) + Send>;
@@ -26,11 +26,11 @@ pub(super) enum Message {
     Write(Box<Write>, Answer),
     Read(Read),
     Backup(oneshot::Sender<Result<File, String>>),
-    /// Answered once the file is closed. Nothing follows it.
+    /// Answered once the file is closed. No message follows.
     Close(oneshot::Sender<()>),
 }
 
-/// The way to the database.
+/// Sender to a database.
 pub(crate) struct Writer {
     queue: Arc<Queue>,
     path: PathBuf,
@@ -50,13 +50,13 @@ struct Queue {
 #[derive(Default)]
 struct State {
     messages: VecDeque<Message>,
-    /// The number of messages until now.
+    /// Number of messages so far.
     sent: u64,
-    /// The database, while nobody works on it.
+    /// [`Database`], while no thread works on it.
     database: Option<Box<Database>>,
-    /// True if it is to be looked at whether the database is at rest.
+    /// True if a delayed check of the database is scheduled, to let an idle one rest.
     watched: bool,
-    /// True if the database is closed for good: messages are dropped, which their senders treat as an error.
+    /// True if the database is closed for good: messages are dropped, and senders treat the drop as an error.
     closed: bool,
 }
 
@@ -76,8 +76,8 @@ impl Writer {
         self.queue.send(Message::Write(Box::new(write), answer));
     }
 
-    /// What `read` returns when it is called between writes, after what was asked to be written before. It gets the file, or
-    /// why that cannot be opened. `None` if the database is closed.
+    /// Result of `read`, called between writes, after all earlier writes. `read` gets the file, or the reason why it
+    /// cannot be opened. `None` if the database is closed.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(Result<&Connection, String>, &Shared) -> T + Send + 'static,
@@ -90,7 +90,7 @@ impl Writer {
         answered.await.ok()
     }
 
-    /// A copy of the file as it is after what was asked to be written before, open and already without a name.
+    /// Copy of the [`File`] after all earlier writes, open and already without a name.
     pub(crate) async fn backup(&self) -> Result<File, String> {
         let (answer, answered) = oneshot::channel();
         self.queue.send(Message::Backup(answer));
@@ -98,7 +98,7 @@ impl Writer {
         answered.await.unwrap_or_else(closed)
     }
 
-    /// Closes the database after what was asked to be written before.
+    /// Closes the database after all earlier writes.
     pub(crate) async fn close(&self) {
         let (done, closed) = oneshot::channel();
         self.queue.send(Message::Close(done));
@@ -115,7 +115,7 @@ impl Writer {
     /// Lets the database rest at once.
     #[cfg(test)]
     pub(crate) async fn rest(&self) {
-        // Whoever works on it has put it back soon after the last answer.
+        // The current worker puts the database back soon after the last answer.
         loop {
             let database = self.queue.state.lock().database.take();
             if let Some(mut database) = database {
@@ -148,7 +148,7 @@ impl Queue {
         pool::run(move || working.0.work(database, false));
     }
 
-    /// Handles what waits, until nothing does. `rested`: whether nothing has happened since the database was let rest.
+    /// Handles messages until none waits. `rested`: true if nothing has happened since the [`Database`] was put to rest.
     fn work(self: &Arc<Self>, mut database: Box<Database>, mut rested: bool) {
         loop {
             let mut state = self.state.lock();
@@ -176,7 +176,7 @@ impl Queue {
         }
     }
 
-    /// Has it looked at after a while whether there was a message since.
+    /// Schedules a check for messages after a while.
     fn watch(self: &Arc<Self>, state: &mut MutexGuard<'_, State>) {
         if std::mem::replace(&mut state.watched, true) {
             return;
@@ -189,11 +189,11 @@ impl Queue {
         });
     }
 
-    /// Lets the database rest, if there was no message after the first `sent`.
+    /// Puts the database to rest, if no message came after the first `sent`.
     fn rest_if_idle(self: &Arc<Self>, sent: u64) {
         let mut state = self.state.lock();
         state.watched = false;
-        // Whoever works on it sees to it afterwards.
+        // The current worker takes care of it afterwards.
         let Some(mut database) = state.database.take() else {
             return;
         };
@@ -209,7 +209,7 @@ impl Queue {
     }
 }
 
-/// Handles messages up to the one that closes the database; returns whom to answer that it is.
+/// Handles messages up to the one that closes the [`Database`]; returns the sender of the closing message.
 fn handle(database: &mut Database, mut messages: Vec<Message>) -> Option<oneshot::Sender<()>> {
     let is_close = |message: &Message| matches!(message, Message::Close(_));
     let close = messages.iter().position(is_close);
@@ -221,7 +221,7 @@ fn handle(database: &mut Database, mut messages: Vec<Message>) -> Option<oneshot
     }
 }
 
-/// Somebody works on the database of a queue. If that panics, the database is gone.
+/// Guard of the work on the database of a [`Queue`]. After a panic, the database is gone.
 struct Working(Arc<Queue>);
 
 impl Drop for Working {

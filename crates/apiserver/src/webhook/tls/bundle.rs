@@ -1,5 +1,5 @@
-//! Trust in a bundle as in Go's TLS: besides authorities, a bundle may contain the serving certificate itself, whoever
-//! signed it (`x509.Certificate.Verify`).
+//! Trust in a bundle as in Go's TLS: besides authorities, a bundle may contain the serving certificate itself, with
+//! any signature (`x509.Certificate.Verify`).
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Verifier {
     }
 }
 
-/// Checks that a certificate which is trusted itself is valid now, for the name and for servers.
+/// Checks that a certificate in the bundle is valid now, for the name and for servers.
 fn check(
     certificate: &CertificateDer<'_>,
     name: &ServerName<'_>,
