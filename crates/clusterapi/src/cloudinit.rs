@@ -1,6 +1,6 @@
-//! The cloud-config document that the cloud-init of a machine reads on the first boot.
+//! Cloud-config document for the cloud-init of a machine, read on the first boot.
 //!
-//! cloud-init renders the document as a jinja template first, which replaces `{{ local_hostname }}` and
+//! cloud-init renders the document as a jinja template first, and replaces `{{ local_hostname }}` and
 //! `{{ instance_id }}` in kubeadm's configuration. Order: `write_files` (certificates, files of the user, kubeadm's
 //! configuration, a placeholder that creates the directory of the sentinel), `bootcmd`, `runcmd`, then the rest.
 
@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use zeroize::Zeroizing;
 
-/// The sentinel file, which exists after a successful bootstrap (Cluster API bootstrap contract).
+/// Sentinel file, created after a successful bootstrap (Cluster API bootstrap contract).
 pub const SENTINEL: &str = "/run/cluster-api/bootstrap-success.complete";
 
 /// A file on the machine.
@@ -21,11 +21,11 @@ pub struct File {
     pub path: String,
     /// `user:group`.
     pub owner: Option<String>,
-    /// The mode, in octal.
+    /// Mode, in octal.
     pub permissions: Option<String>,
-    /// The encoding of the content.
+    /// The [`Encoding`] of the content.
     pub encoding: Option<Encoding>,
-    /// True if the content is appended to an existing file.
+    /// True to append the content to an existing file.
     pub append: bool,
     /// The content.
     pub content: SecretString,
@@ -53,10 +53,10 @@ impl std::fmt::Debug for File {
     }
 }
 
-/// A user of the machine, with the password from its Secret.
+/// User of the machine, with the password from its Secret.
 #[derive(Clone)]
 pub struct User {
-    /// The user of the spec; its `passwd` and `passwdFrom` are ignored.
+    /// [`User`] of the spec; `passwd` and `passwdFrom` are ignored.
     pub spec: api::bootstrap::v1beta2::User,
     /// The hashed password.
     pub passwd: Option<SecretString>,
@@ -104,11 +104,11 @@ impl Command {
 /// The content of the document.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The kubeadm command.
+    /// The kubeadm [`Command`].
     pub command: Command,
     /// Certificates.
     pub certificates: Vec<File>,
-    /// The files of the user.
+    /// The [`File`]s of the user.
     pub files: Vec<File>,
     /// kubeadm's configuration.
     pub kubeadm: SecretString,
@@ -120,7 +120,7 @@ pub struct Document {
     pub post_commands: Vec<String>,
     /// The number after `--v`.
     pub verbosity: Option<i32>,
-    /// Users.
+    /// [`User`]s.
     pub users: Vec<User>,
     /// Time servers.
     pub ntp: Option<Ntp>,
@@ -130,7 +130,7 @@ pub struct Document {
     pub mounts: Vec<Vec<String>>,
 }
 
-/// Renders the document.
+/// Renders the [`Document`].
 pub fn render(document: &Document) -> SecretString {
     let mut out = Zeroizing::new(String::from(
         "## template: jinja\n#cloud-config\n\nwrite_files:\n",

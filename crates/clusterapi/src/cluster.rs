@@ -1,7 +1,7 @@
-//! Cluster: infrastructure, control plane and workers of one workload cluster, as a whole.
+//! Controller of [`Cluster`]: infrastructure, control plane and workers of one workload cluster, as a whole.
 //!
-//! Reconcile: finalizer → observe infrastructure and control plane → connect → derive spec and status (pure). Deletion
-//! order: workers, control plane, infrastructure.
+//! Reconcile: finalizer → observe infrastructure and control plane → connect → derive spec and status (pure).
+//! Deletion order: workers, control plane, infrastructure.
 
 use std::sync::Arc;
 
@@ -40,8 +40,7 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
-/// Triggers besides the Cluster: the objects it refers to, its machines, its kubeconfig and the CA that issues it, and its
-/// connection.
+/// Triggers besides the [`Cluster`]: referenced objects, machines, the kubeconfig and its CA, and the connection.
 fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + Send + use<> {
     let ctx = Arc::clone(context);
     let objects = context.external.changes().flat_map(move |change| {
@@ -82,7 +81,7 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Cluster>> + 
             &deployment.spec.cluster_name,
         )
     });
-    // A change of a Node changes Machines first, and those trigger the Cluster.
+    // A change of a Node changes Machines first, and Machines trigger the Cluster.
     let connected = context.remote.changes().flat_map(|change| {
         stream::iter(match change {
             remote::Change::Node { .. } => None,
@@ -133,7 +132,7 @@ async fn reconcile(cluster: Arc<Cluster>, ctx: Arc<Context>) -> Result<Action, E
     Ok(Action::requeue(again.unwrap_or(RESYNC)))
 }
 
-/// Writes the spec and then the status of `after` where they differ from `before`.
+/// Writes the spec and then the status of `after` where different from `before`.
 async fn store(ctx: &Context, before: &Cluster, after: &Cluster) -> Result<(), Error> {
     let api = ctx.api::<Cluster>(&before.namespace().unwrap_or_default());
     let mut base = before.clone();

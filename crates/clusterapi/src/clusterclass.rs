@@ -1,7 +1,8 @@
-//! ClusterClass: its templates get it as an owner, and its status says whether Clusters can use it.
+//! Controller of [`ClusterClass`]: becomes an owner of the templates, and reports in the status if Clusters can use
+//! the class.
 //!
-//! Reconcile: read the templates → own them → status (pure). Clusters wait for `status.observedGeneration`, which is
-//! written only when all templates exist and all variables can be compiled.
+//! Reconcile: read the templates → own them → status (pure). Clusters wait for `status.observedGeneration`, written
+//! only when all templates exist and all variables can be compiled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(crate) fn run(context: &Arc<Context>, classes: &Feed<ClusterClass>) -> BoxFu
     operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
-/// Triggers besides the class: its templates, also those that did not exist before.
+/// Triggers besides the class: its templates, including new ones.
 fn triggers(
     context: &Arc<Context>,
     classes: &Feed<ClusterClass>,
@@ -67,12 +68,12 @@ async fn reconcile(class: Arc<ClusterClass>, ctx: Arc<Context>) -> Result<Action
     }
 }
 
-/// What is known about the templates of a class.
+/// Observed templates of a class.
 #[derive(Debug, Default)]
 pub(super) struct Templates {
-    /// References whose version is not the latest one of the contract, with that version.
+    /// References with an outdated version, each with the latest version of the contract.
     pub(super) outdated: Vec<(VersionedReference, String)>,
-    /// What is wrong with templates, one sentence each.
+    /// Problems of templates, one sentence each.
     pub(super) problems: Vec<String>,
     /// The first error.
     pub(super) problem: Option<Error>,
@@ -109,7 +110,7 @@ async fn add_owner(
             .push((reference.clone(), kind.resource.api_version));
     }
     let Some(template) = ctx.external.get(&plain, &namespace).await? else {
-        // Its creation triggers the class.
+        // The creation of the template triggers the class.
         let sentence = format!("{} {namespace}/{} does not exist", plain.kind, plain.name);
         seen.problems.push(sentence);
         return Ok(());

@@ -1,15 +1,15 @@
-//! ClusterResourceSet: manifests in ConfigMaps and Secrets that are applied to workload clusters.
+//! Controller of [`ClusterResourceSet`]: applies manifests from ConfigMaps and Secrets to workload clusters.
 //!
-//! Reconcile: the selected Clusters with what was applied to them → the resources of which something is due → apply →
-//! bindings → status. A connection to a workload cluster triggers its sets. ConfigMaps and Secrets are watched by their
-//! metadata, and read only when they are due or have changed.
+//! Reconcile: the selected Clusters with their bindings → the due resources → apply → bindings → status. A connection
+//! to a workload cluster triggers its sets. ConfigMaps and Secrets are watched by their metadata, and read only when
+//! due or changed.
 //!
 //! ```text
 //!   source     ConfigMaps and Secrets: watches, reads, owners
 //!   manifest   the objects in their data (pure)
 //!   apply      objects in a workload cluster
-//!   binding    what was applied to which Cluster, and the end of this record
-//!   plan       what is due, and the condition (pure)
+//!   binding    applied resources of each Cluster, and the end of this record
+//!   plan       due resources, and the condition (pure)
 //! ```
 
 use std::sync::Arc;
@@ -41,10 +41,10 @@ mod source;
 use plan::Outcome;
 use source::{Hashes, Source, Sources};
 
-/// The number of Clusters that a set works on at a time.
+/// Maximum number of Clusters in work for one set.
 const AT_A_TIME: usize = 16;
 
-/// The shared context, and what the sets need besides.
+/// Shared [`Context`], with further state for sets.
 struct Runner {
     context: Arc<Context>,
     bindings: Feed<ClusterResourceSetBinding>,
@@ -123,7 +123,7 @@ fn triggers(
     stream::select(of_clusters, of_bindings)
 }
 
-/// True if the set selects this Cluster.
+/// True if the set selects the [`Cluster`].
 fn selects(set: &ClusterResourceSet, cluster: &Cluster) -> bool {
     set.namespace() == cluster.namespace()
         && selector::matches(&set.spec.cluster_selector, cluster.labels())
@@ -165,7 +165,7 @@ async fn reconcile(set: Arc<ClusterResourceSet>, runner: Arc<Runner>) -> Result<
     }
 }
 
-/// Reports what failed; what was reported of the resources stays.
+/// Reports failures; the reported state of the resources stays.
 async fn undecided(
     runner: &Runner,
     set: &ClusterResourceSet,
@@ -179,21 +179,21 @@ async fn undecided(
     Ok(Action::requeue(RESYNC))
 }
 
-/// A selected Cluster, with what was applied to it.
+/// Selected Cluster, with its applied resources.
 struct Target {
     cluster: Arc<Cluster>,
     binding: Option<Arc<ClusterResourceSetBinding>>,
 }
 
 impl Target {
-    /// What the binding says about `set`.
+    /// Entries of the binding for `set`.
     fn bound(&self, set: &ClusterResourceSet) -> &[api::addons::v1beta2::ResourceBinding] {
         let binding = self.binding.as_deref();
         binding.map_or(&[], |binding| binding.of_set(&set.name_any()))
     }
 }
 
-/// The selected Clusters that are not being deleted, sorted by name.
+/// Selected Clusters, sorted by name, without Clusters in deletion.
 fn targets(runner: &Runner, set: &ClusterResourceSet) -> Vec<Target> {
     let namespace = set.namespace().unwrap_or_default();
     let is_target =
@@ -210,8 +210,8 @@ fn targets(runner: &Runner, set: &ClusterResourceSet) -> Vec<Target> {
         .collect()
 }
 
-/// Applies what is due to each Cluster; returns the outcomes with the names of the Clusters, without those where it is not
-/// known what is applied.
+/// Applies the due resources to each Cluster. Returns the outcomes with the names of the Clusters, without Clusters
+/// of unknown state.
 async fn apply_to_all(
     runner: &Runner,
     set: &ClusterResourceSet,
@@ -232,7 +232,7 @@ async fn apply_to_all(
     outcomes
 }
 
-/// Applies what is due to one Cluster, and records it in the binding.
+/// Applies the due resources to one Cluster, and records them in the binding.
 async fn apply_to(
     runner: &Runner,
     set: &ClusterResourceSet,
@@ -279,7 +279,7 @@ async fn apply_to(
     })
 }
 
-/// Why nothing can be applied to the Cluster yet.
+/// Reason why nothing can be applied to the Cluster yet.
 fn obstacle(target: &Target) -> Option<String> {
     let binding = target.binding.as_deref();
     if target.cluster.is_paused() {

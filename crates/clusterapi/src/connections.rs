@@ -1,7 +1,7 @@
-//! Which workload clusters are connected, and by which kubeconfig.
+//! Selection of the workload clusters to connect, and the source of their kubeconfigs.
 //!
-//! The controller of Clusters connects the clusters that it reconciles. Where that controller is another program's,
-//! [`follow`] connects them, for the controllers of this process that need a connection.
+//! The controller of Clusters connects the clusters in its reconciles. If another program runs that controller,
+//! [`follow`] connects the clusters for the controllers of this process.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) fn is_reachable(cluster: &Cluster) -> bool {
     cluster.infrastructure_provisioned() && cluster.endpoint().is_some()
 }
 
-/// Connects every Cluster that can be reached, and drops the connection of one that is deleted, until shutdown.
+/// Connects every reachable Cluster, and drops the connection of a deleted one, until shutdown.
 pub(crate) fn follow(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     let touched = context.clusters.touched().map(|cluster| {
         ClusterKey::new(cluster.namespace().unwrap_or_default(), cluster.name_any())
@@ -48,9 +48,9 @@ pub(crate) fn follow(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     .boxed()
 }
 
-/// Clusters whose kubeconfig Secret is created or changed; its resourceVersion is passed to the connection, and those of
-/// the certificates, too, are kept for the control plane. Only the metadata of the Secrets is read, of all of them: users
-/// create those that others wait for with any labels.
+/// Clusters with a new or changed kubeconfig Secret. The resourceVersion is passed to the connection, and kept for
+/// the control plane, as are the versions of the certificates. Only the metadata of Secrets is read, but of all of
+/// them: users create awaited Secrets with any labels.
 pub(crate) fn kubeconfigs(
     context: &Arc<Context>,
 ) -> impl Stream<Item = ClusterKey> + Send + Unpin + use<> {
@@ -84,7 +84,7 @@ pub(crate) fn kubeconfigs(
     clusters.boxed()
 }
 
-/// The Cluster whose kubeconfig is in the Secret with this metadata.
+/// Cluster of a kubeconfig Secret with this metadata.
 fn key_of_kubeconfig(secret: &ObjectMeta) -> Option<ClusterKey> {
     let cluster = secret.labels.as_ref()?.get(CLUSTER_NAME_LABEL)?;
     let is_kubeconfig = secret.name.as_deref() == Some(&remote::secret_name(cluster));

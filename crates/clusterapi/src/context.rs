@@ -25,30 +25,30 @@ use crate::remote::{self, Remote};
 /// Interval of warnings while the caches are not synced.
 const SYNC_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The shared context of the controllers of this crate. Clones share watches and connections.
+/// Shared context of the controllers of this crate. Clones share watches and connections.
 #[derive(Clone)]
 pub struct Context {
-    /// The name of the controller that uses this context.
+    /// Name of the controller that uses this context.
     pub controller: &'static str,
-    /// The client of the management cluster; its user agent has the name of the controller.
+    /// Client of the management cluster; the user agent has the name of the controller.
     pub client: Client,
-    /// The options of the controllers.
+    /// The [`Options`] of the controllers.
     pub options: Options,
-    /// The connections to workload clusters.
+    /// Connections to workload clusters.
     pub remote: Remote,
-    /// What a watch has seen of the Secrets of clusters.
+    /// Versions of the Secrets of clusters, from a watch.
     pub secrets: SecretVersions,
     /// Access to objects of providers.
     pub external: External,
-    /// All Clusters.
+    /// All [`Cluster`]s.
     pub clusters: Feed<Cluster>,
-    /// All Machines.
+    /// All [`Machine`]s.
     pub machines: Feed<Machine>,
-    /// All MachineSets; none without the core provider.
+    /// All [`MachineSet`]s; empty without the core provider.
     pub machinesets: Feed<MachineSet>,
-    /// All MachineDeployments; none without the core provider.
+    /// All [`MachineDeployment`]s; empty without the core provider.
     pub machinedeployments: Feed<MachineDeployment>,
-    /// The event recorder of the controller.
+    /// The event [`Recorder`] of the controller.
     pub events: Recorder,
     /// Stops all controllers and watches.
     pub shutdown: CancellationToken,
@@ -122,7 +122,7 @@ impl Context {
         self.shutdown.run_until_cancelled(patient).await;
     }
 
-    /// Starts a feed of another kind, within the namespace of the options.
+    /// Starts a [`Feed`] of another kind, within the namespace of the options.
     pub fn feed<K>(&self) -> Feed<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -145,7 +145,7 @@ impl Context {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// The settings of the controller.
+    /// The [`Settings`] of the controller.
     pub fn settings(&self) -> Settings {
         Settings {
             name: self.controller,

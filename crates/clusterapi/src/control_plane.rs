@@ -1,21 +1,20 @@
-//! The controller of KubeadmControlPlane: the control plane machines of a cluster, one step at a time.
+//! Controller of [`KubeadmControlPlane`]: the control plane machines of a cluster, one step at a time.
 //!
 //! ```text
 //!   certificates, kubeconfig          first: neither needs a machine
 //!   observe   Machines, their configs and infrastructure, static Pods, Nodes, etcd members
 //!   decide    (pure) init | scale up | scale down | wait, with reasons
-//!   act       duties, each whatever becomes of the others, and one machine created or deleted
+//!   act       independent duties, and one machine created or deleted
 //!   status    conditions of the Machines, then of the control plane
 //! ```
 //!
-//! Every step is idempotent and can be interrupted: a machine whose KubeadmConfig exists but whose Machine does not is
-//! completed first, under the same name.
+//! Every step is idempotent and can be interrupted: a machine with a KubeadmConfig but without a Machine is completed
+//! first, under the same name.
 //!
 //! Machines, the Cluster, and Nodes and static Pods of the workload cluster are watched. Two things are polled: the
-//! ConfigMap `kubeadm-config`, whose creation completes the initialization, every second while it is awaited; and etcd
-//! while it is not healthy, every second while machines are created or deleted, every five seconds otherwise, as are the
-//! connections of its members while one joins. An API
-//! server whose certificate could not be read is asked again after half a minute.
+//! ConfigMap `kubeadm-config`, created at the end of the initialization, every second while awaited; and unhealthy
+//! etcd, every second while machines are created or deleted, every five seconds otherwise, as are the connections of
+//! its members while one joins. An API server with an unread certificate is asked again after half a minute.
 
 mod adoption;
 mod certificates;
@@ -75,11 +74,11 @@ use plan::Step;
 /// Added to a KubeadmControlPlane before its first machine is created.
 pub const FINALIZER: &str = "kubeadm.controlplane.cluster.x-k8s.io";
 
-/// Interval at which objects of the workload cluster that are not watched are polled, while they are awaited.
+/// Interval at which awaited objects of the workload cluster without a watch are polled.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Interval at which etcd is polled while it is not healthy and no machine is created or deleted, and while a machine
-/// joins that is not a member yet: it cannot be watched.
+/// Interval at which unhealthy etcd is polled while no machine is created or deleted, and while a machine joins that
+/// is not a member yet: etcd cannot be watched.
 const ETCD_POLL: Duration = Duration::from_secs(5);
 
 /// The duties of the reconcile of a control plane.
@@ -92,22 +91,22 @@ struct Scope {
     pods: pods::Watches,
     etcd: etcd::Connections,
     events: Recorder,
-    /// The version that the kube-proxy of a cluster is known to have.
+    /// Last known version of a cluster's kube-proxy.
     kube_proxy: Memory<KubeadmControlPlane, String>,
-    /// The version and images with which CoreDNS was in order.
+    /// Version and images with which CoreDNS was in order.
     coredns: Memory<KubeadmControlPlane, String>,
     secrets: Memory<KubeadmControlPlane, secrets::InOrder>,
     certificates: Memory<KubeadmControlPlane, certificates::Asked>,
 }
 
-/// One control plane and its Cluster.
+/// One control plane and its [`Cluster`].
 struct Subject {
     plane: Arc<KubeadmControlPlane>,
     cluster: Arc<Cluster>,
     key: ClusterKey,
 }
 
-/// What one reconcile saw, decided and did.
+/// [`Observation`], decision and result of one reconcile.
 type Outcome<'a> = (
     &'a Observation,
     &'a Step,
@@ -116,7 +115,7 @@ type Outcome<'a> = (
 );
 
 impl Subject {
-    /// `plane` with its Cluster; `None` while there is none.
+    /// `plane` with its Cluster; `None` without a Cluster.
     fn of(plane: Arc<KubeadmControlPlane>, context: &Context) -> Option<Self> {
         let cluster = cluster_of(context, &plane)?;
         let key = ClusterKey::new(plane.namespace()?, cluster.name_any());
@@ -202,19 +201,19 @@ async fn reconcile(
     Ok(requeue_after(&subject, &seen))
 }
 
-/// Adds the Cluster as owner of the template of the machines.
+/// Adds the Cluster as owner of the machine template.
 async fn claim_template(scope: &Scope, subject: &Subject) -> Result<(), Error> {
     let template = &subject.plane.spec.machine_template.spec.infrastructure_ref;
     set_owner_of_template(&scope.context, template, &subject.cluster).await
 }
 
-/// True if this is the first attempt to connect after a restart. Its end triggers a reconcile, and the reported status
-/// stays until then.
+/// True during the first attempt to connect after a restart. The end of the attempt triggers a reconcile, and the
+/// reported status stays until then.
 fn is_reconnecting(subject: &Subject, seen: &Observation) -> bool {
     seen.connecting && observe::is_initialized(subject)
 }
 
-/// Writes the status, and publishes what is new in it.
+/// Writes the status, and publishes its changes as events.
 async fn report(
     scope: &Scope,
     planes: &Api<KubeadmControlPlane>,
@@ -226,7 +225,7 @@ async fn report(
     store(scope, planes, subject, &after).await
 }
 
-/// Reports why the machines are not known, and changes nothing.
+/// Reports the reason why the machines are unknown, and changes nothing.
 async fn report_unseen(
     scope: &Scope,
     planes: &Api<KubeadmControlPlane>,
@@ -275,7 +274,7 @@ async fn add_finalizer(
     Ok(Action::await_change())
 }
 
-/// Performs the duties of every reconcile, each whatever becomes of the others, and then `step`.
+/// Performs the independent [`Duties`] of every reconcile, and then `step`.
 async fn act(
     scope: &Scope,
     subject: &Subject,
@@ -319,7 +318,7 @@ async fn take(
     }
 }
 
-/// When to reconcile without an event of a watch.
+/// Time until a reconcile without an event of a watch.
 fn requeue_after(subject: &Subject, seen: &Observation) -> Action {
     if seen.awaits_initialization() || seen.awaits_etcd {
         return Action::requeue(POLL);
@@ -337,7 +336,7 @@ fn requeue_after(subject: &Subject, seen: &Observation) -> Action {
     Action::requeue(pause.max(POLL))
 }
 
-/// The Cluster that owns `plane`, or the one of its label while it has no owner.
+/// Owning [`Cluster`] of `plane`, or the one of its label as long as there is no owner.
 fn cluster_of(context: &Context, plane: &KubeadmControlPlane) -> Option<Arc<Cluster>> {
     let namespace = plane.namespace()?;
     let owner = plane
@@ -352,7 +351,7 @@ fn cluster_of(context: &Context, plane: &KubeadmControlPlane) -> Option<Arc<Clus
     context.clusters.get(&namespace, owner.or(label)?)
 }
 
-/// Triggers besides the control plane, among them the template and the Secrets of users that it waits for.
+/// Triggers besides the control plane, among them the template and awaited Secrets of users.
 fn triggers(
     context: &Context,
     planes: &Feed<KubeadmControlPlane>,
@@ -374,7 +373,7 @@ fn triggers(
         }
         change.cluster().clone()
     });
-    // What this controller creates has the label, and is not waited for.
+    // Secrets of this controller have the label, and are never awaited.
     let supplied = context.secrets.touched().filter_map(|secret| {
         let mut purposes = Purpose::ALL.into_iter().chain([Purpose::EtcdClient]);
         let cluster = purposes.find_map(|purpose| secret.cluster_of(purpose));
@@ -402,7 +401,7 @@ fn plane_of_cluster(cluster: &Cluster) -> Option<ObjectRef<KubeadmControlPlane>>
         .then(|| ObjectRef::new(&reference.name).within(&cluster.namespace().unwrap_or_default()))
 }
 
-/// The control plane that owns a machine; for a worker, the one whose deletion waits for it.
+/// Control plane that owns a [`Machine`]; for a worker, the control plane whose deletion waits for the worker.
 fn plane_of_machine(
     planes: &Feed<KubeadmControlPlane>,
     machine: &Machine,

@@ -1,4 +1,4 @@
-//! Numbers of machines, and the conditions that MachineSets, MachineDeployments and Clusters derive from them.
+//! Numbers of machines, and the derived conditions of MachineSets, MachineDeployments and Clusters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use api::version::Version;
 use crate::news::BLOCKED;
 use crate::summary::{self, Reasons};
 
-/// The numbers of machines with a condition.
+/// Numbers of machines with a condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// All machines.
@@ -42,7 +42,7 @@ pub(crate) fn of(machines: &[Arc<Machine>]) -> Counts {
     }
 }
 
-/// The numbers of `machines` by Kubernetes version, oldest first; `None` if there are no machines with a version.
+/// Numbers of `machines` by Kubernetes version, oldest first; `None` without a known version.
 pub(crate) fn versions(machines: &[Arc<Machine>]) -> Option<Vec<VersionCount>> {
     let mut counts: BTreeMap<(Option<Version>, &str), i32> = BTreeMap::new();
     for version in machines
@@ -61,7 +61,7 @@ pub(crate) fn versions(machines: &[Arc<Machine>]) -> Option<Vec<VersionCount>> {
     (!list.is_empty()).then_some(list)
 }
 
-/// `MachinesReady`, aggregated from `Ready` of the machines.
+/// `MachinesReady`, aggregated from `Ready` of the [`Machine`]s.
 pub(crate) fn machines_ready(machines: &[Arc<Machine>]) -> Verdict {
     let reasons = Reasons {
         good: "Ready",
@@ -71,7 +71,7 @@ pub(crate) fn machines_ready(machines: &[Arc<Machine>]) -> Verdict {
     joined("MachinesReady", "Ready", machines, reasons)
 }
 
-/// `MachinesUpToDate`, aggregated from `UpToDate` of the machines.
+/// `MachinesUpToDate`, aggregated from `UpToDate` of the [`Machine`]s.
 pub(crate) fn machines_up_to_date(machines: &[Arc<Machine>]) -> Verdict {
     let reasons = Reasons {
         good: "UpToDate",
@@ -81,8 +81,8 @@ pub(crate) fn machines_up_to_date(machines: &[Arc<Machine>]) -> Verdict {
     joined("MachinesUpToDate", "UpToDate", machines, reasons)
 }
 
-/// `ScalingUp` and `ScalingDown`, from the existing and desired numbers of machines; `hindrances` are what keeps machines
-/// from being created, and from being deleted, as lists.
+/// `ScalingUp` and `ScalingDown`, from the existing and desired numbers of machines; `hindrances` are lists of the
+/// obstacles to creations, and to deletions.
 pub(crate) fn scaling(there: i32, wanted: i32, hindrances: [&str; 2]) -> [Verdict; 2] {
     let text = |direction: &str, hindrance: &str| {
         let text = format!("Scaling {direction} from {there} to {wanted} replicas");
@@ -103,7 +103,7 @@ pub(crate) fn scaling(there: i32, wanted: i32, hindrances: [&str; 2]) -> [Verdic
     [up, down]
 }
 
-/// `Remediating`: machines that failed their health check and have not been replaced.
+/// `Remediating`: [`Machine`]s with a failed health check and without a replacement.
 pub(crate) fn remediating(machines: &[Arc<Machine>]) -> Verdict {
     let sick: Vec<_> = machines
         .iter()
@@ -123,7 +123,7 @@ pub(crate) fn remediating(machines: &[Arc<Machine>]) -> Verdict {
     ))
 }
 
-/// `Deleting`, with a message about what is left.
+/// `Deleting`, with a message about the remaining objects.
 pub(crate) fn deleting(is_deleting: bool, waiting_for: &str) -> Verdict {
     match is_deleting {
         true => Verdict::new("Deleting", true, "Deleting").because(waiting_for),

@@ -1,5 +1,5 @@
-//! The duties of one reconcile. Each is tried, whatever becomes of the others; what failed or waits is in a condition, and
-//! the reconcile is repeated for it.
+//! Duties of one reconcile, independent of each other. A condition reports failures and waits, and the reconcile is
+//! repeated for them.
 
 use std::error::Error;
 
@@ -10,10 +10,10 @@ use operator::retry::{Retry, When, is_conflict};
 use operator::words::chain;
 use tracing::warn;
 
-/// The condition of the object. It is there from the first problem on: upstream has none.
+/// Condition of the object, set from the first problem on. Upstream has no such condition.
 pub(crate) const TYPE: &str = "Reconciled";
 
-/// What failed and what waits.
+/// Failures and waits.
 #[derive(Debug)]
 pub(crate) struct Duties<E> {
     failed: Vec<E>,
@@ -30,17 +30,17 @@ impl<E> Default for Duties<E> {
 }
 
 impl<E: Error + Retry + 'static> Duties<E> {
-    /// The result of a duty; `None` if it failed.
+    /// Result of a duty; `None` after a failure.
     pub(crate) fn note<T>(&mut self, result: Result<T, impl Into<E>>) -> Option<T> {
         result.map_err(|error| self.failed.push(error.into())).ok()
     }
 
-    /// What a duty waits for, one sentence each.
+    /// Adds awaited changes, one sentence each.
     pub(crate) fn wait(&mut self, sentences: impl IntoIterator<Item = String>) {
         self.waiting.extend(sentences);
     }
 
-    /// The condition; `before` are those until now. A write conflict is repeated at once, and not reported.
+    /// [`Condition`]; `before` are the present ones. A write conflict is repeated at once, and not reported.
     pub(crate) fn verdict(&self, before: &[Condition]) -> Option<Verdict> {
         let failed: Vec<_> = self.failed.iter().filter_map(reported).collect();
         let reason = if failed.is_empty() {
@@ -60,7 +60,7 @@ impl<E: Error + Retry + 'static> Duties<E> {
         Some(Verdict::new(TYPE, false, reason).because(lines.join("\n")))
     }
 
-    /// Sets the condition in `list`. Returns whether no failure was to be reported.
+    /// Sets the [`Condition`] in `list`. Returns true without a failure to report.
     pub(crate) fn report(
         &self,
         list: &mut Vec<Condition>,
@@ -75,7 +75,7 @@ impl<E: Error + Retry + 'static> Duties<E> {
         holds
     }
 
-    /// The error that is to be retried first, if a duty failed; the others are logged.
+    /// First error for a retry, if a duty failed; the others are logged.
     pub(crate) fn done(self) -> Result<(), E> {
         let mut failed = self.failed;
         failed.sort_by_key(|error| match error.when() {
@@ -92,7 +92,7 @@ impl<E: Error + Retry + 'static> Duties<E> {
     }
 }
 
-/// The words of an error in conditions; `None` for a write conflict, which is repeated at once.
+/// Text of an error for conditions; `None` for a write conflict, which is repeated at once.
 pub(crate) fn reported<E: Error + 'static>(error: &E) -> Option<String> {
     (!is_conflict(error)).then(|| chain(error))
 }

@@ -44,13 +44,13 @@ pub enum Error {
     NotApplied {
         /// The failed action, with the ClusterResourceSet.
         action: String,
-        /// The Cluster, the place of the manifest, and the words of the API server.
+        /// Cluster, place of the manifest, and message of the API server.
         problem: String,
     },
     /// The Cluster of `spec.clusterName` does not exist (yet).
     #[error("Cluster {namespace}/{name}, which spec.clusterName names, does not exist")]
     NoCluster {
-        /// Namespace of the object and the Cluster.
+        /// Namespace of the object and of the Cluster.
         namespace: String,
         /// Name of the Cluster.
         name: String,

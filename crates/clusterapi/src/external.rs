@@ -1,9 +1,9 @@
-//! Objects of providers, known only by their contract.
+//! Objects of providers, accessed by contract alone.
 //!
-//! Cluster API core does not depend on the types of providers. For `{apiGroup, kind, name}` it reads the CRD
-//! `<plural>.<group>`, and uses the version in the contract label of the CRD (provider contract, "CRD labels"); without
-//! a label, the version that discovery prefers. A kind is watched after its first use, and [`External::changes`] sends
-//! its changes.
+//! Cluster API core does not depend on the types of providers. For `{apiGroup, kind, name}` the module reads the CRD
+//! `<plural>.<group>`, and uses the version in the contract label of the CRD (provider contract, "CRD labels");
+//! without a label, discovery's preferred version. A kind is watched after its first use, and [`External::changes`]
+//! sends its changes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -47,12 +47,12 @@ pub enum Contract {
     V1Beta2,
 }
 
-/// A kind as the API server serves it.
+/// Kind as served by the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Group, version, kind and plural.
     pub resource: ApiResource,
-    /// The contract that this version follows.
+    /// [`Contract`] of this version.
     pub contract: Contract,
 }
 
@@ -98,10 +98,10 @@ pub enum ExternalError {
         kind: String,
         /// Name of the template.
         name: String,
-        /// What is wrong with it.
+        /// Problem of the template.
         problem: String,
     },
-    /// An object with the requested name exists that was not created by an equal request.
+    /// The requested name is taken by an object of a different request.
     #[error("{kind} {namespace}/{name} exists and belongs to another owner")]
     Taken {
         /// Kind of the object.
@@ -117,7 +117,7 @@ impl Retry for ExternalError {
     fn when(&self) -> When {
         match self {
             ExternalError::Api { source, .. } => source.when(),
-            // A CRD may be created later, which is not watched; a template triggers its users.
+            // A CRD may be created later without an event; a template triggers its users.
             ExternalError::UnknownKind { .. }
             | ExternalError::TemplateMissing { .. }
             | ExternalError::Taken { .. } => When::Backoff,
@@ -126,16 +126,16 @@ impl Retry for ExternalError {
     }
 }
 
-/// An object of a provider that was created, changed or deleted.
+/// Created, changed or deleted object of a provider.
 #[derive(Clone, Debug)]
 pub struct Change {
     /// The kind and name of the object.
     pub reference: ContractReference,
-    /// Its namespace.
+    /// Namespace of the object.
     pub namespace: String,
-    /// Its owners.
+    /// Owners of the object.
     pub owners: Vec<OwnerReference>,
-    /// The value of its cluster-name label.
+    /// Value of the cluster-name label.
     pub cluster: Option<String>,
 }
 
@@ -162,7 +162,7 @@ struct Watched {
 }
 
 impl External {
-    /// Creates empty caches. With a `namespace`, watches are restricted to it.
+    /// Creates empty caches. A `namespace` restricts the watches.
     pub fn new(
         client: Client,
         namespace: Option<String>,
@@ -183,7 +183,7 @@ impl External {
         }
     }
 
-    /// The same caches and watches; other requests are sent by `client`.
+    /// Same caches and watches; other requests are sent by `client`.
     pub fn with_client(&self, client: Client) -> Self {
         Self {
             client,
@@ -191,7 +191,7 @@ impl External {
         }
     }
 
-    /// The served version of `kind` of `group`, and its contract.
+    /// Served version of `kind` of `group`, and its contract.
     ///
     /// # Errors
     /// When the kind is not served, or the request fails.
@@ -199,10 +199,10 @@ impl External {
         self.watched(group, kind).await.map(|watched| watched.kind)
     }
 
-    /// The object that `reference` names; `None` if it does not exist.
+    /// Object that `reference` names; `None` if it does not exist.
     ///
-    /// It may be from the cache and outdated; [`External::changes`] sends its changes. If it is not in the cache, it is
-    /// read live.
+    /// An object from the cache may be outdated; [`External::changes`] sends its changes. An object outside of the
+    /// cache is read live.
     ///
     /// # Errors
     /// When the kind is not served, or the request fails.
@@ -221,7 +221,7 @@ impl External {
             .map(|object| object.map(Arc::new))
     }
 
-    /// The object that `reference` names, read live.
+    /// Object that `reference` names, read live.
     ///
     /// # Errors
     /// When the kind is not served, or the request fails.
@@ -236,7 +236,7 @@ impl External {
             .map_err(|source| refused("reading", reference, namespace, source))
     }
 
-    /// The objects of a kind that belong to the topology of a cluster, from the cache.
+    /// Objects of a kind in the topology of a cluster, from the cache.
     ///
     /// # Errors
     /// When the kind is not served, or the request fails.
@@ -272,7 +272,7 @@ impl External {
             .map_err(|source| refused("listing", &reference, namespace, source))
     }
 
-    /// Creates an object from a template. Repeated with the same owner and name, it returns the existing object.
+    /// Creates an object from a template. A repeated call with the same owner and name returns the existing object.
     ///
     /// # Errors
     /// When the template does not exist or is malformed, the name is in use, or a request fails.
@@ -312,8 +312,8 @@ impl External {
         Ok(reference)
     }
 
-    /// Adds `owner` and `labels` to `object`, if they are missing. A controlling owner replaces the former controlling
-    /// owner: a MachineSet or control plane creates the object, and the Machine becomes its controller.
+    /// Adds missing `owner` and `labels` to `object`. A controlling owner replaces the former controlling owner: a
+    /// MachineSet or control plane creates the object, and the Machine becomes its controller.
     ///
     /// # Errors
     /// When the request fails, for example with a conflict because the object has changed.
@@ -347,7 +347,7 @@ impl External {
         .map_err(|source| refused("changing", &reference, &namespace, source))
     }
 
-    /// Deletes the object that `reference` names; returns whether it is gone.
+    /// Deletes the object that `reference` names; returns true if the object is gone.
     ///
     /// # Errors
     /// When the kind is not served, or a request fails.
@@ -372,7 +372,7 @@ impl External {
         };
         let api = self.api(reference, namespace).await?;
         match api.delete(&reference.name, &params).await {
-            // An object without finalizers is gone at once, which one read shows.
+            // An object without finalizers is gone at once: one read confirms this.
             Ok(_) => self
                 .get_live(reference, namespace)
                 .await
@@ -382,14 +382,14 @@ impl External {
         }
     }
 
-    /// The changes of all kinds that are watched now or later.
+    /// Changes of all kinds with a watch, now or later.
     pub fn changes(&self) -> impl Stream<Item = Change> + Send + Unpin + 'static + use<> {
         let (sender, receiver) = unbounded();
         self.inner.listeners.lock().push(sender);
         receiver
     }
 
-    /// Access to the objects of the kind that `reference` names.
+    /// API for the kind of object that `reference` names.
     async fn api(
         &self,
         reference: &ContractReference,

@@ -1,7 +1,7 @@
-//! A watch of a kind, shared by all controllers that use it.
+//! Watch of a kind, shared by all controllers.
 //!
-//! A `Controller` of kube has a watch and a cache for its kind and for each kind that it owns; with a dozen controllers
-//! this is a dozen copies of every Machine. A feed is one watch and one cache, and sends its events to the triggers and
+//! A `Controller` of kube has a watch and a cache for its kind and for each owned kind: with a dozen controllers, a
+//! dozen copies of every Machine. A feed is one watch and one cache, and sends its events to the triggers and
 //! mappings of all controllers.
 //!
 //! ```text
@@ -110,7 +110,7 @@ where
         &self.store
     }
 
-    /// The cached objects, and then all objects that are created, changed or deleted.
+    /// Cached objects, and then all created, changed or deleted objects.
     pub fn touched(&self) -> impl Stream<Item = Arc<K>> + Send + Unpin + 'static + use<K> {
         let (sender, receiver): (_, UnboundedReceiver<Arc<K>>) = unbounded();
         let mut subscribers = self.subscribers.lock();
@@ -173,7 +173,7 @@ where
         }
     }
 
-    /// After a list: notifies about all objects, including those that were deleted while there was no watch.
+    /// After a list: notifies about all objects, including objects deleted while no watch was running.
     fn relisted(&self, before: Vec<Arc<K>>, kind: &K::DynamicType) {
         for old in before {
             let now = self
@@ -208,7 +208,7 @@ where
 }
 
 impl Feed<DynamicObject> {
-    /// The cached objects of `kind` that belong to the topology of a cluster, sorted by name.
+    /// Cached objects of `kind` in the topology of a cluster, sorted by name.
     pub fn of_topology(
         &self,
         kind: &ApiResource,
@@ -234,7 +234,7 @@ where
         self.controller_of(|_| true)
     }
 
-    /// A controller of those objects of this kind for which `predicate` holds, triggered by their changes.
+    /// Controller of the objects of this kind that match `predicate`, triggered by their changes.
     pub fn controller_of(&self, predicate: impl Fn(&K) -> bool + Send + 'static) -> Controller<K> {
         let touched = self
             .touched()
@@ -243,8 +243,8 @@ where
         Controller::for_stream(futures::stream::pending(), self.store.clone()).reconcile_on(touched)
     }
 
-    /// Fails if an object for which `concerns` holds is not in the cache because it cannot be decoded. For callers that
-    /// would act on the absence of an object.
+    /// Fails if an object that matches `concerns` is missing in the cache because it cannot be decoded. For callers
+    /// that would act on the absence of an object.
     ///
     /// # Errors
     /// Names the object and the decoding error.
@@ -257,7 +257,7 @@ where
         self.store.get(&ObjectRef::new(name).within(namespace))
     }
 
-    /// The cached objects of a cluster for which `predicate` holds, sorted by name.
+    /// Cached objects of a cluster that match `predicate`, sorted by name.
     pub fn in_cluster(
         &self,
         namespace: &str,
@@ -269,23 +269,23 @@ where
         found
     }
 
-    /// The cached objects whose spec refers to `reference`, sorted by name.
+    /// Cached objects whose spec refers to `reference`, sorted by name.
     pub fn referring_to(&self, namespace: &str, reference: &ContractReference) -> Vec<Arc<K>> {
         self.find(namespace, Key::Reference(reference.clone()))
     }
 
-    /// The cached objects whose spec refers to the Secret `name`, sorted by name.
+    /// Cached objects whose spec refers to the Secret `name`, sorted by name.
     pub fn using_secret(&self, namespace: &str, name: &str) -> Vec<Arc<K>> {
         self.find(namespace, Key::Secret(name.to_owned()))
     }
 
-    /// The cached objects, of any namespace, that use this ClusterClass, sorted by namespace and name.
+    /// Cached objects of any namespace with this ClusterClass, sorted by namespace and name.
     pub fn using_class(&self, namespace: &str, name: &str) -> Vec<Arc<K>> {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
         self.find("", Key::Class { namespace, name })
     }
 
-    /// The cached objects of a namespace for which `predicate` holds, sorted by name. Only of kinds with [`Key::Any`].
+    /// Cached objects of a namespace that match `predicate`, sorted by name. Only of kinds with [`Key::Any`].
     pub fn in_namespace(&self, namespace: &str, predicate: impl Fn(&K) -> bool) -> Vec<Arc<K>> {
         let mut found = self.find(namespace, Key::Any);
         found.retain(|object| predicate(object));

@@ -1,9 +1,9 @@
-//! The Ignition document that a machine with Flatcar reads on its first boot (Ignition specification 2.3.0, as Cluster
-//! API writes it).
+//! Ignition document for a machine with Flatcar, read on the first boot (Ignition specification 2.3.0, as in Cluster
+//! API).
 //!
 //! Ignition writes files and enables units, and runs nothing: the unit `kubeadm.service` runs `/etc/kubeadm.sh` while
-//! `/etc/kubeadm.yml` exists, which that script moves away after the success of kubeadm. Neither is a template; the
-//! commands before kubeadm may change the configuration. What the user adds as a Container Linux Config is appended.
+//! `/etc/kubeadm.yml` exists, and the script moves the file away after the success of kubeadm. Neither is a template;
+//! the commands before kubeadm may change the configuration. The user's Container Linux Config is appended.
 
 mod additional;
 
@@ -22,9 +22,9 @@ pub use additional::ConfigError;
 const CONFIG: &str = "/etc/kubeadm.yml";
 /// The script of the unit.
 const SCRIPT: &str = "/etc/kubeadm.sh";
-/// The filesystem of files without another one.
+/// Default filesystem of files.
 const ROOT: &str = "root";
-/// It runs once: the script moves the configuration away.
+/// Unit that runs once: the script moves the configuration away.
 const UNIT: &str = "[Unit]
 Description=kubeadm
 ConditionPathExists=/etc/kubeadm.yml
@@ -36,15 +36,15 @@ ExecStart=/etc/kubeadm.sh
 WantedBy=multi-user.target
 ";
 
-/// Why the document cannot be rendered.
+/// Error of rendering the document.
 #[derive(Debug, thiserror::Error)]
 pub enum IgnitionError {
-    /// A field of the spec has a value that Ignition has nothing for.
+    /// A field of the spec has a value without an equivalent in Ignition.
     #[error("{field}: {problem}")]
     Field {
         /// The field, such as `spec.files[0].permissions`.
         field: String,
-        /// What is wrong, and what would be right.
+        /// Problem, and valid values.
         problem: String,
     },
     /// The Container Linux Config of the user.
@@ -52,7 +52,7 @@ pub enum IgnitionError {
     Additional(#[from] ConfigError),
 }
 
-/// Renders the document, with the Container Linux Config of the user appended.
+/// Renders the [`Document`], with the Container Linux Config of the user appended.
 ///
 /// # Errors
 /// When a field cannot be expressed in Ignition.
@@ -117,7 +117,7 @@ fn files(document: &Document) -> Result<Vec<Value>, IgnitionError> {
     Ok(all)
 }
 
-/// Flatcar's sshd takes keys only, unless it is told otherwise.
+/// Setting for logins by password: Flatcar's sshd takes keys only by default.
 fn password_logins(users: &[User]) -> Option<Value> {
     let open = users
         .iter()
@@ -164,7 +164,7 @@ fn file(path: &str, mode: u32, content: &[u8]) -> Value {
         "contents": {"source": data_url(content), "verification": {}}})
 }
 
-/// A file with the attributes that the user gave it; `field` is where it is in the spec.
+/// [`File`] with the user's attributes; `field` is the path in the spec.
 fn of_user(given: &File, field: &str) -> Result<Value, IgnitionError> {
     let fail = |name: &str, problem: &str| IgnitionError::Field {
         field: format!("{field}.{name}"),

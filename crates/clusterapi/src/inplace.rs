@@ -1,11 +1,12 @@
 //! Labels and annotations that follow a template, by server-side apply.
 //!
-//! A template gives labels and annotations to machines and to the objects that machines refer to. What it no longer has
-//! must leave them, and what users and other controllers set must stay. The API server knows which is which: a field
-//! leaves with its last owner, so the controllers apply what a template has, each under its field manager of upstream.
+//! A template gives labels and annotations to machines and to the objects that machines refer to. A label removed
+//! from the template must leave the objects, and labels of users and other controllers must stay. The API server
+//! tells both apart: a field leaves with its last owner, so each controller applies the template's labels under its
+//! upstream field manager.
 //!
-//! An object that was created or changed without server-side apply has these fields under another manager, too; it is
-//! released from that manager first ([`released`]).
+//! An object created or changed without server-side apply has these fields under another manager, too; that manager's
+//! claim is released first ([`released`]).
 
 mod timeouts;
 
@@ -22,9 +23,9 @@ use serde_json::{Map, Value, json};
 
 pub(crate) use timeouts::deletion;
 
-/// The parts of `metadata` that follow a template: names of the fields in `managedFields`.
+/// Parts of `metadata` that follow a template: names of the fields in `managedFields`.
 const PARTS: [&str; 2] = ["f:labels", "f:annotations"];
-/// Labels that an object has as long as it exists.
+/// Labels that an object keeps for its whole life.
 const PERMANENT: [&str; 5] = [
     CLUSTER_NAME_LABEL,
     CONTROL_PLANE_LABEL,
@@ -33,12 +34,12 @@ const PERMANENT: [&str; 5] = [
     SET_NAME_LABEL,
 ];
 
-/// A field manager of server-side apply, and those that wrote the same fields by other requests.
+/// Field manager of server-side apply, and former managers of the same fields.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Manager {
-    /// The field manager, as upstream names it.
+    /// Field manager, with upstream's name.
     pub name: &'static str,
-    /// Managers of updates: former versions of the controller, and of upstream's.
+    /// Managers of updates: former versions of the controller, and upstream's.
     former: &'static [&'static str],
 }
 
@@ -75,7 +76,7 @@ const ALL: [&Manager; 5] = [
     &CONTROL_PLANE_METADATA,
 ];
 
-/// Labels and annotations as the template has them.
+/// Labels and annotations of the template.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// The labels.
@@ -85,7 +86,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// The labels that an object has from its creation on: they are never removed.
+    /// Labels that an object has from its creation on, and never loses.
     pub(crate) fn permanent(&self) -> BTreeMap<String, String> {
         let labels = self.labels.iter();
         let permanent = labels.filter(|(name, _)| PERMANENT.contains(&name.as_str()));
@@ -105,7 +106,7 @@ impl Wanted {
     }
 }
 
-/// True if the labels and annotations have to be applied: a value differs, or the manager has others than these.
+/// True if the labels and annotations have to be applied: a value differs, or the [`Manager`] has other ones.
 pub(crate) fn is_outdated(metadata: &ObjectMeta, wanted: &Wanted, manager: &Manager) -> bool {
     let known = [metadata.labels.as_ref(), metadata.annotations.as_ref()];
     let owned = owned(metadata, manager);
@@ -134,8 +135,7 @@ fn owned(metadata: &ObjectMeta, manager: &Manager) -> [BTreeSet<String>; 2] {
     owned
 }
 
-/// The `managedFields` without the claims of other managers on the wanted labels and annotations; `None` if there are
-/// none.
+/// `managedFields` without other managers' claims on the wanted labels and annotations; `None` without such claims.
 pub(crate) fn released(
     metadata: &ObjectMeta,
     wanted: &Wanted,
@@ -159,8 +159,7 @@ pub(crate) fn released(
     changed.then_some(entries)
 }
 
-/// The `managedFields` with all that former versions of the controller wrote by updates as applied; `None` if they wrote
-/// nothing so.
+/// `managedFields` with all updates of former versions of the controller as applied; `None` without such updates.
 pub(crate) fn adopted(metadata: &ObjectMeta, manager: &Manager) -> Option<Vec<ManagedFieldsEntry>> {
     let entries = metadata.managed_fields.clone()?;
     let is_former = |entry: &ManagedFieldsEntry| {
@@ -196,7 +195,7 @@ fn unite(fields: &mut Value, more: Value) {
     }
 }
 
-/// The merge patch that writes `entries` to the object with this metadata.
+/// Merge patch to write `entries` to the object with this metadata.
 pub(crate) fn release_patch(metadata: &ObjectMeta, entries: &[ManagedFieldsEntry]) -> Value {
     json!({ "metadata": {
         "managedFields": entries,
@@ -204,7 +203,7 @@ pub(crate) fn release_patch(metadata: &ObjectMeta, entries: &[ManagedFieldsEntry
     }})
 }
 
-/// Reduces `managedFields` to what this module reads, for caches.
+/// Reduces `managedFields` to the entries for this module, for caches.
 pub(crate) fn reduce(entries: &mut Vec<ManagedFieldsEntry>) {
     entries.retain_mut(|entry| {
         let known = ALL.iter().any(|manager| {
@@ -217,8 +216,8 @@ pub(crate) fn reduce(entries: &mut Vec<ManagedFieldsEntry>) {
     entries.shrink_to_fit();
 }
 
-/// Reduces an entry to timeouts, and to labels and annotations that are not permanent, unless it was applied; whether
-/// any are left.
+/// Reduces an entry to timeouts, and to labels and annotations that are not permanent, unless applied. Returns true
+/// if any field is left.
 fn keep_parts(entry: &mut ManagedFieldsEntry) -> bool {
     let applied = is_applied(entry);
     let timeouts = timeouts::claims(entry);

@@ -1,8 +1,8 @@
-//! kubeadm's configuration, in the API version that the kubeadm of the machine supports.
+//! kubeadm's configuration, in the API version for the kubeadm of the machine.
 //!
-//! The fields of the API are those of kubeadm v1beta4, with durations in seconds. They are converted to v1beta3 up to
-//! Kubernetes 1.30, and to v1beta4 from 1.31 on. v1beta3 has no `timeouts` (two of them are elsewhere), no argument
-//! lists, no environment variables and no certificate settings; fields that it does not have are omitted, as upstream.
+//! The fields of the API follow kubeadm v1beta4, with durations in seconds. Conversion is to v1beta3 up to Kubernetes
+//! 1.30, and to v1beta4 from 1.31 on. v1beta3 has no `timeouts` (two of them are elsewhere), no argument lists, no
+//! environment variables and no certificate settings; unknown fields are omitted, as upstream.
 
 use api::bootstrap::v1beta2::{
     ClusterConfiguration, InitConfiguration, JoinConfiguration, Timeouts,
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cloudinit::yaml;
 
-/// The feature gate with which the kubelet of a joining control plane machine uses its local API server.
+/// Feature gate for kubelets of joining control plane machines: they use their local API server.
 pub(crate) const LOCAL_MODE: &str = "ControlPlaneKubeletLocalMode";
 
 /// An API version of kubeadm's configuration.
@@ -27,7 +27,7 @@ pub enum ApiVersion {
 }
 
 impl ApiVersion {
-    /// The API version for the kubeadm of this Kubernetes version.
+    /// API version for the kubeadm of this Kubernetes version.
     ///
     /// # Errors
     /// Before Kubernetes 1.22.
@@ -53,7 +53,7 @@ impl ApiVersion {
     }
 }
 
-/// A Kubernetes version that is not supported.
+/// Unsupported Kubernetes version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Kubernetes {version} cannot be bootstrapped: 1.22 is the oldest version supported")]
 pub struct UnsupportedVersion {
@@ -61,7 +61,7 @@ pub struct UnsupportedVersion {
     pub version: String,
 }
 
-/// The fields of a ClusterConfiguration that are taken from the Cluster.
+/// Fields of a ClusterConfiguration from the Cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterFacts {
     /// The name of the Cluster.
@@ -78,7 +78,7 @@ pub struct ClusterFacts {
     pub service_subnet: Option<String>,
 }
 
-/// The ClusterConfiguration of a cluster. `timeouts` are those of the init configuration; v1beta3 has one of them here.
+/// [`ClusterConfiguration`] of a cluster. `timeouts` are from the init configuration; v1beta3 has one of them here.
 pub fn cluster_document(
     config: &ClusterConfiguration,
     facts: &ClusterFacts,
@@ -88,7 +88,7 @@ pub fn cluster_document(
     yaml::document(&cluster_configuration(config, facts, timeouts, version))
 }
 
-/// The ClusterConfiguration as a value, also for the ConfigMap `kubeadm-config`.
+/// The [`ClusterConfiguration`] as a value, also for the ConfigMap `kubeadm-config`.
 pub fn cluster_configuration(
     config: &ClusterConfiguration,
     facts: &ClusterFacts,
@@ -156,7 +156,7 @@ pub fn cluster_configuration(
     Value::Object(fields)
 }
 
-/// The InitConfiguration of the first machine.
+/// The [`InitConfiguration`] of the first machine.
 pub fn init_document(config: &InitConfiguration, version: ApiVersion) -> String {
     let mut fields = fields(config);
     head(&mut fields, version, "InitConfiguration");
@@ -178,7 +178,7 @@ pub fn init_document(config: &InitConfiguration, version: ApiVersion) -> String 
     yaml::document(&Value::Object(fields))
 }
 
-/// The JoinConfiguration of any other machine.
+/// The [`JoinConfiguration`] of any other machine.
 pub fn join_document(config: &JoinConfiguration, version: ApiVersion) -> String {
     let mut fields = fields(config);
     head(&mut fields, version, "JoinConfiguration");
@@ -245,7 +245,7 @@ pub fn with_local_mode(
     config
 }
 
-/// Converts the fields that init and join have in common.
+/// Converts the common fields of init and join.
 fn common(fields: &mut Map<String, Value>, version: ApiVersion) {
     let registration = fields
         .entry("nodeRegistration")

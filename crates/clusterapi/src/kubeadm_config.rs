@@ -1,13 +1,13 @@
-//! The controller of KubeadmConfig: creates the Secret with the bootstrap data of a Machine.
+//! Controller of [`KubeadmConfig`]: creates the Secret with the bootstrap data of a Machine.
 //!
 //! ```text
 //!   facts ─► plan (pure) ─► wait | init: lock, certificates | join: token, CA hash ─► data Secret ─► status
 //! ```
 //!
-//! Only one control plane machine of a cluster may run `kubeadm init`: the one for which the ConfigMap `<cluster>-lock`
-//! is created. The others wait until the Cluster reports that its control plane is initialized, and that change
-//! triggers them. Bootstrap tokens are valid for 15 minutes in the workload cluster, and are extended while the machine
-//! has no Node.
+//! Only one control plane machine of a cluster may run `kubeadm init`: the holder of the lock, the ConfigMap
+//! `<cluster>-lock`. The others wait until the Cluster reports that its control plane is initialized, and that change
+//! triggers them. Bootstrap tokens are valid for 15 minutes in the workload cluster, and are extended while the
+//! machine has no Node.
 
 mod data;
 mod error;
@@ -47,7 +47,7 @@ const TOKEN_CHECK: Duration = Duration::from_secs(token::TTL.as_secs() / 3);
 /// The context of the reconciler.
 struct Scope {
     context: Arc<Context>,
-    /// Clusters whose lock has been deleted, so that it is not read in each reconcile.
+    /// [`Cluster`]s with a deleted lock: no read of the lock in each reconcile.
     released: Memory<Cluster, ()>,
 }
 
@@ -101,12 +101,12 @@ async fn reconcile(
     let plan = plan::decide(&Facts::of(&subject));
     let outcome = act(&scope, &mut subject, plan).await;
     match &outcome {
-        // After a restart: the reported status stays until the first attempt to connect ends, which triggers a
+        // After a restart: the reported status stays until the end of the first attempt to connect, which triggers a
         // reconcile.
         Err(error) if error.is_connecting() && status::is_reported(&subject.config) => {
             Ok(Action::requeue(TOKEN_CHECK))
         }
-        // It is repeated at once, and not reported.
+        // The request is repeated at once, and not reported.
         Err(error) if is_conflict(error) => outcome,
         _ => {
             report(&scope, &subject, plan, outcome.as_ref()).await?;
@@ -134,7 +134,7 @@ async fn report(
     Ok(())
 }
 
-/// Performs the plan.
+/// Performs the [`Plan`].
 async fn act(scope: &Scope, subject: &mut Subject, plan: Plan) -> Result<Action, BootstrapError> {
     match plan {
         Plan::Paused | Plan::Wait(_) | Plan::Done => {
@@ -197,7 +197,7 @@ async fn write(
     Ok(Action::await_change())
 }
 
-/// The values of the files that are templates.
+/// Values for the files that are templates.
 async fn values(scope: &Scope, subject: &Subject) -> Result<Value, BootstrapError> {
     let reference = subject.cluster.spec.control_plane_ref.as_ref();
     let Some(reference) = reference.filter(|_| data::has_templates(&subject.config)) else {
@@ -218,7 +218,7 @@ async fn refresh(scope: &Scope, subject: &Subject) -> Result<Action, BootstrapEr
     Ok(Action::requeue(TOKEN_CHECK))
 }
 
-/// The key material of the cluster. The control plane's controller creates it; without one, this controller does.
+/// Key material of the cluster. The control plane's controller creates the keys; without one, this controller does.
 async fn certificates(scope: &Scope, subject: &Subject) -> Result<Certificates, BootstrapError> {
     let secrets = scope.context.api(&subject.key.namespace);
     let cluster = &subject.cluster;
@@ -261,7 +261,7 @@ async fn release_lock(scope: &Scope, subject: &Subject) -> Result<(), BootstrapE
     lock::release(&locks, &subject.cluster, &scope.released).await
 }
 
-/// The Machine that refers to `config`.
+/// [`Machine`] with a reference to `config`.
 fn machine_of(scope: &Scope, config: &KubeadmConfig) -> Option<Arc<Machine>> {
     let (namespace, name) = (config.namespace()?, config.name_any());
     let refers = |machine: &Machine| config_name(machine) == Some(name.as_str());
@@ -284,8 +284,8 @@ fn config_name(machine: &Machine) -> Option<&str> {
     ours.then_some(reference.name.as_str())
 }
 
-/// Triggers besides the KubeadmConfig: its Machine, its Cluster, the connection to the workload cluster, and the Secrets
-/// that it waits for.
+/// Triggers besides the [`KubeadmConfig`]: its Machine, its Cluster, the connection to the workload cluster, and awaited
+/// Secrets.
 fn triggers(
     context: &Context,
     configs: &Feed<KubeadmConfig>,
@@ -294,14 +294,14 @@ fn triggers(
     let machines = context.machines.touched().flat_map(move |machine| {
         let namespace = machine.namespace().unwrap_or_default();
         let of_machine = config_name(&machine).map(|name| ObjectRef::new(name).within(&namespace));
-        // A machine that is being deleted may have the lock for which others wait.
+        // A machine in deletion may have the lock that others wait for.
         let others = (machine.is_deleting() && machine.is_control_plane())
             .then(|| pending(&of_machines, &namespace, &machine.spec.cluster_name));
         futures::stream::iter(of_machine.into_iter().chain(others.into_iter().flatten()))
     });
     let clusters = context.clusters.touched().flat_map(move |cluster| {
         let namespace = cluster.namespace().unwrap_or_default();
-        // Those that report another state than that of the Cluster: the end of a pause, or its begin.
+        // Configs that report another state than the Cluster's: the end of a pause, or its begin.
         let paused = cluster.is_paused();
         let concerned = |config: &KubeadmConfig| {
             !status::has_data(config) || status::was_paused(config) != paused
@@ -332,8 +332,8 @@ fn triggers(
     futures::stream::select(machines, futures::stream::select(clusters, others))
 }
 
-/// The KubeadmConfigs without bootstrap data that wait for a Secret: their files and passwords come from it, or it has
-/// certificates of their cluster.
+/// [`KubeadmConfig`]s without bootstrap data that wait for a Secret with their files and passwords, or with certificates
+/// of their cluster.
 fn awaiting(configs: &Feed<KubeadmConfig>, secret: &SecretName) -> Vec<ObjectRef<KubeadmConfig>> {
     let users = configs.using_secret(&secret.namespace, &secret.name);
     let users = users.iter().filter(|config| !status::has_data(config));
@@ -348,7 +348,7 @@ fn awaiting(configs: &Feed<KubeadmConfig>, secret: &SecretName) -> Vec<ObjectRef
     found
 }
 
-/// The KubeadmConfigs of a cluster without bootstrap data, and those that report that they are paused.
+/// [`KubeadmConfig`]s of a cluster that have no bootstrap data, or report a pause.
 fn pending(
     configs: &Feed<KubeadmConfig>,
     namespace: &str,
@@ -359,7 +359,7 @@ fn pending(
     })
 }
 
-/// The KubeadmConfigs of a cluster for which `predicate` holds.
+/// [`KubeadmConfig`]s of a cluster that match `predicate`.
 fn matching(
     configs: &Feed<KubeadmConfig>,
     namespace: &str,

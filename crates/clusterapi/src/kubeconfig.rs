@@ -22,7 +22,7 @@ use crate::pki::{self, KeyMaterial, PkiError};
 
 /// The data key of the Secret.
 const VALUE: &str = "value";
-/// The client certificate is rotated when it is valid for less than this: half a year.
+/// Remaining validity of the client certificate below which it is rotated: half a year.
 const ROTATE_BEFORE: Duration = Duration::from_secs(365 * 86_400 / 2);
 
 /// The parameters of a kubeconfig.
@@ -47,7 +47,7 @@ pub enum Outcome {
     Kept,
     /// The kubeconfig has been created.
     Created,
-    /// The client certificate has been rotated, because it was about to expire.
+    /// The expiring client certificate has been rotated.
     Rotated,
     /// The client certificate is about to expire, but the Secret has another owner.
     ForeignExpiring,
@@ -58,7 +58,7 @@ pub fn secret_name(cluster: &str) -> String {
     format!("{cluster}-kubeconfig")
 }
 
-/// Creates the kubeconfig Secret, or rotates its client certificate after half of its validity. A Secret with another
+/// Creates the kubeconfig [`Secret`], or rotates its client certificate after half of its validity. A Secret with another
 /// owner is not changed.
 ///
 /// # Errors

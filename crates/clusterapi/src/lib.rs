@@ -1,18 +1,18 @@
 //! Cluster API core, kubeadm bootstrap and kubeadm control plane.
 //!
-//! Behaviour follows the controllers of Cluster API (contract v1beta2). Providers are known only by their contract:
+//! Behaviour follows the controllers of Cluster API (contract v1beta2). Providers are accessed by contract alone:
 //! nothing here uses types of a provider, and no provider uses this crate.
 //!
 //! ```text
 //!   cluster, machine, machineset, machinedeployment, machinehealthcheck   the controllers of cluster.x-k8s.io
 //!   clusterresourceset   manifests that are applied to workload clusters
-//!   clusterclass, managed   classes of clusters, and the clusters that have a topology
+//!   clusterclass, managed   classes of clusters, and clusters with a topology
 //!   cloudinit, ignition   user data of machines
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes
 //!   inplace    labels and annotations that follow a template
-//!   duties     what each reconcile does whatever becomes of the rest
-//!   connections  which workload clusters are connected
+//!   duties     independent parts of each reconcile
+//!   connections  selection of the workload clusters to connect
 //!   feed       a watch and a cache per kind, shared by all controllers
 //! ```
 
@@ -92,7 +92,7 @@ pub const CONTROLLERS: [&str; 10] = [
 /// The options of the controllers.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Metrics registry of the reconciles.
+    /// [`Metrics`] registry of the reconciles.
     pub metrics: Metrics,
     /// Restricts the watches to this namespace; all namespaces if unset.
     pub namespace: Option<String>,
@@ -102,15 +102,15 @@ pub struct Options {
     pub concurrency: u16,
     /// Other maxima of single controllers, by [`CONTROLLERS`].
     pub limits: BTreeMap<&'static str, u16>,
-    /// Maximum number of workload clusters that are connected to, or asked whether they still answer, at a time.
+    /// Maximum number of workload clusters in connection attempts or probes at a time.
     pub connections: u16,
-    /// How long the deletion of a cluster waits for the programs in it.
+    /// Timeouts for the programs in a cluster that is deleted.
     pub patience: Patience,
-    /// Which objects are reconciled, and how often those at rest.
+    /// Selection of the reconciled objects, and the interval for objects at rest.
     pub objects: Objects,
-    /// What Machines hand on to their Nodes, besides what they always do.
+    /// Further labels and annotations that Machines pass to their Nodes.
     pub synced: Synced,
-    /// The providers whose controllers run; those of the others are another program's.
+    /// [`Provider`]s with running controllers; other programs run the rest.
     pub providers: BTreeSet<Provider>,
 }
 
@@ -136,17 +136,17 @@ pub async fn run(client: Client, options: Options, shutdown: CancellationToken) 
     run_in(Context::start(&client, options, shutdown)).await;
 }
 
-/// Runs the controllers in `context`, whose caches and connections the caller may use, too.
+/// Runs the controllers in `context`. The caller may use the caches and connections of the [`Context`], too.
 pub async fn run_in(context: Context) {
     let context = Arc::new(context);
     let controllers = controllers(&context);
-    // Counts from a cache that is not synced would be written to a status, and corrected right afterwards.
+    // Counts from an incomplete cache would be written to a status, and corrected right afterwards.
     context.synced().await;
     futures::future::join_all(controllers).await;
 }
 
-/// Runs only the controllers of ClusterClasses and of topologies until `shutdown`: what a change of a class or a topology
-/// leads to first.
+/// Runs only the controllers of ClusterClasses and of topologies until `shutdown`: the first consequences of a change
+/// of a class or a topology.
 pub async fn run_topologies(client: Client, options: Options, shutdown: CancellationToken) {
     let context = Arc::new(Context::start(&client, options, shutdown));
     let (classes, checks) = (context.feed(), context.feed());

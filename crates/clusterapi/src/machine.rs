@@ -1,4 +1,4 @@
-//! Machine: one host, from its bootstrap data to its Node, and its deletion.
+//! Controller of [`Machine`]: one host, from its bootstrap data to its Node, and its deletion.
 //!
 //! Reconcile: metadata → observe bootstrap config, infrastructure and Node → derive spec and status (pure) → copy
 //! labels to the Node. Deletion is a separate sequence of steps.
@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
-/// Triggers besides the machine: its Cluster, the objects it refers to, and its Node.
+/// Triggers besides the [`Machine`]: the Cluster, the referenced objects, and the Node.
 fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<Machine>> + Send + use<> {
     let ctx = Arc::clone(context);
     let clusters = context.clusters.touched().flat_map(move |cluster| {
@@ -130,8 +130,8 @@ async fn reconcile(machine: Arc<Machine>, ctx: Arc<Context>) -> Result<Action, E
     ))
 }
 
-/// Adds the finalizer, the label and, for a machine without controller, the Cluster as owner. Returns whether anything
-/// was missing.
+/// Adds the finalizer, the label and, for a [`Machine`] without controller, the [`Cluster`] as owner. Returns true if
+/// anything was missing.
 async fn ensure_metadata(
     ctx: &Context,
     machine: &Machine,
@@ -152,8 +152,8 @@ async fn ensure_metadata(
     Ok(stored.doing(|| of("changing", machine))?.is_some())
 }
 
-/// Writes the spec and then the status of `after` where they differ from `before`. `given_up` is why a drain has ended
-/// with Pods that are left.
+/// Writes the spec and then the status of `after` where different from `before`. `given_up` is the reason why a drain
+/// has ended with remaining Pods.
 async fn store(
     ctx: &Context,
     before: &Machine,

@@ -1,8 +1,8 @@
-//! MachineDeployment: rolling updates of machines with a template.
+//! Controller of [`MachineDeployment`]: rolling updates of machines with a template.
 //!
 //! Reconcile: metadata → find or create the MachineSet of the current template → one step of the rolling update →
-//! delete old MachineSets → status. Each step is a function of the observed state, so that an interrupted reconcile can be
-//! repeated. What fails for one set or template keeps nothing from the others.
+//! delete old MachineSets → status. Each step is a function of the observed state, so that an interrupted reconcile
+//! can be repeated. A failure for one set or template does not affect the others.
 
 use std::sync::Arc;
 
@@ -40,8 +40,7 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     operator::controller::run(controller, reconcile, context, settings).boxed()
 }
 
-/// Triggers besides the deployment: its sets, their machines, its Cluster, and its templates, also those that did not exist
-/// before.
+/// Triggers besides the deployment: its sets, their machines, the Cluster, and the templates, including new ones.
 fn triggers(
     context: &Arc<Context>,
 ) -> impl Stream<Item = ObjectRef<MachineDeployment>> + Send + use<> {
@@ -118,7 +117,7 @@ async fn reconcile(deployment: Arc<MachineDeployment>, ctx: Arc<Context>) -> Res
     Ok(Action::requeue(due.map_or(RESYNC, |due| due.min(RESYNC))))
 }
 
-/// Deletes the MachineSets, and removes the finalizer when they are gone.
+/// Deletes the MachineSets, and removes the finalizer after the last one.
 async fn delete(ctx: &Context, deployment: &MachineDeployment) -> Result<Action, Error> {
     let sets = apply::members_live(ctx, deployment).await?;
     if sets.is_empty() {
@@ -136,7 +135,7 @@ async fn delete(ctx: &Context, deployment: &MachineDeployment) -> Result<Action,
     Ok(Action::requeue(RESYNC))
 }
 
-/// Adds the finalizer, owner and label; returns whether anything was missing.
+/// Adds the finalizer, owner and label; returns true if anything was missing.
 async fn ensure_metadata(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -155,7 +154,7 @@ async fn ensure_metadata(
     Ok(stored.doing(|| of("changing", deployment))?.is_some())
 }
 
-/// The MachineSets of `deployment`, oldest first, from the cache.
+/// The [`MachineSet`]s of `deployment`, oldest first, from the cache.
 pub(crate) fn members(ctx: &Context, deployment: &MachineDeployment) -> Vec<Arc<MachineSet>> {
     let namespace = deployment.namespace().unwrap_or_default();
     let cluster = &deployment.spec.cluster_name;
@@ -169,7 +168,7 @@ fn oldest_first(mut sets: Vec<Arc<MachineSet>>) -> Vec<Arc<MachineSet>> {
     sets
 }
 
-/// The machines of `sets`, from the cache.
+/// The [`Machine`]s of `sets`, from the cache.
 fn machines_of(ctx: &Context, sets: &[Arc<MachineSet>]) -> Vec<Arc<Machine>> {
     let Some(first) = sets.first() else {
         return Vec::new();

@@ -1,8 +1,8 @@
-//! MachineHealthCheck: marks unhealthy machines, so that their owners replace them.
+//! Controller of [`MachineHealthCheck`]: marks unhealthy machines, so that their owners replace them.
 //!
 //! Reconcile: observe the selected machines and their Nodes → plan (pure) → conditions of the machines → status. The
-//! controllers of MachineSets and of control planes replace machines that are marked; with a template, an object of
-//! another provider does.
+//! controllers of MachineSets and of control planes replace marked machines; with a template, an object of another
+//! provider does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +93,7 @@ async fn reconcile(check: Arc<MachineHealthCheck>, runner: Arc<Context>) -> Resu
     // Without a connection nothing is known about Nodes, and nothing is decided.
     let targets = match targets(&runner, &check, &cluster).await {
         Ok(targets) => targets,
-        // The end of the first attempt to connect triggers a reconcile; what is reported stays until then.
+        // The end of the first attempt to connect triggers a reconcile; the reported state stays until then.
         Err(Error::NotConnected(missing)) if missing.connecting => return Err(missing.into()),
         Err(error) => return undecided(&runner, &check, error).await,
     };
@@ -106,7 +106,7 @@ async fn reconcile(check: Arc<MachineHealthCheck>, runner: Arc<Context>) -> Resu
     Ok(Action::requeue(next))
 }
 
-/// Reports why no machine can be judged; what was reported of them stays.
+/// Reports the reason for a missing check; the reported state of the machines stays.
 async fn undecided(
     runner: &Context,
     check: &MachineHealthCheck,
@@ -122,7 +122,7 @@ async fn undecided(
     Ok(Action::await_change())
 }
 
-/// Sets the label and the owner; returns whether anything was missing.
+/// Sets the label and the owner; returns true if anything was missing.
 async fn ensure_metadata(
     runner: &Context,
     check: &MachineHealthCheck,
@@ -137,7 +137,7 @@ async fn ensure_metadata(
     Ok(stored.doing(|| of("changing", check))?.is_some())
 }
 
-/// The selected machines of the Cluster with their Nodes, without those that are paused or exempt.
+/// Selected machines of the [`Cluster`] with their Nodes, without paused or exempt machines.
 async fn targets(
     runner: &Context,
     check: &MachineHealthCheck,
@@ -154,7 +154,7 @@ async fn targets(
                     .iter()
                     .any(|name| machine.annotations().contains_key(*name))
         });
-    // Before the initialization there is no API server that could have Nodes.
+    // Before the initialization, no API server has Nodes.
     let initialized = conditions::is_true(cluster.conditions(), "ControlPlaneInitialized");
     let nodes = if initialized {
         runner.remote.nodes(&key)?
@@ -178,7 +178,7 @@ async fn targets(
     Ok(targets)
 }
 
-/// The Node, read live: a machine is replaced at once if its Node is gone, and the cache may be outdated.
+/// Node, read live: a machine is replaced at once if its Node is gone, and the cache may be outdated.
 async fn live(runner: &Context, key: &ClusterKey, name: &str) -> Result<Seen, Error> {
     let nodes = Api::<Node>::all(runner.remote.client(key)?);
     let found = nodes.get_opt(name).await;

@@ -1,9 +1,9 @@
-//! MachineSet: a number of machines with one template.
+//! Controller of [`MachineSet`]: a number of machines with one template.
 //!
 //! Reconcile: adopt → synchronize in-place changes of the template → remediate unhealthy machines → create or delete
-//! machines → status. Each is done whatever becomes of the others; only the number of machines waits for the adoption, by
-//! which machines count. The creation of a machine requires three writes (bootstrap config, infrastructure, Machine); if
-//! it is interrupted, the next reconcile finds the leftovers and continues with them.
+//! machines → status. The parts are independent; only the number of machines waits for the adoption, which decides on
+//! the counted machines. The creation of a machine requires three writes (bootstrap config, infrastructure, Machine);
+//! after an interruption, the next reconcile finds the leftovers and continues with them.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Arc<Context>) -> BoxFuture<'static, ()> {
     operator::controller::run(controller, reconcile, runner, settings).boxed()
 }
 
-/// The shared context, and the sets whose leftovers have been looked for.
+/// Shared context, and the sets after a search for leftovers.
 struct Runner {
     context: Arc<Context>,
     swept: Memory<MachineSet, ()>,
@@ -61,8 +61,8 @@ impl std::ops::Deref for Runner {
     }
 }
 
-/// Triggers besides the set: its machines, its deployment, its Cluster, the control plane, and its templates, also those
-/// that did not exist before.
+/// Triggers besides the set: its machines, the deployment, the Cluster, the control plane, and the templates,
+/// including new ones.
 fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<MachineSet>> + Send + use<> {
     let ctx = Arc::clone(context);
     let machines = context
@@ -172,7 +172,7 @@ async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, 
     status::write(&runner, &set, &machines, &problems, (scaled, duties)).await
 }
 
-/// Deletes the machines, and removes the finalizer when they are gone.
+/// Deletes the machines, and removes the finalizer after the last one.
 async fn delete(runner: &Runner, set: &MachineSet) -> Result<Action, Error> {
     let machines = apply::members_live(runner, set).await?;
     if machines.is_empty() {
@@ -190,7 +190,7 @@ async fn delete(runner: &Runner, set: &MachineSet) -> Result<Action, Error> {
     status::write(runner, set, &machines, &[], (Ok(()), duties)).await
 }
 
-/// The machines that `set` controls, from the cache. An error if one of them cannot be decoded: it would be replaced.
+/// [`Machine`]s controlled by `set`, from the cache. Fails on an undecodable machine, which would be replaced otherwise.
 fn members(ctx: &Context, set: &MachineSet) -> Result<Vec<Arc<Machine>>, Error> {
     let namespace = set.namespace().unwrap_or_default();
     let ours = |metadata: &ObjectMeta| owners::is_controlled_by(metadata, set);
@@ -211,18 +211,18 @@ fn of(action: &str, set: &MachineSet) -> String {
     )
 }
 
-/// Writes the status of `after` if it differs from that of `set`.
+/// Writes the status of `after` if different from the status of `set`.
 async fn patch_status(ctx: &Context, set: &MachineSet, after: &MachineSet) -> Result<(), Error> {
     let sets = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
     match patch::status(&sets, set, after).await {
-        // The set was being deleted and is gone.
+        // The set was in deletion and is gone.
         Err(error) if crate::error::is_absent(&error) && set.is_deleting() => Ok(()),
         other => other.map(|_| ()).doing(|| of("writing the status of", set)),
     }
 }
 
-/// How the machines of the set differ from the template of its deployment, one line each; empty without a deployment,
-/// `None` while the deployment is not in the cache.
+/// Differences between the machines of the set and the template of its deployment, one line each; empty without a
+/// deployment, `None` while the deployment is not in the cache.
 fn is_current(ctx: &Context, set: &MachineSet) -> Option<Vec<String>> {
     let owner = owners::controller_of(&set.metadata).filter(|o| o.kind == "MachineDeployment");
     let Some(owner) = owner else {
@@ -244,7 +244,7 @@ fn is_current(ctx: &Context, set: &MachineSet) -> Option<Vec<String>> {
     Some(lines)
 }
 
-/// True if the machine failed its health check and waits for its owner to replace it.
+/// True if the [`Machine`] failed its health check and waits for a replacement by its owner.
 fn waits_for_remediation(machine: &Machine) -> bool {
     let is_false = |type_| {
         conditions::find(machine.conditions(), type_).is_some_and(|found| found.status == "False")

@@ -1,12 +1,12 @@
-//! Clusters that have a topology: their objects come from a ClusterClass.
+//! Clusters with a topology: their objects come from a ClusterClass.
 //!
-//! Reconcile: class and templates → the objects that exist → versions and objects (crate `topology`, pure) → what of
-//! them is done now (pure) → writes → the condition `TopologyReconciled`. Names are computed, so that every step can be
+//! Reconcile: class and templates → the existing objects → versions and objects (crate `topology`, pure) → the part
+//! to be done now (pure) → writes → the condition `TopologyReconciled`. Names are computed, so that every step can be
 //! repeated after an interruption ([why](../../../docs/adr/0045-names-of-a-topology.md)).
 //!
 //! ```text
 //!   blueprint   the class, its templates, and the topology with defaults
-//!   current     the objects that exist
+//!   current     the existing objects
 //!   plan        the objects in their order, and those that are not needed any more
 //!   objects     reads, trials and writes of objects in the versions of the class
 //!   apply       the steps in their order
@@ -44,7 +44,7 @@ use current::Current;
 use objects::Trials;
 use obstacle::Obstacle;
 
-/// The shared context, and what topologies need besides.
+/// Shared [`Context`], with further state for topologies.
 struct Runner {
     context: Arc<Context>,
     classes: Feed<ClusterClass>,
@@ -82,7 +82,7 @@ pub(crate) fn run(
     });
     let work = operator::controller::run(controller, reconcile, runner, settings);
     let work = async move {
-        // A class that is not known yet would be reported as missing. Fails at shutdown only.
+        // An unknown class would be reported as missing. Fails at shutdown only.
         if listed(&known.0).await && listed(&known.1).await {
             work.await;
         }
@@ -90,7 +90,7 @@ pub(crate) fn run(
     work.boxed()
 }
 
-/// Triggers besides the Cluster: its class, the templates of the class, and the objects of the topology.
+/// Triggers besides the [`Cluster`]: its class, the templates of the class, and the objects of the topology.
 fn triggers(
     context: &Arc<Context>,
     classes: &Feed<ClusterClass>,
@@ -135,7 +135,7 @@ fn triggers(
     stream::select(stream::select(of_classes, objects), of_workers)
 }
 
-/// The Cluster of this name, if it has a topology.
+/// [`Cluster`] of this name, if it has a topology.
 fn of_name(ctx: &Context, namespace: &str, name: &str) -> Vec<ObjectRef<Cluster>> {
     let cluster = ctx.clusters.get(namespace, name);
     let cluster = cluster.filter(|cluster| cluster.spec.topology.is_some());
@@ -143,7 +143,7 @@ fn of_name(ctx: &Context, namespace: &str, name: &str) -> Vec<ObjectRef<Cluster>
     reference.into_iter().collect()
 }
 
-/// The Clusters of a class.
+/// The [`Cluster`]s of a class.
 fn of_class(ctx: &Context, namespace: &str, name: &str) -> Vec<ObjectRef<Cluster>> {
     let all = ctx.clusters.using_class(namespace, name).into_iter();
     all.map(|cluster| ObjectRef::from_obj(cluster.as_ref()))
@@ -155,7 +155,7 @@ async fn reconcile(cluster: Arc<Cluster>, runner: Arc<Runner>) -> Result<Action,
         return Ok(Action::await_change());
     };
     if cluster.metadata.deletion_timestamp.is_some() {
-        // The controller of Clusters deletes what the Cluster refers to, and the garbage collector what it owns.
+        // The controller of Clusters deletes the referenced objects, and the garbage collector the owned ones.
         return status::write(&runner, &cluster, status::deleting()).await;
     }
     if let Some(why) = pause::reason(Some(&cluster), cluster.as_ref()) {
@@ -166,7 +166,7 @@ async fn reconcile(cluster: Arc<Cluster>, runner: Arc<Runner>) -> Result<Action,
     }
     match apply_topology(&runner, &cluster, topology).await {
         Ok(Some(verdict)) => status::write(&runner, &cluster, verdict).await,
-        // The Cluster was changed, which triggers it.
+        // The change of the Cluster triggers a reconcile.
         Ok(None) => Ok(Action::await_change()),
         Err(obstacle) => {
             if let Some(verdict) = obstacle.verdict() {
@@ -177,7 +177,7 @@ async fn reconcile(cluster: Arc<Cluster>, runner: Arc<Runner>) -> Result<Action,
     }
 }
 
-/// Brings the objects nearer to the topology; returns the condition, or `None` if the Cluster was changed.
+/// Brings the objects nearer to the [`Topology`]; returns the condition, or `None` if the [`Cluster`] was changed.
 async fn apply_topology(
     runner: &Runner,
     cluster: &Cluster,
@@ -212,7 +212,7 @@ async fn apply_topology(
     Ok(Some(upgrade::verdict(&decisions, topology, plane.as_ref())))
 }
 
-/// How many MachineDeployments are upgraded at a time.
+/// Maximum number of MachineDeployments in an upgrade at a time.
 fn concurrency(cluster: &Cluster) -> usize {
     let given = cluster.annotations().get(UPGRADE_CONCURRENCY);
     given.and_then(|given| given.parse().ok()).unwrap_or(1)

@@ -2,7 +2,7 @@
 
 use rand::Rng;
 
-/// The characters of generated names, as in Kubernetes: no vowels, and none that are easily confused.
+/// Characters of generated names, as in Kubernetes: no vowels, and no characters that are easily confused.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 /// A name must be a valid label value and host name.
 const LONGEST: usize = 63;
@@ -36,8 +36,8 @@ pub(crate) fn shortened(name: &str) -> String {
         .to_owned()
 }
 
-/// Renders a naming template, such as `{{ .machineSet.name }}-{{ .random }}`, with the given values. `None` if it uses
-/// any other value, does not use `.random` (all machines would have the same name), or the name is too long.
+/// Renders a naming template, such as `{{ .machineSet.name }}-{{ .random }}`, with the given values. `None` for any
+/// other value, without `.random` (all machines would have the same name), or for too long a name.
 pub(crate) fn render(template: &str, values: &[(&str, &str)]) -> Option<String> {
     let mut name = String::new();
     let mut random = false;

@@ -1,7 +1,7 @@
-//! The events that a change of an object's status calls for. Pure, except for [`publish`].
+//! Events for changes of an object's status. Pure, except for [`publish`].
 //!
-//! They are derived from the status before and after, and published once the new one is stored: a reconcile that is
-//! repeated publishes nothing twice.
+//! Events are derived from the status before and after, and published once the new status is stored: a repeated
+//! reconcile publishes nothing twice.
 
 use std::error::Error;
 
@@ -35,7 +35,7 @@ impl News {
         }
     }
 
-    /// The creation of the `kind` `name`, or its failure. A write conflict is none: it is repeated at once.
+    /// Creation of the `kind` `name`, or its failure. A write conflict is no failure, because it is repeated at once.
     pub(crate) fn of_creation<E: Error + 'static>(
         kind: &str,
         name: &str,
@@ -54,7 +54,7 @@ impl News {
         Some(Self::warning("FailedCreate", action, note))
     }
 
-    /// The deletion of the `kind` `name`, or its failure. A write conflict is none: it is repeated at once.
+    /// Deletion of the `kind` `name`, or its failure. A write conflict is no failure, because it is repeated at once.
     pub(crate) fn of_deletion<E: Error + 'static>(
         kind: &str,
         name: &str,
@@ -73,7 +73,7 @@ impl News {
         Some(Self::warning("FailedDelete", action, note))
     }
 
-    /// The new number of replicas of a MachineSet, if it changes.
+    /// New number of replicas of a [`MachineSet`], after a change.
     pub(crate) fn of_scaling(set: &MachineSet, wanted: i32) -> Option<Self> {
         let had = set.replicas();
         let direction = if wanted > had { "up" } else { "down" };
@@ -107,8 +107,8 @@ pub(crate) async fn publish<K>(
     }
 }
 
-/// The begin and the end of the pause of an object that has the annotation. The objects of a paused Cluster have the
-/// condition alone: the Cluster has the events.
+/// Begin and end of the pause of an object with the annotation. Objects of a paused Cluster have the [`Condition`] alone:
+/// the Cluster has the events.
 pub(crate) fn pause(before: &[Condition], after: &[Condition]) -> Option<News> {
     let reasons = [before, after].into_iter();
     let mut reasons = reasons.filter_map(|list| conditions::find(list, pause::PAUSED));
@@ -131,7 +131,7 @@ fn pause_of_any(before: &[Condition], after: &[Condition]) -> Option<News> {
     }
 }
 
-/// The events of a Cluster.
+/// The events of a [`Cluster`].
 pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<News> {
     let name = after.name_any();
     let mut news: Vec<_> = pause_of_any(before.conditions(), after.conditions())
@@ -157,7 +157,7 @@ pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<News> {
     news
 }
 
-/// The events of a Machine; `given_up` is why its drain has ended with Pods that are left, if it has.
+/// Events of a [`Machine`]; `given_up` is the reason why its drain ended with remaining Pods, if so.
 pub(crate) fn of_machine(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<News> {
     let mut news: Vec<_> = pause(before.conditions(), after.conditions())
         .into_iter()
@@ -237,7 +237,7 @@ fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<Ne
     news
 }
 
-/// The events of a MachineDeployment.
+/// The events of a [`MachineDeployment`].
 pub(crate) fn of_deployment(before: &MachineDeployment, after: &MachineDeployment) -> Vec<News> {
     let (before, after) = (before.conditions(), after.conditions());
     let reason = match conditions::is_true(after, "RollingOut") {
@@ -245,7 +245,7 @@ pub(crate) fn of_deployment(before: &MachineDeployment, after: &MachineDeploymen
         false => "ScaleUpBlocked",
     };
     let news = rollout(before, after).into_iter();
-    // What blocks a roll-out is in both conditions.
+    // Both conditions report the obstacles of a rollout.
     let obstacle = blocked(before, after, reason).or_else(|| of_duties(before, after));
     let paused = pause(before, after);
     news.chain(obstacle).chain(paused).collect()
@@ -271,7 +271,7 @@ pub(crate) fn rollout(before: &[Condition], after: &[Condition]) -> Option<News>
     }
 }
 
-/// What keeps machines from being created or deleted, when it is new. A warning, unless it passes without intervention.
+/// New obstacles to the creation or deletion of machines. A warning, unless the obstacle passes without intervention.
 pub(crate) fn blocked(before: &[Condition], after: &[Condition], reason: &str) -> Option<News> {
     let was = obstacles(before).map(|found| found.message.as_str());
     let found = obstacles(after)?;
@@ -303,7 +303,7 @@ pub(crate) fn list_of_obstacles(message: &str) -> Vec<&str> {
     lines.filter(|line| !line.is_empty()).collect()
 }
 
-/// A warning when a condition reports a failure that it did not report before.
+/// Warning for a new failure in a [`Condition`].
 pub(crate) fn failure(
     before: &[Condition],
     after: &[Condition],
@@ -323,8 +323,8 @@ pub(crate) fn failure(
     Some(News::warning(&is.reason, action, note))
 }
 
-/// The warnings about conditions, given with their actions; without any, the one about the duties of the reconcile, which
-/// repeats their errors.
+/// Warnings about [`Condition`]s, given with their actions; without any, the warning about the duties of the
+/// reconcile, which repeats their errors.
 fn failures(
     before: &[Condition],
     after: &[Condition],
@@ -340,7 +340,7 @@ fn failures(
     news
 }
 
-/// A warning about the duties of a reconcile that failed, when it is new.
+/// Warning about failed duties of a reconcile, if new.
 pub(crate) fn of_duties(before: &[Condition], after: &[Condition]) -> Option<News> {
     failure(before, after, duties::TYPE, "Reconcile")
 }

@@ -1,9 +1,9 @@
-//! Owner references, identical to those of upstream: `clusterctl move` follows them.
+//! Owner references, identical to upstream's: `clusterctl move` follows them.
 
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use api::kube::{Resource, ResourceExt};
 
-/// A reference to `object` as an owner that is not the controller.
+/// Reference to `object` as an owner without control.
 pub(crate) fn owner<K: Resource<DynamicType = ()>>(object: &K) -> OwnerReference {
     OwnerReference {
         api_version: K::api_version(&()).into_owned(),
@@ -44,7 +44,7 @@ pub(crate) fn is_owned_by<K: Resource>(metadata: &ObjectMeta, object: &K) -> boo
     owners.any(|owner| Some(&owner.uid) == object.meta().uid.as_ref())
 }
 
-/// Adds `reference` to the owners, or replaces the one with the same UID. Returns whether anything changed.
+/// Adds `reference` to the owners, or replaces the one with the same UID. Returns true if anything changed.
 pub(crate) fn ensure(metadata: &mut ObjectMeta, reference: OwnerReference) -> bool {
     let owners = metadata.owner_references.get_or_insert_default();
     match owners.iter_mut().find(|known| known.uid == reference.uid) {

@@ -1,4 +1,4 @@
-//! Paused objects, which are not reconciled.
+//! Paused objects, exempt from reconciles.
 
 use api::conditions::{self, Verdict};
 use api::core::v1beta2::Cluster;
@@ -10,10 +10,10 @@ use api::names::PAUSED_ANNOTATION;
 /// The condition type `Paused`.
 pub(crate) const PAUSED: &str = "Paused";
 
-/// Why an object of a paused Cluster is paused.
+/// Reason for the pause of an object of a paused [`Cluster`].
 pub(crate) const OF_CLUSTER: &str = "Cluster spec.paused is set to true";
 
-/// Why `object` is paused: its Cluster is paused, or it has the annotation. `None` if it is not.
+/// Reason for the pause of `object`: its [`Cluster`] is paused, or it has the annotation. `None` without a pause.
 pub(crate) fn reason<K: Resource<DynamicType = ()>>(
     cluster: Option<&Cluster>,
     object: &K,
@@ -39,7 +39,7 @@ pub(crate) fn verdict(reason: Option<&str>) -> Verdict {
     }
 }
 
-/// Sets the condition `Paused` in `list`.
+/// Sets the [`Condition`] `Paused` in `list`.
 pub(crate) fn record(
     list: &mut Vec<Condition>,
     reason: Option<&str>,

@@ -1,14 +1,14 @@
-//! Keys and certificates of a cluster, and the Secrets that contain them.
+//! Keys and certificates of a cluster, and their Secrets.
 //!
 //! ```text
 //!   pki            generates and parses key pairs, CA certificates, client certificates (no I/O)
-//!   pki::judge     whether what users supply can be used (no I/O)
-//!   pki::versions  which versions of them a watch has seen
+//!   pki::judge     checks of key material from users (no I/O)
+//!   pki::versions  versions of the Secrets, as seen by a watch
 //!   pki::store     Secrets `<cluster>-ca`, `-etcd`, `-proxy`, `-sa`: read, or created once
 //! ```
 //!
-//! Keys and certificates have the form of those of `kubeadm init`, so that kubeadm uses them unchanged. A private key
-//! is a [`SecretString`] once it is encoded, and is never logged.
+//! Keys and certificates have the form of `kubeadm init`, so that kubeadm uses them unchanged. An encoded private key
+//! is a [`SecretString`], and never logged.
 
 mod judge;
 pub mod store;
@@ -33,10 +33,10 @@ use sha2::{Digest, Sha256};
 use x509_parser::prelude::FromDer;
 use zeroize::Zeroizing;
 
-/// How long before now the validity of a certificate starts, because clocks differ.
+/// Start of a certificate's validity before now, because clocks differ.
 const BACKDATE: Duration = Duration::from_secs(300);
 const DAY: Duration = Duration::from_secs(86_400);
-/// The default validity of CA certificates: 10 years, as kubeadm's.
+/// Default validity of CA certificates: 10 years, as in kubeadm.
 pub const CA_DAYS: i32 = 3650;
 /// The validity of the administrator's client certificate: a year.
 pub const CLIENT_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
@@ -79,12 +79,12 @@ pub enum PkiError {
     Interrupted,
 }
 
-/// A private key with its certificate (or, for service accounts, its public key), both in PEM.
+/// Private key with its certificate (or, for service accounts, its public key), both in PEM.
 #[derive(Clone)]
 pub struct KeyMaterial {
     /// The certificate; for service accounts the public key.
     pub public: Arc<str>,
-    /// The private key; absent if a user supplied a CA without it.
+    /// Private key; absent if a user supplied a CA without its key.
     pub private: Option<SecretString>,
 }
 
@@ -105,12 +105,12 @@ pub enum Purpose {
     FrontProxy,
     /// The key that signs service account tokens.
     ServiceAccount,
-    /// The client certificate of the API servers for an external etcd, which users supply.
+    /// Client certificate of the API servers for an external etcd, supplied by users.
     EtcdClient,
 }
 
 impl Purpose {
-    /// The purposes whose material is generated where users do not supply it, in the order in which their files are written to machines.
+    /// [`Purpose`]s with generated material unless supplied by users, in the order of the files on machines.
     pub const ALL: [Purpose; 4] = [
         Purpose::Cluster,
         Purpose::Etcd,
@@ -134,8 +134,8 @@ impl Purpose {
         format!("{cluster}-{}", self.suffix())
     }
 
-    /// The default algorithm of the key: kubeadm's default if clients other than the control plane verify its
-    /// signatures, and otherwise one whose keys are cheap to generate (docs/adr/0018).
+    /// Default algorithm of the key: kubeadm's default if clients other than the control plane verify signatures, and
+    /// otherwise an algorithm with cheap key generation (docs/adr/0018).
     pub fn default_algorithm(self) -> EncryptionAlgorithm {
         match self {
             Purpose::Cluster | Purpose::ServiceAccount => EncryptionAlgorithm::default(),
@@ -157,7 +157,7 @@ impl Purpose {
     }
 }
 
-/// Generates the key material of `purpose`. RSA takes up to seconds: call it on a blocking thread.
+/// Generates the [`KeyMaterial`] of `purpose`. RSA takes up to seconds: call this on a blocking thread.
 ///
 /// # Errors
 /// When the key cannot be generated or the certificate cannot be signed.
@@ -221,7 +221,7 @@ pub fn client(
     })
 }
 
-/// `sha256:<hex>` of a certificate's SubjectPublicKeyInfo, with which kubeadm pins a CA.
+/// `sha256:<hex>` of a certificate's SubjectPublicKeyInfo, kubeadm's pin of a CA.
 ///
 /// # Errors
 /// When `certificate` cannot be parsed.
@@ -337,7 +337,7 @@ fn validity(now: Timestamp, length: Duration) -> (Duration, Duration) {
     (now.saturating_sub(BACKDATE), now.saturating_add(length))
 }
 
-/// A new key, and its PEM in kubeadm's format: PKCS#1 for RSA, PKCS#8 otherwise.
+/// New key, and its PEM in kubeadm's format: PKCS#1 for RSA, PKCS#8 otherwise.
 fn generate_key(algorithm: EncryptionAlgorithm) -> Result<(KeyPair, SecretString), PkiError> {
     match algorithm {
         EncryptionAlgorithm::Rsa2048 => generate_rsa(2048),
@@ -380,7 +380,7 @@ fn generate_ecdsa(
     Ok((pair, SecretString::from(pem.as_str())))
 }
 
-/// Parses the private key of a CA, which a user may have supplied.
+/// Parses the private key of a CA, possibly supplied by a user.
 fn key_pair(ca: &KeyMaterial) -> Result<KeyPair, PkiError> {
     let unusable = || PkiError::Key {
         what: "the CA's tls.key",
@@ -424,8 +424,8 @@ const P384_PREFIX: &[u8] = &[
     0x00, 0x22,
 ];
 
-/// A PrivateKeyInfo (RFC 5958) of an ECPrivateKey (RFC 5915), as ring requires it. The parameters field that OpenSSL
-/// writes is removed, because ring rejects it.
+/// PrivateKeyInfo (RFC 5958) of an ECPrivateKey (RFC 5915), in ring's form. OpenSSL's parameters field is removed,
+/// because ring rejects it.
 fn sec1_to_pkcs8(sec1: &[u8], curve: &[u8]) -> Option<Vec<u8>> {
     let inner = without_parameters(sec1)?;
     let mut body = vec![0x02, 0x01, 0x00];
@@ -465,7 +465,7 @@ fn tlv(tag: u8, value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The first DER element: its tag, its value, and the rest.
+/// First DER element: tag, value, and the rest.
 fn split_tlv(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, rest) = rest.split_first()?;

@@ -1,8 +1,8 @@
-//! References in forms of each other.
+//! Conversions between forms of references.
 
 use api::core::v1beta2::{ContractReference, VersionedReference};
 
-/// The reference without its version.
+/// Reference without its version.
 pub(crate) fn contract(reference: &VersionedReference) -> ContractReference {
     let group = reference
         .api_version

@@ -3,7 +3,7 @@
 //! Behaviour follows the cluster cache of Cluster API: the kubeconfig is read from the Secret `<cluster>-kubeconfig`;
 //! without a connection callers get an error at once; a probe runs every 10 s, and the connection is closed after 5
 //! consecutive failures, or when the Secret changes; [`Remote::changes`] sends connects, disconnects and changes of
-//! Nodes. A cluster that has never responded is retried after 0.25 s, increasing to 3 s (upstream: 30 s).
+//! Nodes. A cluster without any response so far is retried after 0.25 s, increasing to 3 s (upstream: 30 s).
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -28,7 +28,7 @@ mod tests;
 
 pub use kubeconfig::{KubeconfigConnector, secret_name};
 
-/// A client whose user agent has the name of `controller`.
+/// Client with the name of `controller` in the user agent.
 pub(crate) fn named(client: &Client, controller: &str) -> Client {
     client::named(client, &format!("ferrostack-{controller}"))
 }
@@ -66,7 +66,7 @@ pub struct NotConnected {
     pub cluster: ClusterKey,
     /// The last error, if any.
     pub reason: String,
-    /// True if the first attempt to connect has not ended, so that the state of the cluster is not known.
+    /// True before the end of the first attempt to connect: the state of the cluster is unknown.
     pub connecting: bool,
 }
 
@@ -84,7 +84,7 @@ pub enum Change {
     Connected(ClusterKey),
     /// The cluster is disconnected, or the first attempt to connect has failed.
     Disconnected(ClusterKey),
-    /// A Node was created, changed or deleted.
+    /// A [`Node`] was created, changed or deleted.
     Node {
         /// The cluster.
         cluster: ClusterKey,
@@ -116,14 +116,14 @@ pub struct Health {
     pub since: Option<Timestamp>,
     /// The error of the last attempt or probe; `None` after a success.
     pub problem: Option<String>,
-    /// The uid of the namespace kube-system, by which the cluster is known to the programs in it. It was read when the
-    /// cluster was connected; `None` if it cannot be read.
+    /// Uid of the namespace kube-system, the identity of the cluster for programs in it, read at the start of the
+    /// connection; `None` if unreadable.
     pub uid: Option<String>,
 }
 
 impl Health {
-    /// True if the first attempt to connect has not ended, as after a restart: the state of the cluster is not known,
-    /// so that the reported conditions stay. [`Remote::changes`] sends the result of the attempt.
+    /// True before the end of the first attempt to connect, as after a restart: the state of the cluster is unknown,
+    /// so the reported conditions stay. [`Remote::changes`] sends the result of the attempt.
     pub fn is_connecting(&self) -> bool {
         !self.connected && self.problem.is_none()
     }
@@ -139,7 +139,7 @@ pub trait Connector: Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<Client, String>>;
 }
 
-/// The connections to all workload clusters; clones share them.
+/// Connections to all workload clusters, shared by clones.
 #[derive(Clone)]
 pub struct Remote {
     controller: &'static str,
@@ -151,14 +151,14 @@ struct Inner {
     connector: Arc<dyn Connector>,
     clusters: Mutex<HashMap<ClusterKey, connection::Handle>>,
     listeners: Mutex<Vec<UnboundedSender<Change>>>,
-    /// Held while a cluster is connected to or probed.
+    /// Permits for connection attempts and probes.
     turns: Semaphore,
     shutdown: CancellationToken,
 }
 
 impl Remote {
-    /// Creates an empty set of connections. `management` is the client that reads the kubeconfig Secrets; at most
-    /// `concurrency` clusters are connected to, or probed, at a time.
+    /// Creates an empty set of connections. `management` reads the kubeconfig Secrets; at most `concurrency` clusters
+    /// are connected to, or probed, at a time.
     pub fn new(
         management: Client,
         connector: Arc<dyn Connector>,
@@ -179,7 +179,7 @@ impl Remote {
         }
     }
 
-    /// The same connections; the user agent of the clients has the name of `controller`.
+    /// Same connections; the user agent of the clients has the name of `controller`.
     pub fn of(&self, controller: &'static str) -> Self {
         Self {
             controller,
@@ -195,8 +195,8 @@ impl Remote {
         self.with(cluster, |link| link.client_of(self.controller))
     }
 
-    /// The client of the connection itself, whose requests have the name of Cluster API's controllers unless they have
-    /// another one.
+    /// Client of the connection itself. Requests have the name of Cluster API's controllers unless they set another
+    /// one.
     ///
     /// # Errors
     /// If there is no connection.
@@ -204,7 +204,7 @@ impl Remote {
         self.with(cluster, |link| link.client.clone())
     }
 
-    /// The Nodes of `cluster`, from the cache, without images and managed fields.
+    /// The [`Node`]s of `cluster`, from the cache, without images and managed fields.
     ///
     /// # Errors
     /// If there is no connection.
@@ -212,7 +212,7 @@ impl Remote {
         self.with(cluster, |link| link.nodes.state())
     }
 
-    /// The Nodes whose `spec.providerID` is `provider_id`; more than one is a configuration error.
+    /// [`Node`]s with the `spec.providerID` `provider_id`; more than one is a configuration error.
     ///
     /// # Errors
     /// If there is no connection.
@@ -248,8 +248,8 @@ impl Remote {
             .unwrap_or_default()
     }
 
-    /// Starts to connect to `cluster`, and reconnects whenever the connection is lost. A further call ends the backoff
-    /// of a failed attempt, because an event may have removed its cause.
+    /// Starts to connect to `cluster`, and reconnects after each loss of the connection. A further call ends the
+    /// backoff of a failed attempt, because an event may have removed the cause.
     pub fn track(&self, cluster: &ClusterKey) {
         let mut clusters = self.inner.clusters.lock();
         match clusters.get(cluster) {
@@ -261,8 +261,8 @@ impl Remote {
         }
     }
 
-    /// Sets the current resourceVersion of the kubeconfig Secret of a cluster. A connection with an older version is
-    /// replaced.
+    /// Sets the current resourceVersion of the kubeconfig Secret of a cluster, and replaces a connection with an
+    /// older version.
     pub fn kubeconfig_is(&self, cluster: &ClusterKey, version: &str) {
         if let Some(handle) = self.inner.clusters.lock().get(cluster) {
             handle.kubeconfig_is(version);

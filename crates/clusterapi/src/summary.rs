@@ -1,8 +1,8 @@
 //! Conditions derived from other conditions.
 //!
 //! There are two forms, as upstream: a *summary* combines several conditions of one object ("Ready"), an *aggregate*
-//! combines one condition of several objects ("MachinesReady"). In both, the result is `False` if one condition is bad,
-//! otherwise `Unknown` if one is unknown.
+//! combines one condition of several objects ("MachinesReady"). In both, the result is `False` if one condition is
+//! bad, otherwise `Unknown` if one is unknown.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 /// A condition in a summary.
 #[derive(Clone, Debug)]
 pub(crate) struct Part<'a> {
-    /// Its type.
+    /// Type of the condition.
     pub(crate) type_: &'a str,
-    /// The polarity: which status is good.
+    /// [`Polarity`]: the good status.
     pub(crate) polarity: Polarity,
     /// True if a missing condition is ignored.
     pub(crate) optional: bool,
@@ -69,7 +69,7 @@ pub(crate) struct Reasons {
     pub(crate) unknown: &'static str,
 }
 
-/// Combines `parts` of the `conditions` of one object to a condition of type `type_`.
+/// Combines `parts` of the `conditions` of one object to a [`Condition`] of type `type_`.
 pub(crate) fn summarize(
     type_: &'static str,
     conditions: &[Condition],
@@ -92,8 +92,8 @@ pub(crate) fn summarize(
     verdict(type_, worst, reasons).because(lines.join("\n"))
 }
 
-/// Combines the condition `from` of several objects, given with their names, to a condition of type `type_`. `kind` is
-/// that of the objects, such as `Machine`.
+/// Combines the [`Condition`] `from` of several objects, given with their names, to a condition of type `type_`. `kind`
+/// is the kind of the objects, such as `Machine`.
 pub(crate) fn aggregate<'a>(
     type_: &'static str,
     from: &str,
@@ -108,8 +108,8 @@ pub(crate) fn aggregate<'a>(
     verdict(type_, worst, reasons).because(text)
 }
 
-/// The same for a condition whose `True` is what is reported, such as `ScalingUp`: the result is `True` if it is that of
-/// one object. `reasons` are those for `False`, `True` and unknown, in the order of goodness.
+/// Same for a condition with `True` as the reported status, such as `ScalingUp`: the result is `True` if one object
+/// has `True`. `reasons` are for `False`, `True` and unknown, in the order of goodness.
 pub(crate) fn aggregate_of_changes(
     type_: &'static str,
     members: Vec<Member<'_>>,
@@ -125,19 +125,19 @@ pub(crate) fn aggregate_of_changes(
     found
 }
 
-/// One of the objects of an aggregate.
+/// Object of an aggregate.
 #[derive(Clone, Debug)]
 pub(crate) struct Member<'a> {
-    /// Its kind.
+    /// Kind of the object.
     pub(crate) kind: &'a str,
-    /// Its name.
+    /// Name of the object.
     pub(crate) name: &'a str,
-    /// Status and text of its condition, if it has the condition.
+    /// Status and text of the condition, if the object has it.
     pub(crate) condition: Option<(Status, String)>,
 }
 
 impl<'a> Member<'a> {
-    /// An object with these conditions, of which `from` is aggregated.
+    /// Object with these [`Condition`]s; `from` is the aggregated one.
     pub(crate) fn of(kind: &'a str, name: &'a str, list: &[Condition], from: &str) -> Self {
         let condition = conditions::find(list, from)
             .map(|found| (Status::parse(&found.status), line_of(found)));
@@ -149,10 +149,10 @@ impl<'a> Member<'a> {
     }
 }
 
-/// The number of messages in an aggregate; of the other objects, it has the number.
+/// Maximum number of messages in an aggregate; other objects are only counted.
 const MESSAGES: usize = 3;
 
-/// The worst status, and a text with what the most objects report first: what is bad, and then what is unknown.
+/// Worst status, and a text with the most frequent reports first: bad ones, and then unknown ones.
 fn merged(members: Vec<Member<'_>>, from: &str, polarity: Polarity) -> (Status, String) {
     let (mut bad, mut unknown) = (Groups::new(), Groups::new());
     for member in members {
@@ -182,7 +182,7 @@ fn merged(members: Vec<Member<'_>>, from: &str, polarity: Polarity) -> (Status, 
 /// The names of objects by kind and message.
 type Groups<'a> = BTreeMap<(&'a str, String), Vec<&'a str>>;
 
-/// Adds a line for each group while there are less than [`MESSAGES`], and one with the number of the `others` of a kind.
+/// Adds a line for each group up to [`MESSAGES`], and one with the number of the `others` of a kind.
 fn list(groups: Groups<'_>, others: &str, lines: &mut Vec<String>) {
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.sort_by_key(|((kind, _), names)| (*kind, std::cmp::Reverse(names.len())));
@@ -210,10 +210,10 @@ fn plural(kind: &str, count: usize) -> String {
     }
 }
 
-/// The message of all that waits for the initialization of a control plane.
+/// Message while waiting for the initialization of a control plane.
 pub(crate) const FIRST_NODE: &str = "Waiting for the first control plane node";
 
-/// The message of all that waits for the infrastructure of a Cluster.
+/// Message while waiting for the infrastructure of a Cluster.
 pub(crate) const INFRASTRUCTURE: &str = "Waiting for the Cluster's infrastructure";
 
 /// The first three names, and the number of the others.

@@ -1,4 +1,4 @@
-//! Owners of the templates that a spec refers to.
+//! Owners of the templates of a spec.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use api::names::CLUSTER_NAME_LABEL;
 use crate::duties::Duties;
 use crate::{Context, Error, owners};
 
-/// Adds `cluster` as owner of the templates that `spec` refers to, so that `clusterctl move` includes them and they are
-/// deleted with the Cluster.
+/// Adds `cluster` as owner of the templates in `spec`, so that `clusterctl move` includes the templates, and they are
+/// deleted with the [`Cluster`].
 pub(crate) async fn set_owner_of_templates(
     ctx: &Context,
     spec: &MachineSpec,
@@ -23,7 +23,7 @@ pub(crate) async fn set_owner_of_templates(
     }
 }
 
-/// Adds `cluster` as owner of the template that `reference` names. A missing one is reported when it is cloned.
+/// Adds `cluster` as owner of the template of a `reference`. A missing template is reported by its clone.
 pub(crate) async fn set_owner_of_template(
     ctx: &Context,
     reference: &ContractReference,

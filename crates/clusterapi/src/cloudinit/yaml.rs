@@ -1,8 +1,7 @@
-//! YAML output that YAML 1.1 and YAML 1.2 parsers read alike.
+//! YAML output with the same meaning in YAML 1.1 and YAML 1.2.
 //!
-//! cloud-init reads YAML 1.1, kubeadm a mixture of 1.1 and 1.2: they interpret `on`, `0640`, `1e3` and `12:30`
-//! differently. Strings that could be read as another type are quoted. Keys are sorted, so that equal input gives equal
-//! text.
+//! cloud-init reads YAML 1.1, kubeadm a mixture of 1.1 and 1.2: both interpret `on`, `0640`, `1e3` and `12:30`
+//! differently. Ambiguous strings are quoted. Keys are sorted, so that equal input gives equal text.
 
 use std::fmt::Write;
 
@@ -15,7 +14,7 @@ pub fn document(value: &Value) -> String {
     out
 }
 
-/// `text` as a scalar that is read as this string.
+/// `text` as a scalar that every parser reads as a string.
 pub fn scalar(text: &str) -> String {
     if is_plain(text) {
         text.to_owned()
@@ -26,7 +25,7 @@ pub fn scalar(text: &str) -> String {
 
 /// `text` in double quotes.
 pub fn quoted(text: &str) -> String {
-    // A JSON string is a YAML string, except for characters that YAML reads as line breaks or does not allow.
+    // A JSON string is a YAML string, except for characters that are line breaks in YAML, or not allowed.
     let mut out = String::new();
     for c in Value::from(text).to_string().chars() {
         if is_unsafe(c) {
@@ -46,7 +45,7 @@ fn is_unsafe(c: char) -> bool {
     )
 }
 
-/// `text` as the value of a key at `indent` columns: a literal block if that preserves every character, quoted
+/// `text` as the value of a key at `indent` columns: a literal block if the block preserves every character, quoted
 /// otherwise.
 pub fn literal(text: &str, indent: usize) -> String {
     if !fits_literal(text) {
@@ -63,8 +62,8 @@ pub fn literal(text: &str, indent: usize) -> String {
     out
 }
 
-/// True if a literal block preserves `text`: no character that YAML changes, no leading blank that would be
-/// indentation, no trailing empty lines.
+/// True if a literal block preserves `text`: no characters that YAML changes, no leading blank (read as indentation),
+/// no trailing empty lines.
 fn fits_literal(text: &str) -> bool {
     let printable = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_unsafe(c));
     let body = text.strip_suffix('\n').unwrap_or(text);
@@ -74,7 +73,7 @@ fn fits_literal(text: &str) -> bool {
         && text.chars().all(printable)
 }
 
-/// True if `text` needs no quotes: it starts with a letter or `/`, and is a string in both YAML 1.1 and 1.2.
+/// True if `text` needs no quotes: starts with a letter or `/`, and is a string in both YAML 1.1 and 1.2.
 fn is_plain(text: &str) -> bool {
     let reserved = [
         "null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf",

@@ -1,7 +1,7 @@
-//! Deletion of a Cluster: what the Cluster says of what is in it, workers, then the control plane, then the infrastructure.
+//! Deletion of a Cluster: objects inside the workload cluster as requested, workers, control plane, infrastructure.
 //!
-//! The order cannot be left to the garbage collector: workers cannot be drained without the control plane, and machines
-//! need the network of the infrastructure.
+//! The order cannot be left to the garbage collector: workers cannot be drained without the control plane, and
+//! machines need the network of the infrastructure.
 
 use api::conditions::Verdict;
 use api::core::v1beta2::{Cluster, ContractReference, Machine, MachineDeployment, MachineSet};
@@ -66,7 +66,7 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Erro
     waiting.map(|_| Action::requeue(again))
 }
 
-/// The conditions about what is left of the cluster.
+/// Conditions for the remaining parts of the cluster.
 async fn of_descendants(ctx: &Context, cluster: &Cluster) -> Vec<Verdict> {
     let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
     let plane = match &cluster.spec.control_plane_ref {
@@ -85,7 +85,7 @@ async fn of_descendants(ctx: &Context, cluster: &Cluster) -> Vec<Verdict> {
     descendants::verdicts(cluster, &seen, ctx.now())
 }
 
-/// Performs one step. Returns the reason and message of what is still being deleted; `None` when nothing is left.
+/// Performs one step. Returns reason and message of the next object in deletion; `None` if nothing is left.
 async fn descend(
     ctx: &Context,
     cluster: &Cluster,
@@ -128,8 +128,8 @@ async fn descend(
     Ok(None)
 }
 
-/// The objects of a kind that belong to `cluster`, read live. Only the metadata is requested, so that objects that
-/// cannot be decoded are listed, too.
+/// Objects of a kind in `cluster`, read live. Only the metadata is requested, so that the list includes undecodable
+/// objects.
 async fn list<K>(ctx: &Context, cluster: &Cluster) -> Result<Vec<PartialObjectMeta<K>>, Error>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -149,7 +149,7 @@ where
     Ok(list.doing(|| of("listing what belongs to", cluster))?.items)
 }
 
-/// Deletes those of `objects` that are owned by the Cluster or have no owner.
+/// Deletes the `objects` with the [`Cluster`] as owner, or without an owner.
 async fn delete_all<K>(
     ctx: &Context,
     cluster: &Cluster,
@@ -184,7 +184,7 @@ async fn delete_all<K>(
     }
 }
 
-/// Deletes the object that `reference` names. Returns a message while it exists, `None` when it is gone.
+/// Deletes a referenced object. Returns a message while the object exists, then `None`.
 async fn delete_reference(
     ctx: &Context,
     cluster: &Cluster,

@@ -1,6 +1,6 @@
-//! The conditions of a Cluster about all that belongs to it: its machines, and what replaces or scales them.
+//! Conditions of a Cluster for its machines, and for the objects that replace or scale machines.
 //!
-//! Names, reasons and the objects that count are those of upstream. None of these conditions is part of `Available`.
+//! Names, reasons and the counted objects are upstream's. None of these conditions is part of `Available`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::external::{Referenced, contract};
 use crate::owners;
 use crate::summary::{Member, Reasons, aggregate, aggregate_of_changes, some_of};
 
-/// How long a machine without the condition `UpToDate` is left out: its controller has not looked at it yet.
+/// Age up to which a machine without the condition `UpToDate` is left out: no controller has looked at it yet.
 const YOUNG: Duration = Duration::from_secs(10);
 
-/// What belongs to a Cluster.
+/// Descendants of a Cluster.
 #[derive(Debug)]
 pub(super) struct Descendants<'a> {
-    /// The control plane, if there is one, or why it cannot be read.
+    /// Control plane, if any, or the reason why the control plane cannot be read.
     pub(super) control_plane: Result<Option<&'a DynamicObject>, &'a str>,
     pub(super) machines: &'a [Arc<Machine>],
     pub(super) sets: &'a [Arc<MachineSet>],
@@ -62,7 +62,7 @@ pub(super) fn verdicts(cluster: &Cluster, seen: &Descendants<'_>, now: Timestamp
     ]
 }
 
-/// How long until a machine that is left out now counts.
+/// Time until a [`Machine`] that is left out now will count.
 pub(super) fn look_again(machines: &[Arc<Machine>], now: Timestamp) -> Option<Duration> {
     let young = machines.iter().filter_map(|machine| youth(machine, now));
     young.min()
@@ -90,7 +90,7 @@ fn up_to_date(type_: &'static str, machines: &[&Arc<Machine>], now: Timestamp) -
     of_machines(type_, "UpToDate", &seen, reasons)
 }
 
-/// How long a machine without `UpToDate` remains one that nobody has looked at yet; `None` if it counts.
+/// Remaining time in which a [`Machine`] without `UpToDate` counts as new; `None` if the machine counts.
 fn youth(machine: &Machine, now: Timestamp) -> Option<Duration> {
     if conditions::find(machine.conditions(), "UpToDate").is_some() {
         return None;
@@ -117,7 +117,7 @@ fn of_machines(
     aggregate(type_, from, objects, "Machine", reasons)
 }
 
-/// A condition that is true while one of the objects changes.
+/// Condition with the status true while one of the objects changes.
 struct Change {
     type_: &'static str,
     reasons: Reasons,
@@ -164,7 +164,7 @@ fn changing(cluster: &Cluster, seen: &Descendants<'_>, change: &Change) -> Verdi
         }
     };
     let mut members = Vec::new();
-    // By the contract, a control plane may do without the condition.
+    // By the contract, the condition is optional for a control plane.
     if let Some((plane, found)) = plane.and_then(|it| Some((it, contract::condition(it, type_)?))) {
         members.push(Member {
             kind: plane.types.as_ref().map_or("", |types| &types.kind),
@@ -224,7 +224,7 @@ fn remediating(machines: &[Arc<Machine>]) -> Verdict {
     Verdict::new("Remediating", true, "Remediating").because(found.message)
 }
 
-/// A message about machines that have failed their health check, and are not replaced.
+/// Message for [`Machine`]s with a failed health check and no replacement.
 fn left_alone(machines: &[&Arc<Machine>]) -> String {
     let names: Vec<_> = machines
         .iter()

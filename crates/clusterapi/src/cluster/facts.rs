@@ -1,4 +1,4 @@
-//! The observed state from which the status of a Cluster is derived.
+//! Observed state, as input for the status of a Cluster.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::external::Referenced;
 use crate::remote::Health;
 use crate::{Context, Error};
 
-/// The observed state from which the status of a Cluster is derived.
+/// Observed state, as input for the status of a Cluster.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) infrastructure: Referenced,
@@ -22,7 +22,7 @@ pub(super) struct Facts {
     pub(super) health: Health,
 }
 
-/// Gathers the facts, and adds the Cluster as owner of the objects it refers to.
+/// Gathers the [`Facts`], and adds the [`Cluster`] as owner of the referenced objects.
 pub(super) async fn gather(ctx: &Context, cluster: &Cluster, duties: &mut Duties<Error>) -> Facts {
     let spec = &cluster.spec;
     let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());

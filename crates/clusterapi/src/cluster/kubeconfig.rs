@@ -1,4 +1,4 @@
-//! The kubeconfig Secret of a Cluster without a control plane object, which would make it.
+//! Kubeconfig Secret of a Cluster without a control plane object, the usual creator of the Secret.
 
 use api::bootstrap::v1beta2::EncryptionAlgorithm;
 use api::core::v1beta2::Cluster;
@@ -11,8 +11,8 @@ use crate::pki::Purpose;
 use crate::pki::store;
 use crate::{Context, Error, owners};
 
-/// Issues the kubeconfig from the CA `<cluster>-ca`, whose Secret triggers the Cluster, and rotates its client certificate.
-/// A kubeconfig that a user supplies stays, and so does one without a CA key.
+/// Issues the kubeconfig from the CA `<cluster>-ca`, and rotates the client certificate. The Secret of the CA
+/// triggers the [`Cluster`]. A kubeconfig supplied by a user stays unchanged, as does one without a CA key.
 pub(super) async fn ensure(ctx: &Context, cluster: &Cluster) -> Result<(), Error> {
     let Some((host, port)) = cluster.endpoint() else {
         return Ok(());

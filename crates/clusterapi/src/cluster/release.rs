@@ -1,8 +1,8 @@
-//! Services and claims of a workload cluster that are deleted in it before its machines go, where the Cluster says so and its
-//! API server answers ([why](../../../../docs/adr/0078-deletion-through-the-workload-cluster.md)).
+//! Deletion of Services and claims through the workload cluster before its machines are deleted, if requested in the
+//! Cluster and if the API server answers ([why](../../../../docs/adr/0078-deletion-through-the-workload-cluster.md)).
 //!
-//! Each look lists what is there and does what is left to do; nothing is remembered between two looks. The end is written
-//! into an annotation of the Cluster, after which its machines go.
+//! Each look lists the objects and executes the remaining steps; no state is kept between two looks. The end is
+//! recorded in an annotation of the Cluster, and then the machines are deleted.
 
 use std::time::Duration;
 
@@ -22,15 +22,15 @@ use crate::{Context, Error, connections};
 mod plan;
 mod remote;
 
-/// When to look again.
+/// Time until the next look.
 pub(super) const AGAIN: Duration = Duration::from_secs(5);
 
-/// How long the deletion of a cluster waits for the programs in it.
+/// Timeouts for the programs in a cluster that is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// For an API server that does not answer, since its last answer or since the deletion began.
+    /// For an API server that does not answer, from the last answer or from the start of the deletion.
     pub answer: Duration,
-    /// For Services and volumes that are being deleted, since the deletion began.
+    /// For Services and volumes in deletion, from the start of the deletion.
     pub whole: Duration,
 }
 
@@ -43,17 +43,17 @@ impl Default for Patience {
     }
 }
 
-/// The next step of the deletion.
+/// Next step of the deletion.
 pub(super) enum Next {
-    /// The machines may go.
+    /// The machines may be deleted.
     Descend,
-    /// The Cluster was changed, which leads to the next look.
+    /// The Cluster was changed; the change causes the next look.
     Stored,
-    /// Reason and message of what is waited for.
+    /// Reason and message of the wait.
     Wait(&'static str, String),
 }
 
-/// How it ended, as the annotation has it.
+/// End of the release, as in the annotation.
 #[derive(Clone, Copy)]
 enum End {
     Done,
@@ -74,7 +74,7 @@ impl End {
 /// Performs the next steps in the workload cluster.
 ///
 /// # Errors
-/// When the Cluster cannot be changed. A workload cluster that does not answer is waited for, and then given up.
+/// When the [`Cluster`] cannot be changed. A silent workload cluster is no error: the deletion waits, and then gives up.
 pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Next, Error> {
     if cluster.annotations().contains_key(EMPTIED_ANNOTATION) {
         return Ok(Next::Descend);
@@ -85,7 +85,7 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Next, Error>
         Err(message) => return Ok(Next::Wait("InvalidClusterSpec", message)),
     };
     if !connections::is_reachable(cluster) {
-        // There is no API server, and has been none.
+        // No API server exists, or has ever existed.
         return Ok(Next::Descend);
     }
     let health = ctx.remote.health(&key(cluster));
@@ -115,7 +115,7 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Next, Error>
     Ok(Next::Wait("WaitingForServicesAndVolumes", listed(&plan)))
 }
 
-/// How long ago the deletion began.
+/// Time since the start of the deletion.
 fn age(ctx: &Context, cluster: &Cluster) -> Duration {
     let began = cluster.metadata.deletion_timestamp.as_ref();
     since(ctx, began.map_or(Timestamp::MAX, |it| it.0))
@@ -132,7 +132,7 @@ fn waiting(problem: &str) -> Next {
     Next::Wait("WaitingForWorkloadCluster", text)
 }
 
-/// The API server does not answer, or not in a way that can be used.
+/// Handles an API server without an answer, or without a usable one.
 async fn unanswered(
     ctx: &Context,
     cluster: &Cluster,
@@ -180,7 +180,7 @@ fn late(plan: &Plan, wanted: Wanted) -> String {
     )
 }
 
-/// Writes the end into the Cluster; a `note` is published, too.
+/// Records the end in the [`Cluster`]; a `note` is published, too.
 async fn end(
     ctx: &Context,
     cluster: &Cluster,

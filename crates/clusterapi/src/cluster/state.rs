@@ -1,4 +1,4 @@
-//! Derives the spec and status of a Cluster from the observed state. Everything here is pure.
+//! Derives the spec and status of a [`Cluster`] from the observed state (pure).
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ use crate::remote::Health;
 use crate::summary::{FIRST_NODE, INFRASTRUCTURE, Part, Reasons, aggregate, summarize};
 use crate::{Error, counts, owners, pause};
 
-/// Why infrastructure and control plane of a Cluster with a topology do not exist yet, in the words of upstream.
+/// Reason why infrastructure and control plane of a Cluster with a topology do not exist yet, in upstream's words.
 const TOPOLOGY: &str = "Waiting for cluster topology to be reconciled";
 
-/// Reasons of `TopologyReconciled` that make a Cluster not available; the others say that it is being changed.
+/// Reasons of `TopologyReconciled` for an unavailable Cluster; the other reasons mean a change in progress.
 const BROKEN: [&str; 2] = ["ReconcileFailed", "ClusterClassNotReconciled"];
 
-/// The Cluster as it should be stored.
+/// [`Cluster`] to store.
 pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Cluster {
     let mut after = cluster.clone();
     let mut status = after.status.take().unwrap_or_default();
@@ -52,8 +52,8 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
     after
 }
 
-/// Records by which uid the programs in the cluster mark what they create in the cloud: when the cluster is deleted, its API
-/// server may not answer any more. The first one stays.
+/// Records the uid with which programs in the cluster mark their resources in the cloud: during the deletion of the
+/// cluster, its API server may not answer any more. The first uid stays.
 fn record_uid(cluster: &mut Cluster, uid: Option<&str>) {
     let known = cluster.annotations().contains_key(WORKLOAD_UID_ANNOTATION);
     if let Some(uid) = uid.filter(|_| !known) {
@@ -62,7 +62,7 @@ fn record_uid(cluster: &mut Cluster, uid: Option<&str>) {
     }
 }
 
-/// Reports the duties of the reconcile; the generation is observed when none failed.
+/// Reports the [`Duties`] of the reconcile; the generation is observed if none failed.
 pub(super) fn report(cluster: &mut Cluster, duties: &Duties<Error>, now: Timestamp) {
     let generation = cluster.metadata.generation;
     let status = cluster.status.get_or_insert_default();
@@ -104,7 +104,7 @@ pub(super) fn phase(cluster: &Cluster) -> ClusterPhase {
 
 fn infrastructure(cluster: &mut Cluster, status: &mut ClusterStatus, seen: &Referenced) {
     let provisioned = match seen {
-        // The objects of a topology are created by its controller.
+        // The controller of topologies creates the objects.
         Referenced::Nothing => cluster.spec.topology.is_none(),
         Referenced::There(object, version) if contract::provisioned(object, *version) => {
             take_endpoint(cluster, object);
@@ -128,7 +128,7 @@ fn control_plane(cluster: &mut Cluster, status: &mut ClusterStatus, facts: &Fact
             take_endpoint(cluster, object);
             contract::control_plane_initialized(object, *version)
         }
-        // A control plane without a controller is initialized when one machine has a Node.
+        // A control plane without a controller is initialized once one machine has a Node.
         Referenced::Nothing => facts
             .machines
             .iter()
@@ -308,7 +308,7 @@ fn workers_available(facts: &Facts) -> Verdict {
     aggregate(type_, "Available", objects, "MachineDeployment", reasons)
 }
 
-/// The condition of the connection; `None`, so that the reported one stays, while the connection is being established.
+/// Condition of the connection; `None` during the first attempt to connect, so that the reported condition stays.
 fn remote_probe(cluster: &Cluster, health: &Health) -> Option<Verdict> {
     let type_ = "RemoteConnectionProbe";
     if health.connected {
@@ -338,7 +338,7 @@ fn available(cluster: &Cluster, list: &[Condition]) -> Verdict {
         Part::positive("ControlPlaneAvailable"),
         Part::positive("WorkersAvailable"),
     ];
-    // As upstream: while it is upgraded, a cluster is available.
+    // As upstream: a cluster is available during an upgrade.
     let topology = conditions::find(list, "TopologyReconciled");
     if topology.is_none_or(|found| BROKEN.contains(&found.reason.as_str())) {
         parts.push(Part::positive("TopologyReconciled").optional());

@@ -8,10 +8,10 @@ use api::kube::ResourceExt;
 use super::Templates;
 use crate::pause;
 
-/// Where the definitions of variables come from, in the words of upstream: the class itself.
+/// Source of the definitions of variables, in upstream's words: the class itself.
 const INLINE: &str = "inline";
 
-/// The class with its status; the generation is observed only if Clusters can use the class.
+/// Class with its status; the generation is observed only if Clusters can use the class.
 pub(super) fn desired(class: &ClusterClass, seen: &Templates, now: Timestamp) -> ClusterClass {
     let mut after = class.clone();
     let generation = class.metadata.generation;
@@ -30,7 +30,7 @@ pub(super) fn desired(class: &ClusterClass, seen: &Templates, now: Timestamp) ->
     after
 }
 
-/// The class with the status of a paused one.
+/// Class with the status of a paused one.
 pub(super) fn paused(class: &ClusterClass, why: &str, now: Timestamp) -> ClusterClass {
     let mut after = class.clone();
     let status = after.status.get_or_insert_default();
@@ -53,7 +53,7 @@ fn variables_of(class: &ClusterClass) -> Vec<ClassStatusVariable> {
     class.variables().iter().map(definition).collect()
 }
 
-/// Admission rejects definitions that cannot be compiled; a class of a former release may have some.
+/// Condition of the variables. Admission rejects invalid definitions, but a class of a former release may have some.
 fn variables_ready(class: &ClusterClass) -> Verdict {
     let type_ = "VariablesReady";
     match topology::variables::definitions(class.variables()) {

@@ -15,10 +15,10 @@ use super::plan::{Cause, Problem};
 
 /// The field manager of the strategy Reconcile.
 const MANAGER: &str = "ferrostack-clusterresourceset";
-/// The namespace of namespaced objects that have none, as with kubectl.
+/// Default namespace of namespaced objects, as with kubectl.
 const NAMESPACE: &str = "default";
 
-/// A workload cluster, with the kinds that are known to be served.
+/// Workload cluster, with the kinds known to be served.
 pub(super) struct Workload {
     client: Client,
     strategy: Strategy,
@@ -34,7 +34,7 @@ impl Workload {
         }
     }
 
-    /// Applies all objects of `resource`; returns what went wrong. One that fails does not stop the others.
+    /// Applies all objects of `resource`; returns the problems. A failed object does not stop the others.
     pub(super) async fn apply(
         &mut self,
         resource: &ResourceRef,
@@ -78,7 +78,7 @@ impl Workload {
         }
     }
 
-    /// How the kind of `object` is served, with one request for each kind.
+    /// API resource of the kind of `object`, by one request for each kind.
     async fn kind_of(
         &mut self,
         object: &DynamicObject,
@@ -103,12 +103,12 @@ impl Workload {
     }
 }
 
-/// True if a write failed only because the object exists, which is all that ApplyOnce wants.
+/// True if a write failed only because the object exists: no error with ApplyOnce.
 fn exists(strategy: Strategy, status: &kube::core::Status) -> bool {
     strategy == Strategy::ApplyOnce && status.is_already_exists()
 }
 
-/// The words of the API server, or why there are none.
+/// Message of the API server, or the reason for its absence.
 fn words(source: &kube::Error) -> String {
     match source {
         kube::Error::Api(status) => status.message.clone(),

@@ -1,4 +1,5 @@
-//! What was applied to which Cluster. A binding ends with its Cluster: another one of the same name starts anew.
+//! Record of applied resources, one for each Cluster. A binding ends with its Cluster: a new Cluster of the same name
+//! starts anew.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::error::{Doing, is_absent};
 use crate::feed::Feed;
 use crate::{Context, Error, owners};
 
-/// Runs the controller that deletes the bindings of Clusters that are deleted, until shutdown.
+/// Runs the controller that deletes the bindings of deleted Clusters, until shutdown.
 pub(super) fn run(
     context: &Arc<Context>,
     bindings: &Feed<ClusterResourceSetBinding>,
@@ -47,7 +48,7 @@ async fn reconcile(
     if binding.is_deleting() || cached.is_some_and(|cluster| is_alive(&cluster.metadata)) {
         return Ok(Action::await_change());
     }
-    // The cache may be behind, or lack a Cluster that cannot be decoded.
+    // The cache may be behind, or lack an undecodable Cluster.
     let live = context.api::<Cluster>(&namespace);
     let live = live.get_metadata_opt(name).await;
     let live = live.doing(|| format!("reading Cluster {namespace}/{name}"))?;
@@ -120,7 +121,7 @@ pub(super) fn merge(
     }
 }
 
-/// Removes a set that is being deleted from all bindings, and then its finalizer. What was applied stays.
+/// Removes a set in deletion from all bindings, and then the finalizer. Applied objects stay.
 pub(super) async fn release_all(
     runner: &Runner,
     set: &ClusterResourceSet,
@@ -154,7 +155,7 @@ pub(super) async fn release_all(
     Ok(Action::await_change())
 }
 
-/// Deletes the binding as it is known.
+/// Deletes the binding in its known version.
 async fn delete(context: &Context, binding: &ClusterResourceSetBinding) -> Result<(), Error> {
     let namespace = binding.namespace().unwrap_or_default();
     let params = DeleteParams::default().preconditions(Preconditions {

@@ -6,7 +6,7 @@ use api::kube::api::DynamicObject;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Kinds that others need, in the order in which they are applied; all others follow in the order of the documents.
+/// Kinds that other objects need, in the order of application; all others follow in the order of the documents.
 const FIRST: [&str; 9] = [
     "Namespace",
     "CustomResourceDefinition",
@@ -19,7 +19,7 @@ const FIRST: [&str; 9] = [
     "LimitRange",
 ];
 
-/// An object, and where it is.
+/// Object, with its place in the data.
 #[derive(Clone, Debug)]
 pub(super) struct Manifest {
     /// The place in the data, such as `key cni.yaml, document 2`.
@@ -31,7 +31,8 @@ pub(super) struct Manifest {
 /// The data of a ConfigMap or Secret.
 pub(super) type Data = BTreeMap<String, Vec<u8>>;
 
-/// The hash of the data, identical to that of the Go controllers: a set that moves from them applies nothing again.
+/// Hash of the data, identical to the hash of the Go controllers: a set moved from the Go controllers applies nothing
+/// again.
 pub(super) fn hash(data: &Data) -> String {
     let mut digest = Sha256::new();
     for value in data.values() {
@@ -42,7 +43,7 @@ pub(super) fn hash(data: &Data) -> String {
     format!("sha256:{hex}")
 }
 
-/// The objects in the data, in the order in which they are applied.
+/// Objects in the data, in the order of application.
 ///
 /// # Errors
 /// All problems, each with its place.
@@ -75,14 +76,14 @@ pub(super) fn read(data: &Data) -> Result<Vec<Manifest>, Vec<String>> {
     Ok(found)
 }
 
-/// The documents of a stream that are not empty: those with a line that is not a comment.
+/// Documents of a stream with at least one line besides comments.
 fn documents(text: &str) -> impl Iterator<Item = &str> {
     let mut parts = Vec::new();
     let (mut start, mut at) = (0, 0);
     for line in text.split_inclusive('\n') {
         if line.trim_end() == "---" || line.starts_with("--- ") {
             parts.push(&text[start..at]);
-            // What follows the marker on its line belongs to the document.
+            // Text after the marker on the same line belongs to the document.
             start = at + 3;
         }
         at += line.len();

@@ -1,4 +1,4 @@
-//! What is due, and the condition of the set. Pure.
+//! Due resources, and the condition of the set (pure).
 
 use std::collections::BTreeMap;
 
@@ -13,43 +13,43 @@ use crate::summary::some_of;
 /// The type of the condition.
 pub(super) const APPLIED: &str = "ResourcesApplied";
 
-/// The number of problems of one Cluster in the message of the condition.
+/// Maximum number of problems of one Cluster in the message of the condition.
 const MOST: usize = 5;
 
-/// What was reached in one Cluster.
+/// Outcome in one Cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Everything is applied.
     Applied,
-    /// Something is due, and cannot be applied yet.
+    /// A resource is due, and cannot be applied yet.
     Waiting(String),
-    /// The first attempt to connect has not ended, so that nothing is known.
+    /// The first attempt to connect has not ended: nothing is known.
     Connecting,
-    /// Something could not be applied.
+    /// A resource could not be applied.
     Failed(Vec<Problem>),
 }
 
-/// Why a resource could not be applied.
+/// Reason why a resource could not be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     /// The sentence for the condition.
     pub(super) message: String,
-    /// Whose change makes a further attempt worthwhile.
+    /// Source of the problem, where a change makes a further attempt worthwhile.
     pub(super) cause: Cause,
 }
 
-/// Where a problem is.
+/// Source of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// In the ConfigMap or Secret, whose change triggers the set.
+    /// In the ConfigMap or Secret, which triggers the set after a change.
     Source,
     /// The Secret has another type.
     SecretType,
-    /// In the workload cluster, which does not say when it is over.
+    /// In the workload cluster, without an event at its end.
     Workload,
 }
 
-/// True if `resource` has to be applied to the Cluster with these bindings. The hash is `None` if it is not known.
+/// True if `resource` has to be applied to the Cluster with these bindings. `hash` is `None` if unknown.
 pub(super) fn is_due(
     bound: &[ResourceBinding],
     resource: &ResourceRef,
@@ -67,7 +67,7 @@ pub(super) fn is_due(
     }
 }
 
-/// The entry of a binding after an attempt. A failed attempt has no time, so that further ones write nothing.
+/// Entry of a binding after an attempt. A failed attempt has no time, so that further ones write nothing.
 pub(super) fn result(source: &Source, applied: bool, now: Timestamp) -> ResourceBinding {
     ResourceBinding {
         kind: source.resource.kind,
@@ -78,7 +78,7 @@ pub(super) fn result(source: &Source, applied: bool, now: Timestamp) -> Resource
     }
 }
 
-/// The condition; `None` if no Cluster is selected.
+/// Condition; `None` without a selected Cluster.
 pub(super) fn verdict(outcomes: &[(String, Outcome)]) -> Option<Verdict> {
     if outcomes.is_empty() {
         return None;
@@ -108,7 +108,7 @@ pub(super) fn verdict(outcomes: &[(String, Outcome)]) -> Option<Verdict> {
     Some(Verdict::new(APPLIED, lines.is_empty(), reason).because(lines.join("\n")))
 }
 
-/// The first problem that may be gone at the next attempt without any change of the set or its resources.
+/// First problem that may be gone at the next attempt without any change of the set or its resources.
 pub(super) fn to_retry(outcomes: &[(String, Outcome)]) -> Option<String> {
     outcomes.iter().find_map(|(cluster, outcome)| {
         let Outcome::Failed(problems) = outcome else {

@@ -1,4 +1,4 @@
-//! ConfigMaps and Secrets with manifests: watches of their metadata, reads, owners.
+//! ConfigMaps and Secrets with manifests: watches of the metadata, reads, owners.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -26,29 +26,29 @@ use crate::error::{Doing, is_absent};
 use crate::feed::Feed;
 use crate::{Context, Error, owners};
 
-/// How long a reconcile waits for the lists of ConfigMaps and Secrets.
+/// Maximum wait of a reconcile for the lists of ConfigMaps and Secrets.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The hashes of the resources of a set, each with the resourceVersion that it is of.
+/// Hashes of the resources of a set, each with the hashed resourceVersion.
 pub(super) type Hashes = BTreeMap<ResourceRef, (String, String)>;
 
 /// A resource of a set.
 pub(super) struct Source {
     pub(super) resource: ResourceRef,
-    /// The hash of its data, if it was needed.
+    /// Hash of the data, if computed.
     pub(super) hash: Option<String>,
-    /// Its manifests, if they are due anywhere.
+    /// Manifests, if due anywhere.
     pub(super) manifests: Result<Vec<Manifest>, Problem>,
 }
 
-/// The metadata of all ConfigMaps, and of the Secrets of the type for resources.
+/// Metadata of all ConfigMaps, and of the Secrets of the type for resources.
 pub(super) struct Sources {
     configmaps: Store<PartialObjectMeta<ConfigMap>>,
     secrets: Store<PartialObjectMeta<Secret>>,
 }
 
 impl Sources {
-    /// Starts both watches; they run while the returned stream of triggers is polled.
+    /// Starts both watches. The watches run while the returned stream of triggers is polled.
     pub(super) fn start(
         context: &Arc<Context>,
         sets: &Feed<ClusterResourceSet>,
@@ -79,7 +79,7 @@ impl Sources {
         (sources, triggers)
     }
 
-    /// Waits for both lists, after which what has not changed need not be read. Without them, everything is read.
+    /// Waits for both lists. Unchanged resources need no read afterwards; without the lists, everything is read.
     async fn ready(&self) {
         let both = async {
             operator::store::listed(&self.configmaps).await;
@@ -88,7 +88,7 @@ impl Sources {
         let _ = tokio::time::timeout(PATIENCE, both).await;
     }
 
-    /// The metadata of a resource, if it is known.
+    /// Metadata of a resource, if known.
     fn metadata(&self, namespace: &str, resource: &ResourceRef) -> Option<ObjectMeta> {
         match resource.kind {
             ResourceKind::ConfigMap => cached(&self.configmaps, namespace, &resource.name),
@@ -138,7 +138,8 @@ where
     found.map(|object| object.metadata.clone())
 }
 
-/// The resources of `set` in their order; those that are due for one of `targets` are read. Each gets the set as an owner.
+/// Resources of `set` in order, with the content of resources due for one of `targets`. The set becomes an owner of
+/// each.
 pub(super) async fn fetch(
     runner: &Runner,
     set: &ClusterResourceSet,
@@ -195,7 +196,7 @@ fn broken(resource: &ResourceRef, problems: &[String]) -> Problem {
     }
 }
 
-/// The resourceVersion and the data of a resource, or why it has none.
+/// resourceVersion and data of a resource, or the reason for their absence.
 async fn read(
     runner: &Runner,
     namespace: &str,

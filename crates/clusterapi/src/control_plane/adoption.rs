@@ -1,7 +1,7 @@
-//! Adoption of stand-alone control plane machines: those of the cluster that nothing controls.
+//! Adoption of stand-alone control plane machines: machines of the cluster without a controller.
 //!
-//! First the Secrets with the keys of the cluster: they may belong to the KubeadmConfig of the first machine, and would be
-//! deleted with it. Until all machines are adopted, none is created or deleted.
+//! First the Secrets with the keys of the cluster: the KubeadmConfig of the first machine may own these Secrets, and
+//! would take them along in its deletion. Until all machines are adopted, none is created or deleted.
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
@@ -16,7 +16,7 @@ use super::{ControlPlaneError, Scope, Subject, error};
 use crate::owners;
 use crate::pki::Purpose;
 
-/// A machine that nothing controls, and why it is not adopted.
+/// Machine without a controller, with the reason against its adoption.
 #[derive(Clone, Debug)]
 pub(super) struct Orphan {
     pub(super) machine: Machine,
@@ -24,14 +24,14 @@ pub(super) struct Orphan {
 }
 
 impl Orphan {
-    /// The machine of a control plane's cluster, unless something controls or deletes it.
+    /// [`Machine`] of a control plane's cluster, unless in deletion or under a controller.
     pub(super) fn of(machine: Machine, subject: &Subject) -> Option<Self> {
         let stays = owners::controller_of(&machine.metadata).is_none() && !machine.is_deleting();
         let obstacle = obstacle(&machine, &subject.plane, &subject.key.name);
         stays.then_some(Self { machine, obstacle })
     }
 
-    /// What the control plane waits for.
+    /// Message of a control plane that waits for this machine.
     pub(super) fn wait(&self) -> String {
         let name = self.machine.name_any();
         match &self.obstacle {
@@ -41,7 +41,7 @@ impl Orphan {
     }
 }
 
-/// Why a machine cannot be adopted: it would not be one that the control plane could have created.
+/// Reason against the adoption of a [`Machine`]: the control plane could not have created it.
 fn obstacle(machine: &Machine, plane: &KubeadmControlPlane, cluster: &str) -> Option<String> {
     if machine.spec.cluster_name != cluster {
         let of = &machine.spec.cluster_name;
@@ -68,7 +68,7 @@ fn obstacle(machine: &Machine, plane: &KubeadmControlPlane, cluster: &str) -> Op
     })
 }
 
-/// Adopts the machines that can be adopted.
+/// Adopts all adoptable machines.
 pub(super) async fn adopt(
     scope: &Scope,
     subject: &Subject,
@@ -94,7 +94,7 @@ pub(super) async fn adopt(
         let adopted = operator::patch::object(&machines, machine, &after).await;
         let action = format!("adopting Machine {}", machine.name_any());
         let adopted = adopted.map(drop).map_err(error::doing(action));
-        // One that cannot be adopted does not keep the others.
+        // A machine that cannot be adopted does not keep the others.
         result = result.and(adopted);
     }
     result
@@ -117,7 +117,7 @@ async fn adopt_secrets(scope: &Scope, subject: &Subject) -> Result<(), ControlPl
     Ok(())
 }
 
-/// Makes `plane` the controller in place of a KubeadmConfig. Returns whether anything changed.
+/// Makes `plane` the controller in place of a KubeadmConfig. Returns true if anything changed.
 fn taken_over(metadata: &mut ObjectMeta, plane: &KubeadmControlPlane) -> bool {
     let known = metadata.owner_references.get_or_insert_default();
     let of_config = |owner: &&mut OwnerReference| {

@@ -1,9 +1,9 @@
-//! The expiry of the certificates of the API servers.
+//! Expiry of the certificates of the API servers.
 //!
-//! kubeadm issues them on the machines, for a year unless the configuration says otherwise. They are not in the
-//! management cluster, so each API server is asked for its certificate once, through its forwarded port, when its machine
-//! has a Node. The expiry is recorded in an annotation of the machine's KubeadmConfig, as upstream does. The Machine
-//! controller copies it to `status.certificatesExpiryDate`, by which `rollout.before` decides.
+//! kubeadm issues the certificates on the machines, for a year unless configured otherwise. The management cluster
+//! has no copy, so each API server is asked for its certificate once, through its forwarded port, after its machine
+//! has a Node. As upstream, an annotation of the machine's KubeadmConfig records the expiry. The Machine controller
+//! copies the annotation to `status.certificatesExpiryDate`, the input of `rollout.before`.
 
 mod handshake;
 
@@ -26,23 +26,23 @@ use super::health::{self, Component};
 use super::observe::{Observation, Reached};
 use super::{ControlPlaneError, Scope, Subject, error};
 
-/// The interval after which an API server that did not answer is asked again. Nothing waits for its answer.
+/// Interval after which a silent API server is asked again. Nothing waits for the answer.
 pub(super) const AGAIN: Duration = Duration::from_secs(30);
 
-/// The timeout of one API server.
+/// Timeout of the request to one API server.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// The port of an API server whose configuration names none.
+/// Default port of an API server.
 const PORT: u16 = 6443;
 
-/// An API server whose certificate's expiry is not recorded.
+/// API server without a recorded expiry of its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unread {
-    /// Its Node.
+    /// Name of the Node.
     node: String,
-    /// Its port.
+    /// Port of the API server.
     port: u16,
-    /// Name and UID of its KubeadmConfig.
+    /// Name and UID of the KubeadmConfig.
     config: (String, String),
 }
 
@@ -52,7 +52,7 @@ impl Unread {
         format!("{}-{}", Component::ApiServer.name(), self.node)
     }
 
-    /// True if the Pod is ready, as far as the watch has seen.
+    /// True if the Pod is ready, according to the watch.
     fn is_ready(&self, workload: &Reached) -> bool {
         let name = self.pod();
         let mut pods = workload.pods.iter();
@@ -60,10 +60,10 @@ impl Unread {
     }
 }
 
-/// When API servers were last asked, by the UID of the KubeadmConfig.
+/// Times of the last requests to API servers, by the UID of the KubeadmConfig.
 pub(super) type Asked = BTreeMap<String, Instant>;
 
-/// The API server of `machine`, unless its expiry is recorded, or there is nowhere to record it.
+/// API server of `machine`, unless the expiry is recorded, or there is no place to record it.
 pub(super) fn unread(machine: &Machine, config: Option<&KubeadmConfig>) -> Option<Unread> {
     let config = config.filter(|config| config.metadata.deletion_timestamp.is_none())?;
     if machine.is_deleting()
@@ -80,7 +80,7 @@ pub(super) fn unread(machine: &Machine, config: Option<&KubeadmConfig>) -> Optio
     })
 }
 
-/// Reads and records what is not recorded. An API server that does not answer is asked again later.
+/// Reads and records missing expiries. A silent API server is asked again later.
 pub(super) async fn record(
     scope: &Scope,
     subject: &Subject,
@@ -109,8 +109,7 @@ pub(super) async fn record(
     Ok(())
 }
 
-/// The API servers that were not asked a moment ago: the watch may not have seen the annotation yet, or there was no
-/// answer.
+/// API servers without a recent request: the watch may not have seen the annotation yet, or there was no answer.
 fn due<'a>(scope: &Scope, subject: &Subject, unread: Vec<&'a Unread>) -> Vec<&'a Unread> {
     if unread.is_empty() {
         return unread;
@@ -124,7 +123,7 @@ fn due<'a>(scope: &Scope, subject: &Subject, unread: Vec<&'a Unread>) -> Vec<&'a
     due
 }
 
-/// The end of the validity of the certificate that an API server presents.
+/// End of the validity of the certificate that an API server presents.
 async fn ask(client: &Client, of: &Unread) -> Result<Timestamp, String> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
     let forwarding = pods.portforward(&of.pod(), &[of.port]).await;
@@ -161,7 +160,7 @@ async fn annotate(
     }
 }
 
-/// The port of the API server that `config` configures.
+/// Port of the API server in `config`.
 fn port(config: &KubeadmConfig) -> u16 {
     let spec = &config.spec;
     let of_init = spec

@@ -1,4 +1,4 @@
-//! Conditions that the control plane writes to the status of its Machines.
+//! Conditions of the control plane in the status of its Machines.
 
 use api::conditions;
 use api::core::v1beta2::{Machine, MachineStatus};

@@ -1,12 +1,12 @@
-//! The upgrade of CoreDNS after that of all machines.
+//! Upgrade of CoreDNS after the upgrade of all machines.
 //!
 //! ```text
-//!   look    Deployment and ConfigMap `coredns` → the image that is asked for, the migrated Corefile
+//!   look    Deployment and ConfigMap `coredns` → the wanted image, the migrated Corefile
 //!   apply   kubeadm-config · RBAC · backup · Deployment to the backup · Corefile · Deployment to image and Corefile
 //! ```
 //!
-//! CoreDNS reloads a changed Corefile, so that the former release reads the backup while the Corefile changes. Each step
-//! can be interrupted and repeated: what is migrated is the Corefile that the Deployment reads.
+//! CoreDNS reloads a changed Corefile, so the former release reads the backup while the Corefile changes. Each step
+//! can be interrupted and repeated: the migration starts from the Corefile in use by the Deployment.
 
 mod corefile;
 mod image;
@@ -40,19 +40,19 @@ const BACKUP: &str = "Corefile-backup";
 /// Name of the ClusterRole.
 const ROLE: &str = "system:coredns";
 
-/// How far CoreDNS is.
+/// State of CoreDNS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum CoreDns {
-    /// Not read: machines are created or deleted, or nothing has changed since it was in order.
+    /// Not read: machines are created or deleted, or nothing has changed since CoreDNS was in order.
     #[default]
     NotRead,
-    /// An annotation excludes it.
+    /// Excluded by the annotation [`SKIP`].
     Skipped,
-    /// It is as it should be, or there is none.
+    /// CoreDNS is up to date, or absent.
     InOrder,
-    /// It is to be upgraded.
+    /// CoreDNS is to be upgraded.
     Outdated(Upgrade),
-    /// It cannot be upgraded, for this reason.
+    /// CoreDNS cannot be upgraded, for this reason.
     Blocked(String),
 }
 
@@ -60,9 +60,9 @@ pub(super) enum CoreDns {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Upgrade {
     image: String,
-    /// The key of the Corefile that the Deployment reads.
+    /// Key of the Corefile in use by the Deployment.
     key: String,
-    /// That Corefile.
+    /// Content of the Corefile in use.
     before: String,
     /// The Corefile for the new image.
     after: String,
@@ -75,12 +75,12 @@ pub(super) struct Upgrade {
 enum Write<'a> {
     /// Sets keys of the ConfigMap.
     Map(Vec<(&'static str, &'a str)>),
-    /// Sets the image, and the key of the ConfigMap that is read as Corefile.
+    /// Sets the image, and the key of the ConfigMap with the Corefile.
     Deployment(Option<&'a str>, &'static str),
 }
 
 impl Upgrade {
-    /// The writes that are left to do. The Deployment reads the backup while the Corefile changes.
+    /// Remaining [`Write`]s. The Deployment reads the backup while the Corefile changes.
     fn writes(&self) -> Vec<Write<'_>> {
         let (before, after) = (self.before.as_str(), self.after.as_str());
         let has = |key: &str, text: &str| self.stored.get(key).is_some_and(|known| known == text);
@@ -119,7 +119,7 @@ pub(super) async fn observe(scope: &Scope, subject: &Subject, seen: &Observation
     state
 }
 
-/// What the state of CoreDNS depends on in the control plane.
+/// Input of the state of CoreDNS from the control plane.
 fn input(subject: &Subject) -> String {
     let configuration = configuration(subject);
     let repository = configuration.image_repository;
@@ -152,14 +152,14 @@ async fn read(client: &Client, subject: &Subject) -> Result<CoreDns, ControlPlan
     }
 }
 
-/// The image that runs, the one that is asked for, and the key of the Corefile that is read.
+/// Running image, wanted image, and the key of the Corefile in use.
 struct Change<'a> {
     from: Image,
     to: Image,
     key: &'a str,
 }
 
-/// What changes of `deployment`; `None` if nothing does, or if kubeadm has not deployed it.
+/// Change of `deployment`; `None` without a difference, or if kubeadm has not deployed it.
 fn change<'a>(
     deployment: &'a Deployment,
     configuration: &ClusterConfiguration,
@@ -173,7 +173,7 @@ fn change<'a>(
     Ok(change.filter(|it| it.from.text != it.to.text || it.key != COREFILE))
 }
 
-/// The upgrade with the migrated Corefile.
+/// [`Upgrade`] with the migrated Corefile.
 fn upgrade(change: Change<'_>, map: &ConfigMap) -> CoreDns {
     let Change { from, to, key } = change;
     let stored = map.data.clone().unwrap_or_default();
@@ -192,7 +192,7 @@ fn upgrade(change: Change<'_>, map: &ConfigMap) -> CoreDns {
     }
 }
 
-/// The image, and the key of the ConfigMap that is read. `None` if it is not deployed as kubeadm deploys it.
+/// Image, and key of the ConfigMap with the Corefile. `None` if not deployed as by kubeadm.
 fn running(deployment: &Deployment) -> Option<(&str, &str)> {
     let pod = deployment.spec.template.spec.as_ref()?;
     let mut containers = pod.containers.iter();
@@ -209,7 +209,7 @@ fn running(deployment: &Deployment) -> Option<(&str, &str)> {
     Some((container.image.as_deref()?, &item.key))
 }
 
-/// Upgrades CoreDNS, if it is to be upgraded.
+/// Performs the [`Upgrade`] of CoreDNS, if any.
 pub(super) async fn apply(
     scope: &Scope,
     subject: &Subject,
@@ -218,7 +218,7 @@ pub(super) async fn apply(
     let (CoreDns::Outdated(upgrade), Some(workload)) = (&seen.coredns, &seen.workload) else {
         return Ok(());
     };
-    // The configuration that `kubeadm upgrade` and later machines would read.
+    // `kubeadm upgrade` and later machines read this configuration.
     rollout::before_first_machine(subject, seen).await?;
     let client = &workload.client;
     allow_endpoint_slices(client).await?;
@@ -242,7 +242,7 @@ async fn write_map(client: &Client, data: &[(&str, &str)]) -> Result<(), Control
         .map_err(error::remotely("writing configmap kube-system/coredns"))
 }
 
-/// Sets the image, and the key of the ConfigMap that is read as Corefile.
+/// Sets the image, and the key of the ConfigMap with the Corefile.
 async fn write_deployment(
     client: &Client,
     image: Option<&str>,
@@ -264,7 +264,7 @@ async fn write_deployment(
         .map_err(error::remotely("writing deployment kube-system/coredns"))
 }
 
-/// Lets CoreDNS list and watch EndpointSlices, which it reads since 1.8.1.
+/// Lets CoreDNS list and watch EndpointSlices, needed since 1.8.1.
 async fn allow_endpoint_slices(client: &Client) -> Result<(), ControlPlaneError> {
     let roles: Api<ClusterRole> = Api::all(client.clone());
     let role = roles.get_opt(ROLE).await;
@@ -280,7 +280,7 @@ async fn allow_endpoint_slices(client: &Client) -> Result<(), ControlPlaneError>
         .map_err(error::remotely("writing clusterrole system:coredns"))
 }
 
-/// The rules with the one about EndpointSlices; `None` if there is one.
+/// Rules with the one for EndpointSlices; `None` if the role has such a rule.
 fn rules_with_endpoint_slices(role: &ClusterRole) -> Option<Vec<Value>> {
     let rules = role.rules.as_deref().unwrap_or_default();
     let slices = |resources: &Option<Vec<String>>| {

@@ -1,4 +1,4 @@
-//! The members of etcd: their health, and the removal of a member.
+//! Members of etcd: health, addition, and removal.
 //!
 //! ```text
 //!   connections   to the Pods `etcd-<node>`, forwarded by the workload API server and kept while they work
@@ -29,20 +29,20 @@ pub const LIMIT: Duration = Duration::from_secs(5);
 pub struct Member {
     /// The member ID.
     pub id: u64,
-    /// The name of the member, which is that of its Node; empty before its first start.
+    /// Name of the member and of its Node; empty before the first start.
     pub name: String,
-    /// The host of its peer URL.
+    /// Host of the peer URL.
     pub host: String,
-    /// True if it is a learner, which does not vote.
+    /// True for a learner, without a vote.
     pub learner: bool,
-    /// True if it is the leader.
+    /// True for the leader.
     pub leads: bool,
-    /// Why it is unhealthy; `None` for a healthy member.
+    /// Problem of the member; `None` for a healthy one.
     pub problem: Option<String>,
 }
 
 impl Member {
-    /// True if it is healthy.
+    /// True for a healthy member.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
         self.problem.is_none()
@@ -52,19 +52,19 @@ impl Member {
 /// The observed state of etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
-    /// An external etcd, which is not managed here.
+    /// External etcd, not managed here.
     External,
     /// The members could not be queried, for this reason.
     Unknown(String),
-    /// Too few members answer for a quorum, and those have no leader. This is the list that one of them has; a member
-    /// without a problem is one that answers.
+    /// Too few [`Member`]s answer for a quorum, and the answering ones have no leader. The list is from one of them;
+    /// members without a problem are the answering ones.
     NoQuorum(Vec<Member>),
-    /// Its members.
+    /// [`Member`]s of an etcd with a quorum.
     Known(Vec<Member>),
 }
 
 impl View {
-    /// The members, if a quorum has confirmed them.
+    /// Members, if confirmed by a quorum.
     #[must_use]
     pub fn members(&self) -> Option<&[Member]> {
         match self {
@@ -73,7 +73,7 @@ impl View {
         }
     }
 
-    /// The member on a Node.
+    /// [`Member`] on a Node.
     #[must_use]
     pub fn on(&self, node: &str) -> Option<&Member> {
         self.members()?.iter().find(|member| member.name == node)
@@ -90,7 +90,7 @@ impl View {
     }
 }
 
-/// How many of the members answer, of a cluster that has lost its quorum.
+/// Message with the number of answering [`Member`]s, for a cluster without a quorum.
 #[must_use]
 pub fn without_quorum(members: &[Member]) -> String {
     let counted = count(members);
@@ -103,7 +103,7 @@ pub fn without_quorum(members: &[Member]) -> String {
     )
 }
 
-/// Counts the members.
+/// Counts the [`Members`].
 #[must_use]
 pub fn count(members: &[Member]) -> Members {
     let voters = || members.iter().filter(|member| !member.learner);

@@ -1,4 +1,4 @@
-//! The health of a control plane machine, from its Node and its static Pods.
+//! Health of a control plane machine, from its Node and its static Pods.
 
 use std::sync::Arc;
 
@@ -46,14 +46,14 @@ impl Component {
     }
 }
 
-/// The Machine's condition about its etcd member.
+/// Condition of a Machine for its etcd member.
 pub(super) const ETCD_MEMBER: &str = "EtcdMemberHealthy";
-/// The Machine's condition about the label that kubeadm sets last on the Node.
+/// Condition of a Machine for the last label that kubeadm sets on the Node.
 pub(super) const LABELS_AND_TAINTS: &str = "NodeKubeadmLabelsAndTaintsSet";
-/// The label that kubeadm sets on control plane Nodes.
+/// Label of control plane Nodes, set by kubeadm.
 const ROLE: &str = "node-role.kubernetes.io/control-plane";
 
-/// The conditions that are readiness gates of a control plane machine. Two do not apply to an external etcd.
+/// Readiness gates of a control plane machine. Two do not apply to an external etcd.
 pub(super) fn gates(external_etcd: bool) -> Vec<&'static str> {
     let components = Component::ALL
         .into_iter()
@@ -73,8 +73,8 @@ pub(super) struct View<'a> {
     pub(super) etcd: &'a etcd::View,
 }
 
-/// The conditions of the machine on `node`. `node` is unset until the Machine controller has found it; `view` is unset
-/// while the workload cluster cannot be reached.
+/// Conditions of the machine on `node`. `node` is unset until found by the Machine controller; `view` is unset while
+/// the workload cluster cannot be reached.
 pub(super) fn judge(node: Option<&str>, view: Option<View<'_>>) -> Vec<Verdict> {
     let external = view.is_some_and(|view| *view.etcd == etcd::View::External);
     let all = |status: Status, reason: &str, message: &str| {
@@ -108,13 +108,13 @@ pub(super) fn judge(node: Option<&str>, view: Option<View<'_>>) -> Vec<Verdict> 
     verdicts
 }
 
-/// The Node that a static Pod of `component` runs on.
+/// Node of a static [`Pod`] of `component`.
 pub(super) fn node_of(pod: &Pod, component: Component) -> Option<&str> {
     let name = pod.metadata.name.as_deref()?;
     name.strip_prefix(component.name())?.strip_prefix('-')
 }
 
-/// True if the Pod's condition `Ready` is true and it is not being deleted.
+/// True if the Pod's condition `Ready` is true, and the [`Pod`] is not in deletion.
 pub(super) fn is_ready(pod: &Pod) -> bool {
     let conditions = pod
         .status
@@ -167,7 +167,7 @@ fn pod(component: Component, node: &str, pods: &[Arc<Pod>]) -> Verdict {
     }
 }
 
-/// Why a container is waiting, as reported by the kubelet.
+/// Reason for a waiting container, as reported by the kubelet.
 fn waiting(pod: &Pod) -> Option<String> {
     let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
     let waiting = statuses

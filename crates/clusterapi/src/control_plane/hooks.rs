@@ -1,4 +1,4 @@
-//! The pre-terminate hook that delays the termination of a machine until its etcd member is removed.
+//! Pre-terminate hook: delays the termination of a machine until its etcd member is removed.
 
 use api::conditions;
 use api::core::v1beta2::Machine;
@@ -17,7 +17,7 @@ pub(super) const PRE_TERMINATE: &str =
 /// The prefix of all pre-terminate hooks.
 const ANY_PRE_TERMINATE: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
 
-/// Removes the hook from a machine.
+/// Removes the hook from a [`Machine`].
 pub(super) async fn remove(
     machines: &Api<Machine>,
     machine: &Machine,
@@ -37,7 +37,7 @@ pub(super) async fn remove(
     }
 }
 
-/// True if the machine is being deleted and waits for the hook.
+/// True if the [`Machine`] is in deletion and waits for the hook.
 pub(super) fn is_held(machine: &Machine) -> bool {
     machine.is_deleting() && machine.annotations().contains_key(PRE_TERMINATE)
 }
@@ -52,7 +52,7 @@ pub(super) fn deleted_at(machine: &Machine) -> Option<Timestamp> {
 }
 
 /// True if the drain is complete and this hook is the only one left. Always true before Kubernetes 1.31; since then a
-/// kubelet uses its local API server, which needs the local etcd member until the drain is complete.
+/// kubelet uses its local API server, and so needs the local etcd member until the drain is complete.
 pub(super) fn is_drained(machine: &Machine, version: &str) -> bool {
     let version = machine
         .spec

@@ -1,4 +1,4 @@
-//! Changes of the template that reach existing machines, and the objects that they refer to, without a replacement.
+//! Changes of the template that reach existing machines and their objects without a replacement.
 
 use api::core::v1beta2::{ContractReference, Machine, MachineSpec};
 use api::kube;
@@ -46,7 +46,7 @@ async fn label(
     Ok(())
 }
 
-/// Applies `machine`, which may not exist yet.
+/// Applies `machine`, existing or not.
 pub(super) async fn apply(api: &Api<Machine>, machine: &Machine) -> kube::Result<Machine> {
     let params = PatchParams::apply(CONTROL_PLANE.name).force();
     api.patch(&machine.name_any(), &params, &Patch::Apply(machine))
@@ -74,7 +74,7 @@ async fn update(
         return Ok(());
     }
     let stored = apply(&api, &desired).await.map_err(action())?;
-    // A field that the template lost stays if it was set without server-side apply.
+    // A field removed from the template stays if set without server-side apply.
     let mut after = stored.clone();
     after.spec = conformed(subject, &stored);
     let patched = patch::object(&api, &stored, &after).await;
@@ -97,8 +97,8 @@ async fn release(api: &Api<Machine>, machine: &Machine, wanted: &Wanted) -> kube
         .map(drop)
 }
 
-/// What the control plane applies to an existing machine: what it would create, with the fields in which they may
-/// differ until the machine is replaced.
+/// Desired state of an existing [`Machine`]: as for a new machine, except for the fields that may differ until the
+/// machine is replaced.
 fn desired(subject: &Subject, machine: &Machine) -> Machine {
     let known = &machine.spec;
     let mut desired = machines::machine(
@@ -121,7 +121,7 @@ fn desired(subject: &Subject, machine: &Machine) -> Machine {
     desired
 }
 
-/// The spec of `machine` with the fields of the template that can be changed in place.
+/// Spec of `machine` with the fields of the template that can be changed in place.
 fn conformed(subject: &Subject, machine: &Machine) -> MachineSpec {
     let template = &subject.plane.spec.machine_template.spec;
     MachineSpec {

@@ -1,8 +1,9 @@
-//! The etcd member of a machine that joins, where kubeadm's own addition would be rejected (docs/adr/0034).
+//! etcd member of a joining machine, in cases where etcd would reject kubeadm's own addition (docs/adr/0034).
 //!
-//! A member that counts another one as disconnected rejects each new member, and of two members `kubeadm join` may ask the
-//! same one each time. kubeadm adds no member whose peer URL is in the list (`addMember` in `util/etcd/etcd.go` of
-//! kubeadm 1.34), so the learner is added here, by a member that accepts it. kubeadm starts and promotes it.
+//! A member that counts another one as disconnected rejects each new member, and of two members `kubeadm join` may
+//! ask the same one each time. kubeadm does not add a member with a listed peer URL (`addMember` in
+//! `util/etcd/etcd.go` of kubeadm 1.34), so the learner is added here, through a member that accepts it. kubeadm
+//! starts and promotes the learner.
 
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::{Machine, MachineAddressType};
@@ -12,25 +13,25 @@ use super::etcd::{Member, View};
 use super::observe::Observation;
 use super::{ControlPlaneError, Scope, Subject, members, membership};
 
-/// The feature gate of kubeadm with which a member joins as a learner.
+/// Feature gate of kubeadm for members that join as learners.
 const LEARNER_MODE: &str = "EtcdLearnerMode";
-/// Arguments of etcd that set another peer URL than that of the machine's address.
+/// Arguments of etcd that may set a peer URL other than the machine's address.
 const PEER_URLS: [&str; 2] = ["initial-advertise-peer-urls", "listen-peer-urls"];
 
-/// A machine that joins, and the host of the peer URL under which kubeadm will add its member.
+/// Joining machine, with the host of the peer URL for kubeadm's addition.
 #[derive(Debug)]
 pub(super) struct Joining<'a> {
     machine: &'a Machine,
     host: &'a str,
 }
 
-/// The machine that is to become a member next to at least two others; `None` if its peer URL is not known for sure.
+/// Machine that is to become a member next to at least two others; `None` if its peer URL is not certain.
 pub(super) fn joining<'a>(
     plane: &KubeadmControlPlane,
     seen: &'a Observation,
 ) -> Option<Joining<'a>> {
     let members = seen.etcd.members()?;
-    // A single member has no others that it could count as disconnected. etcd takes one learner at a time.
+    // A single member has no others to count as disconnected. etcd takes one learner at a time.
     let voters = members.iter().filter(|member| !member.learner).count();
     if voters < 2 || voters < members.len() || !has_peer_url_of_its_address(plane) {
         return None;
@@ -45,8 +46,8 @@ pub(super) fn joining<'a>(
     (!listed && seen.is_young(machine)).then_some(Joining { machine, host })
 }
 
-/// Adds the learner of a machine that joins while a member counts another one as disconnected. Idempotent: a learner is in
-/// the list of the next reconcile.
+/// Adds the learner of a joining machine while a member counts another one as disconnected. Idempotent: the next
+/// reconcile finds the learner in the list.
 pub(super) async fn add_learner(
     scope: &Scope,
     subject: &Subject,
@@ -63,7 +64,7 @@ pub(super) async fn add_learner(
     let Some((wrong, other)) = scope.etcd.disconnected(&target, list).await else {
         return Ok(());
     };
-    // One that does not answer would hide why the others refuse.
+    // A silent member would hide the reason of the others' refusal.
     let asked = |it: &&Member| it.id != wrong.id && !it.learner && it.is_healthy();
     let accepting: Vec<&Member> = list.iter().filter(asked).collect();
     let added = scope.etcd.add_learner(&target, &accepting, host).await;
@@ -80,7 +81,7 @@ pub(super) async fn add_learner(
     Ok(())
 }
 
-/// True if kubeadm adds members as learners, at the address of their machine.
+/// True if kubeadm adds members as learners, at the addresses of their machines.
 fn has_peer_url_of_its_address(plane: &KubeadmControlPlane) -> bool {
     let Ok(version) = plane.spec.version.parse::<api::version::Version>() else {
         return false;
@@ -99,7 +100,7 @@ fn has_peer_url_of_its_address(plane: &KubeadmControlPlane) -> bool {
         && endpoint.is_none_or(|endpoint| endpoint.advertise_address.is_none())
 }
 
-/// The internal address of a machine that has one alone: kubeadm announces the one of the default route.
+/// Internal address of a [`Machine`] with a single one: kubeadm announces the address of the default route.
 fn only_address(machine: &Machine) -> Option<&str> {
     let status = machine.status.as_ref()?;
     let internal = |type_| type_ == MachineAddressType::InternalIP;

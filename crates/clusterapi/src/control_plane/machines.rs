@@ -26,7 +26,7 @@ use crate::inplace::{CONTROL_PLANE_METADATA, Wanted};
 use crate::news::{self, News};
 use crate::{naming, owners};
 
-/// Creates a machine, with an event about it.
+/// Creates a machine, with an event.
 pub(super) async fn create(
     scope: &Scope,
     subject: &Subject,
@@ -50,8 +50,8 @@ pub(super) async fn create(
     created.map(drop)
 }
 
-/// Creates a machine: its KubeadmConfig, its infrastructure and the Machine, all with the same name, which is returned.
-/// An incomplete machine is completed first.
+/// Creates a machine: KubeadmConfig, infrastructure and Machine, all with the same name. Returns the name. An
+/// incomplete machine is completed first.
 async fn make(
     scope: &Scope,
     subject: &Subject,
@@ -131,8 +131,8 @@ pub(super) async fn delete(
     deleted
 }
 
-/// The name of a KubeadmConfig without a Machine, left by an interrupted reconcile. One whose spec does not match, or
-/// whose infrastructure is made of another template, is deleted with that infrastructure.
+/// Name of a KubeadmConfig without a Machine, left by an interrupted reconcile. A config with a different spec, or
+/// with infrastructure from another template, is deleted together with the infrastructure.
 async fn unfinished(
     scope: &Scope,
     subject: &Subject,
@@ -189,7 +189,7 @@ async fn unfinished(
     Ok(None)
 }
 
-/// The infrastructure that an interrupted reconcile has made for a machine of this name.
+/// Infrastructure for a machine of this name, left by an interrupted reconcile.
 async fn left_infrastructure(
     scope: &Scope,
     subject: &Subject,
@@ -203,7 +203,7 @@ async fn left_infrastructure(
     Ok(found.filter(|it| owners::is_controlled_by(&it.metadata, subject.plane.as_ref())))
 }
 
-/// The object of this name that is made of a template.
+/// Object with this name, cloned from a template.
 fn instance(template: &ContractReference, name: &str) -> ContractReference {
     let kind = template.kind.strip_suffix("Template");
     ContractReference::new(&template.api_group, kind.unwrap_or(&template.kind), name)
@@ -216,7 +216,7 @@ async fn create_config(
     init: bool,
 ) -> Result<(), ControlPlaneError> {
     let mut config = KubeadmConfig::new(name, outdated::config_spec(&subject.plane, init));
-    // What may leave the config is applied afterwards (`inplace::synchronize`).
+    // Removable labels and annotations are applied afterwards (`inplace::synchronize`).
     config.metadata = ObjectMeta {
         labels: Some(metadata(subject).permanent()),
         annotations: None,
@@ -253,7 +253,7 @@ pub(super) fn machine(
     };
     let mut machine = Machine::new(name, spec);
     machine.metadata = object_meta(subject, name);
-    // Set before there is an etcd member that could be lost.
+    // Set before an etcd member exists that could be lost.
     machine
         .annotations_mut()
         .insert(hooks::PRE_TERMINATE.to_owned(), String::new());
@@ -269,7 +269,7 @@ pub(super) fn deletion(subject: &Subject) -> MachineDeletion {
         .deletion
         .clone()
         .unwrap_or_default();
-    // The default of Machines, so that it is not a difference.
+    // Default of Machines, so that the field is no difference.
     deletion.node_deletion_timeout_seconds.get_or_insert(10);
     deletion
 }
@@ -303,7 +303,7 @@ fn object_meta(subject: &Subject, name: &str) -> ObjectMeta {
     }
 }
 
-/// The labels and annotations of the machines and of the objects that they refer to.
+/// Labels and annotations of the machines and of the objects in their references.
 pub(super) fn metadata(subject: &Subject) -> Wanted {
     Wanted {
         labels: labels(subject),

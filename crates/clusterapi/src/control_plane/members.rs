@@ -1,4 +1,4 @@
-//! The etcd members of a control plane: their health, their removal with their machines, and the removal of leftovers.
+//! etcd members of a control plane: health, removal together with machines, and removal of leftovers.
 
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::{Node, Secret};
@@ -12,7 +12,7 @@ use super::plan::Step;
 use super::{ControlPlaneError, Duties, Scope, Subject, error, hooks};
 use crate::pki::{Purpose, store};
 
-/// The observed state of etcd. The members are queried once the control plane is initialized.
+/// Observed state of etcd. Members are queried once the control plane is initialized.
 pub(super) async fn observe(
     scope: &Scope,
     subject: &Subject,
@@ -35,9 +35,9 @@ pub(super) async fn observe(
     scope.etcd.query(&target(subject, workload, &nodes)).await
 }
 
-/// Lets the addition of a machine wait until a member that has just joined is connected. A member that counts another one
-/// as disconnected rejects the new one. It is not waited for longer: a connection that works may count as disconnected
-/// until one of both is started again, and other members accept the new one ([`joining`](super::joining)).
+/// Delays the addition of a machine until a member that has just joined is connected. A member that counts another
+/// one as disconnected rejects the new one. The delay is short: a working connection may count as disconnected until
+/// a restart of either member, and other members accept the new one ([`joining`](super::joining)).
 pub(super) async fn before_addition(
     scope: &Scope,
     subject: &Subject,
@@ -61,7 +61,7 @@ pub(super) async fn before_addition(
     Step::Wait(vec![why])
 }
 
-/// The machines that are drained and wait for the removal of their members, the one that has been deleting longest first.
+/// Drained [`Machine`]s that wait for the removal of their members, longest deletion first.
 fn waiting<'a>(subject: &Subject, machines: &[&'a Machine]) -> Vec<&'a Machine> {
     let version = &subject.plane.spec.version;
     let waits = |machine: &&Machine| hooks::is_held(machine) && hooks::is_drained(machine, version);
@@ -70,7 +70,7 @@ fn waiting<'a>(subject: &Subject, machines: &[&'a Machine]) -> Vec<&'a Machine> 
     waiting
 }
 
-/// The UIDs of the machines whose deletion waits until etcd can do without their members.
+/// UIDs of [`Machine`]s in deletion that wait until etcd can do without their members.
 pub(super) fn held(subject: &Subject, machines: &[&Machine], view: &View) -> Vec<String> {
     let (Some(members), true) = (view.members(), machines.iter().any(|it| !it.is_deleting()))
     else {
@@ -84,7 +84,8 @@ pub(super) fn held(subject: &Subject, machines: &[&Machine], view: &View) -> Vec
     waiting.filter_map(ResourceExt::uid).collect()
 }
 
-/// Removes the hook of one machine per reconcile, after its member: of the one that has been deleting longest, and can go.
+/// Removes the hook of one machine per reconcile, after its member: of the machine with the longest deletion that can
+/// go.
 pub(super) async fn release(
     scope: &Scope,
     subject: &Subject,
@@ -93,7 +94,7 @@ pub(super) async fn release(
 ) {
     let machines: Vec<_> = seen.machines.iter().map(|seen| &seen.machine).collect();
     let others = machines.iter().any(|other| !other.is_deleting());
-    // A removal that failed may have been done all the same.
+    // A failed removal may have been done all the same.
     let mut tried = Vec::new();
     for machine in waiting(subject, &machines) {
         // With the last machine all of etcd is deleted.
@@ -119,7 +120,7 @@ pub(super) async fn release(
     }
 }
 
-/// Why etcd cannot do without the member of `machine` now, with or without the members `tried`.
+/// Reason why etcd cannot do without the member of `machine` now, with or without the members `tried`.
 fn can_go(
     seen: &Observation,
     machine: &Machine,
@@ -144,8 +145,8 @@ fn can_go(
     }
 }
 
-/// Removes a leftover member, which runs on no Node. Does nothing while a machine has neither a Node nor an address, by
-/// which its member could be recognised.
+/// Removes a leftover member without a Node. Does nothing while a machine has neither a Node nor an address, because
+/// its member could not be recognised.
 pub(super) async fn collect(
     scope: &Scope,
     subject: &Subject,
@@ -191,7 +192,7 @@ fn may_go(members: &[Member], member: &Member) -> bool {
     Standing::of(member).may_go(etcd::count(members))
 }
 
-/// Removes a member; leadership is transferred to the newest machine that is not being deleted.
+/// Removes a [`Member`]; leadership is transferred to the newest machine that is not in deletion.
 async fn remove(
     scope: &Scope,
     subject: &Subject,
@@ -227,7 +228,7 @@ pub(super) fn target<'a>(
     }
 }
 
-/// The names and addresses at which members may run.
+/// Names and addresses at which [`Member`]s may run.
 fn known(machines: &[&Machine], members: &[Member], workload: &Reached) -> Nodes {
     let mut known = Nodes::default();
     // kubeadm starts a member before the kubelet registers its Node.

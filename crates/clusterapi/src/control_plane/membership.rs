@@ -1,4 +1,5 @@
-//! Which member of etcd runs on which machine. A machine is a member if etcd lists it, and never because it exists.
+//! Assignment of etcd members to machines. A machine is a member if listed by etcd, and never merely because it
+//! exists.
 
 use api::core::v1beta2::Machine;
 use api::kube::ResourceExt;
@@ -6,22 +7,22 @@ use api::kube::ResourceExt;
 use super::etcd::{Member, View};
 use super::quorum::Members;
 
-/// What the list of etcd tells of one machine.
+/// Membership of one machine, from the list of etcd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Membership {
-    /// Its etcd is no member: it never joined, or was removed.
+    /// No member: the machine never joined, or its member was removed.
     #[default]
     Outside,
-    /// Its member.
+    /// [`Member`] of the machine.
     Member(Standing),
-    /// It has no Node and no address by which it could be told from these members, which no other machine runs.
+    /// Several candidates without another machine: the machine has neither a Node nor an address to tell them apart.
     Unclear(Vec<Standing>),
 }
 
-/// What a member counts for.
+/// Weight of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// True if it does not vote.
+    /// True for a learner, without a vote.
     pub(super) learner: bool,
     pub(super) healthy: bool,
 }
@@ -34,7 +35,7 @@ impl Standing {
         }
     }
 
-    /// True if `members` keep their quorum without this one. A learner is no part of it.
+    /// True if `members` keep their quorum without this member. A learner is no part of the quorum.
     pub(super) fn may_go(self, members: Members) -> bool {
         self.learner || members.can_remove(self.healthy)
     }
@@ -51,7 +52,7 @@ impl Membership {
     }
 }
 
-/// The membership of each of `machines`, in their order; all are outside unless `view` has the list of a quorum.
+/// [`Membership`] of each of `machines`, in order; all are outside unless `view` has the list of a quorum.
 pub(super) fn of(machines: &[&Machine], view: &View) -> Vec<Membership> {
     let members = view.members().unwrap_or_default();
     let strays: Vec<_> = strays(machines, members)
@@ -66,7 +67,7 @@ pub(super) fn of(machines: &[&Machine], view: &View) -> Vec<Membership> {
     machines.iter().map(standing).collect()
 }
 
-/// The members that run on none of `machines`, as far as is known.
+/// Members that run on none of `machines`, as far as known.
 pub(super) fn strays<'a>(machines: &[&Machine], members: &'a [Member]) -> Vec<&'a Member> {
     let ours: Vec<u64> = machines
         .iter()
@@ -77,14 +78,14 @@ pub(super) fn strays<'a>(machines: &[&Machine], members: &'a [Member]) -> Vec<&'
     members.iter().filter(stray).collect()
 }
 
-/// True if nothing tells which member could be that of `machine`.
+/// True if the member of `machine` cannot be told from others.
 pub(super) fn is_unknown(machine: &Machine) -> bool {
     machine.node_name().is_none() && addresses(machine).next().is_none()
 }
 
-/// The member of `machine`, which is one of `machines`: the one with the name of its Node, or one at its address that has
-/// no name yet. Without a Node, also one that has its address and the name of no other machine's Node: kubeadm starts the
-/// member before the kubelet registers the Node.
+/// [`Member`] of `machine`, one of `machines`: the member with the name of the Node, or a member without a name at the
+/// machine's address. Without a Node, also a member with the machine's address and the name of no other machine's
+/// Node: kubeadm starts the member before the kubelet registers the Node.
 pub(super) fn on<'a>(
     machine: &Machine,
     machines: &[&Machine],

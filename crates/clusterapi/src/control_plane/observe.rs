@@ -27,10 +27,10 @@ use super::{
 };
 use crate::owners;
 
-/// The age up to which a machine counts as new.
+/// Age up to which a machine counts as new.
 const YOUNG: SignedDuration = SignedDuration::from_mins(5);
-/// The age up to which the etcd member of a Node may still connect to others: etcd tries again every 100 ms, and counts
-/// a connection after 5 s.
+/// Age up to which the etcd member of a Node may still connect to others: etcd tries again every 100 ms, and counts a
+/// connection after 5 s.
 const FRESH: SignedDuration = SignedDuration::from_secs(15);
 
 /// The observed state of a control plane.
@@ -39,19 +39,19 @@ pub(super) struct Observation {
     pub(super) facts: Facts,
     /// The machines of the control plane, oldest first.
     pub(super) machines: Vec<Seen>,
-    /// The stand-alone machines of its cluster.
+    /// Stand-alone machines of the cluster.
     pub(super) orphans: Vec<Orphan>,
-    /// The workload cluster, while it can be reached.
+    /// Workload cluster, while reachable.
     pub(super) workload: Option<Reached>,
-    /// True if the first attempt to connect has not ended, so that the reported conditions stay.
+    /// True before the end of the first attempt to connect, so that the reported conditions stay.
     pub(super) connecting: bool,
     /// The members of etcd.
     pub(super) etcd: View,
-    /// True if a machine is not created because members of etcd are not connected.
+    /// True if the creation of a machine waits for connections between members of etcd.
     pub(super) awaits_etcd: bool,
-    /// How far the recovery of a lost quorum is.
+    /// State of the [`Recovery`] from a lost quorum.
     pub(super) recovery: Recovery,
-    /// How far CoreDNS is.
+    /// State of [`CoreDns`].
     pub(super) coredns: CoreDns,
     /// The time of the observation.
     pub(super) now: Timestamp,
@@ -60,13 +60,13 @@ pub(super) struct Observation {
 /// A machine and the conditions derived for it.
 pub(super) struct Seen {
     pub(super) machine: Machine,
-    /// The conditions that this controller writes on it.
+    /// Conditions of this controller for the machine.
     pub(super) verdicts: Vec<Verdict>,
-    /// Its API server, while the expiry of that one's certificate is not recorded.
+    /// API server of the machine, while the expiry of its certificate is not recorded.
     pub(super) unread: Option<certificates::Unread>,
 }
 
-/// A workload cluster that is connected.
+/// Connected workload cluster.
 pub(super) struct Reached {
     pub(super) client: Client,
     pub(super) pods: Vec<Arc<Pod>>,
@@ -84,7 +84,7 @@ impl Reached {
 }
 
 impl Observation {
-    /// True if machines are being created or deleted: an unhealthy member is then likely to recover soon.
+    /// True while machines are created or deleted: an unhealthy member is then likely to recover soon.
     pub(super) fn is_changing(&self) -> bool {
         let begun = |machine: &MachineFacts| {
             let age = self.now.duration_since(machine.created);
@@ -178,7 +178,7 @@ pub(super) async fn observe(
     Ok(seen)
 }
 
-/// The machines that `plane` controls, oldest first.
+/// [`Machine`]s controlled by `plane`, oldest first.
 pub(super) async fn machines(
     scope: &Scope,
     subject: &Subject,
@@ -186,7 +186,7 @@ pub(super) async fn machines(
     listed(scope, subject).await.map(|(machines, _)| machines)
 }
 
-/// The machines that `plane` controls, oldest first, and those of its cluster that nothing controls.
+/// [`Machine`]s controlled by `plane`, oldest first, and machines of the cluster without a controller.
 async fn listed(
     scope: &Scope,
     subject: &Subject,
@@ -218,8 +218,8 @@ pub(super) fn has_external_etcd(plane: &KubeadmControlPlane) -> bool {
         .is_some_and(|etcd| etcd.external.is_some())
 }
 
-/// True if the status of the control plane or of its Cluster reports that it has been initialized: one of them may be
-/// missing after a restore from a backup.
+/// True if the status of the control plane or of its Cluster reports the initialization: after a restore from a
+/// backup, one of them may be missing.
 pub(super) fn is_initialized(subject: &Subject) -> bool {
     let status = subject.plane.status.as_ref();
     let steps = status.and_then(|status| status.initialization.as_ref());
@@ -293,7 +293,7 @@ fn up_to_date(reasons: &[String]) -> Verdict {
     Verdict::new("UpToDate", false, "NotUpToDate").because(lines.join("\n"))
 }
 
-/// Why it is not known whether a machine is up to date.
+/// Reason why the state of a machine is unknown.
 fn unjudged(seen: &Seen) -> Option<String> {
     let mut verdicts = seen.verdicts.iter();
     let verdict = verdicts.find(|it| it.type_ == "UpToDate")?;
@@ -384,7 +384,7 @@ fn until_rollout(plane: &KubeadmControlPlane, now: Timestamp) -> Option<Duration
         .filter(|left| !left.is_zero())
 }
 
-/// The workload cluster, if it is connected and its static Pods have been listed.
+/// Workload cluster, if connected and with a complete list of static Pods.
 fn reach(scope: &Scope, subject: &Subject) -> Option<Reached> {
     let client = scope.context.remote.client(&subject.key).ok()?;
     let nodes = scope.context.remote.nodes(&subject.key).ok()?;
@@ -396,7 +396,7 @@ fn reach(scope: &Scope, subject: &Subject) -> Option<Reached> {
     })
 }
 
-/// The input of the plan about etcd.
+/// The input of the plan about [`Etcd`].
 fn facts_of_etcd(etcd: &View) -> Etcd {
     match etcd {
         View::External => Etcd::External,
@@ -406,20 +406,21 @@ fn facts_of_etcd(etcd: &View) -> Etcd {
     }
 }
 
-/// True if the first attempt to connect has not ended; its end triggers a reconcile.
+/// True before the end of the first attempt to connect; the end triggers a reconcile.
 fn is_connecting(scope: &Scope, subject: &Subject) -> bool {
     let health = scope.context.remote.health(&subject.key);
     health.is_connecting() || (health.connected && scope.pods.is_listing(&subject.key))
 }
 
-/// Removes the verdicts about the workload cluster, so that the reported ones stay.
+/// Removes the verdicts about the workload cluster, so that the reported conditions stay.
 fn keep_reported(machines: &mut [Seen]) {
     for seen in machines {
         seen.verdicts.retain(|verdict| verdict.type_ == "UpToDate");
     }
 }
 
-/// True if `kubeadm init` has uploaded its configuration. Before that, responses of the API server are not reliable.
+/// True after the upload of the configuration by `kubeadm init`. Before, responses of the API server are not
+/// reliable.
 async fn has_kubeadm_config(client: &Client) -> bool {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
     matches!(maps.get_metadata_opt("kubeadm-config").await, Ok(Some(_)))

@@ -1,4 +1,4 @@
-//! Whether a machine is up to date with the spec of the control plane.
+//! Comparison of a machine with the spec of the control plane.
 
 use api::bootstrap::v1beta2::{KubeadmConfig, KubeadmConfigSpec};
 use api::controlplane::v1beta2::{KubeadmControlPlane, Rollout};
@@ -11,7 +11,7 @@ use api::names::{CLONED_FROM_GROUP_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION}
 use self::comparable::{as_join, comparable, is_init, without_ca_path};
 use crate::kubeadm;
 
-/// A machine and its bootstrap config and infrastructure, `None` if they are not known.
+/// Machine with its bootstrap config and infrastructure, `None` if unknown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts<'a> {
     pub(super) machine: &'a Machine,
@@ -19,8 +19,8 @@ pub(super) struct Parts<'a> {
     pub(super) infrastructure: Option<&'a DynamicObject>,
 }
 
-/// Why a machine is not up to date; empty if it is. Unknown parts count as up to date, because a replacement is
-/// expensive.
+/// Reasons why a machine is outdated; empty for an up-to-date one. Unknown parts count as up to date, because a
+/// replacement is expensive.
 pub(super) fn reasons(plane: &KubeadmControlPlane, of: Parts<'_>, now: Timestamp) -> Vec<String> {
     let mut reasons = Vec::new();
     let version = of.machine.spec.version.as_deref().unwrap_or_default();
@@ -70,8 +70,8 @@ fn by_time(rollout: &Rollout, machine: &Machine, now: Timestamp) -> Vec<String> 
     reasons
 }
 
-/// Whether the infrastructure was cloned from another template. Objects without the annotations, such as adopted ones,
-/// count as up to date.
+/// Reason if the infrastructure was cloned from another template. Objects without the annotations, such as adopted
+/// ones, count as up to date.
 fn by_template(plane: &KubeadmControlPlane, object: &DynamicObject) -> Option<String> {
     let annotations = object.annotations();
     let name = annotations.get(CLONED_FROM_NAME_ANNOTATION)?;
@@ -85,8 +85,8 @@ fn by_template(plane: &KubeadmControlPlane, object: &DynamicObject) -> Option<St
     (!same).then(|| format!("{actual} is not up-to-date"))
 }
 
-/// True if a new machine would get a different KubeadmConfig. The first machine is up to date in either form, as one that
-/// joins, or as the first one again.
+/// True if a new machine would get a different [`KubeadmConfig`]. The first machine is up to date in either form: as a
+/// joining machine, or as the first one again.
 fn differs(plane: &KubeadmControlPlane, config: &KubeadmConfig) -> bool {
     let (joining, current) = (config_spec(plane, false), &config.spec);
     if !is_init(current) {
@@ -97,9 +97,9 @@ fn differs(plane: &KubeadmControlPlane, config: &KubeadmConfig) -> bool {
         && comparable(&config_spec(plane, true)) != comparable(current)
 }
 
-/// The KubeadmConfig of a new machine: without the join configuration for the first machine, without the init
-/// configuration for all others. All have the cluster configuration, because it specifies whether etcd is external, with the
-/// feature gate that kubeadm gets, as the Go control plane provider expects it of machines that are up to date.
+/// KubeadmConfig of a new machine: without the join configuration for the first machine, without the init
+/// configuration for all others. All have the cluster configuration, because it specifies if etcd is external, with
+/// the feature gate for kubeadm, as the Go control plane provider expects of up-to-date machines.
 pub(super) fn config_spec(plane: &KubeadmControlPlane, init: bool) -> KubeadmConfigSpec {
     let mut spec = plane.spec.kubeadm_config_spec.clone().unwrap_or_default();
     if init {

@@ -14,7 +14,7 @@ use crate::summary::{FIRST_NODE, INFRASTRUCTURE};
 pub(super) struct Facts {
     /// Desired number of machines.
     pub(super) replicas: usize,
-    /// How many more may exist during a rollout: 0 or 1.
+    /// Maximum surplus of machines during a rollout: 0 or 1.
     pub(super) surge: usize,
     /// True if the infrastructure of the Cluster is provisioned and its endpoint is set.
     pub(super) infrastructure: bool,
@@ -22,19 +22,19 @@ pub(super) struct Facts {
     pub(super) certificates: bool,
     /// True if the control plane has been initialized.
     pub(super) initialized: bool,
-    /// True if the workload cluster is connected and its static Pods have been listed.
+    /// True if the workload cluster is connected and the list of static Pods is complete.
     pub(super) reachable: bool,
     /// The machines.
     pub(super) machines: Vec<MachineFacts>,
-    /// What is waited for of machines that nothing controls, one sentence each.
+    /// Awaited changes of machines without a controller, one sentence each.
     pub(super) orphans: Vec<String>,
-    /// Why machines cannot be judged, one sentence each.
+    /// Reasons why machines have an unknown state, one sentence each.
     pub(super) unjudged: Vec<String>,
-    /// Failure domains that control plane machines may be in.
+    /// Failure domains for control plane machines.
     pub(super) failure_domains: Vec<String>,
     /// etcd's members.
     pub(super) etcd: Etcd,
-    /// The time until `spec.rollout.after`, if that is in the future.
+    /// Time until `spec.rollout.after`, if in the future.
     pub(super) rollout_after: Option<Duration>,
 }
 
@@ -46,12 +46,12 @@ pub(super) enum Etcd {
     External,
     /// The members could not be queried, for this reason.
     Unknown(String),
-    /// Its members.
+    /// [`Members`] of etcd.
     Known(Members),
 }
 
 impl Etcd {
-    /// Why `change` is blocked: etcd cannot be queried, or would lose its quorum; `loss` completes that message.
+    /// Reason against `change`: etcd cannot be queried, or would lose its quorum; `loss` completes the message.
     pub(super) fn obstacle(&self, change: impl Fn(Members) -> bool, loss: &str) -> Option<String> {
         match self {
             Etcd::External => None,
@@ -69,20 +69,20 @@ pub(super) struct MachineFacts {
     pub(super) name: String,
     pub(super) created: Timestamp,
     pub(super) deleting: bool,
-    /// True if it has the delete-machine annotation.
+    /// True with the delete-machine annotation.
     pub(super) marked: bool,
     pub(super) failure_domain: Option<String>,
-    /// Why it is not up to date; empty if it is.
+    /// Reasons why the machine is outdated; empty for an up-to-date one.
     pub(super) outdated: Vec<String>,
-    /// True if its server is known: without one, it can hold no state.
+    /// True with a known server: without one, a machine can hold no state.
     pub(super) server: bool,
-    /// The Node's name.
+    /// Name of the Node.
     pub(super) node: Option<String>,
-    /// The types of its readiness gates that are not true.
+    /// Types of the readiness gates that are not true.
     pub(super) problems: Vec<String>,
-    /// Whether its etcd is a member, if etcd could be asked.
+    /// [`Membership`] in etcd, if etcd could be asked.
     pub(super) membership: Membership,
-    /// True if its deletion waits, until etcd can do without its member.
+    /// True if the deletion waits until etcd can do without the member.
     pub(super) held: bool,
 }
 
@@ -95,8 +95,9 @@ impl MachineFacts {
         self.node.is_some() && self.problems.is_empty()
     }
 
-    /// True if it has never been a part of the control plane, so that nothing is lost with it: it has no server, or no Node
-    /// and no member that votes. With an external etcd the latter does not tell, as Nodes are found a while after a move.
+    /// True if the machine has never been a part of the control plane, so that nothing is lost: without a server, or
+    /// without both a Node and a voting member. With an external [`Etcd`], a missing Node tells nothing, as Nodes are
+    /// found a while after a move.
     fn is_outside(&self, etcd: &Etcd) -> bool {
         let votes = match (&self.membership, etcd) {
             (_, Etcd::External | Etcd::Unknown(_)) | (Membership::Unclear(_), _) => true,
@@ -112,34 +113,34 @@ impl MachineFacts {
 pub(super) enum Step {
     /// No change.
     Nothing,
-    /// Waits for these conditions; one sentence each.
+    /// Wait for these conditions; one sentence each.
     Wait(Vec<String>),
     /// Creates a machine.
     Create {
         /// Its failure domain.
         failure_domain: Option<String>,
-        /// True if it is the first one, which runs `kubeadm init`.
+        /// True for the first machine, which runs `kubeadm init`.
         init: bool,
     },
     /// Deletes a machine.
     Delete {
-        /// Its name.
+        /// Name of the machine.
         machine: String,
     },
 }
 
-/// Why no machine is created for an initialized control plane without machines.
+/// Reason why an initialized control plane without machines gets no new one.
 const NO_MACHINE_LEFT: &str = "The control plane was initialized and none of its machines is left: kubeadm init would \
      found another cluster. Restore a machine with its etcd, or delete the Cluster and create it anew";
 
-/// True if an entry of [`Step::Wait`] passes by itself, since a machine comes or goes. A machine that is not healthy may
-/// stay so.
+/// True if an entry of [`Step::Wait`] passes by itself, since a machine comes or goes. A machine that is not healthy
+/// may stay so.
 pub(super) fn is_progress(problem: &str) -> bool {
     problem.starts_with("Waiting for")
         || (problem.starts_with("Machine ") && !problem.contains(" is not healthy: "))
 }
 
-/// Decides the next step.
+/// Decides the next [`Step`].
 pub(super) fn decide(facts: &Facts) -> Step {
     if !facts.infrastructure {
         return wait(INFRASTRUCTURE);
@@ -231,9 +232,9 @@ fn scale_down(facts: &Facts) -> Step {
     }
 }
 
-/// The first machine, if it has never had a server and the template was changed since: nothing is lost with it, and
-/// nothing else would correct a template from which no server can be created. After a move or a restore, machines have
-/// their servers before the control plane is known to be initialized.
+/// First machine, if it has never had a server and the template was changed since: nothing is lost with the machine,
+/// and nothing else would correct a template from which no server can be created. After a move or a restore,
+/// machines have servers before the control plane is known to be initialized.
 fn never_began(facts: &Facts) -> Option<&MachineFacts> {
     let began = |machine: &MachineFacts| machine.server || machine.node.is_some();
     if facts.initialized || facts.machines.iter().any(began) {
@@ -243,8 +244,8 @@ fn never_began(facts: &Facts) -> Option<&MachineFacts> {
     machines.find(|machine| machine.is_outdated() && !machine.deleting)
 }
 
-/// A machine of a former template that has never been a part of the control plane: while it is there, it keeps others from
-/// coming, and those from the next template would join.
+/// Machine of a former template that has never been a part of the control plane: it blocks new machines, and machines
+/// from the next template would join.
 fn former_outside(facts: &Facts) -> Option<&MachineFacts> {
     let machines = facts.machines.iter();
     let outside =
@@ -254,8 +255,8 @@ fn former_outside(facts: &Facts) -> Option<&MachineFacts> {
     machines.filter(outside).min_by_key(|it| !is_learner(it))
 }
 
-/// Why no machine may be created or deleted now. The machine `going`, which is to be deleted, may be unhealthy, and so may
-/// be the others if it is no part of the control plane.
+/// Reasons why no machine may be created or deleted now. The machine `going`, about to be deleted, may be unhealthy,
+/// and so may be the others if `going` is no part of the control plane.
 fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
     let mut problems = Vec::new();
     if !facts.initialized {
@@ -276,7 +277,7 @@ fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
     let outside = machines.any(|it| going == Some(it.name.as_str()) && it.is_outside(&facts.etcd));
     for machine in &facts.machines {
         if machine.deleting {
-            // One that is held waits for others, which this one keeps from coming.
+            // A held machine waits for others, and this one blocks the others.
             problems.extend((!outside || !machine.held).then(|| deleting(machine)));
         } else if !outside && going != Some(machine.name.as_str()) {
             if machine.node.is_none() {
@@ -290,7 +291,7 @@ fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
     problems
 }
 
-/// What is waited for of a machine that is being deleted.
+/// Message for the wait for a machine in deletion.
 pub(super) fn deleting(machine: &MachineFacts) -> String {
     let name = &machine.name;
     match machine.held {
@@ -301,8 +302,8 @@ pub(super) fn deleting(machine: &MachineFacts) -> String {
     }
 }
 
-/// The machine to delete: one of a former template that is no part of the control plane, marked and outdated, marked, unhealthy and outdated, outdated, any; among equals the oldest
-/// in the failure domain with the most of them.
+/// Machine to delete: of a former template and no part of the control plane, marked and outdated, marked, unhealthy
+/// and outdated, outdated, any; among equals the oldest in the failure domain with the most machines.
 fn victim(facts: &Facts) -> Option<&MachineFacts> {
     if let Some(machine) = former_outside(facts) {
         return Some(machine);
@@ -333,7 +334,7 @@ fn victim(facts: &Facts) -> Option<&MachineFacts> {
     candidates.iter().copied().min_by_key(order)
 }
 
-/// The failure domain with the fewest up-to-date machines; among equals, with the fewest machines.
+/// Failure domain with the fewest up-to-date machines; among equals, with the fewest machines.
 fn domain_for_new(facts: &Facts) -> Option<String> {
     let mut counts: BTreeMap<&str, (usize, usize)> = facts
         .failure_domains

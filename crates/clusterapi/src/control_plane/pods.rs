@@ -17,10 +17,10 @@ use tracing::debug;
 
 use crate::remote::ClusterKey;
 
-/// The label that kubeadm sets on the static Pods of a control plane.
+/// Label of the static Pods of a control plane, set by kubeadm.
 const SELECTOR: &str = "tier=control-plane";
 
-/// The running watches; clones share them.
+/// Running watches, shared by clones.
 #[derive(Clone)]
 pub(super) struct Watches {
     running: Arc<Mutex<HashMap<ClusterKey, Running>>>,
@@ -39,7 +39,7 @@ enum Listed {
     Done,
 }
 
-/// A running watch, which ends when this is dropped.
+/// Running watch; the drop ends the watch.
 struct Running {
     store: Store<Pod>,
     listed: Arc<Mutex<Listed>>,
@@ -47,7 +47,7 @@ struct Running {
 }
 
 impl Watches {
-    /// Creates an empty set, and the stream of the clusters whose Pods change.
+    /// Creates an empty set, and the stream of clusters with changed Pods.
     pub(super) fn new(shutdown: CancellationToken) -> (Self, BoxStream<'static, ClusterKey>) {
         let (changes, receiver) = unbounded();
         (
@@ -60,7 +60,7 @@ impl Watches {
         )
     }
 
-    /// The static Pods of `key`; `None` until they have been listed, which is sent as a change.
+    /// Static [`Pod`]s of `key`; `None` before the end of the first list, which is sent as a change.
     pub(super) fn of(&self, key: &ClusterKey, client: &Client) -> Option<Vec<Arc<Pod>>> {
         let mut running = self.running.lock();
         let watch = running
@@ -77,7 +77,7 @@ impl Watches {
         watch.is_none_or(|watch| *watch.listed.lock() == Listed::Pending)
     }
 
-    /// Ends the watch of a cluster that is disconnected.
+    /// Ends the watch of a disconnected cluster.
     pub(super) fn forget(&self, key: &ClusterKey) {
         self.running.lock().remove(key);
     }

@@ -1,4 +1,4 @@
-//! The quorum of etcd: how many members may fail.
+//! Quorum of etcd, and the number of members that may fail.
 //!
 //! etcd works as long as a majority of its voting members does (etcd documentation, "Failure tolerance"). A learner
 //! does not vote; while there is one, no other membership change is safe.
@@ -14,7 +14,7 @@ pub struct Members {
     pub learners: usize,
 }
 
-/// How many voting members must be healthy.
+/// Minimum number of healthy voting members.
 pub fn quorum(voters: usize) -> usize {
     voters / 2 + 1
 }
@@ -40,7 +40,7 @@ impl Members {
             .has_quorum()
     }
 
-    /// True if a member can be removed; `healthy` is the health of that member.
+    /// True if a member can be removed; `healthy` is the health of the removed member.
     pub fn can_remove(self, healthy: bool) -> bool {
         if self.learners > 0 || self.voters <= 1 {
             return false;

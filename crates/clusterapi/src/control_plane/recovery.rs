@@ -1,14 +1,15 @@
-//! Recovery of a control plane whose etcd has lost its quorum (docs/adr/0050).
+//! Recovery of a control plane after etcd has lost its quorum (docs/adr/0050).
 //!
 //! ```text
-//!   lost        too few members answer: which ones, and what a person has to do
-//!   not named   etcd has a quorum again, without the members of some machines: a person has to name the one that survived
-//!   refused     what was named is not such a machine
-//!   deleting    the machines that are not members, and then the annotation that named the survivor
+//!   lost        too few members answer: their names, and the steps for a person
+//!   not named   etcd has a quorum again, without the members of some machines: a person has to name the survivor
+//!   refused     the named machine cannot be the survivor
+//!   deleting    the machines without a member, and then the annotation with the survivor
 //! ```
 //!
-//! Nothing is changed without the annotation, nor while etcd has no quorum. A machine is deleted only if it had joined, and
-//! a quorum lists the members without its Node and its addresses: it can never be a member again.
+//! Nothing is changed without the annotation, nor while etcd has no quorum. A machine is deleted only if it had
+//! joined, and a quorum lists the members without its Node and its addresses: such a machine can never be a member
+//! again.
 
 use api::conditions::{self, Verdict};
 use api::controlplane::v1beta2::KubeadmControlPlane;
@@ -28,36 +29,36 @@ use crate::news::News;
 
 mod words;
 
-/// The condition of the control plane. It is there from the first loss on: upstream has none.
+/// Condition of the control plane, set from the first loss on. Upstream has no such condition.
 const TYPE: &str = "EtcdRecovered";
 
-/// How far a recovery is.
+/// State of a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Recovery {
-    /// What was reported stays: etcd cannot be asked, and the machines tell nothing.
+    /// The reported state stays: etcd cannot be asked, and the machines tell nothing.
     #[default]
     Unknown,
-    /// None is needed.
+    /// No recovery is necessary.
     Nothing,
     /// The quorum is lost.
     Lost(Loss),
     /// Machines have joined and are no members of an etcd with a quorum, and no survivor is named.
     NotNamed {
-        /// These machines.
+        /// Machines without a member.
         outside: Vec<String>,
-        /// The machines that are members.
+        /// Machines with a member.
         members: Vec<String>,
     },
-    /// The machine that is named cannot be the survivor.
+    /// The named machine cannot be the survivor.
     Refused { named: String, why: String },
-    /// A survivor is named, but etcd cannot be asked about its members.
+    /// A survivor is named, but etcd cannot be asked for its members.
     Unasked { named: String, why: String },
-    /// The machines that are not members are deleted.
+    /// The machines without a member are deleted.
     Deleting {
         survivor: String,
-        /// Those that are not being deleted yet.
+        /// Machines not yet in deletion.
         outside: Vec<String>,
-        /// Those that are.
+        /// Machines in deletion.
         going: Vec<String>,
     },
     /// A survivor is named, and no machine has to be deleted.
@@ -67,15 +68,15 @@ pub(super) enum Recovery {
 /// A lost quorum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Loss {
-    /// How many members answer.
+    /// Sentence with the number of answering members.
     head: String,
-    /// The machines that work.
+    /// Working machines.
     survivors: Vec<String>,
-    /// The others, each with what is known of it.
+    /// Other machines, each with its known state.
     lost: Vec<(String, String)>,
-    /// The machine that is named as the survivor.
+    /// Machine named as the survivor.
     named: Option<String>,
-    /// Why it cannot be the survivor.
+    /// Reason why the named machine cannot be the survivor.
     objection: Option<String>,
 }
 
@@ -86,9 +87,9 @@ struct Candidate {
     node: Option<String>,
     addresses: Vec<String>,
     deleting: bool,
-    /// True if it has been a member: kubeadm labels its Node after that.
+    /// True if the machine has been a member: kubeadm labels the Node afterwards.
     joined: bool,
-    /// Why its server or its Node does not work, as other controllers found.
+    /// Reason why server or Node do not work, as found by other controllers.
     gone: Option<String>,
 }
 
@@ -101,7 +102,7 @@ impl Candidate {
     }
 }
 
-/// How far the recovery of a control plane is.
+/// State of the [`Recovery`] of a control plane.
 pub(super) fn of(plane: &KubeadmControlPlane, seen: &Observation) -> Recovery {
     if !seen.facts.initialized || seen.connecting {
         return Recovery::Unknown;
@@ -122,7 +123,7 @@ fn candidate(seen: &Seen, around: &Observation) -> Candidate {
             .find(|it| it.type_ == LABELS_AND_TAINTS);
         let labelled = verdict.is_some_and(|it| it.status == conditions::Status::True);
         let nodes = around.workload.iter().flat_map(|reached| &reached.nodes);
-        // A Node that was deleted had joined.
+        // A deleted Node had joined.
         labelled || !nodes.into_iter().any(|node| node.name_any() == name)
     };
     let failed = ["InfrastructureReady", "HealthCheckSucceeded"].into_iter();
@@ -170,7 +171,7 @@ fn decide(named: Option<&str>, machines: &[Candidate], etcd: &View) -> Recovery 
     }
 }
 
-/// The machines that have joined and are no members.
+/// Machines that have joined and are no [`Member`]s.
 fn outside(machines: &[Candidate], members: &[Member]) -> Vec<String> {
     let outside = machines
         .iter()
@@ -205,7 +206,7 @@ fn named_by_a_person(named: &str, machines: &[Candidate], members: &[Member]) ->
     }
 }
 
-/// Why the machine `named` is not one whose member works.
+/// Reason why `named` is not a machine with a working [`Member`].
 fn objection(named: &str, machines: &[Candidate], members: &[Member]) -> Option<String> {
     let machine = match find(named, machines) {
         Ok(machine) => machine,
@@ -229,7 +230,7 @@ fn find<'a>(named: &str, machines: &'a [Candidate]) -> Result<&'a Candidate, Str
     }
 }
 
-/// A lost quorum, as a member without a leader reports it.
+/// Lost quorum, as reported by a [`Member`] without a leader.
 fn loss(named: Option<&str>, machines: &[Candidate], members: &[Member]) -> Loss {
     let name = |member: &Member| {
         let of = |machine: &&Candidate| machine.member(std::slice::from_ref(member)).is_some();
@@ -250,8 +251,8 @@ fn loss(named: Option<&str>, machines: &[Candidate], members: &[Member]) -> Loss
     }
 }
 
-/// A lost quorum, as far as it can be concluded from the machines: a real API server without etcd forwards no port.
-/// `None` if enough of them may work, or none of them does.
+/// Lost quorum, as concluded from the machines: a real API server without etcd forwards no port. `None` if enough
+/// machines may work, or none does.
 fn loss_by_machines(named: Option<&str>, machines: &[Candidate]) -> Option<Loss> {
     let joined = || machines.iter().filter(|it| it.node.is_some());
     let (works, all) = (
@@ -289,7 +290,7 @@ fn loss_by_machines(named: Option<&str>, machines: &[Candidate]) -> Option<Loss>
 }
 
 impl Recovery {
-    /// The condition of the control plane; `before` are its conditions until now.
+    /// [`Condition`] of the control plane; `before` are its present conditions.
     pub(super) fn verdict(
         &self,
         plane: &KubeadmControlPlane,
@@ -312,7 +313,7 @@ impl Recovery {
     }
 }
 
-/// The event about a new state of the recovery.
+/// Event for a new state of the recovery.
 pub(super) fn news(before: &[Condition], after: &[Condition]) -> Option<News> {
     let is = conditions::find(after, TYPE)?;
     let was = conditions::find(before, TYPE);
@@ -334,8 +335,8 @@ pub(super) fn news(before: &[Condition], after: &[Condition]) -> Option<News> {
     })
 }
 
-/// Deletes the machines that are lost, and then removes the annotation that named the survivor. Returns whether a recovery
-/// is in progress: no other machine is created or deleted meanwhile.
+/// Deletes the lost machines, and then removes the annotation with the survivor. Returns true during a recovery: no
+/// other machine is created or deleted meanwhile.
 pub(super) async fn act(
     scope: &Scope,
     subject: &Subject,
@@ -363,8 +364,8 @@ pub(super) async fn act(
     }
 }
 
-/// Whether the annotation still names the survivor: it may have been taken back since the reconcile began, as asking a
-/// member that is lost takes seconds.
+/// True if the annotation still names the survivor: a user may have removed it since the start of the reconcile, as a
+/// request to a lost member takes seconds.
 async fn is_still_named(
     scope: &Scope,
     subject: &Subject,
@@ -381,7 +382,7 @@ async fn is_still_named(
     }))
 }
 
-/// Whether the Node of a machine exists although the cache, which may be outdated, has none: it may be joining.
+/// True if the Node of a machine exists but is missing in a possibly outdated cache: the machine may be joining.
 async fn has_unseen_node(seen: &Observation, name: &str) -> Result<bool, ControlPlaneError> {
     let mut machines = seen.machines.iter().map(|seen| &seen.machine);
     let machine = machines.find(|machine| machine.name_any() == name);
@@ -398,7 +399,7 @@ async fn has_unseen_node(seen: &Observation, name: &str) -> Result<bool, Control
     Ok(found.map_err(error::remotely(action))?.is_some())
 }
 
-/// Removes the annotation, unless the object has changed since it was judged.
+/// Removes the annotation, unless the object has changed since the decision.
 async fn release(scope: &Scope, subject: &Subject) -> Result<(), ControlPlaneError> {
     let planes: Api<KubeadmControlPlane> = scope.context.api(&subject.key.namespace);
     let patch = json!({"metadata": {

@@ -1,4 +1,4 @@
-//! Replacement of machines that failed their health check.
+//! Replacement of machines with a failed health check.
 //!
 //! A MachineHealthCheck marks a machine (`HealthCheckSucceeded` and `OwnerRemediated` are false). The machine is
 //! deleted if the control plane remains available, and the next reconcile creates another. The number of consecutive
@@ -29,7 +29,7 @@ pub(super) const IN_PROGRESS: &str = "controlplane.cluster.x-k8s.io/remediation-
 pub(super) const FOR: &str = "controlplane.cluster.x-k8s.io/remediation-for";
 /// Annotation that requests the replacement of a machine.
 const REMEDIATE: &str = "cluster.x-k8s.io/remediate-machine";
-/// The default period without a failure after which the retry count is reset.
+/// Default period without a failure after which the retry count is reset.
 const MIN_HEALTHY: Duration = Duration::from_secs(3600);
 
 /// The value of both annotations.
@@ -52,8 +52,8 @@ pub(super) enum Decision {
     Replace { machine: String, retry_count: i32 },
 }
 
-/// Deletes a machine that has to be replaced. Returns true if there is one, even if it is blocked: no other change is
-/// made to the control plane meanwhile.
+/// Deletes a machine that has to be replaced. Returns true if there is one, even if blocked: the control plane gets
+/// no other change meanwhile.
 pub(super) async fn act(
     scope: &Scope,
     subject: &Subject,
@@ -99,7 +99,7 @@ pub(super) async fn act(
     }
 }
 
-/// The last known remediation: of the control plane, or else the latest one of a machine.
+/// Last known remediation: of the control plane, or else the latest one of a machine.
 pub(super) fn last(plane: &KubeadmControlPlane, machines: &[Seen]) -> Option<Record> {
     let read = |text: &String| serde_json::from_str::<Record>(text).ok();
     let in_progress = plane.annotations().get(IN_PROGRESS).and_then(read);
@@ -202,7 +202,7 @@ pub(super) fn decide(
     }
 }
 
-/// Why the control plane would not remain available without `name`, one of the `ill` machines.
+/// Reason why the control plane would not remain available without `name`, one of the `ill` machines.
 fn obstacle(facts: &Facts, name: &str, ill: &[&str]) -> Option<String> {
     let others: Vec<&MachineFacts> = facts
         .machines
@@ -220,11 +220,11 @@ fn obstacle(facts: &Facts, name: &str, ill: &[&str]) -> Option<String> {
     if others.is_empty() {
         return Some("it is the only control plane machine: nothing would be left".to_owned());
     }
-    // With the last one that stays, those that are held would go, and etcd with them.
+    // Without the last staying machine, the held machines would go, and etcd with them.
     if others.iter().all(|it| it.deleting) {
         return Some("all other machines are being deleted: nothing would be left".to_owned());
     }
-    // One whose member etcd cannot do without waits for the replacement of others.
+    // A machine whose member etcd cannot do without waits for the replacement of others.
     if let Some(going) = others.iter().find(|it| it.deleting && !it.held) {
         return Some(format!("Machine {} is being deleted", going.name));
     }
@@ -239,7 +239,7 @@ fn obstacle(facts: &Facts, name: &str, ill: &[&str]) -> Option<String> {
     facts.etcd.obstacle(safe, " without it")
 }
 
-/// The retry count of this remediation, or why it has to wait.
+/// Retry count of this remediation, or the reason for a wait.
 fn retries(settings: &Remediation, last: Option<&Record>, now: Timestamp) -> Result<i32, String> {
     let Some(last) = last else { return Ok(0) };
     let seconds = |value: Option<i32>, default: Duration| {

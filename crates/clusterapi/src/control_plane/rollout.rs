@@ -19,9 +19,9 @@ use super::{ControlPlaneError, Duties, Scope, Subject, coredns, error};
 use crate::cloudinit::yaml;
 use crate::kubeadm::{self, ApiVersion};
 
-/// The group of administrators, and its binding (kubeadm).
+/// Group of administrators, and name of its binding (kubeadm).
 const ADMINISTRATORS: &str = "kubeadm:cluster-admins";
-/// The Role for the kubelet's configuration, and its binding (kubeadm).
+/// Role for the kubelet's configuration, and name of its binding (kubeadm).
 const KUBELETS: &str = "kubeadm:kubelet-config";
 /// Annotation that excludes kube-proxy from the update.
 const SKIP_KUBE_PROXY: &str = "controlplane.cluster.x-k8s.io/skip-kube-proxy";
@@ -39,8 +39,8 @@ pub(super) async fn before_first_machine(
     kubeadm_config(subject, workload).await
 }
 
-/// From v1.29 on, kubeadm issues the administrator's certificate of a new machine for the group of this binding, which
-/// `kubeadm init` of an older version has not created.
+/// Creates the binding of the administrators. From v1.29 on, kubeadm issues the administrator's certificate of a new
+/// machine for the group of this binding, absent after a `kubeadm init` of an older version.
 async fn administrators(subject: &Subject, workload: &Reached) -> Result<(), ControlPlaneError> {
     let version: Version = subject.plane.spec.version.parse()?;
     if version.is_before_minor(1, 29) {
@@ -51,7 +51,7 @@ async fn administrators(subject: &Subject, workload: &Reached) -> Result<(), Con
     ensure(&bindings, kind, ADMINISTRATORS, &binding).await
 }
 
-/// kubeadm on a new machine reads the kubelet's configuration with the rights of the Node.
+/// Creates the Role for the kubelet's configuration: kubeadm on a new machine reads it with the rights of the Node.
 async fn kubelets(workload: &Reached) -> Result<(), ControlPlaneError> {
     let roles: Api<Role> = Api::namespaced(workload.client.clone(), "kube-system");
     let bindings: Api<RoleBinding> = Api::namespaced(workload.client.clone(), "kube-system");
@@ -59,7 +59,7 @@ async fn kubelets(workload: &Reached) -> Result<(), ControlPlaneError> {
     ensure(&bindings, "rolebinding", KUBELETS, &binding_of_kubelets()).await
 }
 
-/// Creates the object if there is none with its name.
+/// Creates the object if the name is free.
 async fn ensure<K>(
     api: &Api<K>,
     kind: &str,
@@ -89,7 +89,7 @@ fn binding_of_administrators() -> ClusterRoleBinding {
     }
 }
 
-/// The Role as kubeadm creates it (`uploadconfig`).
+/// The [`Role`] as kubeadm creates it (`uploadconfig`).
 fn role_of_kubelets() -> Role {
     Role {
         metadata: named(KUBELETS),
@@ -103,7 +103,7 @@ fn role_of_kubelets() -> Role {
     }
 }
 
-/// Its binding to the machines that are Nodes, and to those that join.
+/// Binding of the Role to Nodes and to joining machines.
 fn binding_of_kubelets() -> RoleBinding {
     let joining = "system:bootstrappers:kubeadm:default-node-token";
     RoleBinding {
@@ -139,7 +139,7 @@ fn group(name: &str) -> Member {
     }
 }
 
-/// Updates `kubeadm-config`, from which `kubeadm join` reads the configuration of the cluster.
+/// Updates `kubeadm-config`, the source of the cluster's configuration for `kubeadm join`.
 async fn kubeadm_config(subject: &Subject, workload: &Reached) -> Result<(), ControlPlaneError> {
     let maps: Api<ConfigMap> = Api::namespaced(workload.client.clone(), "kube-system");
     let action = "reading configmap kube-system/kubeadm-config";
@@ -172,7 +172,7 @@ async fn kubeadm_config(subject: &Subject, workload: &Reached) -> Result<(), Con
     Ok(())
 }
 
-/// The workload cluster, once all machines have the version of the control plane.
+/// Workload cluster, once all machines have the version of the control plane.
 pub(super) fn settled(seen: &Observation) -> Option<&Reached> {
     let facts = &seen.facts;
     let settled = facts.initialized && facts.machines.len() == facts.replicas;
@@ -181,7 +181,7 @@ pub(super) fn settled(seen: &Observation) -> Option<&Reached> {
     seen.workload.as_ref().filter(|_| settled)
 }
 
-/// Updates the add-ons to the version of the control plane once all machines have it.
+/// Updates the add-ons to the version of the control plane, after all machines.
 pub(super) async fn add_ons(
     scope: &Scope,
     subject: &Subject,
@@ -241,7 +241,7 @@ fn configuration(subject: &Subject) -> Result<Value, ControlPlaneError> {
     ))
 }
 
-/// Takes the fields that a rollout may change from `wanted`; all others stay as kubeadm wrote them.
+/// Takes the fields of a rollout from `wanted`; all others stay as kubeadm wrote them.
 fn merged(mut known: Value, wanted: &Value) -> Value {
     let upgraded = known.get("apiVersion") != wanted.get("apiVersion");
     if upgraded {
@@ -268,7 +268,7 @@ fn merged(mut known: Value, wanted: &Value) -> Value {
     known
 }
 
-/// The patch that sets the tag of kube-proxy's image to the version of the control plane.
+/// Patch that sets the tag of kube-proxy's image to the version of the control plane.
 fn proxy_patch(proxy: &DaemonSet, plane: &KubeadmControlPlane) -> Option<Value> {
     let pod = proxy.spec.template.spec.as_ref()?;
     let container = pod
@@ -281,8 +281,8 @@ fn proxy_patch(proxy: &DaemonSet, plane: &KubeadmControlPlane) -> Option<Value> 
     }}}}))
 }
 
-/// `image` with the tag of `version` (with `_` for `+`, which is not allowed in tags, as kubeadm does). `None` if it is
-/// equal, or if the image has a digest.
+/// `image` with the tag of `version` (with `_` for `+`, a character not allowed in tags, as kubeadm does). `None` for
+/// an equal tag, or an image with a digest.
 fn with_tag(image: &str, version: &str) -> Option<String> {
     if image.contains('@') {
         return None;

@@ -13,19 +13,19 @@ use crate::pki::store::{self, Recipe, StoreError};
 use crate::pki::versions::Versions;
 use crate::pki::{CA_DAYS, PkiError, Purpose};
 
-/// The time after which the Secrets are read again although nothing has changed: certificates expire.
+/// Time after which unchanged Secrets are read again: certificates expire.
 const VALID: SignedDuration = SignedDuration::from_hours(1);
 
-/// The Secrets of a control plane when they were in order.
+/// Secrets of a control plane at the last successful check.
 #[derive(Clone, Debug)]
 pub(super) struct InOrder {
     versions: Versions,
     until: Timestamp,
 }
 
-/// Reads or creates certificates and kubeconfig, unless they are those that were in order when they were last read.
+/// Reads or creates certificates and kubeconfig, unless unchanged since the last successful check.
 pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), ControlPlaneError> {
-    // Before they are read: a change in between is seen with the next event.
+    // Before the read: a change in between is seen with the next event.
     let versions = scope.context.secrets.of(&subject.key);
     let now = scope.context.now();
     let known = scope.secrets.get(&subject.plane);
@@ -41,8 +41,8 @@ pub(super) async fn ensure(scope: &Scope, subject: &Subject) -> Result<(), Contr
     Ok(())
 }
 
-/// True if the watch has seen every Secret that a control plane needs. It does not see those that users have created
-/// without the label.
+/// True if the watch has seen every Secret of a control plane. Secrets created by users without the label are not
+/// watched.
 fn is_complete(subject: &Subject, versions: &Versions) -> bool {
     let name = &subject.key.name;
     let external = has_external_etcd(&subject.plane);
@@ -52,8 +52,8 @@ fn is_complete(subject: &Subject, versions: &Versions) -> bool {
         && versions.contains_key(&kubeconfig::secret_name(name))
 }
 
-/// Reads or creates certificates and kubeconfig. Certificates need no infrastructure, so their keys are generated while
-/// the cloud provisions it.
+/// Reads or creates certificates and kubeconfig. Certificates need no infrastructure, so keys are generated while the
+/// cloud provisions it.
 async fn read_or_create(scope: &Scope, subject: &Subject) -> Result<(), ControlPlaneError> {
     let secrets: Api<Secret> = scope.context.api(&subject.key.namespace);
     let config = cluster_configuration(subject);
@@ -115,7 +115,7 @@ async fn read_or_create(scope: &Scope, subject: &Subject) -> Result<(), ControlP
     Ok(())
 }
 
-/// Without the key of the CA no kubeconfig can be issued: it must be supplied.
+/// Existing kubeconfig. Without the key of the CA no kubeconfig can be issued: users must supply one.
 async fn existing_kubeconfig(
     secrets: &Api<Secret>,
     cluster: &str,

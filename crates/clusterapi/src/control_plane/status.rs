@@ -22,12 +22,12 @@ use super::{ControlPlaneError, Duties, error, etcd, pause, quorum, recovery, rem
 use crate::news::{self, BLOCKED, News};
 use crate::summary::{self, Reasons};
 
-/// The error when the status could not be written.
+/// Error of a failed write of the status.
 pub(super) fn failed(source: kube::Error) -> ControlPlaneError {
     error::doing("writing the status of the KubeadmControlPlane")(source)
 }
 
-/// The object with the status of a paused one.
+/// Object with the status of a paused control plane.
 pub(super) fn paused(
     plane: &KubeadmControlPlane,
     reason: &str,
@@ -46,7 +46,7 @@ pub(super) fn paused(
     after
 }
 
-/// The object with the status of one that is being deleted.
+/// Object with the status of a control plane in deletion.
 pub(super) fn deleting(
     plane: &KubeadmControlPlane,
     workers: &[String],
@@ -94,7 +94,7 @@ pub(super) fn deleting(
     after
 }
 
-/// The object with the status for the observed state and the current step.
+/// The object with the status for the observed state and the current [`Step`].
 pub(super) fn after(
     plane: &KubeadmControlPlane,
     seen: &Observation,
@@ -137,7 +137,7 @@ pub(super) fn after(
     after
 }
 
-/// The object with the status while its machines are not known: what was reported of them stays.
+/// Object with the status while its machines are unknown: the reported state of machines stays.
 pub(super) fn unseen(
     plane: &KubeadmControlPlane,
     duties: &Duties,
@@ -158,7 +158,7 @@ pub(super) fn unseen(
     after
 }
 
-/// The condition about CoreDNS. It is there from the first problem on: upstream has none.
+/// [`Condition`] of CoreDNS, set from the first problem on. Upstream has no such condition.
 fn core_dns(before: &[Condition], state: &CoreDns) -> Option<Verdict> {
     const TYPE: &str = "CoreDNSUpToDate";
     let reason = match state {
@@ -174,7 +174,7 @@ fn core_dns(before: &[Condition], state: &CoreDns) -> Option<Verdict> {
     conditions::find(before, TYPE).map(|_| Verdict::new(TYPE, true, reason))
 }
 
-/// The events that the new status calls for.
+/// Events for the changes of the status.
 pub(super) fn news(before: &KubeadmControlPlane, after: &KubeadmControlPlane) -> Vec<News> {
     let list = |plane: &KubeadmControlPlane| {
         let status = plane.status.clone().unwrap_or_default();
@@ -211,7 +211,7 @@ fn count(status: &mut KubeadmControlPlaneStatus, cluster: &str, machines: &[&Mac
     status.version = status.versions.first().map(|oldest| oldest.version.clone());
 }
 
-/// The versions of the machines, oldest first.
+/// The versions of the [`Machine`]s, oldest first.
 fn versions(machines: &[&Machine]) -> Vec<VersionCount> {
     let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
     for version in machines
@@ -277,7 +277,7 @@ fn initialized(facts: &Facts) -> Verdict {
     Verdict::new("Initialized", false, "NotInitialized").because(uninitialized(facts))
 }
 
-/// What an uninitialized control plane waits for.
+/// Awaited step of an uninitialized control plane.
 fn uninitialized(facts: &Facts) -> &'static str {
     match facts.infrastructure {
         true => summary::FIRST_NODE,
@@ -498,7 +498,7 @@ fn scaling_down(facts: &Facts, step: &Step) -> Verdict {
     Verdict::new("ScalingDown", true, "ScalingDown").because(with_obstacles(head, step))
 }
 
-/// `head` with what keeps the next machine from being created or deleted: obstacles, or only progress.
+/// `head` with the obstacles to the creation or deletion of the next machine, or only with progress.
 fn with_obstacles(head: String, step: &Step) -> String {
     let Step::Wait(problems) = step else {
         return head;

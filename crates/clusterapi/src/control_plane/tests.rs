@@ -1,3 +1,3 @@
-//! Tests of what the parts do together.
+//! Tests of the parts together.
 
 mod whole;

@@ -1,4 +1,4 @@
-//! Fields of a provider's object, read as its contract defines them.
+//! Fields of a provider's object, as defined by its contract.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Seen {
     pub message: String,
 }
 
-/// The latest supported contract of `crd`, and the version to use for it: the last (highest) one in its contract label.
+/// Latest supported [`Contract`] of `crd`, and the version to use: the last (highest) one in the contract label.
 pub fn version_of(crd: &CustomResourceDefinition) -> Option<(String, Contract)> {
     let contracts = [
         ("v1beta2", Contract::V1Beta2),
@@ -36,7 +36,7 @@ pub fn version_of(crd: &CustomResourceDefinition) -> Option<(String, Contract)> 
     })
 }
 
-/// True if an infrastructure object has been provisioned.
+/// True for a provisioned infrastructure object.
 pub fn provisioned(object: &DynamicObject, contract: Contract) -> bool {
     initialized(object, contract, "provisioned", "ready")
 }
@@ -51,7 +51,7 @@ pub fn control_plane_initialized(object: &DynamicObject, contract: Contract) -> 
     initialized(object, contract, "controlPlaneInitialized", "initialized")
 }
 
-/// The string at the JSON pointer `path`, unless it is empty.
+/// Non-empty string at the JSON pointer `path`.
 pub fn text<'a>(object: &'a DynamicObject, path: &str) -> Option<&'a str> {
     object
         .data
@@ -106,7 +106,7 @@ pub fn failure_domains(object: &DynamicObject) -> Vec<FailureDomain> {
     domains
 }
 
-/// The condition of this type, in the format of either contract.
+/// Condition of a type, in the format of either contract.
 pub fn condition(object: &DynamicObject, type_: &str) -> Option<Seen> {
     let list = object.data.pointer("/status/conditions")?.as_array()?;
     let is_it = |value: &&Value| value.get("type").and_then(Value::as_str) == Some(type_);

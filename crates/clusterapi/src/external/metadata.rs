@@ -8,8 +8,8 @@ use super::{External, ExternalError, reference_to, refused};
 use crate::inplace::{self, Manager, Wanted};
 
 impl External {
-    /// Applies labels and annotations to `object`, unless it is being deleted; those that `manager` applied before and
-    /// that are not wanted any more are removed. Sends no request if nothing has to change.
+    /// Applies labels and annotations to `object`, unless in deletion. Removes unwanted ones that `manager` applied
+    /// before. Sends no request without a change.
     ///
     /// # Errors
     /// When a request fails, for example with a conflict because the object has changed.
@@ -36,7 +36,7 @@ impl External {
             "metadata": {
                 "name": reference.name,
                 "namespace": namespace,
-                // An object of the same name that was created meanwhile is not changed.
+                // A new object with the same name must not be changed.
                 "uid": metadata.uid,
                 "labels": wanted.labels,
                 "annotations": wanted.annotations,
@@ -52,7 +52,7 @@ impl External {
             .map_err(|source| refused("changing", &reference, &namespace, source))
     }
 
-    /// Releases the wanted labels and annotations from the managers of former versions.
+    /// Releases the wanted labels and annotations from the [`Manager`]s of former versions.
     async fn release(
         &self,
         object: &DynamicObject,

@@ -1,4 +1,4 @@
-//! Objects that a Cluster or a Machine refers to, and the conditions derived from them.
+//! Objects that a Cluster or a Machine refers to, and the derived conditions.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -23,14 +23,14 @@ pub(crate) enum Referenced {
     Nothing,
     /// The object does not exist.
     Missing,
-    /// It exists.
+    /// The object exists.
     There(Arc<DynamicObject>, Contract),
-    /// It could not be read.
+    /// The object could not be read.
     Unreadable(String),
 }
 
 impl External {
-    /// Reads the object that `reference` of `subject`, in the cluster `cluster_name`, names, and adds `subject` as its
+    /// Reads the object in a `reference` of `subject`, in the cluster `cluster_name`, and adds `subject` as its
     /// owner.
     pub(crate) async fn read_and_own<K, E>(
         &self,
@@ -73,8 +73,8 @@ impl External {
     }
 }
 
-/// The object's condition `from` as the condition `type_`. Without that condition, `done` is used: whether the object
-/// reports by the contract that it has done its `task`, such as `create the machine`.
+/// The object's condition `from` as the condition `type_`. Without that condition, `done` decides: true if the object
+/// reports by the contract that its `task`, such as `create the machine`, is done.
 pub(crate) fn mirrored(
     type_: &'static str,
     object: &DynamicObject,
@@ -107,7 +107,7 @@ pub(crate) fn mirrored(
         .because(format!("Waiting for {kind} to {task}"))
 }
 
-/// The condition `type_` for an object of `kind` that does not exist or could not be read.
+/// Condition `type_` for an object of `kind` that does not exist or could not be read.
 pub(crate) fn absent(type_: &'static str, kind: &str, seen: &Referenced) -> Verdict {
     match seen {
         Referenced::Unreadable(problem) => {
@@ -117,7 +117,7 @@ pub(crate) fn absent(type_: &'static str, kind: &str, seen: &Referenced) -> Verd
     }
 }
 
-/// The condition `type_` for an object of `kind` that was deleted although a `subject` needs it.
+/// Condition `type_` for a deleted object of `kind` that a `subject` needs.
 pub(crate) fn deleted(type_: &'static str, kind: &str, subject: &str) -> Verdict {
     Verdict::new(type_, false, "Deleted").because(format!(
         "{kind} has been deleted while the {subject} still exists"

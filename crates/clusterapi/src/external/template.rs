@@ -18,26 +18,26 @@ use crate::inplace::{Manager, Wanted};
 /// A request to clone a template.
 #[derive(Clone, Debug)]
 pub struct CloneRequest<'a> {
-    /// The template; its kind ends in `Template`.
+    /// Template, of a kind ending in `Template`.
     pub template: &'a ContractReference,
     /// The namespace of the template and of the object.
     pub namespace: &'a str,
     /// Name of the object.
     pub name: &'a str,
-    /// The Cluster that the object belongs to.
+    /// Cluster of the object.
     pub cluster_name: &'a str,
     /// The owner of the object.
     pub owner: Option<OwnerReference>,
-    /// Labels and annotations of the machine, in addition to those of the template.
+    /// Labels and annotations of the machine, in addition to the template's.
     pub metadata: Wanted,
-    /// Applies these labels and annotations, so that they can leave the object.
+    /// [`Manager`] for labels and annotations that can be removed from the object later.
     pub manager: &'a Manager,
 }
 
-/// The object for `request`, without the labels and annotations that may leave it: these are applied.
+/// Object for `request`, without removable labels and annotations, which are applied instead.
 ///
 /// # Errors
-/// When the kind of the template does not end in `Template`, or it has no `spec.template`.
+/// When the kind of the template does not end in `Template`, or the template has no `spec.template`.
 pub fn instance_of(
     template: &DynamicObject,
     request: &CloneRequest<'_>,
@@ -98,7 +98,7 @@ pub fn instance_of(
     })
 }
 
-/// The value of the cloned-from annotation for kind and group, as upstream writes it.
+/// Value of the cloned-from annotation for kind and group, in upstream's form.
 pub(super) fn group_kind(template: &ContractReference) -> String {
     format!("{}.{}", template.kind, template.api_group)
 }
@@ -118,7 +118,7 @@ pub(super) fn is_ours(object: &DynamicObject, request: &CloneRequest<'_>) -> boo
         && from.is_some_and(|name| *name == request.template.name)
 }
 
-/// The merge patch that adds `owner` and `labels`; `None` if nothing is missing.
+/// Merge patch to add `owner` and `labels`; `None` if nothing is missing.
 pub(super) fn adoption(
     metadata: &ObjectMeta,
     owner: &OwnerReference,

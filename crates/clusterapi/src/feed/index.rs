@@ -21,23 +21,23 @@ use crate::references::contract;
 pub enum Key {
     /// All objects.
     Any,
-    /// Objects of the Cluster with this name.
+    /// Objects of the [`Cluster`] with this name.
     Cluster(String),
-    /// Objects whose spec refers to this object.
+    /// Objects with a reference to this object in the spec.
     Reference(ContractReference),
-    /// Objects whose spec refers to the Secret with this name.
+    /// Objects with the Secret of this name in the spec.
     Secret(String),
-    /// Objects, of any namespace, that use the ClusterClass with this name, which is in the namespace of the key.
+    /// Objects of any namespace with the ClusterClass of this name, in the namespace of the key.
     Class {
         /// The namespace of the class.
         namespace: String,
-        /// Its name.
+        /// Name of the class.
         name: String,
     },
 }
 
 impl Key {
-    /// The namespace in which it is looked up: that of the object, unless the key names another one.
+    /// Namespace for the lookup: the object's own, unless the key names another one.
     fn place(self, namespace: &str) -> (String, Key) {
         let namespace = match &self {
             Key::Class { namespace, .. } => namespace.clone(),
@@ -136,7 +136,7 @@ impl Indexed for MachineDeployment {
     }
 }
 
-/// The cluster of a set or deployment, and the templates that it refers to.
+/// Cluster of a set or deployment, and the referenced templates.
 fn of_workers(cluster: &str, template: &MachineSpec) -> Vec<Key> {
     let config = template.bootstrap.config_ref.iter();
     let templates = config.chain([&template.infrastructure_ref]);
@@ -151,21 +151,21 @@ impl Indexed for MachineHealthCheck {
     }
 }
 
-/// Sets select Clusters by labels: those of a namespace are looked through.
+/// Sets select Clusters by labels: a lookup goes through the sets of a namespace.
 impl Indexed for ClusterResourceSet {
     fn keys(&self) -> Vec<Key> {
         vec![Key::Any]
     }
 }
 
-/// A binding has the name of its Cluster; those of a namespace are looked through when a set is deleted.
+/// A binding has the name of its Cluster; the deletion of a set goes through the bindings of the namespace.
 impl Indexed for ClusterResourceSetBinding {
     fn keys(&self) -> Vec<Key> {
         vec![Key::Any]
     }
 }
 
-/// The cluster, and the Secrets from which files and passwords come.
+/// Keys: the cluster, and the Secrets of files and passwords.
 impl Indexed for KubeadmConfig {
     fn keys(&self) -> Vec<Key> {
         let files = self.spec.files.iter();
@@ -188,7 +188,7 @@ impl Indexed for KubeadmControlPlane {
     }
 }
 
-/// Classes are looked up by name, and by their templates.
+/// Keys: the name of the class, and its templates.
 impl Indexed for ClusterClass {
     fn keys(&self) -> Vec<Key> {
         let templates = self.templates().into_iter();
@@ -197,7 +197,7 @@ impl Indexed for ClusterClass {
     }
 }
 
-/// Objects of providers are looked up by name, and those of a topology by their Cluster as well.
+/// Keys: the name of a provider's object, and for a topology also the Cluster.
 impl Indexed for DynamicObject {
     fn keys(&self) -> Vec<Key> {
         match self.labels().contains_key(OWNED_LABEL) {

@@ -9,7 +9,7 @@ use api::kube::ResourceExt;
 use api::kube::runtime::reflector::{ObjectRef, Store};
 use parking_lot::Mutex;
 
-/// A value for each object of a kind; dropped when the object is removed from its feed.
+/// Value for each object of a kind; dropped when the object leaves its feed.
 #[derive(Debug)]
 pub struct Memory<K: Resource<DynamicType = ()> + 'static, V> {
     values: Arc<Mutex<HashMap<String, V>>>,
@@ -39,7 +39,7 @@ where
         }
     }
 
-    /// The handle with which the feed removes values.
+    /// Handle of the feed for the removal of values.
     pub(super) fn forgetting(&self) -> Weak<dyn Forget> {
         let weak: Weak<Mutex<HashMap<String, V>>> = Arc::downgrade(&self.values);
         weak
@@ -53,8 +53,8 @@ where
 
     /// Stores `value`, unless the object is gone.
     pub fn insert(&self, object: &K, value: V) {
-        // The feed removes the object from its store first and its value afterwards, so that a running reconcile leaves
-        // no value behind.
+        // The feed removes the object from its store first and the value afterwards, so that a running reconcile
+        // leaves no value behind.
         let mut values = self.values.lock();
         let current = self.store.get(&ObjectRef::from_obj(object));
         if let Some(uid) = object.uid()

@@ -1,19 +1,20 @@
-//! A Container Linux Config, translated to Ignition: files, links, directories, units and users.
+//! Container Linux Config, translated to Ignition: files, links, directories, units and users.
 //!
-//! The names of its fields have underscores where Ignition has capitals; modes are octal, contents are given inline or by
-//! a URL. What is not translated is rejected by name, strict or not: a machine without it would come up silently.
+//! Names of fields have underscores instead of Ignition's capitals; modes are octal, contents are given inline or by
+//! a URL. Parts without a translation are rejected by name, strict or not: a machine without them would come up
+//! silently.
 
 use serde_json::{Map, Value, json};
 
 use super::{ROOT, data_url};
 
-/// The mode of a file without one (Container Linux Config Transpiler).
+/// Mode of a file without one (Container Linux Config Transpiler).
 const MODE: u32 = 0o644;
 
-/// Why a Container Linux Config cannot be translated.
+/// Reason why a Container Linux Config cannot be translated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// It is not YAML.
+    /// The text is not YAML.
     #[error("not a YAML document: {0}")]
     Yaml(String),
     /// A field is unknown, or has a wrong value.
@@ -21,7 +22,7 @@ pub enum ConfigError {
     Field {
         /// The field, such as `systemd.units[0].contents`.
         at: String,
-        /// What is wrong, and what would be right.
+        /// Problem, and valid values.
         problem: String,
     },
 }
@@ -50,7 +51,7 @@ pub(super) fn translate(text: &str) -> Result<Value, ConfigError> {
     )
 }
 
-/// A value of Ignition for a value at a path.
+/// Translation of a value at a path to Ignition's value.
 type Translation = fn(&Value, &str) -> Result<Value, ConfigError>;
 
 fn fail(at: &str, problem: impl Into<String>) -> ConfigError {
@@ -58,7 +59,7 @@ fn fail(at: &str, problem: impl Into<String>) -> ConfigError {
     ConfigError::Field { at, problem }
 }
 
-/// An object with these fields alone; their names are translated, too.
+/// Object with these fields alone, under translated names.
 fn section(value: &Value, at: &str, fields: &[(&str, Translation)]) -> Result<Value, ConfigError> {
     let here = if at.is_empty() { "the document" } else { at };
     let Some(given) = value.as_object() else {
@@ -142,7 +143,7 @@ fn storage(value: &Value, at: &str) -> Result<Value, ConfigError> {
     )
 }
 
-/// The entry of a list in `storage`, whose path is required.
+/// Entry of a list in `storage`, with the required path.
 fn node(value: &Value, at: &str, more: &[(&str, Translation)]) -> Result<Value, ConfigError> {
     let common: [(&str, Translation); 5] = [
         ("filesystem", text),
@@ -264,7 +265,7 @@ fn drop_in(value: &Value, at: &str) -> Result<Value, ConfigError> {
     )
 }
 
-/// What Ignition rejects without a name.
+/// Checks for a name: Ignition rejects an entry without one.
 fn named(value: Value, at: &str) -> Result<Value, ConfigError> {
     match value["name"].is_null() {
         true => Err(fail(&format!("{at}.name"), "is required")),

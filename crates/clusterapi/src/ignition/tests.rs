@@ -215,7 +215,7 @@ passwd:
     assert_eq!(of("/etc/motd")["mode"], 0o644);
     assert_eq!(content(&config, "/etc/motd"), "hello");
     let units = config["systemd"]["units"].as_array().unwrap();
-    // The unit of kubeadm stays, and gets what is added to it.
+    // The unit of kubeadm stays, and gets the additions.
     assert_eq!(units[0]["name"], "kubeadm.service");
     assert_eq!(
         units[1],

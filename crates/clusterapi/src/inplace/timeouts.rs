@@ -1,7 +1,7 @@
-//! The timeouts of draining and of detaching volumes, which follow a template or a user.
+//! Timeouts of the drain and of the detachment of volumes, set by a template or by a user.
 //!
-//! As with labels: what the template has is applied; what it lost leaves, if this controller had applied it; what a user
-//! has set on a machine stays where the template has none.
+//! As with labels: the template's timeouts are applied; a timeout removed from the template leaves the machine, if
+//! applied by this controller; a user's timeout on a machine stays where the template has none.
 
 use api::core::v1beta2::{Machine, MachineDeletion};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
@@ -12,7 +12,7 @@ use super::{Manager, is_applied, is_by};
 const DRAIN: &str = "f:nodeDrainTimeoutSeconds";
 const DETACH: &str = "f:nodeVolumeDetachTimeoutSeconds";
 
-/// `spec.deletion` of an existing machine of `manager`'s under a template with these timeouts.
+/// `spec.deletion` of an existing [`Machine`] of `manager` under a template with these timeouts.
 pub(crate) fn deletion(
     machine: &Machine,
     template: &MachineDeletion,
@@ -36,7 +36,7 @@ pub(crate) fn deletion(
     (machine.spec.deletion.is_some() || after != MachineDeletion::default()).then_some(after)
 }
 
-/// The claims of an entry on the timeouts, for caches; `None` if it has none.
+/// Claims of an entry on the timeouts, for caches; `None` without claims.
 pub(super) fn claims(entry: &ManagedFieldsEntry) -> Option<Map<String, Value>> {
     let known = fields(entry)?.iter();
     let kept: Map<_, _> = known

@@ -1,4 +1,4 @@
-//! The bootstrap data: the content of the document, and its Secret.
+//! Bootstrap data: the content of the document, and its Secret.
 
 use std::collections::BTreeMap;
 
@@ -29,10 +29,10 @@ use crate::kubeadm::{self, ApiVersion, ClusterFacts};
 use crate::pki::store::{Certificates, Recipe};
 use crate::pki::{CA_DAYS, Purpose};
 
-/// The taint that keeps Pods off a new worker until the labels of its Machine are set on the Node.
+/// Taint against Pods on a new worker, until the labels of its Machine are set on the Node.
 const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
 
-/// The differences between the first machine and the others.
+/// Differences between the first machine and the others.
 pub(super) struct Parts {
     pub(super) command: Command,
     pub(super) certificates: Vec<File>,
@@ -54,7 +54,7 @@ impl Parts {
         }
     }
 
-    /// The parts for any other machine: certificates are only for control plane machines.
+    /// Parts for any other machine: certificates are only for control plane machines.
     pub(super) fn join(
         subject: &Subject,
         certificates: &Certificates,
@@ -79,7 +79,7 @@ pub(super) fn secret_name(config: &str) -> String {
     config.to_owned()
 }
 
-/// The key material that the data requires.
+/// Required key material for the data.
 pub(super) fn needed(subject: &Subject) -> Vec<Purpose> {
     match (
         subject.machine.is_control_plane(),
@@ -171,7 +171,7 @@ pub(super) fn join_document(
     Ok(SecretString::from(kubeadm::join_document(&join, api)))
 }
 
-/// The kubeconfig file for file discovery; `None` if the spec has no content for it.
+/// Kubeconfig [`File`] for file discovery; `None` if the spec has no content for the file.
 pub(super) fn discovery_file(discovery: &Discovery) -> Result<Option<File>, BootstrapError> {
     let Some(file) = &discovery.file else {
         return Ok(None);
@@ -216,7 +216,7 @@ pub(super) fn discovery_file(discovery: &Discovery) -> Result<Option<File>, Boot
     )))
 }
 
-/// The complete document. An error if it is too large.
+/// Complete document, or an error if too large.
 pub(super) async fn document(
     secrets: &Api<Secret>,
     subject: &Subject,
@@ -254,7 +254,7 @@ pub(super) async fn document(
     }
 }
 
-/// Creates the Secret, or updates its content; an update has no effect once the server is created.
+/// Creates the [`Secret`], or updates its content; an update has no effect after the creation of the server.
 pub(super) async fn store(
     secrets: &Api<Secret>,
     subject: &Subject,
@@ -334,13 +334,13 @@ fn certificate_files(config: &KubeadmConfig, certificates: &Certificates) -> Vec
     files
 }
 
-/// True if a file is a template, for which values are needed.
+/// True if a file is a template, and so needs values.
 pub(super) fn has_templates(config: &KubeadmConfig) -> bool {
     let mut files = config.spec.files.iter();
     files.any(|file| file.content_format == Some(ContentFormat::Template))
 }
 
-/// The values of templates: the version of the control plane, if it has one (API reference of `contentFormat`).
+/// Values of templates: the version of the control plane, if any (API reference of `contentFormat`).
 pub(super) fn values(control_plane: Option<&DynamicObject>) -> Value {
     let version = control_plane.and_then(|it| it.data["spec"]["version"].as_str());
     match version {
@@ -349,7 +349,7 @@ pub(super) fn values(control_plane: Option<&DynamicObject>) -> Value {
     }
 }
 
-/// The content of a file that is a Go template.
+/// Rendered content of a file in the format of a Go template.
 fn rendered(content: &SecretString, values: &Value) -> Result<SecretString, TemplateError> {
     let template = Template::parse(content.expose_secret())?;
     let text = template.render(&topology::template::Value::from(values))?;
@@ -444,7 +444,7 @@ fn facts(subject: &Subject) -> ClusterFacts {
     kubeadm::facts_of(&subject.cluster, version)
 }
 
-/// The endpoint with the port of the API server, if the Cluster specifies it and the config does not.
+/// Endpoint with the port of the API server, if specified by the [`Cluster`] and not by the config.
 fn with_port(
     endpoint: Option<api::bootstrap::v1beta2::LocalApiEndpoint>,
     cluster: &Cluster,
@@ -465,7 +465,7 @@ pub(super) fn external_etcd(config: &KubeadmConfig) -> Option<&ExternalEtcd> {
     cluster.etcd.as_ref()?.external.as_ref()
 }
 
-/// A controlling reference to a KubeadmConfig.
+/// A controlling reference to a [`KubeadmConfig`].
 fn owner(config: &KubeadmConfig) -> OwnerReference {
     config.controller_owner_ref(&()).unwrap_or_default()
 }

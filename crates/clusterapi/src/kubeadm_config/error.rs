@@ -35,7 +35,7 @@ pub enum BootstrapError {
     /// The certificates have not been created yet.
     #[error("waiting for {}", .missing.join(", "))]
     NoCertificates {
-        /// The Secrets that do not exist.
+        /// Missing Secrets.
         missing: Vec<String>,
     },
     /// The workload cluster cannot be reached.
@@ -59,42 +59,42 @@ pub enum BootstrapError {
     /// The data cannot be expressed in Ignition.
     #[error(transparent)]
     Ignition(#[from] IgnitionError),
-    /// A file is not the template that its `contentFormat` says.
+    /// A file is not a valid template of its `contentFormat`.
     #[error("{field}.content ({path}): the template cannot be rendered")]
     Template {
         /// The field of the file.
         field: String,
         /// The path of the file.
         path: String,
-        /// What is wrong.
+        /// Error of the template.
         source: TemplateError,
     },
-    /// The control plane, whose version templates may name, cannot be read.
+    /// The control plane, with a version for templates, cannot be read.
     #[error(transparent)]
     ControlPlane(#[from] ExternalError),
-    /// A Secret that the spec names does not exist or has no such key.
+    /// A Secret in the spec does not exist or lacks the key.
     #[error("{field}: secret {name} with key {key} does not exist; create it")]
     MissingSecret {
-        /// The field that names it.
+        /// Field with the name of the Secret.
         field: String,
         /// The Secret.
         name: String,
         /// The key.
         key: String,
     },
-    /// The value in a Secret that the spec names is not text.
+    /// The value in a Secret of the spec is not text.
     #[error(
         "{field}: key {key} of secret {name} is not text; set encoding base64 and store base64"
     )]
     NotText {
-        /// The field that names it.
+        /// Field with the name of the Secret.
         field: String,
         /// The Secret.
         name: String,
         /// The key.
         key: String,
     },
-    /// The user data is longer than OpenStack accepts.
+    /// The user data exceeds the limit of OpenStack.
     #[error(
         "the user data has {size} bytes, OpenStack takes at most {USER_DATA_LIMIT}: make spec.files \
          smaller, or let machines download what is large"
@@ -118,7 +118,7 @@ impl BootstrapError {
         move |source| Self::Api { action, source }
     }
 
-    /// The error when the status could not be written.
+    /// Error of a failed write of the status.
     pub(super) fn status(source: kube::Error) -> Self {
         Self::Api {
             action: "writing the status of the KubeadmConfig".to_owned(),
@@ -134,12 +134,12 @@ impl BootstrapError {
         )
     }
 
-    /// True if the first attempt to connect to the workload cluster has not ended yet.
+    /// True before the end of the first attempt to connect to the workload cluster.
     pub(super) fn is_connecting(&self) -> bool {
         matches!(self, Self::NotConnected(reason) if reason.connecting)
     }
 
-    /// True if it concerns the certificates of the cluster.
+    /// True for an error about the certificates of the cluster.
     pub(super) fn is_about_certificates(&self) -> bool {
         matches!(
             self,
@@ -157,7 +157,7 @@ impl Retry for BootstrapError {
             Self::ControlPlane(source) => source.when(),
             // The lock is released with a change of the Cluster or of a Machine.
             Self::LockHeld { .. } => When::OnChange,
-            // The Secret triggers the configs that wait for it.
+            // The Secret triggers the waiting configs.
             Self::NoCertificates { .. } | Self::MissingSecret { .. } | Self::NotText { .. } => {
                 When::OnChange
             }

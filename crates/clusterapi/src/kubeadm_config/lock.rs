@@ -1,4 +1,4 @@
-//! The lock for `kubeadm init`: the ConfigMap `<cluster>-lock`, created while the Cluster is not initialized.
+//! Lock for `kubeadm init`: the ConfigMap `<cluster>-lock`, created while the Cluster is not initialized.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::BootstrapError;
 use crate::feed::Memory;
 
-/// Data key of the machine that has the lock.
+/// Data key of the machine with the lock.
 const INFORMATION: &str = "lock-information";
 
 /// The name of the lock of `cluster`.
@@ -21,8 +21,8 @@ pub(super) fn name(cluster: &str) -> String {
     format!("{cluster}-lock")
 }
 
-/// Acquires the lock of `cluster` for `machine`. Returns false if another existing machine has it, or the cluster has
-/// been initialized.
+/// Acquires the lock of `cluster` for `machine`. Returns false if another existing [`Machine`] holds the lock, or the
+/// cluster has been initialized.
 pub(super) async fn acquire(
     client: &Client,
     cluster: &Cluster,
@@ -33,8 +33,8 @@ pub(super) async fn acquire(
     let Some(lock) = take(&locks, cluster, machine).await? else {
         return Ok(false);
     };
-    // `cluster` is from a cache, and the lock is deleted once the cluster is initialized: a missing lock may also mean
-    // that the initialization is complete.
+    // `cluster` is from a cache, and the lock is deleted once the cluster is initialized: a missing lock may also
+    // mean a complete initialization.
     if is_initialized(client, cluster).await? {
         delete(&locks, &lock).await?;
         return Ok(false);
@@ -42,7 +42,7 @@ pub(super) async fn acquire(
     Ok(true)
 }
 
-/// The lock, if `machine` has it now.
+/// Lock, if `machine` holds it now.
 async fn take(
     locks: &Api<ConfigMap>,
     cluster: &Cluster,
@@ -87,7 +87,7 @@ async fn take(
     Ok(None)
 }
 
-/// Whether the Cluster, read live, is initialized, deleted or replaced by one with the same name.
+/// True if the [`Cluster`], read live, is initialized, deleted or replaced by one with the same name.
 async fn is_initialized(client: &Client, cluster: &Cluster) -> Result<bool, BootstrapError> {
     let name = cluster.name_any();
     let clusters: Api<Cluster> =
@@ -99,7 +99,7 @@ async fn is_initialized(client: &Client, cluster: &Cluster) -> Result<bool, Boot
     }))
 }
 
-/// Deletes the lock of `cluster`, unless `released` has the Cluster.
+/// Deletes the lock of `cluster`, unless `released` has the [`Cluster`].
 pub(super) async fn release(
     locks: &Api<ConfigMap>,
     cluster: &Cluster,
@@ -119,7 +119,7 @@ pub(super) async fn release(
 
 async fn delete(locks: &Api<ConfigMap>, lock: &ConfigMap) -> Result<(), BootstrapError> {
     let name = lock.name_any();
-    // The preconditions exclude a new lock, which another machine has.
+    // The preconditions exclude a new lock of another machine.
     let preconditions = Preconditions {
         uid: lock.uid(),
         resource_version: lock.resource_version(),

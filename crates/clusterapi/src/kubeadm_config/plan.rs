@@ -10,13 +10,13 @@ use super::{Subject, status};
 pub(super) struct Facts {
     /// True if the Cluster or the object is paused.
     pub(super) paused: bool,
-    /// True if the status of the config reports that the data exists.
+    /// True if the status of the config reports existing data.
     pub(super) has_data: bool,
     /// True if the Machine has a data Secret (of this config before a move, or of a user).
     pub(super) machine_has_data: bool,
     /// True if the Machine has a Node.
     pub(super) has_node: bool,
-    /// True if it is a control plane machine.
+    /// True for a control plane machine.
     pub(super) control_plane: bool,
     /// True if the infrastructure of the Cluster is provisioned.
     pub(super) infrastructure: bool,
@@ -52,16 +52,16 @@ impl Facts {
     }
 }
 
-/// True if a config is for joining only: it has a join configuration and no init configuration. Without a control plane
-/// object it must not have a cluster configuration either, which alone is sufficient to initialize a machine, as
-/// upstream.
+/// True if a config is for joining only: with a join configuration and without an init configuration. Without a
+/// control plane object, a cluster configuration must be absent too, since it alone suffices to initialize a machine,
+/// as upstream.
 fn joins_only(config: &KubeadmConfig, cluster: &Cluster) -> bool {
     let spec = &config.spec;
     let is_join = spec.join_configuration.is_some() && spec.init_configuration.is_none();
     is_join && (spec.cluster_configuration.is_none() || cluster.spec.control_plane_ref.is_some())
 }
 
-/// What the config waits for; each is a change of the Cluster.
+/// Awaited change of the Cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     /// The infrastructure of the Cluster.
@@ -75,13 +75,13 @@ pub(super) enum Wait {
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
-    /// None, because the config is paused.
+    /// No step, because the config is paused.
     Paused,
     /// Wait for a change.
     Wait(Wait),
     /// Restore the status from the Machine.
     Restore,
-    /// None, because the machine has a Node.
+    /// No step, because the machine has a Node.
     Done,
     /// Extend the token.
     Refresh,
@@ -89,7 +89,7 @@ pub(super) enum Plan {
     Init,
     /// Write the data of any other machine.
     Join {
-        /// True if it becomes a control plane machine.
+        /// True for a control plane machine.
         control_plane: bool,
     },
 }

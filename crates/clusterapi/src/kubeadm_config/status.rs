@@ -20,13 +20,13 @@ pub(super) fn has_data(config: &KubeadmConfig) -> bool {
     initialization.and_then(|steps| steps.data_secret_created) == Some(true)
 }
 
-/// True if the status reports if the bootstrap data exists.
+/// True if the status reports the presence or absence of the bootstrap data.
 pub(super) fn is_reported(config: &KubeadmConfig) -> bool {
     let status = config.status.as_ref();
     status.is_some_and(|s| conditions::find(&s.conditions, "DataSecretAvailable").is_some())
 }
 
-/// True if the status reports that the object is paused.
+/// True if the status reports a pause.
 pub(super) fn was_paused(config: &KubeadmConfig) -> bool {
     config
         .status
@@ -34,7 +34,7 @@ pub(super) fn was_paused(config: &KubeadmConfig) -> bool {
         .is_some_and(|s| conditions::is_true(&s.conditions, pause::PAUSED))
 }
 
-/// The object with its status after `plan`; `paused` is why it is paused.
+/// Object with its status after `plan`; `paused` is the reason of a pause.
 pub(super) fn after(
     config: &KubeadmConfig,
     plan: Plan,

@@ -1,9 +1,9 @@
-//! Bootstrap tokens, with which a joining machine and the cluster authenticate each other.
+//! Bootstrap tokens, for mutual authentication of a joining machine and the cluster.
 //!
-//! A token is a Secret in the namespace kube-system of the workload cluster (Kubernetes documentation, "Authenticating
-//! with Bootstrap Tokens"). It is stored in the spec of the KubeadmConfig, as upstream, so that it can be extended
-//! while the machine boots. It is stored there before it is created, so that an interrupted reconcile leaves no unknown
-//! token behind.
+//! A token is a Secret in the namespace kube-system of the workload cluster (Kubernetes documentation,
+//! "Authenticating with Bootstrap Tokens"). As upstream, the spec of the KubeadmConfig has the token, so that it can
+//! be extended while the machine boots. The spec is written before the Secret, so that an interrupted reconcile
+//! leaves no unknown token behind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::pki::{self, Purpose};
 /// The lifetime of a token unless it is extended.
 pub(super) const TTL: Duration = Duration::from_secs(15 * 60);
 
-/// The discovery section of a join configuration, completed with endpoint, CA hash and an existing token.
+/// Discovery section of a join configuration, completed with endpoint, CA hash and an existing token.
 pub(super) async fn discovery(
     scope: &Scope,
     subject: &mut Subject,
@@ -88,8 +88,8 @@ pub(super) fn of_config(config: &KubeadmConfig) -> Option<SecretString> {
         .map(SecretString::from)
 }
 
-/// Extends `token` by [`TTL`] from now, if less than five sixths of it are left. A missing token is created: it is new,
-/// or it has been deleted, and the user data of the machine cannot be changed any more.
+/// Extends `token` by [`TTL`] from now, if less than five sixths are left. A missing token is created: it is new, or
+/// was deleted, and the user data of the machine cannot be changed any more.
 pub(super) async fn extend(
     workload: &Client,
     token: &SecretString,

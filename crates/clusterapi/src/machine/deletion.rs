@@ -1,8 +1,8 @@
-//! The steps of the deletion of a machine.
+//! Steps of the deletion of a machine.
 //!
-//! Pre-drain hooks → drain → volumes → pre-terminate hooks → infrastructure → bootstrap config → Node → finalizer. Each
-//! reconcile starts with the first step and stops at the first one that is incomplete, which the condition `Deleting`
-//! reports.
+//! Pre-drain hooks → drain → volumes → pre-terminate hooks → infrastructure → bootstrap config → Node → finalizer.
+//! Each reconcile starts with the first step and stops at the first incomplete one, reported in the condition
+//! `Deleting`.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use crate::{Context, Error, MACHINE_FINALIZER, pause};
 
 pub(super) mod silence;
 
-/// Prefixes of the hook annotations, which block the drain or the termination.
+/// Prefixes of the hook annotations, for hooks before the drain or the termination.
 const PRE_DRAIN: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io";
 const PRE_TERMINATE: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
 /// Annotations that skip a step.
@@ -63,8 +63,8 @@ pub(super) async fn run(
     let mut given_up = None;
     let progress = descend(ctx, &mut after, cluster, now, &mut given_up).await;
     if matches!(&progress, Err(Error::NotConnected(reason)) if reason.connecting) {
-        // After a restart: the reported conditions stay until the first attempt to connect ends, which triggers a
-        // reconcile.
+        // After a restart: the reported conditions stay until the end of the first attempt to connect, which triggers
+        // a reconcile.
         return Ok(Action::requeue(RESYNC));
     }
     if progress.as_ref().is_err_and(|it| is_conflict(it)) {
@@ -95,7 +95,7 @@ pub(super) async fn run(
     Ok(Action::requeue(pause_for.unwrap_or(RESYNC)))
 }
 
-/// `given_up` is set to the reason when the drain ends with Pods that are left.
+/// Performs the steps. `given_up` is set to the reason if the drain ends with remaining Pods.
 async fn descend(
     ctx: &Context,
     machine: &mut Machine,
@@ -110,7 +110,7 @@ async fn descend(
         .as_ref()
         .is_none_or(|o| o.metadata.deletion_timestamp.is_some());
     let node = node_to_handle(ctx, machine, cluster).await?;
-    // The earlier steps are skipped once the infrastructure is being deleted.
+    // The earlier steps are skipped once the infrastructure is in deletion.
     if !under_way
         && let Some(progress) =
             before_infrastructure(ctx, machine, node.as_deref(), now, given_up).await?
@@ -147,7 +147,7 @@ async fn descend(
     }
 }
 
-/// Hooks, drain and volumes; `None` when all of these are complete.
+/// Hooks, drain and volumes; `None` when all are complete.
 async fn before_infrastructure(
     ctx: &Context,
     machine: &mut Machine,
@@ -242,11 +242,11 @@ async fn detach(
         return Ok(None);
     }
     let (left, silence) = match workload(ctx, machine)? {
-        // Volumes of a Node whose kubelet is silent are not waited for at all.
+        // Volumes of a Node with a silent kubelet are not waited for at all.
         Ok(client) => (drain::volumes(&client, node).await?, None),
         Err(unreachable) => (Some(unreachable.to_string()), Some(silence(ctx, machine))),
     };
-    // A silence that has ended the drain is not waited for once more.
+    // A silence after the end of the drain causes no second wait.
     let drained = times(machine).node_drain_start_time.as_ref();
     let begun = drained.map_or(start, |at| at.0);
     let Some(left) = left.filter(|_| !is_over(begun, limit, silence.as_ref(), now)) else {
@@ -262,13 +262,13 @@ async fn detach(
     )))
 }
 
-/// The silence of an API server to which there is no connection.
+/// [`Silence`] of an API server without a connection.
 fn silence(ctx: &Context, machine: &Machine) -> Silence {
     let key = key(machine);
     Silence::of_api_server(&key.to_string(), &ctx.remote.health(&key))
 }
 
-/// What is left, and when the wait for it ends because of a silence.
+/// Remaining objects, and the end of the wait for them because of a [`Silence`].
 fn awaited(left: &str, silence: Option<Silence>, start: Timestamp, field: &str) -> String {
     match silence {
         Some(silence) => format!("{left}\n* {}", silence.message(start, field)),
@@ -313,7 +313,7 @@ async fn remove_node(
     Ok(Progress::Wait("DeletingNode", message, Some(POLL_FIRST)))
 }
 
-/// The Node of the machine, if it is to be drained and deleted.
+/// Node of the [`Machine`], if to be drained and deleted.
 async fn node_to_handle(
     ctx: &Context,
     machine: &Machine,
@@ -352,10 +352,10 @@ async fn node_to_handle(
     }
 }
 
-/// A client for the workload cluster, or the reason why there is no connection.
+/// Client for the workload cluster, or the reason for the missing connection.
 ///
 /// # Errors
-/// While the first attempt to connect has not ended.
+/// Before the end of the first attempt to connect.
 fn workload(ctx: &Context, machine: &Machine) -> Result<Result<Client, NotConnected>, Error> {
     match ctx.remote.client(&key(machine)) {
         Err(reason) if reason.connecting => Err(Error::NotConnected(reason)),
@@ -363,8 +363,8 @@ fn workload(ctx: &Context, machine: &Machine) -> Result<Result<Client, NotConnec
     }
 }
 
-/// True if the Node is drained and deleted: not when the Cluster or its control plane is being deleted, and not with
-/// the last control plane machine.
+/// True if the Node is drained and deleted: not during a deletion of the [`Cluster`] or its control plane, and not with
+/// the last control plane [`Machine`].
 fn is_worth_it(
     machine: &Machine,
     cluster: &Cluster,
@@ -375,9 +375,9 @@ fn is_worth_it(
     cluster.metadata.deletion_timestamp.is_none() && !control_plane_goes && !last
 }
 
-/// True if the Node was drained before pre-terminate hooks that are done by now. It is not looked at again: the hook of a
-/// control plane machine removes its etcd member, and requests that the load balancer still sends to its API server fail
-/// until its infrastructure is deleted.
+/// True if the Node was drained before pre-terminate hooks that are done by now. The Node is not looked at again: the
+/// hook of a control plane [`Machine`] removes its etcd member, and requests that the load balancer still sends to its
+/// API server fail until the infrastructure is deleted.
 fn was_emptied(machine: &Machine) -> bool {
     let status = machine.status.as_ref();
     let deletion = status.and_then(|status| status.deletion.as_ref());
@@ -385,7 +385,7 @@ fn was_emptied(machine: &Machine) -> bool {
         && hooks(machine, PRE_TERMINATE).is_none()
 }
 
-/// A message with the remaining hooks of this prefix.
+/// Message with the remaining hooks of this prefix.
 fn hooks(machine: &Machine, prefix: &str) -> Option<String> {
     let is_hook = |name: &&String| {
         name.strip_prefix(prefix)
@@ -413,7 +413,7 @@ fn drain_limit(machine: &Machine) -> Option<i32> {
     deletion.and_then(|deletion| deletion.node_drain_timeout_seconds)
 }
 
-/// Sets a start time to `now` if it is unset, and returns it; in whole seconds, as it is stored.
+/// Sets an unset start time to `now`, and returns the time in whole seconds, as stored.
 fn began(at: &mut Option<Time>, now: Timestamp) -> Timestamp {
     let whole = Timestamp::from_second(now.as_second()).unwrap_or(now);
     at.get_or_insert(Time(whole)).0

@@ -1,7 +1,7 @@
-//! Draining a Node before its machine is deleted.
+//! Drain of a Node before the deletion of its machine.
 //!
-//! Pods are evicted in groups, in the order that MachineDrainRules give them: a group begins when no Pod of a lower order
-//! is left on the Node.
+//! Pods are evicted in groups, in the order of MachineDrainRules: a group begins when no Pod of a lower order is left
+//! on the Node.
 
 use std::collections::BTreeMap;
 
@@ -27,21 +27,21 @@ use rules::{Rules, Treatment};
 /// Label of a Pod: `skip` excludes it from the drain, `wait-completed` waits until it has completed.
 const DRAIN_LABEL: &str = "cluster.x-k8s.io/drain";
 
-/// How the drain treats a Pod.
+/// Treatment of a Pod by the drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Not evicted.
     Leave,
-    /// It is evicted, in this order.
+    /// Evict, in this order.
     Evict(i32),
-    /// Being deleted; its order.
+    /// In deletion; with the order.
     Wait(i32),
-    /// Its label or a rule requests to wait until it has completed; its order is 0.
+    /// Wait for completion, requested by label or rule; the order is 0.
     WaitCompleted,
 }
 
 impl Fate {
-    /// The order of a Pod that is still to leave.
+    /// Order of a Pod that has not left yet.
     fn order(self) -> Option<i32> {
         match self {
             Fate::Leave => None,
@@ -51,19 +51,19 @@ impl Fate {
     }
 }
 
-/// A message about what is still on the Node, or `None` if nothing is.
+/// Message about the remaining objects on the Node, or `None`.
 pub(super) type Left = Option<String>;
 
 /// The progress of a drain.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// The Pods that are left.
+    /// Remaining Pods.
     pub(super) left: Left,
-    /// Why Pods may stay for ever: the kubelet does not report.
+    /// [`Silence`] of the kubelet, because of which Pods may stay for ever.
     pub(super) silence: Option<Silence>,
 }
 
-/// The key of the taint of a Node whose kubelet does not report.
+/// Key of the taint of a Node with a silent kubelet.
 pub(super) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 
 /// Cordons the Node `name` and evicts its Pods.
@@ -131,7 +131,7 @@ pub(super) async fn drain(
     })
 }
 
-/// The volumes that are still attached to the Node `name`; `None` if there are none.
+/// Volumes attached to the Node `name`; `None` without volumes.
 ///
 /// # Errors
 /// When a request to the workload cluster fails.
@@ -168,7 +168,7 @@ pub(super) async fn volumes(client: &Client, name: &str) -> Result<Left, Error> 
     Ok((!names.is_empty()).then(|| format!("* volumes {}: still attached", some_of(&names))))
 }
 
-/// Deletes the Node; succeeds if it does not exist.
+/// Deletes the Node; succeeds if the Node does not exist.
 ///
 /// # Errors
 /// When a request to the workload cluster fails.
@@ -184,7 +184,7 @@ pub(super) async fn delete_node(client: &Client, name: &str) -> Result<(), Error
     }
 }
 
-/// How the drain treats `pod`. Its label takes precedence over the `treatment` of the rules.
+/// [`Treatment`] of `pod`. Its label takes precedence over the `treatment` of the rules.
 pub(super) fn fate(pod: &Pod, treatment: Treatment, unreachable: bool, now: Timestamp) -> Fate {
     let mirror = pod
         .annotations()
@@ -213,13 +213,13 @@ pub(super) fn fate(pod: &Pod, treatment: Treatment, unreachable: bool, now: Time
     };
     match &pod.metadata.deletion_timestamp {
         None => Fate::Evict(order),
-        // No kubelet confirms that it has stopped.
+        // No kubelet confirms the end of the Pod.
         Some(since) if unreachable && since.0 < now => Fate::Leave,
         Some(_) => Fate::Wait(order),
     }
 }
 
-/// True if the Node has the taint `unreachable`: its kubelet does not report.
+/// True if the [`Node`] has the taint `unreachable`: its kubelet does not report.
 pub(super) fn is_unreachable(node: &Node) -> bool {
     Silence::of_kubelet(node).is_some()
 }

@@ -1,4 +1,4 @@
-//! The observed state from which the status of a machine is derived.
+//! Observed state, as input for the status of a machine.
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use crate::{Context, Error};
 /// The machine's Node in the workload cluster.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
-    /// Not looked up: the provider ID is not known yet.
+    /// Not looked up: the provider ID is unknown.
     NotLooked,
     /// The workload cluster cannot be reached.
     Unreachable(Health),
     /// No Node has the provider ID.
     Absent,
-    /// The Node with the provider ID.
+    /// The [`Node`] with the provider ID.
     Found(Arc<Node>),
     /// Several Nodes have the provider ID.
     Ambiguous(Vec<String>),
 }
 
-/// The observed state from which the status of a machine is derived.
+/// Observed state, as input for the status of a machine.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) cluster: Arc<Cluster>,
@@ -35,7 +35,7 @@ pub(super) struct Facts {
     pub(super) node: Seen,
 }
 
-/// Gathers the facts, and adds the machine as owner of the objects it refers to.
+/// Gathers the [`Facts`], and adds the [`Machine`] as owner of the referenced objects.
 pub(super) async fn gather(
     ctx: &Context,
     machine: &Machine,

@@ -1,4 +1,4 @@
-//! Labels, annotations and taints that a machine sets on its Node.
+//! Labels, annotations and taints of a machine on its Node.
 
 mod taints;
 
@@ -17,22 +17,22 @@ use crate::error::Doing;
 use crate::remote::ClusterKey;
 use crate::{Context, Error, owners};
 
-/// Annotation: the labels that were copied from the machine, so that they can be removed again.
+/// Annotation: names of labels copied from the machine, so that they can be removed again.
 const LABELS_FROM_MACHINE: &str = "cluster.x-k8s.io/labels-from-machine";
-/// Annotation: the same of annotations.
+/// Annotation: names of annotations copied from the machine.
 const ANNOTATIONS_FROM_MACHINE: &str = "cluster.x-k8s.io/annotations-from-machine";
 
-/// What machines hand on to their Nodes, besides what they always do: labels and annotations whose names match one of
-/// these, anywhere in the name.
+/// Further labels and annotations that machines pass to their Nodes: names with a match of one of the patterns,
+/// anywhere in the name.
 #[derive(Clone, Debug, Default)]
 pub struct Synced {
-    /// Names of labels, besides the domains that are always synchronized.
+    /// Patterns for names of labels, besides the domains that are always synchronized.
     pub labels: Vec<Regex>,
-    /// Names of annotations.
+    /// Patterns for names of annotations.
     pub annotations: Vec<Regex>,
 }
 
-/// Patches labels, annotations and taints of the Node, if it exists and any of them differs.
+/// Patches labels, annotations and taints of an existing Node with any difference.
 pub(super) async fn sync(ctx: &Context, machine: &Machine, facts: &Facts) -> Result<(), Error> {
     let Seen::Found(node) = &facts.node else {
         return Ok(());
@@ -55,7 +55,7 @@ pub(super) async fn sync(ctx: &Context, machine: &Machine, facts: &Facts) -> Res
         .doing_remotely(|| format!("labelling Node {}", node.name_any()))
 }
 
-/// The merge patch for `node`, with its resourceVersion as a precondition; `None` if nothing differs.
+/// Merge patch for `node`, with its resourceVersion as a precondition; `None` without a difference.
 pub(super) fn change(
     node: &Node,
     machine: &Machine,
@@ -99,12 +99,12 @@ pub(super) fn change(
     if patch == json!({}) {
         return None;
     }
-    // A taint that is added concurrently must not be lost.
+    // A concurrently added taint must not be lost.
     patch["metadata"]["resourceVersion"] = json!(node.resource_version());
     Some(patch)
 }
 
-/// The names that an annotation of the Node lists.
+/// Names in an annotation of the [`Node`].
 fn recorded<'a>(node: &'a Node, annotation: &str) -> BTreeSet<&'a str> {
     let names = node.annotations().get(annotation).map(String::as_str);
     let names = names.unwrap_or_default().split(',');
@@ -135,7 +135,7 @@ fn matches(patterns: &[Regex], name: &str) -> bool {
     patterns.iter().any(|pattern| pattern.is_match(name))
 }
 
-/// The annotations that `node` is to have: those of the machine, and what is recorded about the machine.
+/// Desired annotations of `node`: the machine's, and records about the [`Machine`].
 fn annotations<'a>(
     node: &Node,
     machine: &'a Machine,
@@ -151,11 +151,11 @@ fn annotations<'a>(
         .collect();
     let listed = handed_on.keys().copied().collect::<Vec<_>>().join(",");
     let mut annotations = handed_on;
-    // A Node that never had any gets no list of them.
+    // A Node without any such annotation so far gets no list.
     if !listed.is_empty() || node.annotations().contains_key(ANNOTATIONS_FROM_MACHINE) {
         annotations.insert(ANNOTATIONS_FROM_MACHINE, listed);
     }
-    // What is recorded comes last, since a pattern may match any name.
+    // Records come last, since a pattern may match any name.
     annotations.extend([
         ("cluster.x-k8s.io/cluster-name", cluster.name_any()),
         (

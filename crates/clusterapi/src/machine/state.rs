@@ -1,4 +1,4 @@
-//! Derives the spec and status of a machine from the observed state. Everything here is pure.
+//! Derives the spec and status of a [`Machine`] from the observed state (pure).
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use crate::remote::Health;
 use crate::summary::{FIRST_NODE, INFRASTRUCTURE, Part, Reasons, summarize};
 use crate::{Error, pause};
 
-/// How long the conditions stay unchanged after the last response of a workload cluster.
+/// Time in which the conditions stay unchanged after the last response of a workload cluster.
 const REMOTE_GRACE: Duration = Duration::from_secs(300);
 
-/// The machine as it should be stored.
+/// [`Machine`] to store.
 pub(super) fn desired(machine: &Machine, facts: &Facts, now: Timestamp) -> Machine {
     let mut after = machine.clone();
     let mut status = after.status.take().unwrap_or_default();
@@ -55,7 +55,7 @@ pub(super) fn desired(machine: &Machine, facts: &Facts, now: Timestamp) -> Machi
     after
 }
 
-/// Reports the duties of the reconcile; the generation is observed when none failed.
+/// Reports the [`Duties`] of the reconcile; the generation is observed if none failed.
 pub(super) fn report(machine: &mut Machine, duties: &Duties<Error>, now: Timestamp) {
     let generation = machine.metadata.generation;
     let status = machine.status.get_or_insert_default();
@@ -103,7 +103,7 @@ pub(super) fn phase(machine: &Machine) -> MachinePhase {
     }
 }
 
-/// How long until the state changes without an event: the machine becomes available, or [`REMOTE_GRACE`] ends.
+/// Time until the state changes without an event: the [`Machine`] becomes available, or [`REMOTE_GRACE`] ends.
 pub(super) fn look_again(machine: &Machine, now: Timestamp) -> Option<Duration> {
     let available = conditions::find(machine.conditions(), "Available")?;
     if available.reason == "WaitingForMinReadySeconds" {
@@ -259,7 +259,7 @@ fn node_verdicts(machine: &Machine, facts: &Facts, now: Timestamp) -> Vec<Verdic
     }
 }
 
-/// True if the first attempt to connect has not ended, so that the reported conditions stay.
+/// True before the end of the first attempt to connect, so that the reported conditions stay.
 fn is_connecting(machine: &Machine, facts: &Facts, health: &Health) -> bool {
     // Without both of these no attempt is started.
     let is_tried = facts.cluster.infrastructure_provisioned() && facts.cluster.endpoint().is_some();
@@ -267,7 +267,7 @@ fn is_connecting(machine: &Machine, facts: &Facts, health: &Health) -> bool {
     health.is_connecting() && is_tried && reported
 }
 
-/// The conditions without a connection; empty, so that the reported ones stay, until [`REMOTE_GRACE`] is over.
+/// Conditions without a connection; empty until the end of [`REMOTE_GRACE`], so that the reported conditions stay.
 fn unreachable(machine: &Machine, facts: &Facts, health: &Health, now: Timestamp) -> Vec<Verdict> {
     let answered = health.last_success.or(health.since);
     let silent = answered.is_none_or(|at| {
@@ -404,7 +404,7 @@ fn available(machine: &Machine, list: &[Condition], now: Timestamp) -> Verdict {
     }
 }
 
-/// How long the machine must stay ready to become available; `None` if it is.
+/// Time for which the [`Machine`] must stay ready to become available; `None` if available.
 fn left(machine: &Machine, ready: &Condition, now: Timestamp) -> Option<Duration> {
     let needed = u64::try_from(machine.spec.min_ready_seconds.unwrap_or(0)).unwrap_or(0);
     let lasted = now.duration_since(ready.last_transition_time.0);

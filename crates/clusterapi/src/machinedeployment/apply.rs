@@ -31,7 +31,7 @@ pub(super) async fn run(
     let (sets, current) = match revision::current(deployment, &sets, now).cloned() {
         Some(current) => (sets, current),
         None => {
-            // The cache may not contain a set that this controller created: read live before creating another.
+            // The cache may lack a set of this controller: read live before the creation of another.
             let sets = members_live(ctx, deployment).await?;
             let Some(fresh) = reread(ctx, deployment).await? else {
                 return Ok(());
@@ -82,7 +82,7 @@ pub(super) async fn run(
     duties.done()
 }
 
-/// Scales a paused deployment: no MachineSet is created, the rollout stops, and the replicas are distributed over the
+/// Scales a paused deployment: no [`MachineSet`] is created, the rollout stops, and the replicas are distributed over the
 /// sets.
 async fn scale_paused(
     ctx: &Context,
@@ -123,7 +123,7 @@ fn share(set: &MachineSet) -> Share {
     }
 }
 
-/// The MachineSets of `deployment`, read live, oldest first.
+/// The [`MachineSet`]s of `deployment`, read live, oldest first.
 pub(super) async fn members_live(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -139,7 +139,7 @@ pub(super) async fn members_live(
     Ok(oldest_first(sets.map(Arc::new).collect()))
 }
 
-/// Deletes `set` of `deployment`; a new one with the same name is kept by the UID precondition.
+/// Deletes `set` of `deployment`; the UID precondition protects a new set with the same name.
 pub(super) async fn delete_set(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -165,7 +165,7 @@ pub(super) async fn delete_set(
     deleted
 }
 
-/// The deployment, read live; `None` if it is gone, being deleted or replaced by one with the same name.
+/// Deployment, read live; `None` if gone, in deletion or replaced by one with the same name.
 async fn reread(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -178,7 +178,7 @@ async fn reread(
     Ok(fresh.filter(|fresh| fresh.uid() == deployment.uid() && !fresh.is_deleting()))
 }
 
-/// Creates the MachineSet of the current template, with an event about it.
+/// Creates the [`MachineSet`] of the current template, with an event.
 async fn create(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -256,14 +256,14 @@ async fn store(
     }
 }
 
-/// Writes the current revision to the deployment, where `kubectl` and users read it.
+/// Writes the current revision to the deployment, for `kubectl` and users.
 async fn note(ctx: &Context, deployment: &MachineDeployment, revision: &str) -> Result<(), Error> {
     let mut after = deployment.clone();
     let annotations = after.metadata.annotations.get_or_insert_default();
     annotations.insert(revision::REVISION.to_owned(), revision.to_owned());
     let api = ctx.api::<MachineDeployment>(&deployment.namespace().unwrap_or_default());
     match patch::object(&api, deployment, &after).await {
-        // The cache is outdated; the next reconcile writes it.
+        // The cache is outdated; the next reconcile writes the revision.
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
         other => other.map(|_| ()).doing(|| of("changing", deployment)),
     }

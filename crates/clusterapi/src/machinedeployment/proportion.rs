@@ -1,4 +1,4 @@
-//! Scaling of a paused deployment: each MachineSet in proportion to its size, as Deployments of Kubernetes do
+//! Scaling of a paused deployment: each MachineSet in proportion to its size, as for Deployments of Kubernetes
 //! (`pkg/controller/deployment/util`, `GetReplicaSetProportion`).
 
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ pub(super) struct Share {
     pub(super) name: String,
     /// Desired machines.
     pub(super) wanted: i32,
-    /// Replicas of the deployment when the set was last scaled; unset before the first time.
+    /// Replicas of the deployment at the last scaling of the set; unset before the first one.
     pub(super) desired: Option<i32>,
     /// `desired` plus the surge.
     pub(super) most: Option<i32>,
 }
 
-/// The desired replicas of each set that changes. `sets` are sorted newest first.
+/// Desired replicas of each changed set. `sets` are sorted newest first.
 pub(super) fn spread(bounds: Bounds, sets: &[Share]) -> BTreeMap<String, i32> {
     let active: Vec<&Share> = sets.iter().filter(|set| set.wanted > 0).collect();
     let (several, alone) = match active.as_slice() {
@@ -33,7 +33,7 @@ pub(super) fn spread(bounds: Bounds, sets: &[Share]) -> BTreeMap<String, i32> {
             .into_iter()
             .collect();
     }
-    // Only a change of the replicas is distributed; machines that are missing for other reasons are not replaced.
+    // Only a change of the replicas is distributed; otherwise missing machines are not replaced.
     if several
         .iter()
         .all(|set| set.desired == Some(bounds.replicas))
@@ -51,8 +51,8 @@ pub(super) fn spread(bounds: Bounds, sets: &[Share]) -> BTreeMap<String, i32> {
         .collect()
 }
 
-/// Distributes `allowed` machines over the sets, largest first. Of sets with equal size the newer is first when scaling
-/// up, and the older when scaling down. The first set gets the remainder of the rounding, down to 0 machines.
+/// Distributes `allowed` machines over the sets, largest first. Of sets with equal size the newer is first when
+/// scaling up, and the older when scaling down. The first set gets the remainder of the rounding, down to 0 machines.
 fn proportions<'a>(allowed: i32, sets: &[&'a Share]) -> Vec<(&'a Share, i32)> {
     let total: i32 = sets.iter().map(|set| set.wanted).sum();
     let change = allowed - total;

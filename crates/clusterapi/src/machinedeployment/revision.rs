@@ -1,4 +1,4 @@
-//! Revisions of a deployment: which MachineSet has the current template, and the content of a new one.
+//! Revisions of a deployment: the MachineSet of the current template, and the content of a new one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,17 +14,17 @@ use api::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, TEMPLATE_HASH_LABEL}
 
 use crate::{MACHINE_SET_FINALIZER, naming, owners};
 
-/// Annotation: no machine is created while it is `true`. The Go deployment controller writes it into every set, as `false`
-/// where machines may be created.
+/// Annotation: no machine is created while `true`. The Go deployment controller writes the annotation into every set,
+/// as `false` where machines may be created.
 pub(crate) const DISABLE_CREATE: &str = "cluster.x-k8s.io/disable-machine-create";
 
 pub(crate) use api::names::REVISION_ANNOTATION as REVISION;
 
-/// Annotation: the replicas of the deployment when the MachineSet was last scaled.
+/// Annotation: replicas of the deployment at the last scaling of the MachineSet.
 pub(crate) const DESIRED_REPLICAS: &str = "machinedeployment.clusters.x-k8s.io/desired-replicas";
-/// Annotation: replicas plus surge when the MachineSet was last scaled.
+/// Annotation: replicas plus surge at the last scaling of the MachineSet.
 pub(crate) const MAX_REPLICAS: &str = "machinedeployment.clusters.x-k8s.io/max-replicas";
-/// Annotation of kubectl that is not copied.
+/// Annotation of kubectl, not copied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// True if machines of both specs are equal, except for fields that can be changed in place: labels, annotations,
@@ -79,8 +79,8 @@ pub(crate) fn differences(have: &MachineSpec, want: &MachineSpec) -> Vec<String>
     lines
 }
 
-/// The MachineSet among `sets` that has the template of the deployment; of several, the one with the most replicas,
-/// then the oldest. Sets created before a `rollout.after` that has passed are outdated.
+/// [`MachineSet`] among `sets` with the template of the deployment; of several, the one with the most replicas, then the
+/// oldest. Sets from before a passed `rollout.after` are outdated.
 pub(crate) fn current<'a>(
     deployment: &MachineDeployment,
     sets: &'a [Arc<MachineSet>],
@@ -108,7 +108,7 @@ pub(crate) fn current<'a>(
         })
 }
 
-/// How long until `rollout.after`; `None` if it is unset or has passed.
+/// Time until `rollout.after`; `None` if unset or passed.
 pub(crate) fn due_in(
     deployment: &MachineDeployment,
     now: Timestamp,
@@ -119,12 +119,12 @@ pub(crate) fn due_in(
         .filter(|left| !left.is_zero())
 }
 
-/// The revision of a new MachineSet beside `sets`: one more than the highest.
+/// The revision of a new [`MachineSet`] beside `sets`: one more than the highest.
 pub(crate) fn next_revision(sets: &[Arc<MachineSet>]) -> i64 {
     sets.iter().map(|set| revision_of(set)).max().unwrap_or(0) + 1
 }
 
-/// The revision of a MachineSet; 0 without the annotation.
+/// The revision of a [`MachineSet`]; 0 without the annotation.
 pub(crate) fn revision_of(set: &MachineSet) -> i64 {
     set.annotations()
         .get(REVISION)
@@ -132,8 +132,8 @@ pub(crate) fn revision_of(set: &MachineSet) -> i64 {
         .unwrap_or(0)
 }
 
-/// A new MachineSet for the template of the deployment. `suffix` is part of its name and also its hash. Its replicas
-/// are 0: the rolling update scales it.
+/// New [`MachineSet`] for the template of the deployment. `suffix` is part of the name, and also the hash. The replicas
+/// are 0: the rolling update scales the set.
 pub(crate) fn new_set(deployment: &MachineDeployment, suffix: &str, revision: i64) -> MachineSet {
     let name = naming::with_suffix(&deployment.name_any(), suffix);
     let mut set = MachineSet::new(&name, MachineSetSpec::default());
@@ -180,8 +180,9 @@ pub(crate) fn conform(set: &mut MachineSet, deployment: &MachineDeployment, hash
     forbid_creation(set, false);
 }
 
-/// Whether a set may create machines, in the annotation of the Go controller. A former set of a deployment with the strategy
-/// OnDelete must not: it would replace a deleted machine before the deployment can do so with the current template.
+/// Sets the annotation [`DISABLE_CREATE`] of the Go controller. A former set of a deployment with the strategy
+/// OnDelete must not create machines: it would replace a deleted machine before the deployment can do so with the
+/// current template.
 pub(crate) fn forbid_creation(set: &mut MachineSet, is_forbidden: bool) {
     let annotations = set.metadata.annotations.get_or_insert_default();
     if is_forbidden {
@@ -191,8 +192,8 @@ pub(crate) fn forbid_creation(set: &mut MachineSet, is_forbidden: bool) {
     }
 }
 
-/// True if a MachineSet belongs to the deployment: it is controlled by the deployment, or it has no controller and the
-/// selector matches.
+/// True if a [`MachineSet`] belongs to the deployment: controlled by the deployment, or without a controller and matched
+/// by the selector.
 pub(crate) fn belongs(deployment: &MachineDeployment, set: &MachineSet) -> bool {
     match owners::controller_of(&set.metadata) {
         Some(owner) => Some(&owner.uid) == deployment.metadata.uid.as_ref(),
@@ -216,7 +217,7 @@ fn labels_of_deployment(deployment: &MachineDeployment, hash: &str) -> BTreeMap<
     ])
 }
 
-/// True if a set has the annotation from its deployment.
+/// True if the annotation comes from the deployment of a set.
 pub(crate) fn is_given(deployment: &MachineDeployment, annotation: &str) -> bool {
     let copied = annotation != LAST_APPLIED && !is_bookkeeping(annotation);
     [REVISION, DESIRED_REPLICAS, MAX_REPLICAS, DISABLE_CREATE].contains(&annotation)

@@ -12,32 +12,32 @@ pub(crate) struct Set {
     pub(crate) name: String,
     /// Desired machines.
     pub(crate) wanted: i32,
-    /// Existing machines, including those that are being deleted.
+    /// Existing machines, including machines in deletion.
     pub(crate) there: i32,
     /// Available machines.
     pub(crate) available: i32,
 }
 
 impl Set {
-    /// Available machines that are not going to be deleted.
+    /// Available machines outside of any deletion.
     fn staying(&self) -> i32 {
         self.available.min(self.wanted)
     }
 }
 
-/// The limits of the number of machines during a rolling update.
+/// Limits of the number of machines during a rolling update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     /// Desired machines.
     pub(crate) replicas: i32,
-    /// `maxSurge`: how many more may exist.
+    /// `maxSurge`: maximum surplus of machines.
     pub(crate) surge: i32,
-    /// `maxUnavailable`: how many may be missing.
+    /// `maxUnavailable`: maximum number of missing machines.
     pub(crate) unavailable: i32,
 }
 
-/// The bounds of `deployment`. Surge is rounded up, unavailable is rounded down; if both are 0, one may be unavailable,
-/// because the update could not progress otherwise (as with Deployments of Kubernetes).
+/// [`Bounds`] of `deployment`. Surge is rounded up, unavailable is rounded down; if both are 0, one machine may be
+/// unavailable, because the update could not progress otherwise (as with Deployments of Kubernetes).
 pub(crate) fn bounds(deployment: &MachineDeployment) -> Bounds {
     let replicas = deployment.replicas();
     let strategy = deployment
@@ -86,13 +86,12 @@ pub(crate) fn scaled(value: &IntOrString, total: i32, round_up: bool) -> i32 {
     }
 }
 
-/// The next step of a rolling update: the desired replicas of each MachineSet that changes. `old` is sorted oldest
-/// first.
+/// Next step of a rolling update: the desired replicas of each changed MachineSet. `old` is sorted oldest first.
 pub(crate) fn step(bounds: Bounds, new: &Set, old: &[Set]) -> BTreeMap<String, i32> {
     let mut after: Vec<Set> = old.to_vec();
     let mut grown = new.clone();
     grown.wanted = grow(bounds, new, old);
-    // What is there beyond the former number is being deleted, and does not stay for the new one.
+    // Machines beyond the former number are in deletion, and do not count for the new one.
     grown.available = new.staying();
     shrink(bounds, &grown, &mut after);
     let before = std::iter::once(new).chain(old);
@@ -104,8 +103,8 @@ pub(crate) fn step(bounds: Bounds, new: &Set, old: &[Set]) -> BTreeMap<String, i
         .collect()
 }
 
-/// The same for OnDelete: sets of former templates never grow, and the new one replaces the machines that were deleted
-/// from them. Fewer replicas are taken from the oldest set first, and from the new one last.
+/// Same for OnDelete: [`Set`]s of former templates never grow, and the new one replaces their deleted machines. Fewer
+/// replicas are taken from the oldest set first, and from the new one last.
 pub(crate) fn on_delete(bounds: Bounds, new: &Set, old: &[Set]) -> BTreeMap<String, i32> {
     let mut steps = BTreeMap::new();
     let kept = new.wanted.min(bounds.replicas);

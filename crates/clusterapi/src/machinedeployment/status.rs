@@ -17,7 +17,7 @@ use crate::error::{Doing, Error, is_absent};
 use crate::news::{self, BLOCKED};
 use crate::{Context, counts, pause};
 
-/// Reports that the deployment is paused.
+/// Reports the pause of the deployment.
 pub(super) async fn paused(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -33,8 +33,8 @@ pub(super) async fn paused(
     Ok(Action::requeue(RESYNC))
 }
 
-/// Writes the status of the deployment; `applied` is whether its sets could be created, changed and deleted. Returns the
-/// error for which the reconcile is repeated.
+/// Writes the status of the deployment; `applied` is the result of creating, changing and deleting its sets. Returns
+/// the error for a repeated reconcile.
 pub(super) async fn write(
     ctx: &Context,
     deployment: &MachineDeployment,
@@ -56,7 +56,7 @@ pub(super) async fn write(
     duties.done().and(stored)
 }
 
-/// The deployment with the status derived from its sets and machines.
+/// Deployment with the derived status of its sets and [`Machine`]s.
 pub(super) fn observed(
     deployment: &MachineDeployment,
     (sets, machines): (&[Arc<MachineSet>], &[Arc<Machine>]),
@@ -135,7 +135,7 @@ fn available(deployment: &MachineDeployment, available: i32) -> Verdict {
     ))
 }
 
-/// What keeps `sets` from creating machines, one line each.
+/// Obstacles of `sets` to the creation of machines, one line each.
 fn obstacles(sets: &[Arc<MachineSet>]) -> String {
     let scaling = sets.iter().filter(|set| !set.is_deleting());
     let scaling = scaling.filter_map(|set| conditions::find(set.conditions(), "ScalingUp"));

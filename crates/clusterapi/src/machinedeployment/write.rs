@@ -1,5 +1,5 @@
-//! MachineSets as their deployment writes them: by server-side apply under the field manager of upstream, so that a label
-//! that the deployment no longer has leaves them, whichever program runs the deployment then.
+//! Writes of MachineSets by their deployment: server-side apply under upstream's field manager, so that a label
+//! removed from the deployment leaves the sets, whichever program runs the deployment by then.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::error::{Doing, Error};
 use crate::inplace::{self, MACHINE_DEPLOYMENT, Wanted};
 use crate::{MACHINE_SET_FINALIZER, owners};
 
-/// Applies `set`, which may not exist yet.
+/// Applies `set`, existing or not.
 pub(super) async fn apply(api: &Api<MachineSet>, set: &MachineSet) -> kube::Result<MachineSet> {
     let params = PatchParams::apply(MACHINE_DEPLOYMENT.name).force();
     api.patch(&set.name_any(), &params, &Patch::Apply(set))
         .await
 }
 
-/// Applies `after`, a changed `set`, where they differ or the deployment has applied something else before.
+/// Applies `after`, a changed `set`, if it differs or the deployment has applied something else before.
 pub(super) async fn change(
     api: &Api<MachineSet>,
     deployment: &MachineDeployment,
@@ -35,7 +35,7 @@ pub(super) async fn change(
     };
     let is_owned = owners::controller_of(&set.metadata).is_some();
     if inplace::adopted(&set.metadata, &MACHINE_DEPLOYMENT).is_some() {
-        // Its event wakes the deployment again.
+        // The event of the set wakes the deployment again.
         return adopt(api, set).await;
     }
     if is_owned
@@ -48,7 +48,7 @@ pub(super) async fn change(
     applied.doing(|| format!("changing MachineSet {}", set.name_any()))
 }
 
-/// What the deployment gives to a set: the content of `set` without what others have written to its metadata.
+/// Deployment's part of a set: the content of `set` without metadata of others.
 fn desired(deployment: &MachineDeployment, set: &MachineSet) -> MachineSet {
     let template = set.spec.template.metadata.as_ref();
     let labels = template.and_then(|metadata| metadata.labels.clone());
@@ -72,7 +72,7 @@ fn desired(deployment: &MachineDeployment, set: &MachineSet) -> MachineSet {
     desired
 }
 
-/// Makes what former versions have written by updates a part of what the deployment applies.
+/// Turns updates of former versions into a part of the deployment's applied fields.
 async fn adopt(api: &Api<MachineSet>, set: &MachineSet) -> Result<(), Error> {
     let name = set.name_any();
     let action = || format!("changing the field manager of MachineSet {name}");

@@ -1,4 +1,4 @@
-//! What a health check does: its counts, whether machines may be replaced, and when to check again.
+//! Plan of a health check: counts, permission to replace machines, and time of the next check.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use crate::machinedeployment::rollout::scaled;
 /// The result of a check.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// The names of all machines that are checked, sorted.
+    /// Names of all checked machines, sorted.
     pub(super) targets: Vec<String>,
     /// Healthy machines.
     pub(super) healthy: Vec<Target>,
     /// Unhealthy machines.
     pub(super) unhealthy: Vec<(Target, Cause)>,
-    /// Whether unhealthy machines may be replaced.
+    /// Permission to replace unhealthy machines.
     pub(super) allowed: Allowed,
-    /// When the next machine may become unhealthy.
+    /// Time until the next machine may become unhealthy.
     pub(super) next: Option<Duration>,
 }
 
-/// Whether unhealthy machines may be replaced.
+/// Permission to replace unhealthy machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Allowed {
-    /// Yes; and how many more machines may become unhealthy.
+    /// Yes, with the number of further machines that may become unhealthy.
     Yes(i32),
     /// No, because of this limit.
     No(String),
@@ -68,7 +68,7 @@ pub(super) fn plan(
     }
 }
 
-/// Machines that are starting count as unhealthy: nothing is known about them yet.
+/// Starting machines count as unhealthy: their state is unknown.
 fn allowed(trigger: Option<&RemediationTrigger>, expected: i32, healthy: i32) -> Allowed {
     let ill = expected - healthy;
     let range = trigger.and_then(|trigger| trigger.unhealthy_in_range.as_deref());

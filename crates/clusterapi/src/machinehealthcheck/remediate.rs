@@ -23,7 +23,7 @@ const BY_OWNER: &str = "OwnerRemediated";
 const EXTERNALLY: &str = "ExternallyRemediated";
 const WAITING: &str = "WaitingForRemediation";
 
-/// Writes the conditions of all checked machines, and requests the replacement of unhealthy ones if it is allowed.
+/// Writes the conditions of all checked machines, and requests the replacement of unhealthy ones if allowed.
 pub(super) async fn run(
     runner: &Context,
     check: &MachineHealthCheck,
@@ -39,7 +39,7 @@ pub(super) async fn run(
     }
 }
 
-/// Marks an unhealthy machine, with an event when it has become so.
+/// Marks an unhealthy [`Machine`], with an event on the first mark.
 async fn mark(
     runner: &Context,
     check: &MachineHealthCheck,
@@ -69,12 +69,12 @@ pub(super) fn healthy() -> Vec<Verdict> {
     vec![Verdict::new(SUCCEEDED, true, SUCCEEDED)]
 }
 
-/// The request that the owner of a machine replaces it.
+/// Request to the owner of a machine for a replacement.
 pub(super) fn by_owner() -> Verdict {
     Verdict::new(BY_OWNER, false, WAITING).because("Waiting for remediation")
 }
 
-/// The conditions to set on an unhealthy machine; they stay as they are if they have the same status.
+/// Conditions to set on an unhealthy machine; conditions with the same status stay unchanged.
 pub(super) fn unhealthy(
     list: &[Condition],
     cause: &Cause,
@@ -83,13 +83,13 @@ pub(super) fn unhealthy(
     let failed = Verdict::new(SUCCEEDED, false, cause.reason).because(cause.message.clone());
     let answered = conditions::find(list, BY_OWNER).is_some();
     let mut verdicts = vec![failed];
-    // The owner writes this condition, too: why it waits, or that it acts.
+    // The owner writes this condition, too: the reason of a wait, or its action.
     let request = request.filter(|request| !(request.type_ == BY_OWNER && answered));
     verdicts.extend(request.cloned());
     verdicts
 }
 
-/// The condition that requests the replacement of a machine; with a template, creates the object that replaces it.
+/// Condition that requests the replacement of a [`Machine`]; with a template, creates the replacing object.
 async fn request(
     runner: &Context,
     check: &MachineHealthCheck,
@@ -124,7 +124,7 @@ async fn request(
     })
 }
 
-/// Marks a healthy machine, and withdraws the request for its replacement.
+/// Marks a healthy [`Machine`], and withdraws the request for a replacement.
 async fn recovered(
     runner: &Context,
     check: &MachineHealthCheck,
@@ -155,7 +155,7 @@ fn reference(template: &VersionedReference) -> ContractReference {
     ContractReference::new(group, &template.kind, &template.name)
 }
 
-/// Sets conditions of a machine; returns whether it has become unhealthy by this.
+/// Sets [`Condition`]s of a [`Machine`]; returns true if the machine has become unhealthy.
 async fn write(
     runner: &Context,
     machine: &Arc<Machine>,
@@ -172,7 +172,7 @@ async fn write(
     }
 }
 
-/// A machine with these conditions. The request for a replacement leaves a healthy machine.
+/// [`Machine`] with these conditions. The request for a replacement leaves a healthy machine.
 pub(super) fn after(machine: &Machine, verdicts: Vec<Verdict>, now: Timestamp) -> Machine {
     let mut after = machine.clone();
     let list = &mut after.status.get_or_insert_default().conditions;

@@ -1,4 +1,4 @@
-//! Whether a machine is healthy.
+//! Health of a machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::names::{CONTROL_PLANE_LABEL, REMEDIATE_MACHINE_ANNOTATION};
 
-/// The default of `nodeStartupTimeoutSeconds`, for objects from before the default.
+/// Default of `nodeStartupTimeoutSeconds`, for objects from before the default.
 const STARTUP: i32 = 600;
 
-/// A machine that is checked, and its Node.
+/// Checked machine, and its Node.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) machine: Arc<Machine>,
@@ -24,40 +24,39 @@ pub(super) struct Target {
 /// The Node of a machine.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
-    /// The machine has none yet.
+    /// The machine has no Node yet.
     None,
-    /// It had one, which does not exist any more.
+    /// The former Node does not exist any more.
     Gone,
-    /// The Node.
+    /// The [`Node`].
     There(Arc<Node>),
 }
 
 /// The health of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Health {
-    /// It has a Node, and nothing is wrong.
+    /// With a Node, and without a problem.
     Healthy,
-    /// It is starting, being deleted, or has a problem that has not lasted long enough; with the time until this has
-    /// to be checked again.
+    /// Starting, in deletion, or with a problem that has not lasted long enough; with the time until the next check.
     Undecided(Option<Duration>),
-    /// It has to be replaced.
+    /// To be replaced.
     Unhealthy(Cause),
 }
 
-/// Why a machine is unhealthy: reason and message of its condition.
+/// Reason and message of the condition of an unhealthy machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cause {
     pub(super) reason: &'static str,
     pub(super) message: String,
 }
 
-/// A problem, and the moment from which on it makes the machine unhealthy.
+/// Problem, and the time from which it makes the machine unhealthy.
 struct Problem {
     due: Timestamp,
     cause: Cause,
 }
 
-/// The health of `target` at `now`.
+/// The [`Health`] of `target` at `now`.
 pub(super) fn health(
     target: &Target,
     cluster: &Cluster,
@@ -151,7 +150,7 @@ fn of_node(node: &Node, checks: &HealthChecks) -> Vec<Problem> {
     found.collect()
 }
 
-/// The limit for a Node to appear, counted from when everything that it needs was there.
+/// Limit for a Node to appear, from the moment when all preconditions were met.
 fn startup(machine: &Machine, cluster: &Cluster, checks: &HealthChecks) -> Option<Problem> {
     let limit = checks.node_startup_timeout_seconds.unwrap_or(STARTUP);
     if limit == 0 {
@@ -205,7 +204,7 @@ fn cause(reason: &'static str, message: String) -> Cause {
     }
 }
 
-/// Seconds as Go prints a duration: `5m0s`.
+/// Seconds in Go's format of a duration: `5m0s`.
 fn duration(seconds: i32) -> String {
     let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match (hours, minutes) {

@@ -25,9 +25,9 @@ use crate::machinedeployment::revision::DISABLE_CREATE;
 use crate::news::{self, News};
 use crate::{Context, naming, owners, selector};
 
-/// How many machines of one set are created concurrently.
+/// Maximum number of concurrent creations of one set.
 const AT_A_TIME: usize = 8;
-/// Adopts machines that the selector matches and that have no controller. Each is tried.
+/// Adopts machines with a matching selector and without a controller. A failure does not stop the others.
 pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> {
     let namespace = set.namespace().unwrap_or_default();
     let orphans = ctx
@@ -47,7 +47,7 @@ pub(super) async fn adopt(ctx: &Context, set: &MachineSet) -> Result<(), Error> 
 async fn adopt_one(ctx: &Context, set: &MachineSet, orphan: &Machine) -> Result<(), Error> {
     let namespace = set.namespace().unwrap_or_default();
     let mut metadata = orphan.metadata.clone();
-    // Without a controller the machine is owned by the Cluster; the set replaces that owner.
+    // Without a controller, the Cluster owns the machine; the set replaces the Cluster.
     if let Some(known) = metadata.owner_references.as_mut() {
         known.retain(|owner| owner.kind != "Cluster");
     }
@@ -65,8 +65,8 @@ async fn adopt_one(ctx: &Context, set: &MachineSet, orphan: &Machine) -> Result<
         .doing(|| format!("adopting Machine {namespace}/{}", orphan.name_any()))
 }
 
-/// Creates or deletes machines until their number matches the replicas. What no machine refers to is deleted whatever
-/// becomes of that.
+/// Creates or deletes [`Machine`]s until their number matches the replicas. Leftovers without a Machine are deleted in
+/// any case.
 pub(super) async fn scale(
     runner: &Runner,
     set: &MachineSet,
@@ -131,7 +131,7 @@ pub(super) async fn scale(
     Ok(())
 }
 
-/// The machines that `set` controls, read live.
+/// [`Machine`]s controlled by `set`, read live.
 pub(super) async fn members_live(
     ctx: &Context,
     set: &MachineSet,
@@ -148,7 +148,7 @@ pub(super) async fn members_live(
     Ok(machines.map(Arc::new).collect())
 }
 
-/// Deletes `machine` of `set`; a new one with the same name is kept by the UID precondition.
+/// Deletes `machine` of `set`; the UID precondition protects a new [`Machine`] with the same name.
 pub(super) async fn delete_machine(
     ctx: &Context,
     set: &MachineSet,
@@ -173,7 +173,7 @@ pub(super) async fn delete_machine(
     deleted
 }
 
-/// Deletes clones of an interrupted reconcile that have no Machine.
+/// Deletes clones of an interrupted reconcile without a [`Machine`].
 pub(super) async fn sweep(
     ctx: &Context,
     set: &MachineSet,
@@ -183,7 +183,7 @@ pub(super) async fn sweep(
     leftovers.delete_except(ctx, set, &BTreeSet::new()).await
 }
 
-/// The set, read live; `None` if it is gone, being deleted or replaced by one with the same name.
+/// Set, read live; `None` if gone, in deletion or replaced by one with the same name.
 async fn reread(ctx: &Context, set: &MachineSet) -> Result<Option<MachineSet>, Error> {
     let sets = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
     let fresh = sets
@@ -193,7 +193,7 @@ async fn reread(ctx: &Context, set: &MachineSet) -> Result<Option<MachineSet>, E
     Ok(fresh.filter(|fresh| fresh.uid() == set.uid() && !fresh.is_deleting()))
 }
 
-/// Bootstrap configs and infrastructure that the set controls and no Machine refers to.
+/// Bootstrap configs and infrastructure of the set that no Machine refers to.
 struct Leftovers {
     names: BTreeSet<String>,
     objects: Vec<ContractReference>,
@@ -269,7 +269,7 @@ fn is_leftover(object: &DynamicObject, set: &MachineSet, machines: &[Arc<Machine
             .any(|machine| machine.name_any() == object.name_any())
 }
 
-/// Creates the machine `name`, with an event about it.
+/// Creates the machine `name`, with an event.
 async fn create(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error> {
     let created = make(ctx, set, name.clone()).await;
     let news = News::of_creation("Machine", &name, created.as_ref().copied());
@@ -320,7 +320,7 @@ async fn make(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error
 
 async fn undo(ctx: &Context, namespace: &str, objects: impl Iterator<Item = &ContractReference>) {
     for object in objects {
-        // If this fails, the next reconcile deletes them as leftovers.
+        // After a failure here, the next reconcile deletes the clones as leftovers.
         if let Err(error) = ctx.external.delete(object, namespace).await {
             tracing::warn!(
                 kind = object.kind,

@@ -1,4 +1,4 @@
-//! Changes of a template that reach existing machines, and the objects that they refer to, without a replacement.
+//! Changes of a template that reach existing machines and their objects without a replacement.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::error::{Doing, Error};
 use crate::external::ExternalError;
 use crate::inplace::{self, MACHINE_SET, MACHINE_SET_METADATA, Wanted};
 
-/// Updates the fields of machines that can be changed in place (labels, annotations, timeouts, gates, taints), and the
-/// labels and annotations of the objects that the machines refer to.
+/// Updates the fields of [`Machine`]s that can be changed in place (labels, annotations, timeouts, gates, taints),
+/// and the labels and annotations of the objects that the machines refer to.
 pub(super) async fn machines(
     ctx: &Context,
     set: &MachineSet,
@@ -49,7 +49,7 @@ async fn label(
     }
 }
 
-/// Applies `machine`, which may not exist yet.
+/// Applies `machine`, existing or not.
 pub(super) async fn apply(api: &Api<Machine>, machine: &Machine) -> kube::Result<Machine> {
     let params = PatchParams::apply(MACHINE_SET.name).force();
     api.patch(&machine.name_any(), &params, &Patch::Apply(machine))
@@ -70,7 +70,7 @@ async fn update(ctx: &Context, set: &MachineSet, machine: &Machine) -> Result<()
         return Ok(());
     }
     let stored = apply(&api, &desired(machine, set)).await.doing(action)?;
-    // A field that the template lost stays if it was set without server-side apply.
+    // A field removed from the template stays if set without server-side apply.
     let after = conformed(&stored, set);
     patch::object(&api, &stored, &after)
         .await
@@ -94,8 +94,8 @@ async fn release(api: &Api<Machine>, machine: &Machine, wanted: &Wanted) -> kube
         .map(drop)
 }
 
-/// What the set applies to an existing machine: what it would create, with the fields in which they may differ until
-/// the machine is replaced.
+/// Desired state of an existing [`Machine`]: as for a new machine, except for the fields that may differ until the
+/// machine is replaced.
 fn desired(machine: &Machine, set: &MachineSet) -> Machine {
     let (known, config) = (&machine.spec, machine.spec.bootstrap.config_ref.clone());
     let mut desired = scale::machine(

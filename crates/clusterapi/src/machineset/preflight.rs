@@ -17,10 +17,10 @@ pub(crate) const SKIP: &str = "machineset.cluster.x-k8s.io/skip-preflight-checks
 /// The check of the versions of kubelets.
 const SKEW: &str = "KubernetesVersionSkew";
 
-/// The maximum number of minor versions that a kubelet may be older than the API server (version skew policy).
+/// Maximum lag of a kubelet behind the API server, in minor versions (version skew policy).
 const OLDEST: u64 = 3;
 
-/// The failed checks of `set`, one sentence each. None passes while the control plane cannot be read.
+/// Failed checks of `set`, one sentence each. None passes while the control plane cannot be read.
 pub(super) async fn run(
     ctx: &Context,
     set: &MachineSet,
@@ -45,7 +45,7 @@ pub(super) async fn run(
     }
 }
 
-/// The failed checks of `set`, one sentence each. `control_plane` is the object that the Cluster refers to.
+/// Failed checks of `set`, one sentence each. `control_plane` is the referenced object of the Cluster.
 pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) -> Vec<String> {
     let (Some(version), Some(control_plane)) =
         (set.spec.template.spec.version.as_deref(), control_plane)
@@ -77,7 +77,7 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
             "{WAITING}{control_plane}, which is being upgraded from {runs} to {wanted} {failed}"
         ));
     }
-    // Once it is upgraded, it runs the version that it is being upgraded to.
+    // After the upgrade, the control plane runs the new version.
     let leads = if problems.is_empty() {
         runs.or(wanted)
     } else {
@@ -122,7 +122,7 @@ pub(crate) fn problems(set: &MachineSet, control_plane: Option<&DynamicObject>) 
     problems
 }
 
-/// The name of a check, with which [`SKIP`] skips it, in the words of upstream.
+/// Name of a check, for [`SKIP`], in upstream's words.
 fn failed(check: &str) -> String {
     format!("(\"{check}\" preflight check failed)")
 }

@@ -1,4 +1,4 @@
-//! Remediation: replacement of machines that failed their health check.
+//! Remediation: replacement of machines with a failed health check.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -14,23 +14,23 @@ use crate::machinedeployment::rollout;
 use crate::news::{self, News, WAITING};
 use crate::{Context, owners};
 
-/// The condition by which a machine waits for its replacement, and reads why it waits.
+/// Condition of a machine that waits for its replacement, with the reason.
 const TYPE: &str = "OwnerRemediated";
 
-/// What becomes of a machine that failed its health check.
+/// Fate of a machine with a failed health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It is deleted, and the set creates another.
+    /// Deleted, and replaced by the set.
     Replaced,
-    /// It stays, for a reason of upstream and these sentences.
+    /// Left alone, for a reason of upstream and these sentences.
     Stays(&'static str, Vec<String>),
 }
 
 /// `maxInFlight`: the number, and the value of the field.
 type Limit = (usize, String);
 
-/// Deletes machines that wait for remediation, newest first, up to `maxInFlight`; the set creates their replacements.
-/// The others read why they stay. `problems` are the preflight checks that failed.
+/// Deletes [`Machine`]s that wait for remediation, newest first, up to `maxInFlight`; the set creates their
+/// replacements. The others report why they stay. `problems` are the failed preflight checks.
 pub(super) async fn run(
     ctx: &Context,
     set: &MachineSet,
@@ -38,7 +38,7 @@ pub(super) async fn run(
     problems: &[String],
     duties: &mut Duties,
 ) {
-    // The deployment triggers the set when it is known.
+    // The deployment triggers the set once known.
     let Some(differences) = is_current(ctx, set) else {
         return;
     };
@@ -53,7 +53,7 @@ pub(super) async fn run(
     }
 }
 
-/// The machines that wait for their replacement, with what becomes of them now.
+/// Machines that wait for their replacement, each with its [`Fate`] now.
 fn decide<'a>(
     machines: &'a [Arc<Machine>],
     is_current: bool,
@@ -92,7 +92,7 @@ fn decide<'a>(
     fates.map(|(at, machine)| (machine, fate(at))).collect()
 }
 
-/// Marks and deletes a machine.
+/// Marks and deletes a [`Machine`].
 async fn replace(ctx: &Context, set: &MachineSet, machine: &Machine) -> Result<(), Error> {
     let verdict = Verdict::new(TYPE, true, "MachineDeleting")
         .because("The Machine failed its health check and is being replaced");
@@ -100,7 +100,7 @@ async fn replace(ctx: &Context, set: &MachineSet, machine: &Machine) -> Result<(
     apply::delete_machine(ctx, set, machine).await
 }
 
-/// Reports on a machine why it is not replaced, with an event when that is new.
+/// Reports on a [`Machine`] why it is not replaced, with an event for a new reason.
 async fn defer(
     ctx: &Context,
     machine: &Machine,
@@ -128,7 +128,7 @@ async fn defer(
     Ok(())
 }
 
-/// True if the machine was marked as remediated, but not deleted: the controller was stopped in between.
+/// True if the [`Machine`] was marked as remediated, but not deleted: the controller was stopped in between.
 fn is_interrupted(machine: &Machine) -> bool {
     conditions::find(machine.conditions(), "HealthCheckSucceeded")
         .is_some_and(|found| found.status == "False")

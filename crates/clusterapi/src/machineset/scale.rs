@@ -1,4 +1,4 @@
-//! Which machines a set creates and deletes.
+//! Selection of the machines that a set creates and deletes.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,20 +14,20 @@ use api::names::{
 use crate::inplace::Wanted;
 use crate::{MACHINE_FINALIZER, naming, owners};
 
-/// How the number of machines changes.
+/// Change of the number of machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// No change.
     Keep,
-    /// Creates this many.
+    /// Number of machines to create.
     Up(usize),
-    /// Deletes these, by name.
+    /// Names of machines to delete.
     Down(Vec<String>),
 }
 
-/// Compares the existing machines with the desired number.
+/// Compares the existing [`Machine`]s with the desired number.
 ///
-/// Machines that are being deleted count, as upstream: replacements are created when they are gone, so that a set never
+/// Machines in deletion count, as upstream: replacements are created after the end of a deletion, so that a set never
 /// uses more of the cloud than its replicas.
 pub(crate) fn plan(wanted: i32, order: DeletionOrder, machines: &[Arc<Machine>]) -> Scale {
     let wanted = usize::try_from(wanted).unwrap_or(0);
@@ -52,7 +52,7 @@ pub(crate) fn plan(wanted: i32, order: DeletionOrder, machines: &[Arc<Machine>])
     )
 }
 
-/// Deletion priority of a machine (upstream's values: marked 80, being updated 75, unhealthy 50).
+/// Deletion priority of a [`Machine`] (upstream's values: marked 80, being updated 75, unhealthy 50).
 pub(crate) fn eagerness(machine: &Machine) -> u8 {
     let failed = |type_| {
         conditions::find(machine.conditions(), type_).is_some_and(|found| found.status == "False")
@@ -75,7 +75,7 @@ pub(crate) fn eagerness(machine: &Machine) -> u8 {
     }
 }
 
-/// The machine `name` of `set`, with references to the clones of its templates.
+/// The [`Machine`] `name` of `set`, with references to the clones of its templates.
 pub(crate) fn machine(
     set: &MachineSet,
     name: &str,
@@ -100,7 +100,7 @@ pub(crate) fn machine(
     machine
 }
 
-/// The labels and annotations of the machines of a set and of the objects cloned for them.
+/// Labels and annotations of the machines of a set and of their cloned objects.
 pub(crate) fn metadata(set: &MachineSet) -> Wanted {
     Wanted {
         labels: labels(set),

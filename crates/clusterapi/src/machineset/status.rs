@@ -17,7 +17,7 @@ use crate::duties::reported;
 use crate::error::{Doing, Error};
 use crate::{Context, counts, news, pause};
 
-/// Reports that the set is paused.
+/// Reports the pause of the set.
 pub(super) async fn paused(ctx: &Context, set: &MachineSet, why: &str) -> Result<Action, Error> {
     let mut after = set.clone();
     let status = after.status.get_or_insert_default();
@@ -33,7 +33,7 @@ pub(super) async fn paused(ctx: &Context, set: &MachineSet, why: &str) -> Result
     Ok(Action::requeue(RESYNC))
 }
 
-/// Writes the condition `UpToDate` of the machines.
+/// Writes the condition `UpToDate` of the [`Machine`]s.
 pub(super) async fn freshen(
     ctx: &Context,
     set: &MachineSet,
@@ -46,7 +46,7 @@ pub(super) async fn freshen(
     }
 }
 
-/// Writes a condition of a machine, if it differs.
+/// Writes a condition of a [`Machine`], if it differs.
 pub(super) async fn conclude(
     ctx: &Context,
     machine: &Machine,
@@ -72,7 +72,7 @@ pub(super) async fn conclude(
     }
 }
 
-/// Writes the status of the set, and ends its reconcile: `scaled` is whether machines could be created or deleted.
+/// Writes the status of the set, and ends its reconcile: `scaled` is the result of creating or deleting [`Machine`]s.
 pub(super) async fn write(
     ctx: &Context,
     set: &MachineSet,
@@ -102,7 +102,7 @@ pub(super) async fn write(
     Ok(Action::requeue(RESYNC))
 }
 
-/// Reports why the machines are not known, and ends the reconcile; what was reported of them stays.
+/// Reports the reason why the machines are unknown, and ends the reconcile; the reported state of the machines stays.
 pub(super) async fn unseen(
     ctx: &Context,
     set: &MachineSet,
@@ -120,7 +120,7 @@ pub(super) async fn unseen(
     Ok(Action::requeue(RESYNC))
 }
 
-/// The set with the status derived from its machines.
+/// Set with the derived status of its [`Machine`]s.
 pub(super) fn observed(
     set: &MachineSet,
     machines: &[Arc<Machine>],

@@ -1,4 +1,4 @@
-//! The metadata of a set, and the owner of its templates.
+//! Metadata of a set, and owner of its templates.
 
 use api::core::v1beta2::{Cluster, MachineSet};
 use api::kube::ResourceExt;
@@ -10,8 +10,8 @@ use crate::error::{Doing, Error};
 use crate::templates::set_owner_of_templates;
 use crate::{Context, owners};
 
-/// Sets the label of the Cluster and, without a deployment, the Cluster as owner of the set. Returns whether the set was
-/// changed.
+/// Sets the label of the [`Cluster`] and, without a deployment, the Cluster as owner of the set. Returns true if the set
+/// was changed.
 pub(super) async fn ensure_metadata(
     ctx: &Context,
     set: &MachineSet,

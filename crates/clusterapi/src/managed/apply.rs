@@ -1,5 +1,5 @@
-//! The steps towards a topology, in their order: references, infrastructure, control plane, workers, and what is not
-//! needed any more.
+//! Steps towards a topology, in order: references, infrastructure, control plane, workers, and the removal of surplus
+//! objects.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,11 @@ use super::{Obstacle, Runner, plan};
 use crate::error::Doing;
 use crate::owners;
 
-/// Writes the references, the labels and the defaults of variables to the Cluster; returns whether anything was missing.
+/// Writes the references, the labels and the defaults of variables to the [`Cluster`]; returns true if anything was
+/// missing.
 ///
-/// The objects have computed names and are created afterwards: whenever this is interrupted, the Cluster knows what
-/// belongs to it.
+/// The objects have computed names and are created afterwards: after an interruption, the Cluster still knows its
+/// objects.
 pub(super) async fn refer(
     runner: &Runner,
     cluster: &Cluster,
@@ -44,7 +45,7 @@ pub(super) async fn refer(
     Ok(stored.is_some())
 }
 
-/// Brings all objects of the topology nearer to what is wanted.
+/// Brings all objects of the topology nearer to the desired state.
 pub(super) async fn run(
     runner: &Runner,
     cluster: &Cluster,
@@ -120,8 +121,8 @@ async fn workers(
     Ok(())
 }
 
-/// The object with the Cluster as its owner from its creation on, so that none is left over when the Cluster goes
-/// meanwhile.
+/// Object with the [`Cluster`] as owner from its creation on, so that no object is left over after a deletion of the
+/// Cluster.
 fn owned(object: &Value, cluster: &Cluster) -> Value {
     let mut object = object.clone();
     object["metadata"]["ownerReferences"] = json!([owners::controller(cluster)]);
@@ -144,7 +145,7 @@ async fn keep_names(
     keep_name(objects, &mut deployment.machines, Some(machines)).await
 }
 
-/// Gives a template the name of the one in use, if its spec would not change: a new name would replace every machine.
+/// Gives a template the name of the one in use, if the spec would not change: a new name would replace every machine.
 async fn keep_name(
     objects: &mut Objects<'_>,
     template: &mut Value,
@@ -164,7 +165,7 @@ async fn keep_name(
     Ok(())
 }
 
-/// Deletes MachineDeployments and health checks that left the topology, and templates that nothing refers to.
+/// Deletes surplus MachineDeployments and health checks, and templates without references.
 async fn clean_up(
     objects: &mut Objects<'_>,
     runner: &Runner,
@@ -184,8 +185,8 @@ async fn clean_up(
     templates(objects, runner, cluster, current, wanted).await
 }
 
-/// Deletes the templates of the topology that neither an object refers to nor the topology has. Those of a kind that
-/// neither the class nor any object has any more go with the Cluster.
+/// Deletes the templates of the topology without a reference and without a place in the topology. Templates of a kind
+/// that neither the class nor any object has any more are deleted with the [`Cluster`].
 async fn templates(
     objects: &mut Objects<'_>,
     runner: &Runner,

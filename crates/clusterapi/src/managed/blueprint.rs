@@ -17,10 +17,10 @@ use crate::error::Doing;
 use crate::external::{Contract, Kind};
 use crate::references::contract;
 
-/// From what the objects of a Cluster are computed.
+/// Input for the objects of a Cluster.
 pub(super) struct Blueprint {
     pub(super) class: Arc<ClusterClass>,
-    /// The topology with the defaults of the class's variables.
+    /// The [`Topology`] with the defaults of the class's variables.
     pub(super) topology: Topology,
     pub(super) templates: Templates,
     /// True if the control plane is written in a version of the contract v1beta1.
@@ -35,7 +35,7 @@ pub(super) fn class_of(cluster: &Cluster, topology: &Topology) -> (String, Strin
 }
 
 impl Blueprint {
-    /// Reads the class and its templates. `reached` is the version of the control plane, if there is one.
+    /// Reads the class and its templates. `reached` is the version of the control plane, if any.
     pub(super) async fn fetch(
         runner: &Runner,
         cluster: &Cluster,
@@ -49,7 +49,7 @@ impl Blueprint {
             if templates.contains_key(&key(reference)) {
                 continue;
             }
-            // One that is missing is named when it is needed.
+            // A missing template is reported when needed.
             if let Some(template) = template(runner, &class, reference).await? {
                 templates.insert(key(reference), template);
             }
@@ -66,12 +66,12 @@ impl Blueprint {
     }
 }
 
-/// True if a reference is to a version of the contract v1beta1.
+/// True for a reference to a version of the contract v1beta1.
 fn is_older(kind: &Kind, reference: &VersionedReference) -> bool {
     kind.resource.api_version != reference.api_version || kind.contract == Contract::V1Beta1
 }
 
-/// The class, once its controller has found its templates.
+/// Class, once its controller has found all templates.
 fn usable(
     runner: &Runner,
     cluster: &Cluster,
@@ -95,7 +95,7 @@ fn usable(
     Ok(class)
 }
 
-/// The topology with defaults, validated against its class: the class may be younger than the Cluster.
+/// [`Topology`] with defaults, validated against its class: the class may be younger than the [`Cluster`].
 fn judged(
     cluster: &Cluster,
     class: &ClusterClass,
@@ -116,7 +116,7 @@ fn judged(
     }
 }
 
-/// A template in the version in which the class refers to it, which its patches are written for.
+/// Template in the version of the class's reference, the version for which the patches are written.
 async fn template(
     runner: &Runner,
     class: &ClusterClass,
@@ -136,7 +136,7 @@ async fn template(
     Ok(found.map(|found| json!(found)))
 }
 
-/// The same kind in another version.
+/// Same kind in another version.
 pub(super) fn in_version(resource: &ApiResource, api_version: &str) -> ApiResource {
     let version = api_version.rsplit('/').next().unwrap_or_default();
     ApiResource {

@@ -1,4 +1,4 @@
-//! The objects of a topology that exist, from the caches.
+//! Existing objects of a topology, from the caches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use topology::upgrade;
 use super::{Obstacle, Runner};
 use crate::external::contract;
 
-/// The objects of a topology that exist.
+/// Existing objects of a topology.
 pub(super) struct Current {
     /// The object of `spec.controlPlaneRef`.
     pub(super) control_plane: Option<Arc<DynamicObject>>,
-    /// The MachineDeployments of the topology.
+    /// The [`MachineDeployment`]s of the topology.
     pub(super) deployments: Vec<Arc<MachineDeployment>>,
-    /// The MachineHealthChecks of the topology.
+    /// The [`MachineHealthCheck`]s of the topology.
     pub(super) checks: Vec<Arc<MachineHealthCheck>>,
-    /// All MachineSets of the Cluster.
+    /// All [`MachineSet`]s of the Cluster.
     pub(super) sets: Vec<Arc<MachineSet>>,
     /// Versions of the machines of each MachineDeployment, by its name.
     versions: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Current {
-    /// Reads the caches. An error if an object of the Cluster cannot be decoded: it would be created again, or what it
-    /// refers to would be deleted.
+    /// Reads the caches. Fails on an undecodable object of the [`Cluster`]: it would be created again, or its referenced
+    /// objects would be deleted.
     pub(super) async fn gather(runner: &Runner, cluster: &Cluster) -> Result<Self, Obstacle> {
         let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
         let ours = |metadata: &ObjectMeta| {
@@ -119,20 +119,20 @@ impl Current {
         Ok(all)
     }
 
-    /// The names of the MachineDeployments, by their names in the topology.
+    /// Names of the MachineDeployments, by their names in the topology.
     pub(super) fn names(&self) -> BTreeMap<String, String> {
         let all = self.deployments.iter();
         all.map(|it| (topology_name(it).to_owned(), it.name_any()))
             .collect()
     }
 
-    /// The machine spec of the MachineDeployment with this name in the topology.
+    /// The [`MachineSpec`] of the MachineDeployment with this name in the topology.
     pub(super) fn machines_of(&self, name: &str) -> Option<&MachineSpec> {
         let found = self.deployments.iter().find(|it| topology_name(it) == name);
         found.map(|it| &it.spec.template.spec)
     }
 
-    /// The template of the control plane's machines: its place depends on the contract.
+    /// Template of the control plane's machines: the path depends on the contract.
     pub(super) fn control_plane_machines(&self) -> Option<ContractReference> {
         let object = self.control_plane.as_ref()?;
         let places = [
@@ -146,7 +146,7 @@ impl Current {
         Some(ContractReference::new(group, text("kind"), text("name")))
     }
 
-    /// Every template that an object refers to.
+    /// All templates that objects refer to.
     pub(super) fn references(&self) -> BTreeSet<(String, String, String)> {
         let deployments = self.deployments.iter().map(|it| &it.spec.template.spec);
         let sets = self.sets.iter().map(|it| &it.spec.template.spec);
@@ -159,7 +159,7 @@ impl Current {
     }
 }
 
-/// The name of a MachineDeployment in the topology.
+/// The name of a [`MachineDeployment`] in the topology.
 pub(super) fn topology_name(deployment: &MachineDeployment) -> &str {
     let label = deployment.labels().get(DEPLOYMENT_LABEL);
     label.map_or("", String::as_str)

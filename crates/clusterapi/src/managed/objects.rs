@@ -1,8 +1,8 @@
-//! Reads, trials and writes of objects of a topology, in the versions in which the class refers to their templates.
+//! Reads, trials and writes of objects of a topology, in the versions of the class's references to their templates.
 //!
-//! Whether an object has to be written is asked of the API server, by a dry run of server-side apply: only it knows the
-//! defaults of the kind and who manages which field. What was asked is remembered by the content of both sides, so that
-//! at rest no request is sent.
+//! A dry run of server-side apply decides if an object has to be written: only the API server knows the defaults of
+//! the kind and the managers of fields. Answers are remembered by the content of both sides, so that no request is
+//! sent at rest.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,10 +23,10 @@ use crate::error::{Doing, is_absent};
 use crate::external::ExternalError;
 use crate::news::{self, News};
 
-/// Answers of trials, by the object: a hash of what was asked, and whether the object would change.
+/// Answers of trials, by object: a hash of the question, and true if the object would change.
 pub(super) type Trials = BTreeMap<String, (u64, bool)>;
 
-/// Fields of `metadata` that differ between an object and the answer of a trial although nothing changes.
+/// Fields of `metadata` that differ between an object and the answer of a trial without a change.
 const UNSTABLE: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
 /// The objects of one Cluster.
@@ -52,8 +52,8 @@ impl<'a> Objects<'a> {
         self.runner.trials.insert(self.cluster, self.trials);
     }
 
-    /// Creates or changes an object, if it differs. `referred` says whether the Cluster refers to it, which makes it the
-    /// Cluster's as the marks of its topology do.
+    /// Creates or changes an object, if different. `referred` is true if the Cluster refers to the object: such an
+    /// object belongs to the Cluster, as an object with the marks of its topology does.
     pub(super) async fn create_or_change(
         &mut self,
         wanted: &Value,
@@ -75,12 +75,12 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    /// Whether `wanted`, under the name of a template in use, would change the spec of that template. A template that
-    /// does not exist would.
+    /// True if `wanted`, under the name of a template in use, would change the spec of the template, or if the
+    /// template does not exist.
     pub(super) async fn differs(&mut self, wanted: &Value) -> Result<bool, Obstacle> {
         let known = self.known(wanted).await?;
         let asked = question(wanted, known.as_ref());
-        // Apart from the answer of whether the object is to be written.
+        // Apart from the answer for a write of the object.
         let key = format!("name of {}", label(wanted));
         if let Some(answer) = self.answered(&key, asked) {
             return Ok(answer);
@@ -94,7 +94,7 @@ impl<'a> Objects<'a> {
         Ok(differs)
     }
 
-    /// Deletes an object; one that took the place of it is left alone.
+    /// Deletes an object; a new object with the same name is left alone.
     pub(super) async fn delete(
         &mut self,
         object: &ContractReference,
@@ -145,8 +145,8 @@ impl<'a> Objects<'a> {
         Ok(found.doing(|| self.of("reading", &object))?)
     }
 
-    /// Creates an object that does not exist, by server-side apply, so that fields can leave it later. The name contains
-    /// a hash of the UID of the Cluster: nobody else creates an object of this name meanwhile.
+    /// Creates a missing object by server-side apply, so that fields can leave it later. The name contains a hash of
+    /// the Cluster's UID: nobody else creates an object of this name meanwhile.
     async fn create(&self, wanted: &Value) -> Result<(), Obstacle> {
         let created = self.apply(wanted, None).await;
         let object = reference(wanted);
@@ -170,7 +170,7 @@ impl<'a> Objects<'a> {
         Ok(stable(&after) != stable(live))
     }
 
-    /// What the object would be.
+    /// Result of a dry run.
     async fn trial(&self, live: &DynamicObject, wanted: &Value) -> Result<DynamicObject, Obstacle> {
         let mut wanted = wanted.clone();
         if reference(&wanted).kind.ends_with("Template") {
@@ -189,7 +189,7 @@ impl<'a> Objects<'a> {
         let object = reference(wanted);
         let mut body = wanted.clone();
         if let Some(uid) = uid {
-            // An object of the same name that was created meanwhile is not changed.
+            // A new object with the same name must not be changed.
             body["metadata"]["uid"] = json!(uid);
         }
         let api = self.api_of(wanted).await?;
@@ -197,7 +197,7 @@ impl<'a> Objects<'a> {
         Ok(sent.doing(|| self.of("applying", &object))?)
     }
 
-    /// An object of this name is changed only if it is the Cluster's.
+    /// Checks that an existing object belongs to the Cluster before a change.
     fn judge(&self, live: &DynamicObject, wanted: &Value, referred: bool) -> Result<(), Obstacle> {
         let object = reference(wanted);
         let cluster = self.cluster.name_any();
@@ -271,7 +271,7 @@ fn label(object: &Value) -> String {
     format!("{}.{}/{}", object.kind, object.api_group, object.name)
 }
 
-/// A hash of what is wanted and what is known of the object.
+/// Hash of the desired and the known object.
 fn question(wanted: &Value, known: Option<&Value>) -> u64 {
     let mut hasher = DefaultHasher::new();
     wanted.to_string().hash(&mut hasher);
@@ -290,7 +290,7 @@ fn question(wanted: &Value, known: Option<&Value>) -> u64 {
     hasher.finish()
 }
 
-/// An object without what differs after a trial that changes nothing.
+/// Object without the fields that differ after a trial without a change.
 fn stable(object: &DynamicObject) -> Value {
     let mut stable = json!(object);
     if let Some(fields) = stable.as_object_mut() {

@@ -1,4 +1,4 @@
-//! Why a topology cannot be reconciled now.
+//! Reasons why a topology cannot be reconciled now.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use super::status::TYPE;
 use crate::Error;
 use crate::external::ExternalError;
 
-/// Why a topology cannot be reconciled now.
+/// Reason why a topology cannot be reconciled now.
 #[derive(Debug)]
 pub(super) enum Obstacle {
     /// The class cannot be used yet; its change triggers the Cluster.
     NotReconciled(String),
-    /// The class, a template, the topology or an object is wrong; a change of it triggers the Cluster.
+    /// The class, a template, the topology or an object is wrong; its change triggers the Cluster.
     Failed(String),
     /// A request failed, and is repeated.
     Request(Error),
-    /// Of parts that do not depend on each other.
+    /// [`Obstacle`]s of independent parts.
     Several(Vec<Obstacle>),
 }
 
@@ -44,7 +44,7 @@ impl From<DesiredError> for Obstacle {
 }
 
 impl Obstacle {
-    /// The obstacles of parts that do not depend on each other; `None` if there are none.
+    /// Obstacles of independent parts; `None` for an empty list.
     pub(super) fn all(mut obstacles: Vec<Self>) -> Option<Self> {
         match obstacles.len() {
             0 | 1 => obstacles.pop(),
@@ -52,7 +52,7 @@ impl Obstacle {
         }
     }
 
-    /// The condition; `None` if the object has only changed meanwhile.
+    /// Condition; `None` after a concurrent change of the object.
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let (reason, message) = match self {
             Self::NotReconciled(message) => ("ClusterClassNotReconciled", message.clone()),
@@ -71,7 +71,7 @@ impl Obstacle {
         Some(Verdict::new(TYPE, false, reason).because(message))
     }
 
-    /// When the Cluster is reconciled again: after `resync` unless something changes, or by the error of the request.
+    /// Time of the next reconcile: after `resync` unless something changes, or by the error of the request.
     pub(super) fn action(self, resync: Duration) -> Result<Action, Error> {
         match self {
             Self::NotReconciled(_) | Self::Failed(_) => Ok(Action::requeue(resync)),

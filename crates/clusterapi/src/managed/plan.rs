@@ -1,4 +1,4 @@
-//! What of the desired objects is done now. Pure.
+//! Selection of the desired objects for the present step (pure).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ pub(super) fn reference(object: &Value) -> ContractReference {
     )
 }
 
-/// True if the control plane is left as it is: its upgrade waits, and a change now would replace its machines twice.
+/// True if the control plane is left unchanged: its upgrade waits, and a change now would replace its machines twice.
 pub(super) fn leaves_plane(decisions: &Decisions, exists: bool) -> bool {
     decisions.control_plane_waits && exists
 }
 
-/// Whether a MachineDeployment is left as it is, or not created yet.
+/// True if a MachineDeployment is left unchanged, or not created yet.
 pub(super) fn leaves(decisions: &Decisions, deployment: &Deployment) -> bool {
     let name = deployment.object["metadata"]["name"].as_str();
     let waits = decisions
@@ -38,7 +38,7 @@ pub(super) fn leaves(decisions: &Decisions, deployment: &Deployment) -> bool {
     waits || decisions.not_created.contains(&deployment.topology_name)
 }
 
-/// The health checks that left the topology.
+/// Health checks without a place in the topology.
 pub(super) fn surplus_checks<'a>(
     known: &'a [Arc<MachineHealthCheck>],
     desired: &Desired,
@@ -56,7 +56,7 @@ pub(super) fn surplus_checks<'a>(
     known.filter(left).collect()
 }
 
-/// The MachineDeployments that left the topology.
+/// [`MachineDeployment`]s without a place in the topology.
 pub(super) fn surplus_deployments<'a>(
     known: &'a [Arc<MachineDeployment>],
     desired: &Desired,
@@ -71,7 +71,7 @@ pub(super) fn surplus_deployments<'a>(
     known.filter(left).collect()
 }
 
-/// The group, kind and name of each template that stays: `used` are those to which an object refers, and the topology has
+/// Group, kind and name of each template to keep: `used` are the templates that objects refer to; the topology has
 /// others.
 pub(super) fn needed_templates(
     used: BTreeSet<(String, String, String)>,

@@ -14,7 +14,7 @@ use crate::error::{Doing, is_absent};
 /// The type of the condition.
 pub(super) const TYPE: &str = "TopologyReconciled";
 
-/// The condition of a Cluster that is being deleted.
+/// Condition of a Cluster in deletion.
 pub(super) fn deleting() -> Verdict {
     Verdict::new(TYPE, false, "Deleting").because("Cluster is deleting")
 }
@@ -24,7 +24,7 @@ pub(super) fn paused(why: &str) -> Verdict {
     Verdict::new(TYPE, false, "Paused").because(why)
 }
 
-/// Writes the condition, if it differs.
+/// Writes a changed condition.
 pub(super) async fn write(
     runner: &Runner,
     cluster: &Cluster,

@@ -1,5 +1,4 @@
-//! Whether key material that users may have supplied can be used: what is wrong with it is said here, not by kubeadm on
-//! a machine.
+//! Checks of key material, possibly supplied by users: problems are reported here, not by kubeadm on a machine.
 
 use api::k8s_openapi::jiff::Timestamp;
 use rustls_pki_types::pem::{PemObject, SectionKind};
@@ -9,16 +8,16 @@ use x509_parser::x509::SubjectPublicKeyInfo;
 
 use super::{KeyMaterial, Purpose, key_pair, with_certificate};
 
-/// What is wrong: which part of the material, and why it cannot be used.
+/// Unusable part of the material, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// True if it is the private key, rather than the certificate or public key.
+    /// True for the private key, false for the certificate or public key.
     pub(super) is_key: bool,
-    /// The rest of a sentence that begins with the name of this part.
+    /// Rest of a sentence after the name of the part.
     pub(super) why: String,
 }
 
-/// What is wrong with `material` for `purpose`; `None` if it can be used.
+/// Problem of `material` for `purpose`; `None` if usable.
 pub(super) fn problem(purpose: Purpose, material: &KeyMaterial, now: Timestamp) -> Option<Problem> {
     let of_public = |why: String| Problem { is_key: false, why };
     let public = match purpose {
@@ -47,7 +46,7 @@ pub(super) fn problem(purpose: Purpose, material: &KeyMaterial, now: Timestamp) 
     }
 }
 
-/// The bits of the public key of a certificate that can be used for `purpose`.
+/// Bits of the public key of a usable certificate for `purpose`.
 fn certificate(purpose: Purpose, pem: &str, now: Timestamp) -> Result<Vec<u8>, String> {
     let judged = with_certificate(pem, |certificate| {
         let time = |seconds: i64| Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
@@ -77,7 +76,7 @@ fn is_authority(certificate: &X509Certificate<'_>) -> bool {
     signs && constraints.is_some_and(|it| it.value.ca)
 }
 
-/// The bits of a public key, in the forms that kube-apiserver reads.
+/// Bits of a public key, in the forms that kube-apiserver reads.
 fn public_key(pem: &str) -> Option<Vec<u8>> {
     let bits = |spki: &[u8]| {
         let (_, parsed) = SubjectPublicKeyInfo::from_der(spki).ok()?;
@@ -95,7 +94,7 @@ fn public_key(pem: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// The first section of a PEM document, whatever it is.
+/// First section of a PEM document, of any kind.
 struct Section((SectionKind, Vec<u8>));
 
 impl PemObject for Section {

@@ -1,6 +1,6 @@
-//! The Secrets with the key material of a cluster: read, or created once.
+//! Secrets with the key material of a cluster: read, or created once.
 //!
-//! Existing Secrets are never changed. If another writer creates a Secret first, that one is read; after an
+//! Existing Secrets are never changed. If another writer creates a Secret first, its Secret is read; after an
 //! interruption the next reconcile creates the missing Secrets.
 
 use std::collections::BTreeMap;
@@ -44,10 +44,10 @@ pub enum StoreError {
     Malformed {
         /// The name of the Secret.
         name: String,
-        /// The data key that is missing, empty or not text.
+        /// Data key with missing, empty or binary content.
         key: &'static str,
     },
-    /// What the Secret has cannot be used.
+    /// The content of the Secret cannot be used.
     #[error(
         "{key} of secret {name} {why}: store another one there, or delete the secret before the control plane is \
          initialized so that it is generated"
@@ -57,7 +57,7 @@ pub enum StoreError {
         name: String,
         /// The data key with the wrong content.
         key: &'static str,
-        /// What is wrong with it.
+        /// Problem of the content.
         why: String,
     },
     /// The Secret of a running cluster does not exist.
@@ -74,7 +74,7 @@ pub enum StoreError {
     NotSupplied {
         /// The name of the Secret.
         name: String,
-        /// What it must contain.
+        /// Required content.
         content: &'static str,
     },
     /// Key material could not be generated.
@@ -103,7 +103,7 @@ pub struct Certificates {
 }
 
 impl Certificates {
-    /// Key material by purpose.
+    /// [`KeyMaterial`] by [`Purpose`].
     pub fn new(known: impl IntoIterator<Item = (Purpose, KeyMaterial)>) -> Self {
         Self {
             known: known.into_iter().collect(),
@@ -115,20 +115,20 @@ impl Certificates {
         self.known.get(&purpose)
     }
 
-    /// The same, with further material.
+    /// Same, with further material.
     pub fn with(mut self, further: impl IntoIterator<Item = (Purpose, KeyMaterial)>) -> Self {
         self.known.extend(further);
         self
     }
 
-    /// The existing material, in the order in which its files are written to machines.
+    /// Existing material, in the order of the files on machines.
     pub fn iter(&self) -> impl Iterator<Item = (Purpose, &KeyMaterial)> {
         self.known
             .iter()
             .map(|(purpose, material)| (*purpose, material))
     }
 
-    /// The purposes without material.
+    /// The [`Purpose`]s without material.
     pub fn missing(&self) -> Vec<Purpose> {
         Purpose::ALL
             .into_iter()
@@ -146,14 +146,14 @@ pub struct Recipe {
     pub algorithm: Option<EncryptionAlgorithm>,
     /// Validity of the CA certificates in days.
     pub validity_days: i32,
-    /// What is not generated: the CA of an external etcd.
+    /// [`Purpose`]s without generation: the CA of an external etcd.
     pub except: Vec<Purpose>,
 }
 
 /// Reads the existing key material of `cluster`.
 ///
 /// # Errors
-/// When a request fails, or the content of a Secret cannot be used at `now`.
+/// When a request fails, or the content of a [`Secret`] cannot be used at `now`.
 pub async fn read(
     secrets: &Api<Secret>,
     cluster: &str,
@@ -168,7 +168,7 @@ pub async fn read(
     Ok(Certificates { known })
 }
 
-/// Reads the key material of `cluster` for one purpose; `None` if its Secret does not exist.
+/// Reads the [`KeyMaterial`] of `cluster` for one [`Purpose`]; `None` if the [`Secret`] does not exist.
 ///
 /// # Errors
 /// When the request fails, or the content of the Secret cannot be used at `now`.
@@ -185,11 +185,11 @@ pub async fn read_one(
     found.as_ref().map(parse).transpose()
 }
 
-/// Reads what users supply for an external etcd of `cluster`: the certificate of its CA, and a client certificate with its
-/// key.
+/// Reads the material supplied by users for an external etcd of `cluster`: the certificate of the CA, and a client
+/// certificate with its key.
 ///
 /// # Errors
-/// When a request fails, or a Secret does not exist or cannot be used at `now`.
+/// When a request fails, or a [`Secret`] does not exist or cannot be used at `now`.
 pub async fn read_external_etcd(
     secrets: &Api<Secret>,
     cluster: &str,
@@ -210,10 +210,10 @@ pub async fn read_external_etcd(
     Ok([(Purpose::Etcd, ca), (Purpose::EtcdClient, client)])
 }
 
-/// Reads the key material of `cluster` and creates what is missing.
+/// Reads the key material of `cluster` and creates missing material.
 ///
 /// # Errors
-/// When a request fails, the content of a Secret is malformed, or a key cannot be generated.
+/// When a request fails, the content of a [`Secret`] is malformed, or a key cannot be generated.
 pub async fn ensure(
     secrets: &Api<Secret>,
     cluster: &str,
@@ -239,7 +239,7 @@ pub async fn ensure(
     Ok(certificates)
 }
 
-/// Creates `secret`, or reads the existing one with its name.
+/// Creates `secret`, or reads the existing one with the same name.
 pub(crate) async fn create(secrets: &Api<Secret>, secret: Secret) -> Result<Secret, StoreError> {
     let name = secret.metadata.name.clone().unwrap_or_default();
     let failed = |source| StoreError::Api {
@@ -254,7 +254,7 @@ pub(crate) async fn create(secrets: &Api<Secret>, secret: Secret) -> Result<Secr
     }
 }
 
-/// The metadata of a Secret that belongs to `cluster`.
+/// Metadata of a Secret of `cluster`.
 pub(crate) fn metadata(name: String, cluster: &str, owner: &OwnerReference) -> ObjectMeta {
     ObjectMeta {
         name: Some(name),

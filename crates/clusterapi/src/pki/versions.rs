@@ -1,5 +1,5 @@
-//! What a watch of the metadata of Secrets has seen: the resourceVersions of those of clusters, since what was read of them
-//! holds while they are the same, and the names of all, for those who wait for one.
+//! Versions of Secrets, from a watch of their metadata: the resourceVersions of the Secrets of clusters, since read
+//! content is valid as long as the version stays, and the names of all, for callers that wait for a Secret.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use super::Purpose;
 use crate::remote::{ClusterKey, secret_name};
 
-/// The version of each Secret of a cluster, by its name.
+/// Version of each Secret of a cluster, by name.
 pub type Versions = BTreeMap<String, String>;
 
-/// The versions of the Secrets of all clusters. Clones share them.
+/// Versions of the Secrets of all clusters, shared by clones.
 #[derive(Clone, Debug, Default)]
 pub struct SecretVersions {
     seen: Arc<Mutex<HashMap<ClusterKey, Versions>>>,
@@ -24,19 +24,19 @@ pub struct SecretVersions {
     waiting: Arc<Mutex<Vec<UnboundedSender<SecretName>>>>,
 }
 
-/// A Secret that was created or changed.
+/// Created or changed Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretName {
-    /// Its namespace.
+    /// Namespace of the Secret.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Secret.
     pub name: String,
-    /// True if it has the label with the name of a cluster; those of users may have none.
+    /// True with a label for the name of a cluster; Secrets of users may have none.
     pub labelled: bool,
 }
 
 impl SecretName {
-    /// The cluster whose certificate or key of `purpose` has this name.
+    /// Cluster with a certificate or key of `purpose` under this name.
     pub(crate) fn cluster_of(&self, purpose: Purpose) -> Option<ClusterKey> {
         let cluster = self
             .name
@@ -47,7 +47,7 @@ impl SecretName {
 }
 
 impl SecretVersions {
-    /// A Secret is there.
+    /// Records a Secret.
     pub fn is(&self, secret: &ObjectMeta) {
         let labels = secret.labels.as_ref();
         let touched = SecretName {
@@ -70,7 +70,7 @@ impl SecretVersions {
         }
     }
 
-    /// A Secret was deleted.
+    /// Records the deletion of a Secret.
     pub fn is_gone(&self, secret: &ObjectMeta) {
         let Some((key, name)) = named(secret) else {
             return;
@@ -86,14 +86,14 @@ impl SecretVersions {
         self.report(&key);
     }
 
-    /// The clusters of which a Secret is changed or deleted from now on.
+    /// Clusters with a changed or deleted Secret from now on.
     pub fn changes(&self) -> impl Stream<Item = ClusterKey> + Send + Unpin + 'static + use<> {
         let (sender, receiver) = unbounded();
         self.listeners.lock().push(sender);
         receiver
     }
 
-    /// All Secrets that are created, changed, or listed again from now on.
+    /// All created, changed, or relisted Secrets from now on.
     pub fn touched(&self) -> impl Stream<Item = SecretName> + Send + Unpin + 'static + use<> {
         let (sender, receiver) = unbounded();
         self.waiting.lock().push(sender);
@@ -105,18 +105,18 @@ impl SecretVersions {
         listeners.retain(|listener| listener.unbounded_send(key.clone()).is_ok());
     }
 
-    /// The watch begins again: what was deleted meanwhile is not reported.
+    /// Forgets all Secrets before a new watch: deletions in the meantime are not reported.
     pub fn clear(&self) {
         self.seen.lock().clear();
     }
 
-    /// The versions of a cluster's Secrets.
+    /// The [`Versions`] of a cluster's Secrets.
     pub fn of(&self, cluster: &ClusterKey) -> Versions {
         self.seen.lock().get(cluster).cloned().unwrap_or_default()
     }
 }
 
-/// The cluster whose certificates or kubeconfig are in the Secret, and the Secret's name.
+/// Cluster with its certificates or kubeconfig in the Secret, and the Secret's name.
 fn named(secret: &ObjectMeta) -> Option<(ClusterKey, String)> {
     let cluster = secret.labels.as_ref()?.get(CLUSTER_NAME_LABEL)?;
     let name = secret.name.as_deref()?;

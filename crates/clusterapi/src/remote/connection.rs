@@ -1,4 +1,4 @@
-//! The task that maintains the connection to one workload cluster.
+//! Task that maintains the connection to one workload cluster.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -34,14 +34,14 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// A client with the user agent of `controller`. None is kept for the next time: each has a task and a queue of its own,
+    /// Client with the user agent of `controller`. Clients are not cached: each has a task and a queue of its own,
     /// and there may be a thousand connections with a dozen controllers.
     pub(super) fn client_of(&self, controller: &'static str) -> Client {
         named(&self.client, controller)
     }
 }
 
-/// A tracked cluster; dropping it ends the task.
+/// Tracked cluster; the drop ends the task.
 pub(super) struct Handle {
     shared: Arc<Shared>,
     _stop: DropGuard,
@@ -58,7 +58,7 @@ struct Shared {
 struct State {
     link: Option<Link>,
     health: Health,
-    /// The latest resourceVersion of the kubeconfig Secret that a watch has sent.
+    /// Latest resourceVersion of the kubeconfig Secret from a watch.
     kubeconfig: Option<String>,
 }
 
@@ -132,7 +132,7 @@ impl Task {
         }
     }
 
-    /// Reads the kubeconfig and probes the cluster once.
+    /// Reads the [`Kubeconfig`] and probes the cluster once.
     async fn connect(&self) -> Result<(Client, Kubeconfig), String> {
         let _turn = self.turn().await;
         let kubeconfig = self.kubeconfig().await?;
@@ -145,12 +145,12 @@ impl Task {
         Ok((client, kubeconfig))
     }
 
-    /// The turn of this cluster; `None` only if there are no turns any more.
+    /// Permit for this cluster; `None` only after the semaphore is closed.
     async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.remote.inner.turns.acquire().await.ok()
     }
 
-    /// Asks the cluster whether it still answers, in its turn.
+    /// Probes the cluster, with a permit.
     async fn probe(&self, client: &Client) -> Result<(), String> {
         let _turn = self.turn().await;
         probe(client).await
@@ -187,7 +187,7 @@ impl Task {
         let nodes = writer.as_reader();
         let mut events = operator::watch::objects(
             &Api::<Node>::all(client.clone()),
-            // Not from the cache of the API server, which answers with all Nodes at once: a page is limited.
+            // Not from the cache of the API server: such a list has all Nodes at once, and a page is limited.
             watcher::Config::default(),
         )
         .default_backoff()
@@ -236,7 +236,7 @@ impl Task {
                     }
                 }
                 () = self.shared.rotated.notified() => {
-                    // A changed kubeconfig has new credentials: reconnect with those.
+                    // A changed kubeconfig has new credentials: reconnect with them.
                     if self.is_rotated(&kubeconfig.version) {
                         return "its kubeconfig changed".to_owned();
                     }
@@ -294,8 +294,8 @@ impl Task {
     }
 }
 
-/// True if the resourceVersion `newest` is newer than `used`. A watch may be older than a read, so that an older
-/// version is ignored.
+/// True if the resourceVersion `newest` is newer than `used`. A watch may be older than a read, so an older version
+/// is ignored.
 fn is_newer(newest: &str, used: &str) -> bool {
     match (newest.parse::<u64>(), used.parse::<u64>()) {
         (Ok(newest), Ok(used)) => newest > used,
@@ -308,7 +308,7 @@ struct Kubeconfig {
     version: String,
 }
 
-/// Sends `GET /`, as the probe of upstream does.
+/// Sends `GET /`, as upstream's probe does.
 async fn probe(client: &Client) -> Result<(), String> {
     let request = http::Request::get("/")
         .body(Vec::new())
@@ -316,15 +316,15 @@ async fn probe(client: &Client) -> Result<(), String> {
     let answer = tokio::time::timeout(PROBE_TIMEOUT, client.request_text(request)).await;
     match answer {
         Ok(Ok(_)) => Ok(()),
-        // A path that is not found still shows that the API server responds and accepts the credentials.
+        // A 404 still shows that the API server responds and accepts the credentials.
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(()),
         Ok(Err(source)) => Err(operator::words::chain(&source)),
         Err(_) => Err(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
     }
 }
 
-/// The uid of the namespace kube-system; `None` if there is no answer with one. It is the cluster's word: what is no UUID is
-/// none.
+/// Uid of the namespace kube-system; `None` without an answer. Tenants control the answer: anything but a UUID is
+/// `None`.
 async fn uid(client: &Client) -> Option<String> {
     let namespaces = Api::<Namespace>::all(client.clone());
     let asking = namespaces.get_metadata_opt("kube-system");
@@ -333,11 +333,12 @@ async fn uid(client: &Client) -> Option<String> {
     api::names::is_uuid(&uid).then_some(uid)
 }
 
-/// The number of characters of a text of a Node that is kept, messages apart. Versions of kernels and images of systems
-/// are the longest.
+/// Maximum number of characters of a kept text of a Node, apart from messages. Versions of kernels and images of
+/// systems are the longest.
 const LONGEST: usize = 256;
 
-/// Removes fields that are not used, and cuts what a Machine or a message may quote. A Node is its cluster's word.
+/// Removes unused fields, and cuts texts that a Machine or a message may quote. Tenants control the content of a
+/// [`Node`].
 fn slim(node: &mut Node) {
     node.metadata.managed_fields = None;
     let Some(status) = node.status.as_mut() else {
@@ -376,7 +377,7 @@ fn cut(text: &mut String, limit: usize) {
     }
 }
 
-/// The backoff after the `failures`-th consecutive failure: up to 3 s until the cluster has responded once (it is
+/// Backoff after the `failures`-th consecutive failure: up to 3 s before the first response of the cluster (it is
 /// booting), up to 30 s afterwards.
 fn pause(failures: u32, answered_once: bool) -> Duration {
     let (first, longest) = if answered_once {

@@ -17,7 +17,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::{ClusterKey, Connector};
 
-/// The name of requests that no controller names: probes, and watches of Nodes.
+/// User agent of requests without a controller: probes, and watches of Nodes.
 const NAME: &str = "ferrostack-clusterapi";
 
 /// The name of the Secret with the kubeconfig of `cluster`.
@@ -28,7 +28,7 @@ pub fn secret_name(cluster: &str) -> String {
 /// Connects as specified by the kubeconfig.
 #[derive(Clone, Debug, Default)]
 pub struct KubeconfigConnector {
-    /// The proxies for kubeconfigs that name none.
+    /// [`Proxies`] for kubeconfigs without one.
     pub proxies: Arc<Proxies>,
 }
 
@@ -39,12 +39,12 @@ impl Connector for KubeconfigConnector {
         kubeconfig: &'a SecretString,
     ) -> BoxFuture<'a, Result<Client, String>> {
         async move {
-            // The parser's own words may quote what is written there.
+            // The parser's own message may quote the content.
             let parsed = Kubeconfig::from_yaml(kubeconfig.expose_secret())
                 .map_err(|_| "the kubeconfig cannot be read: it is not YAML of a kubeconfig")?;
             reject_local(&parsed)?;
             reject_incomplete(&parsed)?;
-            // Neither has the kubeconfig's texts but names and the host of a proxy.
+            // Neither message has texts of the kubeconfig, except names and the host of a proxy.
             let unusable = |source: operator::client::Unusable| {
                 let why = operator::words::chain(&source);
                 format!("the kubeconfig cannot be used: {why}")
@@ -57,7 +57,7 @@ impl Connector for KubeconfigConnector {
             // watcher requests.
             config.read_timeout = Some(Duration::from_secs(295));
             config.write_timeout = Some(Limits::WORKLOAD.answer);
-            // Controllers retry, and report why: an eviction that a budget forbids is a 429, which the client would
+            // Controllers retry, and report the reason: an eviction against a budget is a 429, which the client would
             // repeat until the timeout.
             config.default_retry = false;
             let settings = Settings {
@@ -71,7 +71,7 @@ impl Connector for KubeconfigConnector {
     }
 }
 
-/// Tenants may write the Secret of a kubeconfig: it must not execute local programs or read local files.
+/// Rejects local programs and local files: tenants may write the Secret of a [`Kubeconfig`].
 fn reject_local(kubeconfig: &Kubeconfig) -> Result<(), String> {
     let users = kubeconfig
         .auth_infos
@@ -107,7 +107,7 @@ fn reject_local(kubeconfig: &Kubeconfig) -> Result<(), String> {
     Ok(())
 }
 
-/// What the current context leads to must be there, and certificates must be some.
+/// Checks that the current context is complete, and that certificates are valid PEM.
 fn reject_incomplete(kubeconfig: &Kubeconfig) -> Result<(), String> {
     let lacks = |what: String| format!("the kubeconfig has no {what}");
     let current = kubeconfig.current_context.as_deref();

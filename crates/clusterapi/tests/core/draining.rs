@@ -45,7 +45,7 @@ async fn pod(world: &World, app: &str, node: &str) {
     created.unwrap();
 }
 
-/// Whether the Pod is evicted: gone, or being deleted.
+/// True if the Pod is evicted: gone, or in deletion.
 async fn is_leaving(world: &World, app: &str) -> bool {
     let found = pods(world).get_opt(app).await.unwrap();
     found.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some())
@@ -61,7 +61,7 @@ async fn leaves(world: &World, app: &str) {
     .await;
 }
 
-/// What a kubelet does at the end of a Pod.
+/// Deletes a Pod at its end, as a kubelet does.
 async fn remove(world: &World, app: &str) {
     let at_once = DeleteParams::default().grace_period(0);
     if pods(world).get_opt(app).await.unwrap().is_some() {
@@ -126,10 +126,10 @@ async fn pods_leave_in_the_order_of_the_rules() {
     assert!(!is_leaving(&world, "agent").await);
 }
 
-/// Longer than a reconcile takes that a change triggers. The provider of these tests polls all the time.
+/// Longer than a triggered reconcile takes. The provider of these tests polls all the time.
 const MOMENT: Duration = Duration::from_secs(3);
 
-/// The Node of a machine, whose kubelet reports or has been silent since this long.
+/// Updates the Node of a machine: its kubelet reports, or has been silent for this many seconds.
 async fn kubelet(world: &World, node: &str, silent: Option<i64>) {
     let nodes: Api<Node> = Api::all(world.workload.clone());
     let taints = silent.map(|seconds| {
@@ -172,11 +172,11 @@ async fn a_drain_ends_ten_minutes_after_the_kubelet_has_fallen_silent() {
     world.delete::<Machine>(&name).await;
     reports(&world, &name, "job: waiting for completion").await;
 
-    // A kubelet that reports is waited for, however long it takes.
+    // The drain waits for a kubelet that reports, however long it takes.
     drain_began(&world, &name, 7_200).await;
     tokio::time::sleep(MOMENT).await;
     reports(&world, &name, "job: waiting for completion").await;
-    // A silence has its time from its own start, and the condition says until when.
+    // The time of a silence counts from its own start, and the condition has the end of the wait.
     kubelet(&world, &name, Some(60)).await;
     reports(
         &world,

@@ -1,4 +1,4 @@
-//! What fails keeps nothing from the duties beside it, and is in a condition.
+//! A failure does not affect the other duties, and is reported in a condition.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,7 +48,7 @@ async fn set(world: &World) -> MachineSet {
     world.list::<MachineSet>().await.remove(0)
 }
 
-/// Waits until `Reconciled` of what `read` reads has this status, and a message with these words.
+/// Waits until `Reconciled`, in the conditions from `read`, has this status, and a message with these words.
 async fn reconciled<F>(status: &str, words: &str, read: impl Fn() -> F)
 where
     F: Future<Output = Vec<Condition>>,
@@ -182,7 +182,7 @@ async fn write_conflicts_are_repeated_and_reported_nowhere() {
     let world = World::open().await;
     let left = Arc::new(AtomicUsize::new(40));
     let conflicts = Arc::clone(&left);
-    // Each of these objects has changed since it was read, time and again.
+    // Each of these objects changes after every read.
     world.run_refused(move |method, path| {
         let hit = *method == Method::PATCH
             && [

@@ -1,4 +1,4 @@
-//! The events and conditions in which users read what happens.
+//! Events and conditions for users.
 
 use std::collections::BTreeMap;
 
@@ -153,7 +153,7 @@ async fn the_begin_and_the_end_of_a_pause_are_events_of_what_is_paused() {
         })
         .await;
     }
-    // A Cluster tells it for all of its objects.
+    // A Cluster reports for all of its objects.
     let found = events(&world).await;
     assert_eq!(found["Machine Paused"].len(), 1, "{found:#?}");
     let begun = &found["Cluster Paused"][0];

@@ -9,7 +9,8 @@ use testbed::written_at_rest;
 
 use crate::world::{World, machine_template};
 
-/// The controllers are killed at every nth write, for each of these n, so that different writes are the last ones.
+/// Intervals between kills, in writes: the controllers are killed at every nth write, so that different writes are
+/// the last ones.
 const WRITES: [usize; 5] = [1, 2, 3, 4, 7];
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, eventually, uids};
 
-/// The metadata of the machines and of the objects that they refer to.
+/// Metadata of the machines and of the objects that they refer to.
 async fn objects(world: &World) -> Vec<ObjectMeta> {
     let machines = world.list::<Machine>().await.into_iter();
     let mut all: Vec<_> = machines.map(|machine| machine.metadata).collect();
@@ -54,7 +54,7 @@ async fn what_leaves_the_template_leaves_machines_and_what_they_refer_to() {
     let before = uids(&world.list::<Machine>().await);
     template(&world, "tier", json!("gold")).await;
     all_have(&world, "tier", true).await;
-    // What users set stays, also beside labels of the template.
+    // Labels of users stay, also beside labels of the template.
     for machine in before.keys() {
         let mine = json!({ "metadata": { "labels": { "mine": "1" } } });
         world.merge::<Machine>(machine, mine).await;
@@ -89,11 +89,11 @@ async fn a_label_of_the_first_template_leaves_as_well() {
     .await;
 }
 
-/// As a former version left them: without server-side apply, all fields under the name of its client.
+/// State left by a former version: without server-side apply, all fields under the name of its client.
 async fn written_by_updates(world: &World) {
     let update = |metadata: &ObjectMeta| {
         let mut entries = metadata.managed_fields.clone().unwrap_or_default();
-        // What was created without labels that may leave is now one entry with what was applied.
+        // Fields written at the creation and fields applied later are now one entry.
         entries.retain(|entry| {
             let created = entry.manager.as_deref() == Some("ferrostack-machineset");
             entry.subresource.is_none() && !created

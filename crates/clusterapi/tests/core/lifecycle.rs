@@ -119,7 +119,7 @@ async fn a_machine_waits_for_its_hooks_before_it_goes() {
             .unwrap()
             .is_some()
     );
-    // What was complete before the hook is not asked for again, even if it no longer were.
+    // Steps completed before the hook are not checked again, even if no longer complete.
     let attached = json!({"status": {"volumesAttached": [{"name": "v", "devicePath": "d"}]}});
     Api::<Node>::all(world.workload.clone())
         .patch_status(&name, &PatchParams::default(), &Patch::Merge(&attached))
@@ -127,7 +127,7 @@ async fn a_machine_waits_for_its_hooks_before_it_goes() {
         .unwrap();
     let clear = json!({ "metadata": { "annotations": { hook: null } } });
     world.merge::<Machine>(&name, clear).await;
-    // Until it is gone, it could be counted as the one worker.
+    // Until its end, the old machine could count as the one worker.
     eventually("the machine to be gone", || async {
         match world.api::<Machine>().get_opt(&name).await.unwrap() {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Services and claims of a workload cluster are deleted in it before its machines go.
+//! Services and claims of a workload cluster are deleted through its API server before the machines.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ fn claim_of(name: &str, volume: &str) -> Value {
         "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": volume, "resources": {"requests": {"storage": "1Gi"}}}})
 }
 
-/// A claim with its volume, and a Pod that uses it.
+/// Creates a claim with a volume, and a Pod that uses the claim.
 async fn volume(world: &World, name: &str, policy: &str, driver: &str) {
     let volume = format!("pv-{name}");
     let claim = create::<PersistentVolumeClaim>(world, claim_of(name, &volume)).await;
@@ -123,7 +123,7 @@ where
     list.items.iter().map(ResourceExt::name_any).collect()
 }
 
-/// What is left of Services with load balancers and of the volumes of the driver.
+/// Remaining Services with load balancers, and remaining volumes of the driver.
 async fn left(world: &World) -> (Vec<String>, Vec<String>) {
     let mut services = names::<Service>(world).await;
     services.retain(|name| name.starts_with("web-"));
@@ -147,8 +147,8 @@ where
     Ok(())
 }
 
-/// One round of the cloud controller manager, of the protection of claims, and of the CSI driver, which cannot delete what has a
-/// snapshot.
+/// One round of the cloud controller manager, of the protection of claims, and of the CSI driver, which cannot delete
+/// a volume with a snapshot.
 async fn round(client: &Client) -> kube::Result<()> {
     let services = Api::<Service>::all(client.clone());
     for service in services.list(&ListParams::default()).await?.items {
@@ -205,7 +205,7 @@ fn programs(world: &World) -> tokio::task::JoinHandle<()> {
     let client = world.workload.clone();
     tokio::spawn(async move {
         loop {
-            // What has gone in between is seen in the next round.
+            // The next round sees deletions in the meantime.
             let _ = round(&client).await;
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
@@ -302,7 +302,7 @@ async fn killed_at_every_write_nothing_is_left_and_the_machines_go_last() {
     }
 }
 
-/// An API server that may hang, and which has never been there if `dead`.
+/// API server that may hang, and that has never existed if `dead`.
 struct Silent {
     client: Client,
     hung: Arc<AtomicBool>,

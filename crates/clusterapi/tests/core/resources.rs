@@ -13,8 +13,8 @@ use testbed::written_at_rest;
 
 use crate::world::{NS, World, eventually};
 
-/// The controllers are killed at every nth write, for each of these n. With Reconcile, a pass that is interrupted begins
-/// anew, and to apply an object again is a write, too: four objects and the record are the least that makes progress.
+/// Intervals between kills, in writes. With Reconcile, an interrupted pass begins anew, and applying an object again
+/// is a write, too: four objects and the record are the minimum for progress.
 const WRITES: [(&str, &[usize]); 2] = [("ApplyOnce", &[1, 2, 3, 5]), ("Reconcile", &[5, 7])];
 
 fn set(strategy: &str) -> Value {
@@ -32,7 +32,7 @@ fn set(strategy: &str) -> Value {
     })
 }
 
-/// A ConfigMap of the workload cluster, in a Namespace that comes after it in the data.
+/// ConfigMap of the workload cluster, in a Namespace that comes later in the data.
 fn manifests(color: &str) -> Value {
     let stream = format!(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings, namespace: extra}}\ndata: {{color: {color}}}\n\
@@ -73,7 +73,7 @@ async fn label(world: &World) {
     world.merge::<Cluster>("demo", labels).await;
 }
 
-/// Waits for the condition with this status, whose message contains `words`.
+/// Waits for the condition with this status, and with `words` in the message.
 async fn applied(world: &World, status: &str, words: &str) {
     eventually(
         &format!("ResourcesApplied {status} with {words}"),

@@ -131,7 +131,7 @@ async fn machines_are_created_unless_the_annotation_that_disables_it_is_true() {
     let world = World::start().await;
     world.cluster(0).await;
     world.settled(0).await;
-    // A set of its own, which no deployment changes.
+    // A set of its own, without a deployment.
     let of_deployment = world.list::<MachineSet>().await.remove(0);
     let mut alone = MachineSet::new("alone", of_deployment.spec);
     let labels = json!({ "cluster.x-k8s.io/cluster-name": "demo", "set": "alone" });
@@ -153,7 +153,7 @@ async fn machines_are_created_unless_the_annotation_that_disables_it_is_true() {
     })
     .await;
     assert_eq!(machines().await, 0);
-    // What the Go deployment controller writes into each set.
+    // As the Go deployment controller writes into each set.
     let patch = Patch::Merge(json!({ "metadata": { "annotations": disabled("false") } }));
     let patched = sets.patch("alone", &PatchParams::default(), &patch).await;
     patched.unwrap();

@@ -52,7 +52,7 @@ async fn taints_of_a_template_reach_nodes_without_new_machines() {
     template(&world, json!([kept, once])).await;
     // The Nodes were initialized before the template had the second one.
     tainted(&world, 2, &["kept=1:NoSchedule"]).await;
-    // What others remove comes back.
+    // A taint removed by others comes back.
     let nodes: Api<Node> = Api::all(world.workload.clone());
     for node in world.nodes().await {
         let none = Patch::Merge(json!({ "spec": { "taints": null } }));
@@ -66,7 +66,7 @@ async fn taints_of_a_template_reach_nodes_without_new_machines() {
     template(&world, json!([taint("kept", "2", "Always"), once])).await;
     tainted(&world, 2, &["kept=2:NoSchedule"]).await;
     assert_eq!(uids(&world.list::<Machine>().await), before);
-    // A new machine has both; what was set once stays, what was kept leaves with the template.
+    // A new machine has both; the taint set once stays, the kept taint leaves with the template.
     world
         .merge::<MachineDeployment>("demo-md", json!({ "spec": { "replicas": 0 } }))
         .await;

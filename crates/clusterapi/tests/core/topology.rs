@@ -119,7 +119,7 @@ fn cluster(class: &str, workers: &[(&str, i32)]) -> Value {
     })
 }
 
-/// What a MachineDeployment of a topology is, with its machines.
+/// MachineDeployment of a topology, with its machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Workers {
     replicas: i32,
@@ -182,7 +182,7 @@ impl World {
         found
     }
 
-    /// The MachineDeployments by their names in the topology, if all of their machines are as the templates say.
+    /// MachineDeployments by their names in the topology, if all machines match the templates.
     async fn workers(&self) -> Result<BTreeMap<String, Workers>, String> {
         let mut found = BTreeMap::new();
         let machines = self.list::<Machine>().await;
@@ -224,8 +224,8 @@ impl World {
         Ok(found)
     }
 
-    /// Waits until the topology is reconciled, the control plane has this version, the MachineDeployments are these, and
-    /// no template is left over.
+    /// Waits until the topology is reconciled, the control plane has this version, the MachineDeployments are as
+    /// wanted, and no template is left over.
     async fn built(&self, version: &str, wanted: &[(&str, Workers)]) {
         eventually("the topology", || async {
             let cluster = self.demo().await;
@@ -308,7 +308,7 @@ async fn a_class_builds_a_cluster_whose_objects_have_upstreams_marks() {
     }
     let check = &world.list::<MachineHealthCheck>().await[0];
     assert_eq!(check.name_any(), deployment.name_any());
-    // The class owns its templates, and says what it has.
+    // The class owns its templates, and reports its content.
     let class = world.api::<ClusterClass>().get("small").await.unwrap();
     let status = class.status.clone().unwrap_or_default();
     assert_eq!(status.observed_generation, class.metadata.generation);

@@ -1,4 +1,4 @@
-//! What is made just after its user is noticed by a watch, not by a timer.
+//! A watch, not a timer, notices objects created just after their user.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::world::{World, cluster, deployment, eventually};
 
 /// After this, retries of an error are a minute apart.
 const LONG: Duration = Duration::from_secs(120);
-/// What a watch takes at most; in paused time, only pauses count.
+/// Maximum delay of a watch; in paused time, only pauses count.
 const SOON: Duration = Duration::from_secs(5);
 
 #[tokio::test(start_paused = true)]

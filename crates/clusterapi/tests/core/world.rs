@@ -43,7 +43,7 @@ pub(crate) const NO_UPGRADE: &str = "fake/no-upgrade";
 pub(crate) struct World {
     management: Management,
     pub(crate) workload: Client,
-    /// Names of objects in the order in which the provider removed their finalizers.
+    /// Names of objects in the order of the removal of their finalizers by the provider.
     pub(crate) gone: Arc<Mutex<Vec<String>>>,
     provider: CancellationToken,
     controllers: Mutex<Option<Running>>,
@@ -129,7 +129,7 @@ impl World {
         *self.controllers.lock() = Some(self.run_with(&Fuse::recorder()));
     }
 
-    /// Starts controllers whose reads of the management cluster are recorded by their paths.
+    /// Starts controllers with a record of their reads of the management cluster, by path.
     pub(crate) fn run_counting(&self) -> (Running, Arc<Mutex<Vec<String>>>) {
         let reads = Arc::<Mutex<Vec<String>>>::default();
         let (inner, record) = (self.client.clone(), Arc::clone(&reads));
@@ -368,7 +368,7 @@ pub(crate) fn machine_template(name: &str) -> Value {
     })
 }
 
-/// The provider: polls its objects, and does at once what the contract requires.
+/// Provider: polls its objects, and does at once what the contract requires.
 async fn play(client: Client, workload: Client, gone: Arc<Mutex<Vec<String>>>) {
     loop {
         for kind in [

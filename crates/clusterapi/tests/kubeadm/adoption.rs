@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::world::{NS, World, cluster, eventually};
 
-/// A stand-alone control plane machine of the Cluster `demo`, with what it refers to.
+/// Stand-alone control plane machine of the Cluster `demo`, with the objects that it refers to.
 fn by_hand(version: &str) -> Vec<Value> {
     let labels =
         json!({"cluster.x-k8s.io/cluster-name": "demo", "cluster.x-k8s.io/control-plane": ""});
@@ -39,7 +39,7 @@ fn by_hand(version: &str) -> Vec<Value> {
     ]
 }
 
-/// A cluster of one stand-alone machine, and the control plane object that is created for it.
+/// Cluster of one stand-alone machine, and a new control plane object for it.
 async fn stand_alone(version: &str) -> World {
     let world = World::start().await;
     let config = json!({"clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"}});
@@ -91,7 +91,7 @@ async fn a_machine_made_by_hand_is_adopted_with_the_keys_of_its_cluster() {
             "{suffix}"
         );
     }
-    // It is one of its machines from now on.
+    // The machine is one of the control plane's from now on.
     let scale = json!({"spec": {"replicas": 3}});
     world.merge::<KubeadmControlPlane>("demo", scale).await;
     world.settled(3).await;

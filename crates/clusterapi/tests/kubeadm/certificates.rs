@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::world::{World, eventually};
 
-/// Waits until the status of each machine says that its certificate expires after this many days.
+/// Waits until the status of each machine has a certificate that expires after this many days.
 async fn expiring_in(world: &World, days: i64) {
     eventually(
         &format!("certificates that expire in {days} days"),
@@ -20,7 +20,7 @@ async fn expiring_in(world: &World, days: i64) {
                 let Some(expiry) = expiry else {
                     return Err(format!("{:?} has none", machine.metadata.name));
                 };
-                // They were issued a moment ago.
+                // The certificates were issued a moment ago.
                 let left = expiry.0.as_second() - Timestamp::now().as_second();
                 if !(days * 86_400 - 3600..=days * 86_400).contains(&left) {
                     return Err(format!("{:?}: {}", machine.metadata.name, expiry.0));

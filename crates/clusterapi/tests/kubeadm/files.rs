@@ -19,7 +19,7 @@ fn template(content: &str) -> Value {
     json!({"path": PATH, "contentFormat": "Template", "content": content})
 }
 
-/// A file that stays as it is, and one that is a template.
+/// A plain file, and a template.
 fn config(content: &str) -> Value {
     json!({
         "clusterConfiguration": {"encryptionAlgorithm": "ECDSA-P256"},
@@ -27,7 +27,7 @@ fn config(content: &str) -> Value {
     })
 }
 
-/// The files that each Machine gets, by its name and their paths.
+/// Files of each Machine, by its name and their paths.
 async fn files(world: &World) -> BTreeMap<String, BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
     for machine in world.list::<Machine>().await {
@@ -97,7 +97,7 @@ async fn a_template_that_is_wrong_is_told_with_file_and_line_and_boots_nothing_u
     let mended = json!({"spec": {"files": config(right)["files"]}});
     world.merge::<KubeadmConfig>(&name, mended).await;
     world.settled(1).await;
-    // It may be another machine: that of the wrong template is replaced if the control plane is looked at in between.
+    // The machine may be another one: a reconcile in between replaces the machine of the wrong template.
     let all = files(&world).await;
     let texts: Vec<&str> = all.values().map(|files| files[PATH].as_str()).collect();
     assert_eq!(texts, ["version: v1.34.1\n"]);

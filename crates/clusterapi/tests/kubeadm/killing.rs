@@ -11,7 +11,8 @@ use testbed::{Fuse, written_at_rest};
 
 use crate::world::{World, template};
 
-/// The controllers are killed at every nth write, for each of these n, so that different writes are the last ones.
+/// Intervals between kills, in writes: the controllers are killed at every nth write, so that different writes are
+/// the last ones.
 const WRITES: [usize; 4] = [1, 3, 5, 11];
 
 #[tokio::test(start_paused = true)]

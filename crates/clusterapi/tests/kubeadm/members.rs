@@ -30,7 +30,7 @@ pub(crate) struct Members {
     validity: Arc<Mutex<u64>>,
     /// How often a certificate of an API server was asked for.
     handshakes: Arc<Mutex<usize>>,
-    /// Whether the ports of API servers are closed.
+    /// True if the ports of API servers are closed.
     refused: Arc<AtomicBool>,
     /// Referenced by each open connection.
     connections: Arc<()>,
@@ -53,7 +53,7 @@ impl Backend for Behind {
 }
 
 impl Members {
-    /// Serves an API server without members, and returns a client that connects to it as to a real one.
+    /// Serves an API server without members, and returns a client that connects as to a real one.
     pub(crate) async fn serve(stop: CancellationToken) -> (Self, Client) {
         let etcd = Arc::new(Etcd::open(None).unwrap());
         let members = Self {
@@ -103,7 +103,7 @@ impl Members {
         }
     }
 
-    /// Adds a member whose machine is gone, but which was not removed.
+    /// Adds a leftover member of a deleted machine.
     pub(crate) fn add_stray(&self, name: &str) {
         let place = place(name);
         let power = CancellationToken::new();

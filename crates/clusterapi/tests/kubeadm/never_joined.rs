@@ -21,7 +21,7 @@ async fn roll_out(world: &World, name: &str) {
     world.merge::<KubeadmControlPlane>("demo", change).await;
 }
 
-/// What the controller manager of the workload cluster reports of a Node that has been without heartbeats for long.
+/// Reports a Node without heartbeats for long, as the controller manager of the workload cluster does.
 async fn falls_silent(world: &World, node: &str) {
     let nodes: Api<Node> = Api::all(world.workload.clone());
     let silent = json!({"status": {"conditions": [{

@@ -1,4 +1,4 @@
-//! A paused Cluster, and who reports it.
+//! Paused Clusters, and the objects that report the pause.
 
 use api::bootstrap::v1beta2::KubeadmConfig;
 use api::conditions;

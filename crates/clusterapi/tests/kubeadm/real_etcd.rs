@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::served::{authority, certificate, serve};
 use crate::world::eventually;
 
-/// The etcd that `tests/kubernetes/build etcd` builds; `None`, with a notice, if it does not exist.
+/// etcd as built by `tests/kubernetes/build etcd`; `None`, with a notice, if not built.
 fn program() -> Option<PathBuf> {
     let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from);
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools");
@@ -37,7 +37,7 @@ fn program() -> Option<PathBuf> {
     Some(path)
 }
 
-/// The tests choose ports in the same order, so that one has them at a time.
+/// The tests choose ports in the same order, so one test at a time uses them.
 static PORTS: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Members `m0`, `m1` and so on, with their client ports.
@@ -45,7 +45,7 @@ struct Site {
     ca: KeyMaterial,
     processes: Vec<Child>,
     ports: Arc<Vec<u16>>,
-    /// The Node whose kubelet is dead, while its member runs.
+    /// Node with a dead kubelet and a running member.
     silent: Arc<Mutex<Option<String>>>,
     directory: tempfile::TempDir,
     stop: CancellationToken,
@@ -61,7 +61,7 @@ impl Drop for Site {
     }
 }
 
-/// Ports below the range from which the kernel takes free ones, so that no other test gets them before etcd does.
+/// Ports below the kernel's range of free ports, so that no other test gets them before etcd does.
 fn free_ports<const N: usize>() -> [u16; N] {
     let first = 10_000 + std::process::id() % 20_000;
     let mut free = (first..32_000).map(|port| u16::try_from(port).unwrap());

@@ -18,7 +18,7 @@ const SURVIVOR: &str = "ferrostack.dev/etcd-survivor";
 /// The controllers are killed at every nth write, for each of these n.
 const WRITES: [usize; 2] = [1, 3];
 
-/// A cluster of three machines, of which two have been switched off: the one that works, and the others.
+/// Cluster of three machines, two of them switched off: the working one, and the others.
 async fn one_of_three(world: &World) -> (String, Vec<String>) {
     world.cluster(3).await;
     world.settled(3).await;
@@ -35,7 +35,7 @@ async fn one_of_three(world: &World) -> (String, Vec<String>) {
     (survivor, lost)
 }
 
-/// What the controller manager of the workload cluster reports of a Node without heartbeats.
+/// Reports a Node without heartbeats, as the controller manager of the workload cluster does.
 async fn falls_silent(world: &World, node: &str) {
     let nodes: Api<Node> = Api::all(world.workload.clone());
     let silent = json!({"status": {"conditions": [

@@ -31,8 +31,8 @@ const VERSION: &str = "v1.34.1";
 
 /// Serves until `stop`. The client has all permissions.
 ///
-/// Its connections are pipes of this process, with TLS: a runtime whose time is paused regards a task that waits for a
-/// socket as idle, and advances to the timeout of the answer that the kernel is about to deliver.
+/// Connections are pipes of this process, with TLS: a runtime with paused time regards a task that waits for a socket
+/// as idle, and advances to the timeout of the answer that the kernel is about to deliver.
 pub(crate) async fn serve(options: Options, stop: CancellationToken) -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let admin = UserInfo {
@@ -122,7 +122,7 @@ pub(crate) fn certificate(ca: &str, key: &str, name: &str) -> (String, String) {
     issue(ca, key, params)
 }
 
-/// A certificate for `name` that expires in this many days, and its key, in PEM.
+/// Certificate for `name` that expires in this many days, and its key, in PEM.
 pub(crate) fn expiring(ca: &str, key: &str, name: &str, days: u64) -> (String, String) {
     let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

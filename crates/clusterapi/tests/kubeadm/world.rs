@@ -39,7 +39,7 @@ pub(crate) struct World {
     /// The etcd members of the machines.
     pub(crate) members: Members,
     provider: CancellationToken,
-    /// The provider of infrastructure and what runs on its machines, without the members that they serve.
+    /// Provider of infrastructure and the programs on its machines, without the etcd members.
     play: CancellationToken,
     controllers: Mutex<Option<Running>>,
 }
@@ -180,7 +180,7 @@ impl World {
             .items
     }
 
-    /// Waits until a condition of the control plane has this status, and a message that contains `words`.
+    /// Waits until a condition of the control plane has this status, and `words` in the message.
     pub(crate) async fn condition(&self, type_: &str, status: &str, words: &str) {
         eventually(&format!("{type_} {status}: {words}"), || async {
             let plane = self.api::<KubeadmControlPlane>().get("demo").await.unwrap();
@@ -247,7 +247,7 @@ fn fake(client: &Client, kind: &str) -> Api<DynamicObject> {
     testbed::fake(client, INFRASTRUCTURE, kind)
 }
 
-/// A Cluster `demo` with the objects that its control plane requires.
+/// Cluster `demo` with the objects that its control plane requires.
 pub(crate) fn cluster(replicas: i32, config: Value) -> Vec<Value> {
     vec![
         json!({
@@ -280,7 +280,7 @@ pub(crate) fn cluster(replicas: i32, config: Value) -> Vec<Value> {
 
 /// A template whose machines get no server.
 pub(crate) const NO_SERVER: &str = "no-server";
-/// A template whose machines get a server that never joins.
+/// Template of machines with a server that never joins.
 pub(crate) const NEVER_JOINS: &str = "never-joins";
 
 pub(crate) fn template(name: &str) -> Value {

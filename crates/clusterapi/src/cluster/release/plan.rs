@@ -1,4 +1,4 @@
-//! Steps in a workload cluster after which Services and volumes are gone, from the objects in it (pure).
+//! Steps in a workload cluster to delete Services and volumes, from the objects in the cluster (pure).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,62 +7,62 @@ use api::deletion::Volumes;
 /// Namespace and name.
 pub(super) type Name = (String, String);
 
-/// An object that may be deleted.
+/// Object to delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Object {
     /// Namespace and name.
     pub(super) name: Name,
-    /// Its uid, so that no other object of the name is deleted.
+    /// Uid, as a precondition against the deletion of another object with the same name.
     pub(super) uid: String,
     /// True in deletion.
     pub(super) deleting: bool,
 }
 
-/// A PersistentVolume of the CSI driver that has provisioned it.
+/// PersistentVolume, with the CSI driver that provisioned it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Volume {
-    /// The object.
+    /// The [`Object`].
     pub(super) object: Object,
-    /// True if it outlives its claim.
+    /// True if the volume outlives its claim.
     pub(super) retained: bool,
-    /// The claim that it is bound to, or was.
+    /// Bound claim, or the last one.
     pub(super) claim: Option<(Name, String)>,
 }
 
 /// A PersistentVolumeClaim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Claim {
-    /// The object.
+    /// The [`Object`].
     pub(super) object: Object,
-    /// True while the CSI driver provisions a volume for it.
+    /// True while the CSI driver provisions a volume for the claim.
     pub(super) pending: bool,
 }
 
 /// A Pod with claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct User {
-    /// The object.
+    /// The [`Object`].
     pub(super) object: Object,
-    /// The names of its claims, of ephemeral ones, too.
+    /// Names of all claims, including ephemeral ones.
     pub(super) claims: Vec<String>,
-    /// True with a claim that is created for it alone.
+    /// True with an ephemeral claim, created for this Pod alone.
     pub(super) ephemeral: bool,
-    /// The StatefulSet that owns it: name and uid.
+    /// Name and uid of the owning StatefulSet.
     pub(super) set: Option<(String, String)>,
 }
 
 /// The objects in the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// The Services of type LoadBalancer; none if they are not wanted.
+    /// Services of type LoadBalancer; empty if Services are kept.
     pub(super) services: Vec<Object>,
-    /// The volumes; none if they are not wanted.
+    /// [`Volume`]s; empty if volumes are kept.
     pub(super) volumes: Vec<Volume>,
-    /// The claims; none if the volumes are not wanted.
+    /// [`Claim`]s; empty if volumes are kept.
     pub(super) claims: Vec<Claim>,
-    /// The Pods with claims; none if no claim is to be deleted.
+    /// Pods with claims; empty if no claim is deleted.
     pub(super) users: Vec<User>,
-    /// The Nodes on which Pods may start.
+    /// Nodes on which Pods may start.
     pub(super) nodes: Vec<Object>,
 }
 
@@ -71,15 +71,15 @@ pub(super) struct Seen {
 pub(super) enum Step {
     /// Delete a Service.
     Service(Object),
-    /// Have a volume deleted with its claim.
+    /// Change the reclaim policy, so that the volume is deleted with its claim.
     Reclaim(Object),
-    /// Delete a claim: no new Pod is started with it.
+    /// Delete a [`Claim`]: afterwards no new Pod starts with the claim.
     Claim(Object),
-    /// Let no Pod start on a Node: what owns Pods with claims of their own creates others.
+    /// Cordon a Node: owners of Pods with ephemeral claims create new Pods.
     Cordon(Object),
     /// Delete a StatefulSet, which would create the claims of its Pods again.
     Set(Object),
-    /// Delete a Pod: while it runs, its claims stay.
+    /// Delete a Pod: a running Pod keeps its claims.
     Pod(Object),
 }
 
@@ -102,7 +102,7 @@ impl Plan {
     }
 }
 
-/// The claims that go: those of the volumes that go, and those that wait for a volume.
+/// Claims to delete: of the [`Volume`]s to delete, and [`Claim`]s without a volume so far.
 pub(super) fn doomed<'a>(
     volumes: &'a [Volume],
     claims: &'a [Claim],
@@ -129,8 +129,8 @@ fn goes(volume: &Volume, policy: Volumes) -> bool {
         }
 }
 
-/// The steps in their order: a claim goes before its Pods, since no Pod is started with a claim that is being deleted, and a
-/// StatefulSet before its Pods, too.
+/// Steps in order: claims before Pods, since no Pod starts with a claim in deletion, and StatefulSets before Pods for
+/// the same reason.
 pub(super) fn plan(seen: &Seen, policy: Volumes) -> Plan {
     let mut plan = Plan::default();
     for service in &seen.services {
@@ -157,7 +157,7 @@ pub(super) fn plan(seen: &Seen, policy: Volumes) -> Plan {
     plan
 }
 
-/// Takes the claims from those who use them.
+/// Plans the deletion of the users of claims.
 fn users(seen: &Seen, claims: &BTreeSet<&Name>, plan: &mut Plan) {
     let uses = |user: &&User| {
         let namespace = &user.object.name.0;

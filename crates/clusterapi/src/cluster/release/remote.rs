@@ -1,4 +1,4 @@
-//! Requests to the API server of a workload cluster. It belongs to a tenant: lists and steps have limits, and so has the time.
+//! Requests to the API server of a workload cluster. Tenants control it, so lists, steps and times have limits.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -20,15 +20,15 @@ use serde_json::json;
 use super::plan::{self, Claim, Object, Seen, Step, User, Volume};
 use crate::error::is_absent;
 
-/// The longest time of one look, and of the writes after it.
+/// Timeout of one look, and of the writes afterwards.
 const LIMIT: Duration = Duration::from_secs(20);
-/// Objects on a page of a list, and the most pages.
+/// Objects on a page of a list, and the maximum number of pages.
 const PAGE: u32 = 500;
 const PAGES: usize = 40;
-/// The most writes after one look.
+/// Maximum number of writes after one look.
 const WRITES: usize = 100;
 
-/// Reads the objects of `wanted`.
+/// Reads the `wanted` objects.
 ///
 /// # Errors
 /// A message: the API server does not answer in time, refuses, or has more than 20 000 objects of a kind.
@@ -36,10 +36,10 @@ pub(super) async fn look(client: &Client, wanted: Wanted) -> Result<Seen, String
     within(read(client, wanted)).await
 }
 
-/// Performs the first hundred of `steps`. What is gone already is no error.
+/// Performs the first hundred of `steps`. A missing object is no error.
 ///
 /// # Errors
-/// A message about the first write that failed.
+/// A message about the first failed write.
 pub(super) async fn apply(client: &Client, steps: &[Step]) -> Result<(), String> {
     within(async {
         for step in steps.iter().take(WRITES) {
@@ -206,7 +206,7 @@ where
     };
     let api = Api::<K>::namespaced(client.clone(), namespace);
     match api.delete(name, &params).await {
-        // Another object has the name by now: the next look sees it.
+        // Another object has taken the name: the next look sees it.
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
         other => other,
     }
@@ -222,7 +222,7 @@ where
         .patch(&object.name.1, &PatchParams::default(), &change)
         .await
     {
-        // Another object has the name by now, whose uid cannot change.
+        // Another object has taken the name, and a uid cannot change.
         Err(kube::Error::Api(status)) if matches!(status.code, 409 | 422) => Ok(()),
         other => other.map(drop),
     }

@@ -1,4 +1,4 @@
-//! A TLS handshake of which only the server's certificate is used.
+//! TLS handshake for the server's certificate alone.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-/// The end of the validity of the certificate that a server presents. The chain is not verified: it is a certificate that
-/// is about to expire, or has, which is looked for; nothing is sent over the connection.
+/// End of the validity of a server's certificate. The chain is not verified, since the certificate may be about to
+/// expire, or have expired; nothing is sent over the connection.
 pub(super) async fn expiry<S>(stream: S) -> Result<Timestamp, String>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -38,7 +38,7 @@ where
         .map_err(|source| source.to_string())
 }
 
-/// Accepts any certificate whose key the server has.
+/// Accepts any certificate if the server has the key.
 #[derive(Debug)]
 struct Unverified(Arc<CryptoProvider>);
 

@@ -1,13 +1,13 @@
-//! Corefiles: as much of their syntax as a migration needs.
+//! Corefiles: the part of the syntax that a migration needs.
 //!
-//! A Corefile is read line by line. A block begins with the word `{` at the end of a line and ends with a line of the word
-//! `}`. Lines outside of blocks name servers and snippets, those in their blocks plugins, and those in the blocks of plugins
-//! options. What is not removed stays as it is written, comments included.
+//! A Corefile is read line by line. A block begins with the word `{` at the end of a line and ends with a line of the
+//! word `}`. Lines outside of blocks name servers and snippets, lines in their blocks plugins, and lines in the
+//! blocks of plugins options. Everything but removed lines stays as written, comments included.
 
-/// Why a text is not a Corefile.
+/// Reason why a text is not a Corefile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotACorefile {
-    /// A block ends that has not begun.
+    /// A block ends without a start.
     #[error("line {0}: `}}` ends no block")]
     Closed(usize),
     /// A brace among other words.
@@ -15,10 +15,10 @@ pub(super) enum NotACorefile {
         "line {0}: a brace must be the last word of a line that begins a block, or the only word of the one that ends it"
     )]
     Brace(usize),
-    /// A block that does not end.
+    /// A block without an end.
     #[error("line {0}: the block does not end")]
     Open(usize),
-    /// A quoted word that does not end.
+    /// A quoted word without an end.
     #[error("line {0}: the quote does not end")]
     Quote(usize),
 }
@@ -32,13 +32,13 @@ pub(super) struct Corefile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     text: String,
-    /// Its words, without comments and braces.
+    /// Words, without comments and braces.
     words: Vec<String>,
-    /// The number of blocks around it.
+    /// Number of enclosing blocks.
     depth: usize,
-    /// True if it begins a block.
+    /// True if the line begins a block.
     opens: bool,
-    /// True if it ends a block.
+    /// True if the line ends a block.
     closes: bool,
 }
 
@@ -84,7 +84,7 @@ impl Corefile {
         }
     }
 
-    /// The lines that name a plugin, or the option of a plugin, by their numbers from 0.
+    /// Lines of a plugin, or of an option of a plugin, by their numbers from 0.
     pub(super) fn find(&self, plugin: &str, option: Option<&str>) -> Vec<usize> {
         let mut within = false;
         let mut found = Vec::new();
@@ -127,7 +127,7 @@ impl std::fmt::Display for Corefile {
     }
 }
 
-/// The words of a line up to a comment. `quote` is the number of the line in which a quoted word began that has not ended.
+/// Words of a line up to a comment. `quote` is the line number of an open quote.
 fn words(line: &str, quote: &mut Option<usize>, number: usize) -> Vec<String> {
     let (mut words, mut word, mut escaped) = (Vec::new(), None::<String>, false);
     for c in line.chars() {

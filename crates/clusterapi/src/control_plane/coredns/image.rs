@@ -1,4 +1,4 @@
-//! The image of CoreDNS that a control plane asks for.
+//! Image of CoreDNS for a control plane.
 
 use api::bootstrap::v1beta2::ClusterConfiguration;
 use api::version::Version;
@@ -7,7 +7,7 @@ use super::migration::{self, Release};
 
 /// kubeadm's registry.
 const REGISTRY: &str = "registry.k8s.io";
-/// The name of CoreDNS in other registries, and in [`REGISTRY`] within a folder of its own.
+/// Name of CoreDNS in other registries, and in [`REGISTRY`] within a folder of its own.
 const NAME: &str = "coredns";
 
 /// An image with its release.
@@ -15,23 +15,22 @@ const NAME: &str = "coredns";
 pub(super) struct Image {
     /// The whole name.
     pub(super) text: String,
-    /// The release of CoreDNS that its tag names.
+    /// [`Release`] of CoreDNS in the tag.
     pub(super) release: Release,
 }
 
-/// Why an image is not known.
+/// Reason why the release of an image is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the tag `{tag}` of the image of CoreDNS does not begin with a version such as v1.12.1")]
 pub(super) struct NoVersion {
     tag: String,
 }
 
-/// The image that runs and the one that `configuration` asks for at a version of Kubernetes. `None` if it has a digest or no
-/// tag, so that nobody but its author knows what it is.
+/// Running [`Image`], and the image for `configuration` at a version of Kubernetes. `None` for an image with a digest or
+/// without a tag, because its release cannot be read.
 ///
-/// The repository is that of `dns`, or that of the cluster, or the present one. The tag is that of `dns`; otherwise the one
-/// that kubeadm deploys with this version, unless it is older than the present one or the present one has a tag of its own
-/// kind (`v1.9.3-vendor.1`).
+/// Repository: of `dns`, or of the cluster, or the present one. Tag: of `dns`, or else kubeadm's for this version,
+/// unless older than the present tag, or the present one has a suffix (`v1.9.3-vendor.1`).
 pub(super) fn wanted(
     current: &str,
     configuration: &ClusterConfiguration,
@@ -71,7 +70,7 @@ pub(super) fn wanted(
     Ok(Some((from, to)))
 }
 
-/// The release at the beginning of a tag such as `v1.9.3-vendor.1` or `v1.9.3_vendor.1`.
+/// [`Release`] at the start of a tag such as `v1.9.3-vendor.1` or `v1.9.3_vendor.1`.
 fn release(tag: &str) -> Result<Release, NoVersion> {
     let numbers = tag.trim_start_matches('v');
     let end = numbers.find(|c: char| !c.is_ascii_digit() && c != '.');

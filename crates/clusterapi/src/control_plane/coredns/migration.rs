@@ -1,4 +1,4 @@
-//! What changed in Corefiles between the releases of CoreDNS.
+//! Changes of Corefiles between the releases of CoreDNS.
 //!
 //! Source: the release notes of CoreDNS, and the versions that kubeadm deploys.
 
@@ -7,7 +7,7 @@ use super::corefile::{Corefile, NotACorefile};
 /// A release of CoreDNS.
 pub(super) type Release = (u64, u64, u64);
 
-/// The releases whose changes are known, oldest first.
+/// [`Release`]s with known changes, oldest first.
 const RELEASES: [Release; 31] = [
     (1, 6, 5),
     (1, 6, 6),
@@ -42,7 +42,7 @@ const RELEASES: [Release; 31] = [
     (1, 13, 1),
 ];
 
-/// The release that kubeadm deploys with a minor version 1.x of Kubernetes, oldest first.
+/// [`Release`] in kubeadm for a minor version 1.x of Kubernetes, oldest first.
 const OF_KUBERNETES: [(u64, Release); 14] = [
     (22, (1, 8, 4)),
     (23, (1, 8, 6)),
@@ -60,12 +60,12 @@ const OF_KUBERNETES: [(u64, Release); 14] = [
     (35, (1, 13, 1)),
 ];
 
-/// A plugin or option that a release no longer has.
+/// Plugin or option removed by a release.
 struct Removal {
     since: Release,
     plugin: &'static str,
     option: Option<&'static str>,
-    /// What to write instead; `None` if it had no effect any more, so that it is removed.
+    /// Replacement; `None` for an option without effect, which is removed.
     instead: Option<&'static str>,
 }
 
@@ -108,45 +108,45 @@ const REMOVALS: [Removal; 6] = [
     },
 ];
 
-/// Why a Corefile cannot be migrated.
+/// Reason why a Corefile cannot be migrated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotMigrated {
-    /// It cannot be read.
+    /// The Corefile cannot be parsed.
     #[error("the Corefile cannot be read: {0}")]
     Unreadable(#[from] NotACorefile),
-    /// A release that is not in the table.
+    /// Release outside of the table.
     #[error("CoreDNS {} is not known here: upgrade CoreDNS yourself, and set the annotation {skip}", text(*.release), skip = super::SKIP)]
     Unknown {
-        /// The release.
+        /// The [`Release`].
         release: Release,
     },
-    /// A release before the one that runs.
+    /// Release older than the running one.
     #[error("CoreDNS {} cannot be replaced by {}: the Corefile cannot be migrated backwards", text(*.from), text(*.to))]
     Backwards {
-        /// The release that runs.
+        /// Running [`Release`].
         from: Release,
-        /// The one that is asked for.
+        /// Wanted [`Release`].
         to: Release,
     },
-    /// It has something that must be written in another way.
+    /// The Corefile has a part without an automatic replacement.
     #[error("CoreDNS {} has no {what} any more: the Corefile needs {instead}", text(*.since))]
     Gone {
-        /// The first release without it.
+        /// First [`Release`] without the part.
         since: Release,
-        /// The plugin, or the option with its plugin.
+        /// Plugin, or option with its plugin.
         what: String,
-        /// What to write instead.
+        /// Replacement, for users.
         instead: &'static str,
     },
 }
 
-/// The release that kubeadm deploys with Kubernetes `1.minor`; `None` if it is not known.
+/// [`Release`] in kubeadm for Kubernetes `1.minor`; `None` if unknown.
 pub(super) fn of_kubernetes(minor: u64) -> Option<Release> {
     let known = OF_KUBERNETES.iter().find(|(known, _)| *known == minor);
     known.map(|(_, release)| *release)
 }
 
-/// `corefile` of the release `from` as the release `to` reads it.
+/// `corefile` of the [`Release`] `from` in the syntax of the release `to`.
 pub(super) fn migrate(corefile: &str, from: Release, to: Release) -> Result<String, NotMigrated> {
     if from == to {
         return Ok(corefile.to_owned());

@@ -4,15 +4,15 @@ use futures::FutureExt;
 
 use super::{Connections, Member, Target};
 
-/// The port at which members reach each other.
+/// Port of the peer URLs of members.
 const PEER_PORT: u16 = 2380;
 
 impl Connections {
-    /// Adds a learner whose peer URL is that of kubeadm for `host`, through the first of `members` that accepts it, and
-    /// returns the name of that member.
+    /// Adds a learner with kubeadm's peer URL for `host`, through the first of `members` that accepts the addition.
+    /// Returns the name of that [`Member`].
     ///
     /// # Errors
-    /// The error of the last member that was asked, or that there is none to ask.
+    /// The error of the last asked member, or the absence of a member to ask.
     pub async fn add_learner(
         &self,
         target: &Target<'_>,
@@ -35,7 +35,7 @@ impl Connections {
     }
 }
 
-/// The peer URL that kubeadm gives to the member of a machine with the address `host`.
+/// Peer URL in kubeadm's form for a machine with the address `host`.
 pub(super) fn peer_url(host: &str) -> String {
     match host.contains(':') {
         true => format!("https://[{host}]:{PEER_PORT}"),

@@ -22,15 +22,15 @@ use crate::remote::ClusterKey;
 const PORT: u16 = 2379;
 /// The common name of the client certificate, as upstream's.
 const COMMON_NAME: &str = "cluster-api.x-k8s.io";
-/// How long a client certificate is used. Its validity is longer.
+/// Time until a new client certificate. The validity is longer.
 const CERTIFICATE_FOR: Duration = Duration::from_secs(24 * 3600);
-/// How long requests to a member fail at once after a timeout, so that they do not block a worker again.
+/// Time after a timeout in which requests to a member fail at once, so that no worker is blocked again.
 const REST: Duration = Duration::from_secs(3);
-/// How long an unused connection is kept: longer than the pauses of a roll-out, shorter than those at rest. A connection
-/// takes 0.3 MB in this process and the API server.
+/// Time until an unused connection is closed: longer than the pauses of a rollout, shorter than the pauses at rest. A
+/// connection takes 0.3 MB in this process and the API server.
 const UNUSED_FOR: Duration = Duration::from_secs(8);
 
-/// All connections; clones share them.
+/// All connections; shared by clones.
 #[derive(Clone, Default)]
 pub struct Connections {
     clusters: Arc<Mutex<HashMap<ClusterKey, Arc<Cluster>>>>,
@@ -41,7 +41,7 @@ pub struct Connections {
 pub struct Target<'a> {
     /// The cluster.
     pub key: &'a ClusterKey,
-    /// A client for its API server.
+    /// Client for the API server of the cluster.
     pub client: &'a Client,
     /// The Nodes with an etcd Pod.
     pub nodes: &'a [String],
@@ -53,7 +53,7 @@ struct Cluster {
     members: Mutex<HashMap<String, Known>>,
 }
 
-/// The state of the connection to a member.
+/// State of the connection to a member.
 #[derive(Clone)]
 enum Known {
     Open(Arc<Connection>),
@@ -80,7 +80,7 @@ impl Drop for Connection {
 }
 
 impl Connections {
-    /// True if there is a client certificate for `key`.
+    /// True with a client certificate for `key`.
     #[must_use]
     pub fn has(&self, key: &ClusterKey) -> bool {
         let clusters = self.clusters.lock();
@@ -111,7 +111,7 @@ impl Connections {
         self.clusters.lock().remove(key);
     }
 
-    /// Sends a request to the member on `node`. A cached connection that is broken is replaced once.
+    /// Sends a request to the member on `node`. A broken connection from the cache is replaced once.
     pub(super) async fn with<T>(
         &self,
         target: &Target<'_>,
@@ -145,7 +145,7 @@ impl Connections {
 }
 
 impl Cluster {
-    /// Keeps the connection if the member has responded, even with an error.
+    /// Keeps the [`Connection`] after any response of the member, even an error.
     fn remember<T>(
         &self,
         node: &str,
@@ -179,8 +179,8 @@ impl Cluster {
     }
 }
 
-/// Closes `connection` to the member on `node` once it has not been used for [`UNUSED_FOR`]. A request in progress has
-/// a reference to it, and ends first.
+/// Closes `connection` to the member on `node` after [`UNUSED_FOR`] without use. A request in progress has a
+/// reference to the [`Connection`], and ends first.
 fn close_when_unused(cluster: &Arc<Cluster>, node: &str, connection: &Arc<Connection>) {
     let (cluster, connection) = (Arc::downgrade(cluster), Arc::downgrade(connection));
     let node = node.to_owned();
@@ -205,7 +205,7 @@ fn close_when_unused(cluster: &Arc<Cluster>, node: &str, connection: &Arc<Connec
     });
 }
 
-/// Opens a connection to the member on `node`.
+/// Opens a [`Connection`] to the member on `node`.
 async fn open(client: &Client, tls: &Tls, node: &str) -> Result<Connection, String> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
     let pod = format!("etcd-{node}");
@@ -226,7 +226,7 @@ async fn open(client: &Client, tls: &Tls, node: &str) -> Result<Connection, Stri
             used: Mutex::new(Instant::now()),
         }),
         Err(source) => {
-            // The error of the port forwarding is more specific than that of the connection.
+            // The error of the port forwarding is more specific than the error of the connection.
             let words = async { refused?.await };
             let soon = Duration::from_millis(100);
             let words = tokio::time::timeout(soon, words).await.ok().flatten();
@@ -236,7 +236,7 @@ async fn open(client: &Client, tls: &Tls, node: &str) -> Result<Connection, Stri
     }
 }
 
-/// What to do about a kubelet that the API server does not find. kube-apiserver's words are those of
+/// Advice for a kubelet that the API server does not find, recognised by kube-apiserver's words from
 /// `GetPreferredNodeAddress`.
 pub(super) fn advice(why: &str, node: &str) -> String {
     if why.contains("no preferred addresses found") {

@@ -12,11 +12,11 @@ const NO_LEADER: &str = "etcdserver: no leader";
 /// The response of a member.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// The status of this member.
+    /// Status of the member.
     pub(super) status: StatusResponse,
-    /// The member list. The request fails on a learner and on a member without a quorum.
+    /// [`Member`] list. The request fails on a learner and on a member without a quorum.
     pub(super) members: Result<Vec<messages::Member>, String>,
-    /// The members that it knows, if that request has failed.
+    /// [`Member`]s known to this one, if the request for the list has failed.
     pub(super) known: Vec<messages::Member>,
     pub(super) alarms: Vec<AlarmMember>,
 }
@@ -33,8 +33,8 @@ impl Connections {
 }
 
 impl Connections {
-    /// The first voting member that counts another one as disconnected, with that one. etcd then rejects what the first
-    /// is asked to change about the members. One that does not report its connections is left out.
+    /// First voting [`Member`] that counts another one as disconnected, with the other one. etcd then rejects membership
+    /// changes through the first one. Members that do not report connections are left out.
     pub async fn disconnected<'a>(
         &self,
         target: &Target<'_>,
@@ -84,7 +84,7 @@ pub(super) fn combined(answers: Vec<(String, Result<Answer, String>)>) -> View {
     let statuses = answers
         .iter()
         .filter_map(|(_, answer)| Some(&answer.as_ref().ok()?.status));
-    // If they disagree, the highest Raft term has the current leader.
+    // On disagreement, the highest Raft term has the current leader.
     let leader = statuses
         .max_by_key(|status| status.raft_term)
         .map_or(0, |status| status.leader);
@@ -110,7 +110,7 @@ fn listed(member: &messages::Member) -> Member {
     }
 }
 
-/// The members that a member without a leader knows. `None` if enough of them answer to elect one, which takes a moment.
+/// Members known to a member without a leader. `None` if enough of them answer for an election, which takes a moment.
 fn leaderless(answers: &[(String, Result<Answer, String>)]) -> Option<View> {
     let answered = || {
         answers
@@ -134,7 +134,7 @@ fn leaderless(answers: &[(String, Result<Answer, String>)]) -> Option<View> {
     (!count(&members).has_quorum()).then_some(View::NoQuorum(members))
 }
 
-/// Why no member has returned the list.
+/// Reason why no member has returned the list.
 fn nobody(answers: &[(String, Result<Answer, String>)]) -> String {
     if answers.is_empty() {
         return "there is no Pod of etcd on any Node".to_owned();

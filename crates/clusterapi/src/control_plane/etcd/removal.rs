@@ -1,4 +1,4 @@
-//! Removal of members, and members that are left over without a Node.
+//! Removal of members, including leftover members without a Node.
 
 use std::collections::BTreeSet;
 
@@ -6,22 +6,22 @@ use futures::FutureExt;
 
 use super::{Connections, Member, Target, count};
 
-/// The Nodes and Machines on which members may run.
+/// Nodes and Machines on which members may run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes {
-    /// Names of Nodes, including those of Machines whose Node is gone.
+    /// Names of Nodes, including deleted Nodes of existing Machines.
     pub names: BTreeSet<String>,
     /// Addresses of Nodes and Machines.
     pub addresses: BTreeSet<String>,
 }
 
 impl Connections {
-    /// Removes the member `id` of `members`. If it is the leader and answers, leadership is transferred first, to the first
-    /// healthy member of `successors`, which are names of Nodes. A member that counts another one as disconnected may reject the
+    /// Removes the [`Member`] `id` of `members`. An answering leader first transfers leadership to the first healthy
+    /// member of `successors`, names of Nodes. A member that counts another one as disconnected may reject the
     /// removal, so the others are asked, too. Succeeds if the member does not exist.
     ///
     /// # Errors
-    /// The error of etcd, or that no other voting member is healthy.
+    /// The error of etcd, or the absence of another healthy voting member.
     pub async fn remove(
         &self,
         target: &Target<'_>,
@@ -39,8 +39,8 @@ impl Connections {
             let hand_over =
                 |client: etcd::Client| async move { client.move_leader(to).await }.boxed();
             let moved = self.with(target, &member.name, hand_over).await;
-            // Only the leader hands over. Where its kubelet is dead, it cannot be asked: the others elect another one
-            // when it is removed.
+            // Only the leader hands over. With a dead kubelet the leader cannot be asked: the others elect another
+            // one after the removal.
             if let Err(why) = moved
                 && member.is_healthy()
             {
@@ -73,7 +73,7 @@ impl Connections {
     }
 }
 
-/// The other voting members that are healthy: first the one that is the leader afterwards, to which the removal is sent.
+/// Other healthy voting [`Member`]s: first the later leader, as receiver of the removal.
 pub(super) fn in_order<'a>(
     members: &'a [Member],
     id: u64,
@@ -90,8 +90,8 @@ pub(super) fn in_order<'a>(
     others
 }
 
-/// A member that runs nowhere and may be removed: its Node is gone, or it has never started and no Node or Machine has
-/// its address.
+/// [`Member`] that runs nowhere and may be removed: its Node is gone, or the member has never started and no Node or
+/// Machine has its address.
 #[must_use]
 pub fn orphan<'a>(members: &'a [Member], nodes: &Nodes) -> Option<&'a Member> {
     let counted = count(members);

@@ -1,12 +1,12 @@
-//! KubeadmConfigs as they are compared: without what their serialization, the bootstrap controller, or a default adds. The
-//! rules are those of the Go control plane provider (controlplane/kubeadm/pkg/filters.go, `PrepareKubeadmConfigsForDiff`),
-//! so that machines which one of both has created are up to date for the other.
+//! KubeadmConfigs in comparable form: without additions of the serialization, the bootstrap controller, or a default.
+//! The rules are from the Go control plane provider (controlplane/kubeadm/pkg/filters.go,
+//! `PrepareKubeadmConfigsForDiff`), so that machines created by either provider are up to date for the other.
 
 use api::bootstrap::v1beta2::KubeadmConfigSpec;
 use serde_json::{Value, json};
 
-/// Fields that no machine is replaced for. DNS is changed in the cluster; the others are for the time of the join, or never
-/// change.
+/// Fields without a replacement of machines. DNS is changed in the cluster; the others matter at the join only, or
+/// never change.
 const LEFT_OUT: [(&str, &str); 5] = [
     ("/joinConfiguration", "discovery"),
     ("/clusterConfiguration", "dns"),
@@ -21,7 +21,7 @@ const LEFT_OUT: [(&str, &str); 5] = [
     ),
 ];
 
-/// Values that are the same as an absent field.
+/// Values equal to an absent field.
 const DEFAULTS: [(&str, &str, &str); 3] = [
     ("", "format", "cloud-config"),
     (
@@ -36,7 +36,7 @@ const DEFAULTS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// True if a config is that of the first machine. An init configuration has no mark of its own, and by conversion a config
+/// True for the config of the first machine. An init configuration has no mark of its own, and by conversion a config
 /// for it can have timeouts of a join.
 pub(super) fn is_init(spec: &KubeadmConfigSpec) -> bool {
     spec.join_configuration.as_ref().is_none_or(|join| {
@@ -46,7 +46,7 @@ pub(super) fn is_init(spec: &KubeadmConfigSpec) -> bool {
     })
 }
 
-/// A config without all that makes no other machine.
+/// Config without the fields that make no other machine.
 pub(super) fn comparable(spec: &KubeadmConfigSpec) -> Value {
     let mut value = serde_json::to_value(spec).unwrap_or_default();
     for (parent, field) in LEFT_OUT {
@@ -55,7 +55,7 @@ pub(super) fn comparable(spec: &KubeadmConfigSpec) -> Value {
     for (parent, field, default) in DEFAULTS {
         remove_if(&mut value, parent, field, |value| value == default);
     }
-    // It is set at the first start of kubeadm in any case, and Go writes it into its configs.
+    // kubeadm sets the gate at its first start in any case, and Go writes the gate into its configs.
     let gates = "/clusterConfiguration/featureGates";
     remove_if(&mut value, gates, crate::kubeadm::LOCAL_MODE, |value| {
         *value == json!(true)
@@ -67,7 +67,7 @@ pub(super) fn comparable(spec: &KubeadmConfigSpec) -> Value {
     value
 }
 
-/// The config of the first machine, in the form of those that join. The CA's path can be set for a join only.
+/// Config of the first machine, in the form of joining machines. The CA's path can be set for a join only.
 pub(super) fn as_join(mut spec: KubeadmConfigSpec) -> KubeadmConfigSpec {
     let init = spec.init_configuration.take().unwrap_or_default();
     let join = spec.join_configuration.get_or_insert_default();
@@ -80,7 +80,7 @@ pub(super) fn as_join(mut spec: KubeadmConfigSpec) -> KubeadmConfigSpec {
     spec
 }
 
-/// The same without the CA's path.
+/// Same without the CA's path.
 pub(super) fn without_ca_path(mut spec: KubeadmConfigSpec) -> KubeadmConfigSpec {
     if let Some(join) = &mut spec.join_configuration {
         join.ca_cert_path = None;
@@ -97,7 +97,7 @@ fn remove_if(value: &mut Value, parent: &str, field: &str, condition: impl Fn(&V
     }
 }
 
-/// Removes what is empty, but for taints: no taints are not the default ones.
+/// Removes empty values, except taints: an empty list differs from the default taints.
 fn remove_empty(value: &mut Value) {
     let is_empty = |value: &Value| match value {
         Value::Null => true,

@@ -204,7 +204,7 @@ fn the_first_machine_is_current_in_either_form() {
     for (phase, is_current) in [("first", true), ("further", true), ("former", false)] {
         let spec = json!({
             "initConfiguration": {"skipPhases": [phase]},
-            // What a conversion from v1beta1 leaves.
+            // As left by a conversion from v1beta1.
             "joinConfiguration": {"timeouts": {"controlPlaneComponentHealthCheckSeconds": 60}},
         });
         let reasons = outdated_because(&plane, &machine("v1.34.1"), Some(&config(spec)), None);

@@ -5,7 +5,7 @@ use super::*;
 
 const SILENT: &str = "it does not answer: no answer within 5 s";
 
-/// A machine that has joined, with the address `10.6.0.N`, where N is the number of its name.
+/// Joined machine, with the address `10.6.0.N`, where N is the number of its name.
 fn machine(name: &str) -> Candidate {
     Candidate {
         name: name.to_owned(),
@@ -65,12 +65,12 @@ fn while_each_machine_is_a_member_nothing_is_to_be_done() {
     let unknown = View::Unknown("there is no Pod".to_owned());
     assert_eq!(decide(None, &three(), &unknown), Recovery::Unknown);
     assert_eq!(decide(None, &three(), &View::External), Recovery::Nothing);
-    // One that joins is no member yet, and one that is deleted no longer.
+    // A joining machine is no member yet, and a deleted one no longer.
     let mut machines = three();
     machines[1].joined = false;
     machines[2].deleting = true;
     assert_eq!(decide(None, &machines, &alone()), Recovery::Nothing);
-    // A member that has not started has no name, but the address of its machine.
+    // A member before its first start has no name, but the address of its machine.
     let unnamed = Member {
         name: String::new(),
         ..silent("b")
@@ -187,7 +187,7 @@ fn plane() -> KubeadmControlPlane {
     KubeadmControlPlane::new("demo", KubeadmControlPlaneSpec::default())
 }
 
-/// The conditions after this state, and the reason of the event about it.
+/// Conditions after this state, and the reason of its event.
 fn reported(recovery: &Recovery, before: &[Condition]) -> (Vec<Condition>, Option<News>) {
     let mut after = before.to_vec();
     if let Some(verdict) = recovery.verdict(&plane(), before) {

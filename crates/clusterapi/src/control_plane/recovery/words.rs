@@ -1,4 +1,4 @@
-//! The message of the condition: what happened, and what a person has to do.
+//! Message of the condition: the problem, and the steps for a person.
 
 use api::names::ETCD_SURVIVOR_ANNOTATION as SURVIVOR;
 
@@ -8,7 +8,7 @@ use crate::control_plane::etcd::Member;
 /// The page with the steps.
 const PAGE: &str = "ferrostack docs recovery";
 
-/// The name of a member, or its address before it has started.
+/// Name of a [`Member`], or its address before the first start.
 pub(super) fn label(member: &Member) -> &str {
     match member.name.as_str() {
         "" => &member.host,
@@ -84,13 +84,13 @@ fn of_loss(loss: &Loss, plane: &str) -> String {
     lines.join("\n")
 }
 
-/// The command that names the survivor.
+/// Command that names the survivor.
 fn annotate(plane: &str, survivor: Option<&str>) -> String {
     let survivor = survivor.unwrap_or("MACHINE");
     format!("kubectl annotate --overwrite kubeadmcontrolplane {plane} {SURVIVOR}={survivor}")
 }
 
-/// The machine, if there is only one.
+/// Name of the machine, if there is only one.
 fn named(machines: &[String]) -> Option<&str> {
     match machines {
         [one] => Some(one),

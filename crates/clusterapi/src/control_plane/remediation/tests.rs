@@ -193,7 +193,7 @@ fn a_machine_that_never_joined_goes_although_a_member_is_dead() {
     let four = facts(machines);
     let both = [ill("a"), ill("d")];
     assert_eq!(replaced(&decided(&both, &four)), Some("d"));
-    // Not before it has had its time.
+    // Not before the end of its time.
     assert!(blocked(
         &decided(&both[..1], &four),
         "d is being provisioned"

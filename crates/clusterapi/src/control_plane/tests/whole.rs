@@ -17,7 +17,7 @@ use super::super::quorum::Members;
 use super::super::remediation::{self, Candidate, Decision};
 use crate::summary::FIRST_NODE;
 
-/// How many steps machines that are not healthy have, before a health check marks them.
+/// Number of steps of an unhealthy machine before a health check marks it.
 const PATIENCE: u32 = 4;
 /// More steps than any roll-out of the model needs.
 const STEPS: usize = 400;
@@ -45,9 +45,9 @@ struct Machine {
     marked: bool,
     server: Server,
     node: bool,
-    /// Its etcd member, and whether that is a learner.
+    /// True for a learner, false for a voting member; `None` without a member.
     member: Option<bool>,
-    /// Since when it is being deleted, and whether it is drained.
+    /// Start of the deletion, and true if drained.
     deleting: Option<(i64, bool)>,
     ill_for: u32,
 }
@@ -73,11 +73,11 @@ struct Model {
     replicas: usize,
     surge: usize,
     external: bool,
-    /// Whether a MachineHealthCheck marks machines.
+    /// True if a MachineHealthCheck marks machines.
     checked: bool,
     initialized: bool,
     machines: Vec<Machine>,
-    /// Members whose machine is gone.
+    /// Members without a machine.
     strays: Vec<Standing>,
     clock: i64,
     next: u32,
@@ -99,7 +99,7 @@ impl Model {
         }
     }
 
-    /// Whether an API server answers.
+    /// True if an API server answers.
     fn is_reachable(&self) -> bool {
         let answers = self.machines.iter().any(Machine::is_healthy);
         answers && self.initialized && (self.external || self.counted().has_quorum())
@@ -125,7 +125,7 @@ impl Model {
         }
     }
 
-    /// Whether the machine is drained, and etcd cannot do without its member.
+    /// True if the machine is drained, and etcd cannot do without its member.
     fn is_held(&self, machine: &Machine) -> bool {
         let drained = machine.deleting.is_some_and(|(_, drained)| drained);
         let others = self.machines.iter().any(|it| it.deleting.is_none());
@@ -186,7 +186,7 @@ impl Model {
             && self.initialized
     }
 
-    /// What cloud, kubeadm, etcd, kubelets and the controller of Machines do in a moment.
+    /// One moment of cloud, kubeadm, etcd, kubelets and the controller of Machines.
     fn goes_on(&mut self) {
         self.clock += 1;
         let mut initializes = !self.initialized;
@@ -319,8 +319,8 @@ impl Model {
     }
 
     /// The faults end: silent servers answer. Without a health check, dead ones do, too, and a person corrects the
-    /// template of those that never get ready; those of which it cannot be known whether they have been a part of the
-    /// control plane are deleted by this person, as the condition says.
+    /// template of machines that never get ready. The person also deletes machines that may or may not have been a
+    /// part of the control plane, as the condition asks.
     fn recovers(&mut self) {
         let checked = self.checked;
         let fails = |machine: &Machine| matches!(machine.server, Server::Broken | Server::Never);
@@ -337,7 +337,7 @@ impl Model {
         }
     }
 
-    /// What conditions of machines and of etcd report by themselves.
+    /// True if conditions of machines and of etcd report a problem by themselves.
     fn shows_a_problem(&self) -> bool {
         let ill = self.machines.iter().any(|it| !it.is_healthy());
         ill || self.counted().learners > 0 || !self.strays.is_empty()
@@ -351,8 +351,8 @@ impl Model {
         (machines, self.strays.clone(), self.initialized)
     }
 
-    /// Whether the control plane is beyond what it may repair: without a quorum that can return a person has to decide, and
-    /// so where a person has deleted every machine that is a part of it.
+    /// True if the control plane is beyond repair by the controller: without a quorum that can return a person has to
+    /// decide, as after the deletion of every machine of the control plane by a person.
     fn needs_a_person(&self) -> bool {
         let mut after = self.clone();
         after.recovers();
@@ -455,7 +455,7 @@ fn machine() -> impl Strategy<Value = Machine> {
     )
 }
 
-/// A control plane in any state in which a quorum works when the faults have ended, or before its initialization.
+/// Control plane in any state with a working quorum after the faults, or before its initialization.
 fn model() -> impl Strategy<Value = Model> {
     let spec = (prop::sample::select(vec![1_usize, 3, 5]), 0..=1_usize);
     let rarely = || prop::bool::weighted(0.2);

@@ -59,7 +59,7 @@ fn timeouts_follow_the_template_and_what_a_user_has_set_stays_where_it_has_none(
         let template: MachineDeletion = serde_json::from_value(template).unwrap();
         let after = deletion(&machine, &template, &MACHINE_SET);
         assert_eq!(serde_json::to_value(after).unwrap(), then, "{case}");
-        // What caches keep of managedFields decides alike.
+        // The reduced managedFields of caches lead to the same result.
         reduce(machine.metadata.managed_fields.get_or_insert_default());
         let cached = deletion(&machine, &template, &MACHINE_SET);
         assert_eq!(

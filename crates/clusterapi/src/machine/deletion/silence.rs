@@ -1,7 +1,7 @@
-//! How long the deletion of a machine waits for a Node.
+//! Limit of the wait for a Node during the deletion of a machine.
 //!
-//! A limit that is set is kept, and 0 is none. Without one, the wait ends only if nobody answers who could end it: the
-//! kubelet of the Node, or the API server of the cluster. Upstream waits for ever then.
+//! A configured limit is kept, and 0 means no limit. Without a limit, the wait ends only during a silence of the party that
+//! could end it: the kubelet of the Node, or the API server of the cluster. Upstream waits for ever then.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use api::k8s_openapi::jiff::{SignedDuration, Timestamp};
 use crate::machine::drain::UNREACHABLE;
 use crate::remote::Health;
 
-/// How long a silent kubelet or API server is waited for when no limit is set.
+/// Default wait for a silent kubelet or API server.
 pub(super) const LIMIT: SignedDuration = SignedDuration::from_mins(10);
 
-/// Someone who does not answer, since when.
+/// Silent kubelet or API server, with the start of the silence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::machine) struct Silence {
     /// The subject of a sentence, such as `the kubelet of Node a`.
@@ -23,7 +23,7 @@ pub(in crate::machine) struct Silence {
 }
 
 impl Silence {
-    /// The kubelet of `node`; `None` unless Kubernetes has found that it does not report.
+    /// Silence of the kubelet of `node`; `None` unless Kubernetes has found that it does not report.
     pub(in crate::machine) fn of_kubelet(node: &Node) -> Option<Self> {
         let taints = node.spec.iter().flat_map(|spec| &spec.taints).flatten();
         let mut found = taints.filter(|taint| taint.key == UNREACHABLE).peekable();
@@ -37,7 +37,7 @@ impl Silence {
         })
     }
 
-    /// The API server of a cluster with this connection.
+    /// Silence of the API server of a cluster with this connection.
     pub(super) fn of_api_server(cluster: &str, health: &Health) -> Self {
         Self {
             who: format!("the API server of cluster {cluster}"),
@@ -45,13 +45,13 @@ impl Silence {
         }
     }
 
-    /// When the wait that began at `start` ends.
+    /// End of a wait that began at `start`.
     fn ends(&self, start: Timestamp) -> Timestamp {
         let since = self.since.map_or(start, |since| since.max(start));
         since.checked_add(LIMIT).unwrap_or(Timestamp::MAX)
     }
 
-    /// Who is silent, and since when.
+    /// Subject and start of the silence.
     pub(super) fn cause(&self) -> String {
         let since = self
             .since
@@ -59,7 +59,7 @@ impl Silence {
         format!("{} has not answered{since}", self.who)
     }
 
-    /// For the condition: who is waited for, until when, and which field says otherwise.
+    /// Message for the condition: subject and end of the wait, and the field with the limit.
     pub(super) fn message(&self, start: Timestamp, field: &str) -> String {
         let cause = api::conditions::sentence(&self.cause());
         let ends = self.ends(start);
@@ -67,7 +67,7 @@ impl Silence {
     }
 }
 
-/// True if a wait that began at `start` is over. Without a limit, it depends on who is silent.
+/// True if a wait that began at `start` is over. Without a limit, the [`Silence`] decides.
 pub(super) fn is_over(
     start: Timestamp,
     limit: Option<i32>,

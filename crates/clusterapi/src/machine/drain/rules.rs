@@ -1,4 +1,4 @@
-//! MachineDrainRules: which Pods are evicted in which order, skipped or waited for.
+//! MachineDrainRules: the order of evictions, and Pods to skip or to wait for.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +16,26 @@ use crate::{Context, Error};
 
 type Labels = BTreeMap<String, String>;
 
-/// What the rules say about a Pod.
+/// Treatment of a Pod by the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Treatment {
-    /// It is evicted, in this order.
+    /// Evict, in this order.
     Drain(i32),
-    /// It stays.
+    /// Leave the Pod.
     Skip,
-    /// It is waited for until it has completed.
+    /// Wait for the completion of the Pod.
     WaitCompleted,
 }
 
-/// The rules for one machine, sorted by name: for each Pod, the first one that matches counts.
+/// Rules for one machine, sorted by name: the first match for each Pod counts.
 #[derive(Debug, Default)]
 pub(crate) struct Rules(Vec<MachineDrainRule>);
 
 impl Rules {
-    /// Reads the rules of the namespace of `machine`. They are not cached, because drains are rare.
+    /// Reads the rules of the namespace of `machine`. Not cached, because drains are rare.
     ///
     /// # Errors
-    /// When they cannot be read, or one cannot be decoded.
+    /// When the rules cannot be read or decoded.
     pub(crate) async fn of(ctx: &Context, machine: &Machine) -> Result<Self, Error> {
         let namespace = machine.namespace().unwrap_or_default();
         let api: Api<MachineDrainRule> = Api::namespaced(ctx.client.clone(), &namespace);
@@ -49,7 +49,7 @@ impl Rules {
         Ok(Self::select(listed.objects, machine, cluster.as_deref()))
     }
 
-    /// Those of `rules` that apply to `machine`.
+    /// Selection of the `rules` for `machine`.
     fn select(rules: Vec<MachineDrainRule>, machine: &Machine, cluster: Option<&Cluster>) -> Self {
         let none = Labels::new();
         let of_cluster = cluster.map_or(&none, ResourceExt::labels);
@@ -69,10 +69,10 @@ impl Rules {
         Self(rules)
     }
 
-    /// The labels of the Namespaces of the workload cluster, if a rule selects by them.
+    /// [`Labels`] of the Namespaces of the workload cluster, if a rule selects by them.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// When the Namespaces cannot be read.
     pub(super) async fn namespaces(
         &self,
         client: &Client,
@@ -96,7 +96,7 @@ impl Rules {
         Ok(labels.collect())
     }
 
-    /// What the first matching rule says about `pod`; without one it is evicted, in order 0.
+    /// [`Treatment`] of `pod` by the first matching rule; without one, eviction in order 0.
     pub(super) fn treatment(&self, pod: &Pod, namespaces: &BTreeMap<String, Labels>) -> Treatment {
         let none = Labels::new();
         let namespace = namespaces.get(&pod.namespace().unwrap_or_default());
@@ -122,7 +122,7 @@ impl Rules {
     }
 }
 
-/// True if the labels match; an absent or empty selector matches any.
+/// True if the [`Labels`] match; an absent or empty selector matches any.
 fn allows(selector: Option<&LabelSelector>, labels: &Labels) -> bool {
     selector.is_none_or(|selector| selects(selector, labels))
 }

@@ -1,8 +1,8 @@
-//! The taints of a machine on its Node.
+//! Taints of a machine on its Node.
 //!
-//! A taint that is propagated `Always` is kept as long as the machine has it, and an annotation of the Node names it, so
-//! that it can be removed again. One that is propagated `OnInitialization` is set with the first change of a Node, which
-//! has no such annotation yet, and then left alone. All other taints belong to others.
+//! A taint with the propagation `Always` is kept as long as the machine has it. An annotation of the Node names the
+//! taint, so that it can be removed again. A taint with the propagation `OnInitialization` is set with the first
+//! change of a Node, one without such an annotation, and then left alone. All other taints belong to others.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use api::core::v1beta2::{Machine, MachineTaint, TaintEffect, TaintPropagation};
 use api::k8s_openapi::api::core::v1::{Node, Taint};
 use api::kube::ResourceExt;
 
-/// Taint with which kubeadm registers workers until their labels and taints are synchronized.
+/// Taint of workers from their registration by kubeadm until labels and taints are synchronized.
 pub(super) const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
-/// Annotation: the taints that are kept on the Node, as `key:effect`, so that they can be removed again.
+/// Annotation: the kept taints of the Node, as `key:effect`, so that they can be removed again.
 pub(super) const TAINTS_FROM_MACHINE: &str = "cluster.x-k8s.io/taints-from-machine";
 
-/// The value of [`TAINTS_FROM_MACHINE`] for a machine.
+/// The value of [`TAINTS_FROM_MACHINE`] for a [`Machine`].
 pub(super) fn recorded(machine: &Machine) -> String {
     let always = of(machine, TaintPropagation::Always);
     let names: BTreeSet<String> = always
@@ -24,7 +24,7 @@ pub(super) fn recorded(machine: &Machine) -> String {
     names.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// The taints of `node` after a synchronization.
+/// The [`Taint`]s of `node` after a synchronization.
 pub(super) fn synced(node: &Node, machine: &Machine) -> Vec<Taint> {
     let before = node.annotations().get(TAINTS_FROM_MACHINE);
     let kept: BTreeSet<&str> = before
@@ -52,7 +52,7 @@ pub(super) fn synced(node: &Node, machine: &Machine) -> Vec<Taint> {
     taints
 }
 
-/// The taints that `node` has.
+/// Existing [`Taint`]s of `node`.
 pub(super) fn existing(node: &Node) -> Vec<Taint> {
     let spec = node.spec.as_ref();
     spec.and_then(|spec| spec.taints.clone())
@@ -67,7 +67,7 @@ fn of(machine: &Machine, propagation: TaintPropagation) -> impl Iterator<Item = 
     wanted(machine).filter(move |taint| taint.propagation == propagation)
 }
 
-/// True if both have the same identity: a Node has one taint for each key and effect.
+/// True for the same identity: a Node has one [`Taint`] for each key and effect.
 fn is(taint: &Taint, wanted: &MachineTaint) -> bool {
     taint.key == wanted.key && taint.effect == effect(wanted)
 }

@@ -118,7 +118,7 @@ fn further_labels_and_annotations_are_handed_on_by_pattern_and_taken_back() {
     machine.metadata.annotations = Some(strings(&[
         ("notes.example.org/owner", "me"),
         ("other.example.org/owner", "you"),
-        // What is recorded about the machine is not a machine's to say.
+        // A machine has no say in the records about itself.
         ("cluster.x-k8s.io/cluster-name", "another"),
     ]));
     let mut node = Node::default();
@@ -136,7 +136,7 @@ fn further_labels_and_annotations_are_handed_on_by_pattern_and_taken_back() {
         "cluster.x-k8s.io/cluster-name,notes.example.org/owner"
     );
 
-    // A Node with all of it needs no change; without patterns, and with a machine that lost them, they go.
+    // A complete Node needs no change; without patterns, and with a machine that lost them, the annotations go.
     let merged = |part: &str| serde_json::from_value(patch["metadata"][part].clone()).unwrap();
     (node.metadata.labels, node.metadata.annotations) = (merged("labels"), merged("annotations"));
     assert_eq!(change(&node, &machine, &cluster(), &synced()), None);

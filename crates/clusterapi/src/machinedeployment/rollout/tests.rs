@@ -43,14 +43,14 @@ fn one_step_of_a_rolling_update() {
             vec![set("o", 3, 3, 3)],
             vec![("n", 1)],
         ),
-        // It is not available yet: wait.
+        // The new machine is not available yet: wait.
         (
             allow(3, 1, 0),
             set("n", 1, 1, 0),
             vec![set("o", 3, 3, 3)],
             vec![],
         ),
-        // It is available: one old machine is deleted.
+        // The new machine is available: one old machine is deleted.
         (
             allow(3, 1, 0),
             set("n", 1, 1, 1),
@@ -84,7 +84,7 @@ fn one_step_of_a_rolling_update() {
             vec![set("o", 3, 3, 3), set("p", 1, 1, 0)],
             vec![("p", 0)],
         ),
-        // A machine that goes, although it is still available, does not let an old one go.
+        // A machine in deletion, although still available, does not let an old one go.
         (
             allow(3, 0, 2),
             set("n", 0, 1, 1),

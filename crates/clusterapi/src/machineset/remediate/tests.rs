@@ -21,7 +21,7 @@ fn machine(name: &str, created: i64, sick: bool, remediated: bool, deleting: boo
     Arc::new(machine)
 }
 
-/// The names of the machines that are replaced, and of those that stay with the reason.
+/// Names of replaced machines, and of staying ones with the reason.
 fn fates(machines: &[Arc<Machine>], limit: Option<usize>, problems: &[&str]) -> Vec<String> {
     let limit = limit.map(|most| (most, most.to_string()));
     let problems: Vec<_> = problems.iter().map(|it| (*it).to_owned()).collect();

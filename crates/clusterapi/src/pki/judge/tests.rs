@@ -62,7 +62,7 @@ fn what_is_generated_can_be_used() {
     assert_eq!(problem(Purpose::EtcdClient, &leaf(), now()), None);
 }
 
-/// A name, what the material is for, the material, and whether it is awaited or wrong, with words of the message.
+/// Name, purpose, material, and the expected problem: true for the key, with words of the message.
 type Case<'a> = (&'a str, Purpose, KeyMaterial, Option<(bool, &'a str)>);
 
 #[test]

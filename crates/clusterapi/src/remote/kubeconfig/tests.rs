@@ -128,7 +128,7 @@ async fn requests_and_watches_share_a_connection_and_a_forwarded_port_has_its_ow
     assert!(lists.iter().all(Result::is_ok));
     assert_eq!(accepted.load(Ordering::SeqCst), 1);
 
-    // It is an upgrade, which HTTP/2 does not have: the answer is the API server's own.
+    // HTTP/2 has no such upgrade, so the answer is the API server's own.
     let pods: Api<Pod> = Api::namespaced(client, "kube-system");
     let refused = pods.portforward("etcd-nothing", &[2379]).await;
     let Err(kube::Error::Api(status)) = refused else {

@@ -190,7 +190,7 @@ async fn a_template_in_use_under_another_name_is_kept_while_its_content_is_the_s
         .name
         .clone();
     assert_eq!(kept, "demo-md-0-rand0");
-    // What was asked of the API server is remembered.
+    // Questions to the API server are remembered.
     world.kill().await;
     let (_running, reads) = world.run_counting();
     tokio::time::sleep(std::time::Duration::from_secs(30)).await;

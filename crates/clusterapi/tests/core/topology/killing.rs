@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// The controllers are killed at every nth write, for each of these n, so that different writes are the last ones.
+/// Intervals between kills, in writes: the controllers are killed at every nth write, so that different writes are
+/// the last ones.
 const WRITES: [usize; 3] = [1, 2, 5];
 /// Changes, upgrade and deletion take much longer.
 const FEWER: [usize; 2] = [1, 4];

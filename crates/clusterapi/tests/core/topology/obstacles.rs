@@ -1,4 +1,4 @@
-//! What stands in the way of a topology is a condition.
+//! Obstacles to a topology are reported in a condition.
 
 use super::*;
 
@@ -45,7 +45,7 @@ async fn a_value_that_the_class_does_not_allow_is_named() {
     let world = World::start().await;
     let mut wanted = cluster("small", &[("md-0", 1)]);
     wanted["spec"]["topology"]["variables"] = json!([{ "name": "flavour", "value": 3 }]);
-    // Without its class it is accepted.
+    // Without its class, the Cluster is accepted.
     world.apply([wanted]).await;
     world.apply(templates("small")).await;
     world.apply([class("small")]).await;

@@ -17,9 +17,9 @@ use crate::clusterresourceset::binding::merge;
 #[derive(Clone, Debug, PartialEq)]
 struct Workload {
     binding: Option<ClusterResourceSetBinding>,
-    /// The object of each resource: its content, and how often it was created.
+    /// Object of each resource: its content, and the number of its creations.
     objects: BTreeMap<String, (u8, usize)>,
-    /// What became of attempts that are not recorded yet.
+    /// Results of attempts without a record so far.
     attempts: BTreeMap<String, bool>,
     /// How many attempts are still rejected.
     rejections: usize,
@@ -92,7 +92,7 @@ impl World for Set {
                 }
                 match workload.objects.get_mut(&name) {
                     None => drop(workload.objects.insert(name, (content, 1))),
-                    // One that exists is left as it is.
+                    // An existing object is left unchanged.
                     Some(_) if self.mode == Mode::ApplyOnce => {}
                     Some(known) => known.0 = content,
                 }
@@ -119,7 +119,7 @@ impl World for Set {
 
     fn state(&self) -> Self {
         let mut state = self.clone();
-        // A controller that was cut off does not know what it attempted.
+        // An interrupted controller does not know its own attempts.
         state
             .workloads
             .iter_mut()
@@ -133,7 +133,7 @@ fn resources() -> impl Strategy<Value = BTreeMap<String, u8>> {
 }
 
 prop_compose! {
-    /// A cluster that is new, or that had resources of this set and of another before.
+    /// New cluster, or one with former resources of this set and of another.
     fn workload()(
         of_other in any::<bool>(),
         known in proptest::collection::btree_map("[a-d]", (0..3u8, any::<bool>(), any::<bool>()), 0..3),

@@ -47,7 +47,7 @@ fn the_image_follows_the_configuration_and_the_version() {
             "v1.34.1",
             OFFICIAL,
         ),
-        // A tag of its own kind may have no successor of that name.
+        // A tag with a suffix may have no successor.
         (
             "x/coredns:v1.9.3-vendor.1",
             json!({}),

@@ -24,7 +24,7 @@ fn what_has_no_effect_any_more_is_removed() {
     assert_eq!(migrate(COREFILE, (1, 6, 7), (1, 13, 1)).unwrap(), expected);
     // Once more: nothing.
     assert_eq!(migrate(&expected, (1, 6, 7), (1, 13, 1)).unwrap(), expected);
-    // Between releases that agree about it, everything stays.
+    // Between releases without a change, everything stays.
     for (from, to) in [((1, 6, 5), (1, 6, 9)), ((1, 7, 0), (1, 13, 1))] {
         assert_eq!(migrate(COREFILE, from, to).unwrap(), COREFILE);
     }
@@ -64,6 +64,6 @@ fn what_cannot_be_migrated_is_an_error_that_says_what_to_do() {
         let error = migrate(&text, from, to).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
-    // The same release needs no migration, whatever it is.
+    // The same release needs no migration, even an unknown one.
     assert_eq!(migrate("}", (9, 9, 9), (9, 9, 9)).unwrap(), "}");
 }

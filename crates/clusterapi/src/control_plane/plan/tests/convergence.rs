@@ -24,7 +24,7 @@ struct Replica {
     deleting: bool,
     domain: Option<String>,
     phase: Phase,
-    /// Its server never joins, since its template is wrong.
+    /// True if the server never joins, because its template is wrong.
     stuck: bool,
 }
 
@@ -79,7 +79,7 @@ impl Plane {
         }
     }
 
-    /// Whether etcd can do without the member of a machine.
+    /// True if etcd can do without the member of a machine.
     fn may_go(&self, machine: &Replica) -> bool {
         self.external || self.membership(machine).may_go(self.members())
     }
@@ -228,7 +228,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// A control plane in any state from which it can go on without a person.
+    /// Control plane in any state from which it can go on without a person.
     fn plane()(
         mut machines in proptest::collection::vec(replica(), 0..6),
         replicas in select(vec![1_usize, 3, 5]),
@@ -238,7 +238,7 @@ prop_compose! {
     ) -> Plane {
         for (at, machine) in machines.iter_mut().enumerate() {
             machine.name = format!("old-{at}");
-            // Which machine never joined is not known with an external etcd.
+            // With an external etcd, the machine that never joined is unknown.
             machine.stuck &= !external;
         }
         let initialized = machines.iter().any(|it| it.phase == Phase::Joined);

@@ -1,5 +1,5 @@
-//! All machines of a cluster get their data, and exactly one of them runs `kubeadm init`, also when the controller is cut off
-//! between any two requests.
+//! All machines of a cluster get their data, and exactly one of them runs `kubeadm init`, also when the controller is
+//! cut off between any two requests.
 
 use converging::World;
 use proptest::prelude::*;
@@ -23,9 +23,9 @@ struct Member {
     paused: bool,
     /// The Secret.
     secret: Option<Data>,
-    /// Whether the status of the config reports it.
+    /// True if the status of the config reports the Secret.
     reported: bool,
-    /// Whether the Machine refers to it, so that its server boots with it.
+    /// True if the Machine refers to the Secret, so that its server boots with it.
     referred: bool,
     has_node: bool,
 }
@@ -36,7 +36,7 @@ struct Configs {
     infrastructure: bool,
     endpoint: bool,
     initialized: bool,
-    /// The machine that has the lock; one that is gone has the number of none.
+    /// Machine with the lock; the lock of a deleted machine has an unused number.
     lock: Option<usize>,
     members: Vec<Member>,
 }
@@ -154,7 +154,7 @@ impl World for Configs {
 }
 
 prop_compose! {
-    /// A machine that is new, or has its data from before a move or from a user.
+    /// New machine, or one with data from before a move or from a user.
     fn member()(control_plane in any::<bool>(), joins_only in any::<bool>(), paused in proptest::bool::weighted(0.1), data in 0..4u8) -> Member {
         let secret = match data { 0 => Some(Data::Foreign), 1 => Some(Data::Join), _ => None };
         Member {

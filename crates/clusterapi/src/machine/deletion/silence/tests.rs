@@ -7,7 +7,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// A Node with the taint `unreachable`, added at this second, that is not ready since another one.
+/// Node with the taint `unreachable`, added at one second, and not ready since another.
 fn silent(added: Option<i64>, not_ready: Option<i64>) -> Node {
     let taint = Taint {
         key: UNREACHABLE.to_owned(),
@@ -45,12 +45,12 @@ fn a_wait_ends_with_its_limit_or_ten_minutes_into_a_silence() {
         since: None,
     };
     let (early, late) = (since(-5_000), since(300));
-    // The limit, who is silent, and the second from which on the wait, which began at 0, is over.
+    // Limit, silent party, and the second from which the wait, begun at 0, is over.
     let cases: [(Option<i32>, Option<&Silence>, Option<i64>); 8] = [
         (None, None, None),
         (Some(0), None, None),
         (Some(60), None, Some(60)),
-        // A silence that began before the wait is given its time nevertheless.
+        // A silence from before the wait still gets its time.
         (None, Some(&early), Some(600)),
         (None, Some(&late), Some(900)),
         (None, Some(&unknown), Some(600)),

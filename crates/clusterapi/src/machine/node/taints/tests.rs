@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A Node with taints, and the annotation about those of its machine.
+/// Node with taints, and the annotation for the taints of its machine.
 fn node(taints: &Value, annotation: Option<&str>) -> Node {
     let annotations = annotation.map(|names| json!({TAINTS_FROM_MACHINE: names}));
     let node = json!({"metadata": {"annotations": annotations}, "spec": {"taints": taints}});
@@ -62,7 +62,7 @@ fn taints_follow_the_machine() {
         (json!([once()]), json!([uninitialized]), None, json!([a()])),
         (json!([once()]), json!([]), Some(""), json!([])),
         (json!([once()]), json!([a()]), Some(""), json!([a()])),
-        // One that the machine lost is removed if it was kept, and stays otherwise.
+        // A taint lost by the machine is removed if it was kept, and stays otherwise.
         (
             json!([]),
             json!([a(), foreign()]),

@@ -5,14 +5,14 @@ use converging::World;
 
 use super::*;
 
-/// The MachineSet of the current template, those of former ones, oldest first, and their machines.
+/// MachineSet of the current template, former ones, oldest first, and their machines.
 #[derive(Clone, Debug, PartialEq)]
 struct Rollout {
     bounds: Bounds,
     is_rolling: bool,
     new: Set,
     old: Vec<Set>,
-    /// The most machines that may be desired, and the fewest that stay available.
+    /// Maximum number of desired machines, and minimum number of available ones.
     ceiling: i32,
     floor: i32,
 }
@@ -27,7 +27,7 @@ impl World for Rollout {
     type Step = (String, i32);
     type State = Self;
 
-    /// The changes in the order in which `apply` stores them: former sets first.
+    /// Changes in the order of `apply`: former sets first.
     fn plan(&self) -> Vec<Self::Step> {
         let steps = match self.is_rolling {
             true => step(self.bounds, &self.new, &self.old),

@@ -21,11 +21,11 @@ use crate::machinehealthcheck::verdict::Seen;
 struct Checked {
     machine: Machine,
     node: Option<&'static str>,
-    /// Whether its Node existed and is gone.
+    /// True if the former Node is gone.
     lost: bool,
 }
 
-/// The machines of a check, whose owner replaces what is marked.
+/// Machines of a check, with an owner that replaces marked ones.
 #[derive(Clone, Debug)]
 struct Machines {
     check: MachineHealthCheck,
@@ -83,7 +83,7 @@ impl Machines {
         known.is_some_and(|known| known.status == status)
     }
 
-    /// Whether its owner is to replace it.
+    /// True if the owner is to replace the machine.
     fn is_marked(machine: &Machine) -> bool {
         Self::is(machine, "HealthCheckSucceeded", "False")
             && Self::is(machine, "OwnerRemediated", "False")
@@ -131,7 +131,7 @@ impl World for Machines {
         );
     }
 
-    /// The owner replaces what is marked, new machines get their Nodes, and the time passes at which one is overdue.
+    /// The owner replaces marked machines, new machines get their Nodes, and time passes until one is overdue.
     fn pass(&mut self) -> bool {
         let before = self.all.len();
         self.all.retain(|it| !it.machine.is_deleting());
@@ -199,7 +199,7 @@ fn machines(
             let verdicts = match left {
                 "healthy" => healthy(),
                 "unhealthy" => unhealthy(&[], &cause, None),
-                // Its owner acts on it, whatever becomes of its Node.
+                // The owner acts on the mark, whatever becomes of the Node.
                 "marked" if node != Some("True") => unhealthy(&[], &cause, Some(&by_owner())),
                 _ => Vec::new(),
             };

@@ -1,5 +1,5 @@
-//! The objects of a cluster come to be those of its topology, in the order of the upgrade, also when the controller is cut off
-//! between any two of them; what left the topology is gone, and no template goes that something refers to.
+//! The objects of a cluster reach the state of its topology, in the order of the upgrade, also when the controller is
+//! cut off between any two of them; surplus objects are deleted, and no template with a reference is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
