@@ -1,4 +1,4 @@
-//! What all reconciles of this crate share.
+//! Shared context of all reconciles of this crate.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use crate::metrics::Metrics;
 use crate::options::{Options, Settings};
 use crate::revision;
 
-/// What all reconciles share.
+/// Shared context of all reconciles.
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) clouds: CloudPool,
     pub(crate) recorder: Recorder,
-    /// The metrics under the names of the Go manager.
+    /// [`Metrics`] under the names of the Go manager.
     pub(crate) metrics: Metrics,
     pub(crate) options: Options,
-    /// The uid of the cluster, once it is read.
+    /// Uid of the cluster, once read.
     pub(crate) uid: OnceCell<String>,
 }
 
 impl Context {
-    /// The current settings from cloud.conf.
+    /// Current [`Settings`] from cloud.conf.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.options.settings.borrow())
     }
 
-    /// The identity of the cluster: the uid of the namespace kube-system.
+    /// Identity of the cluster: the uid of the namespace kube-system.
     pub(crate) async fn cluster(&self) -> Result<&str, Error> {
         let read = || async {
             let namespaces = Api::<Namespace>::all(self.client.clone());
@@ -47,7 +47,7 @@ impl Context {
         self.uid.get_or_try_init(read).await.map(String::as_str)
     }
 
-    /// An authenticated session with the cloud of these settings.
+    /// Authenticated session with the cloud of the [`Settings`].
     pub(crate) async fn cloud(&self, settings: &Settings) -> Result<Cloud, Error> {
         let failed = || Error::cloud("logging in to the cloud");
         let cloud = self.clouds.get(&settings.cloud).await;
@@ -59,32 +59,32 @@ impl Context {
     }
 }
 
-/// Why a reconcile failed.
+/// Error of a reconcile.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// A request to the API server failed.
     #[error("{doing}")]
     Kubernetes {
-        /// The operation that failed.
+        /// Failed operation.
         doing: &'static str,
-        /// The error of the API server.
+        /// Error of the API server.
         source: kube::Error,
     },
     /// A request to the cloud failed.
     #[error("{}", explained(.doing, .source, .source))]
     Cloud {
-        /// The operation that failed.
+        /// Failed operation.
         doing: String,
-        /// The error of the cloud.
+        /// Error of the cloud.
         source: openstack::Error,
     },
-    /// The cloud refuses what a setting of an object asks for; names it, its value, and what to do.
+    /// The cloud refuses a setting of an object; the text names the setting, its value, and the remedy.
     #[error("{0}")]
     Refused(String),
-    /// The driver gives a load balancer one address, so that the second family gets one of its own.
+    /// The driver gives a load balancer one address, so the second family gets a load balancer of its own.
     #[error("the driver {0} gives a load balancer one address")]
     OneAddress(String),
-    /// The stored record of routes is invalid; names the object and the line.
+    /// The stored record of routes is invalid; the text names the object and the line.
     #[error("{0}")]
     Record(String),
 }
@@ -99,7 +99,7 @@ impl Error {
         move |source| Self::Cloud { doing, source }
     }
 
-    /// The message for events, which is the same for equal errors.
+    /// Message for events, identical for equal errors.
     pub(crate) fn words(&self) -> String {
         match self {
             Self::Cloud { doing, source } => explained(doing, source, &source.words()),
@@ -122,8 +122,8 @@ impl Retry for Error {
     }
 }
 
-/// What failed, why in the cloud's `words`, and what the user can do about it. Neutron's words for a revision that has
-/// passed are numbers.
+/// Failed operation, reason in the cloud's `words`, and advice for the user. Neutron's words for an outdated revision
+/// have numbers in them.
 fn explained(doing: &str, error: &openstack::Error, words: &impl Display) -> String {
     match revision::is_stale(error) {
         true => format!(
@@ -134,7 +134,7 @@ fn explained(doing: &str, error: &openstack::Error, words: &impl Display) -> Str
     }
 }
 
-/// What the user can do about a failed request.
+/// Advice for the user after a failed request.
 fn advice(error: &openstack::Error) -> &'static str {
     use openstack::ErrorKind;
     match error.kind() {

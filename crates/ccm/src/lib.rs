@@ -1,10 +1,10 @@
-//! Cloud controller manager for OpenStack. A cluster can switch from the Go one to this one, and back.
+//! Cloud controller manager for OpenStack. A cluster can switch from the Go manager to this one, and back.
 //!
 //! ```text
 //!   node         Nodes: initialised, refreshed, tainted and deleted depending on their servers
 //!   service      Services of type LoadBalancer
 //!   routes       routes to the pods of nodes on a router
-//!   revision     changes at the revision that was read
+//!   revision     changes at the revision of a read
 //!   wake         changes in the cloud mapped to objects
 //!   metrics      counts under the names of the Go manager
 //!   run          starts the controllers

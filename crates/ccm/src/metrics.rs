@@ -10,16 +10,16 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// The buckets of requests: those of the Prometheus clients.
+/// Buckets of requests: the default buckets of Prometheus clients.
 const REQUEST_SECONDS: [f64; 11] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
-/// The buckets of reconciles.
+/// Buckets of reconciles.
 const RECONCILE_SECONDS: [f64; 16] = [
     0.01, 0.05, 0.1, 0.5, 1.0, 2.5, 5.0, 7.5, 10.0, 15.0, 20.0, 25.0, 30.0, 50.0, 100.0, 1000.0,
 ];
 
-/// What a reconcile of a Service does.
+/// Operation of a reconcile of a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Ensure,
@@ -37,7 +37,7 @@ impl Operation {
         }
     }
 
-    /// The reason of the event about one that failed.
+    /// Reason of the event for a failed operation.
     pub(crate) const fn failed(self) -> &'static str {
         match self {
             Self::Ensure => "SyncLoadBalancerFailed",
@@ -57,7 +57,7 @@ struct Reconcile {
     operation: &'static str,
 }
 
-/// The metrics. Clones share them.
+/// Metrics. Clones share the counters.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     requests: Family<Request, Counter>,
@@ -82,9 +82,9 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Adds the metrics to a registry.
+    /// Adds the metrics to a [`Registry`].
     pub(crate) fn register(&self, registry: &mut Registry) {
-        // The names of counters get the suffix `_total` when they are written.
+        // Counters get the suffix `_total` in the output.
         registry.register(
             "openstack_api_requests",
             "Requests to OpenStack",
@@ -155,7 +155,7 @@ impl Metrics {
     }
 }
 
-/// The label of a request, `<resource>_<verb>`; `None` for logins and lists of versions, which are not counted.
+/// Label of a request, `<resource>_<verb>`; `None` for logins and lists of versions, which are not counted.
 fn name(method: &str, route: &str) -> Option<String> {
     let mut segments: Vec<&str> = route.split('/').filter(|part| !part.is_empty()).collect();
     let is_one = segments.last().is_some_and(|last| last.starts_with('{'));

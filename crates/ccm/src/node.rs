@@ -1,10 +1,10 @@
-//! Nodes: initialised, refreshed, tainted and deleted depending on their servers.
+//! Controller of [`Node`]s: initialised, refreshed, tainted and deleted depending on their servers.
 //!
 //! ```text
 //!   provider_id   the server id of a Node
 //!   names         the names of servers and nodes (pure)
 //!   facts         the server in the shared lists
-//!   hosts         the host names that the shared lists lack
+//!   hosts         host names for users without them in the shared lists
 //!   addresses     the addresses of the server, in the order of the Go manager
 //!   plan          the desired state of the Node (pure)
 //!   absence       missing servers, confirmed by two lists
@@ -41,13 +41,13 @@ pub(crate) use self::addresses::INTERNAL;
 pub(crate) use self::plan::is_new;
 pub(crate) use self::provider_id::ProviderId;
 
-/// The requeue interval of a Node whose server is incomplete, for example because it has no addresses yet.
+/// Requeue interval of a Node with an incomplete server, for example without addresses so far.
 const SOON: Duration = Duration::from_secs(2);
 
-/// The requeue interval of a Node whose server is not listed yet, or has no address for it.
+/// Requeue interval of a Node without a listed server, or without an address for the Node.
 const UNFOUND: Duration = Duration::from_secs(15);
 
-/// What the reconciles of nodes share in addition.
+/// Further shared state of the reconciles of nodes.
 pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
@@ -72,8 +72,8 @@ pub(crate) async fn reconcile(node: Arc<Node>, shared: Arc<Shared>) -> Result<Ac
     }
 }
 
-/// Initialises or refreshes a Node, and taints it by the status of its server. What is wrong with its addresses does not
-/// keep it from being tainted.
+/// Initialises or refreshes a [`Node`], and taints the Node by the status of its server. A problem with the addresses
+/// does not prevent the taint.
 async fn found(
     node: &Node,
     instance: &Instance,
@@ -82,7 +82,7 @@ async fn found(
 ) -> Result<Action, Error> {
     let (wanted, problem) = plan::wanted(node, instance, ctx.options.controllers);
     store(node, &wanted, ctx).await?;
-    // A server that starts has no addresses yet.
+    // A starting server has no addresses yet.
     let Some(problem) = problem.filter(|_| !facts.is_starting) else {
         return Ok(Action::requeue(next_look(node, facts.is_complete, ctx)));
     };
@@ -94,7 +94,7 @@ async fn found(
     }))
 }
 
-/// When to reconcile a Node with a server again.
+/// Time of the next reconcile of a [`Node`] with a server.
 fn next_look(node: &Node, is_complete: bool, ctx: &Context) -> Duration {
     let options = &ctx.options;
     match (is_complete, plan::is_ready(node)) {
@@ -104,13 +104,13 @@ fn next_look(node: &Node, is_complete: bool, ctx: &Context) -> Duration {
     }
 }
 
-/// Writes the differences: addresses first, so that no pod is scheduled to a node without addresses.
+/// Writes the differences: addresses first, so that no pod is scheduled to a [`Node`] without addresses.
 async fn store(node: &Node, wanted: &Node, ctx: &Context) -> Result<(), Error> {
     let api = Api::<Node>::all(ctx.client.clone());
     let stored = operator::patch::status(&api, node, wanted)
         .await
         .map_err(Error::kubernetes("writing the addresses of the Node"))?;
-    // The status was written to the object that was read, so it differs only in fields that the server sets.
+    // The status was written to the same object, so only fields set by the server differ.
     let before = stored.unwrap_or_else(|| node.clone());
     let mut after = wanted.clone();
     after.metadata.resource_version = before.metadata.resource_version.clone();
@@ -127,8 +127,8 @@ async fn store(node: &Node, wanted: &Node, ctx: &Context) -> Result<(), Error> {
     Ok(())
 }
 
-/// Says of a Node whose server is missing that it waits, or deletes it if it is not ready, once it is confirmed that the
-/// server in its providerID is deleted.
+/// Reports that a [`Node`] waits for its missing server. Deletes a Node that is not ready, after the deletion of the
+/// server in its providerID is confirmed.
 async fn absent(node: &Node, shared: &Shared) -> Result<Action, Error> {
     let (ctx, period) = (&shared.ctx, shared.ctx.options.node_monitor_period);
     let controllers = ctx.options.controllers;
@@ -152,7 +152,7 @@ async fn absent(node: &Node, shared: &Shared) -> Result<Action, Error> {
     }
 }
 
-/// Emits an event about a Node without a server, which may be one of another project or have another name.
+/// Emits an event about a [`Node`] without a server: the server may belong to another project, or have another name.
 async fn unfound(node: &Node, ctx: &Context) -> Result<Action, Error> {
     let (recorder, note) = (&ctx.recorder, plan::unfound(node));
     recorder.warning(node, "ServerNotFound", "Sync", note).await;
@@ -161,7 +161,7 @@ async fn unfound(node: &Node, ctx: &Context) -> Result<Action, Error> {
 
 async fn delete(node: &Node, ctx: &Context) -> Result<Action, Error> {
     let name = node.name_any();
-    // The preconditions reject another object with this name, and one that has changed since it was read.
+    // The preconditions reject another object with the same name, and an object changed since the read.
     let params = DeleteParams {
         preconditions: Some(Preconditions {
             uid: node.uid(),
@@ -183,7 +183,7 @@ async fn delete(node: &Node, ctx: &Context) -> Result<Action, Error> {
     Ok(Action::await_change())
 }
 
-/// Emits an event about a problem with the Node, and retries periodically.
+/// Emits an event about a problem with the [`Node`], and retries periodically.
 async fn rejected(
     node: &Node,
     ctx: &Context,

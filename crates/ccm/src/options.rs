@@ -1,4 +1,4 @@
-//! The configuration of the manager.
+//! Configuration of the manager.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::sync::watch;
 
 use cloud_conf::CloudConf;
 
-/// The current content of cloud.conf and of the files that it refers to.
+/// Current content of cloud.conf and of the referenced files.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The content of cloud.conf.
     pub conf: CloudConf,
-    /// The cloud that it selects, with its CA.
+    /// Selected cloud, with the CA.
     pub cloud: CloudConfig,
 }
 
@@ -42,29 +42,29 @@ impl Controllers {
     };
 }
 
-/// The configuration of the route controller.
+/// Configuration of the route controller.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// The ranges of the pods (`--cluster-cidr`). Only ranges of nodes within them get routes.
+    /// Ranges of the pods (`--cluster-cidr`). Only ranges of nodes inside these ranges get routes.
     pub cluster_cidrs: Vec<IpNet>,
-    /// The shortest interval between changes of the router (`--route-reconciliation-period`).
+    /// Minimum interval between changes of the router (`--route-reconciliation-period`).
     pub period: Duration,
 }
 
-/// The configuration of the manager, with the flags of the Go manager in parentheses.
+/// Configuration of the manager, with the flags of the Go manager in parentheses.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The settings, now and after each change of the files.
+    /// The [`Settings`], now and after each change of the files.
     pub settings: watch::Receiver<Arc<Settings>>,
-    /// The enabled controllers (`--controllers`).
+    /// The enabled [`Controllers`] (`--controllers`).
     pub controllers: Controllers,
     /// The cluster's name in names and descriptions of load balancers (`--cluster-name`).
     pub cluster_name: String,
     /// True if providerIDs contain the region (`OS_CCM_REGIONAL`).
     pub regional: bool,
-    /// The interval in which nodes that are not ready are checked (`--node-monitor-period`).
+    /// Interval between checks of nodes that are not ready (`--node-monitor-period`).
     pub node_monitor_period: Duration,
-    /// The interval in which addresses of nodes are refreshed (`--node-status-update-frequency`).
+    /// Interval between refreshes of the addresses of nodes (`--node-status-update-frequency`).
     pub node_status_update_frequency: Duration,
     /// The configuration of the route controller.
     pub routes: Routes,
@@ -72,13 +72,13 @@ pub struct Options {
     pub node_concurrency: u16,
     /// The maximum number of concurrent reconciles of Services (`--concurrent-service-syncs`).
     pub service_concurrency: u16,
-    /// The shortest interval between changes of member weights that follow the endpoints of a Service.
+    /// Minimum interval between changes of member weights that follow the endpoints of a Service.
     pub weight_period: Duration,
-    /// How long a load balancer may be PENDING before its Service has an event.
+    /// Time in PENDING after which a load balancer causes an event on its Service.
     pub pending_limit: Duration,
-    /// How the cloud is accessed and observed.
+    /// Options for access to the clouds.
     pub clouds: PoolOptions,
-    /// The metrics of reconciles and of requests to the cloud.
+    /// [`Metrics`] of reconciles and of requests to the cloud.
     pub metrics: Metrics,
 }
 

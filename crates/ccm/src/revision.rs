@@ -1,16 +1,16 @@
-//! Changes of Neutron's resources at the revision that was read.
+//! Changes of Neutron's resources at the revision of a read.
 
 use openstack::Result;
 
-/// How often a change is tried that others keep coming before.
+/// Maximum number of attempts of a change, if others change the resource each time.
 const ATTEMPTS: usize = 3;
 
-/// True if Neutron refused a change since the resource has another revision by now: others changed it after it was read.
+/// True if Neutron refused a change because of another revision: the resource has changed since the read.
 pub(crate) fn is_stale(error: &openstack::Error) -> bool {
     error.status().is_some_and(|status| status.as_u16() == 412)
 }
 
-/// Takes a change that reads the resource first, again if others changed it in between.
+/// Attempts a change that reads the resource first, and again if the resource changed in between.
 pub(crate) async fn change<T, F>(attempt: impl Fn() -> F) -> Result<T>
 where
     F: Future<Output = Result<T>>,

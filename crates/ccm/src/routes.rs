@@ -1,16 +1,16 @@
 //! Routes to the pods of nodes, on the router of cloud.conf.
 //!
 //! ```text
-//!   route      a route, and the record of those of this cluster
+//!   route      a route, and the record of this cluster's routes
 //!   record     the stored record, a ConfigMap
 //!   desired    the routes that the nodes need (pure)
 //!   plan       the steps from the observed to the desired routes (pure)
 //!   apply      the application of a plan
 //!   status     the condition of Nodes, and events
-//!   passes     when a pass over all nodes is made
+//!   passes     the times of passes over all nodes
 //! ```
 //!
-//! One pass serves all nodes: the router has one list of routes. A route is recorded before it is created, and only
+//! One pass serves all nodes: the router has one list of routes. A route is recorded before its creation, and only
 //! recorded routes are removed.
 
 mod apply;
@@ -42,18 +42,18 @@ use crate::context::{Context, Error};
 
 pub(crate) use self::passes::{NAME, aspects, run};
 
-/// The maximum age of lists while nothing has to be changed.
+/// Maximum age of lists while nothing has to be changed.
 const AT_REST: Duration = Duration::from_secs(600);
-/// The maximum age of lists for which changes are planned.
+/// Maximum age of lists for planned changes.
 const FRESH: Duration = Duration::from_secs(1);
-/// The interval of passes without any change.
+/// Interval of passes without any change.
 const RESYNC: Duration = Duration::from_secs(600);
-/// The interval of passes while a route is rejected.
+/// Interval of passes while a route is rejected.
 const REJECTED: Duration = Duration::from_secs(60);
 
 const KINDS: &[Kind] = &[Kind::Routers, Kind::Ports, Kind::Subnets];
 
-/// What passes share.
+/// Shared state of passes.
 pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
@@ -61,7 +61,7 @@ pub(crate) struct Shared {
     pub(crate) record: record::Store,
 }
 
-/// The parameters of a pass.
+/// Parameters of a pass.
 struct Work<'a> {
     shared: &'a Shared,
     cloud: &'a Cloud,
@@ -69,7 +69,7 @@ struct Work<'a> {
     nodes: Vec<Arc<Node>>,
 }
 
-/// Makes one pass over all nodes; returns when to make the next one without a change.
+/// Makes one pass over all nodes; returns the time until the next pass without a change.
 pub(crate) async fn pass(shared: &Shared) -> Result<Duration, Error> {
     let ctx = &shared.ctx;
     let settings = ctx.settings();
@@ -90,7 +90,7 @@ pub(crate) async fn pass(shared: &Shared) -> Result<Duration, Error> {
     work.store(cluster, &record, &plan.record).await?;
     let outcome = work.apply(&plan).await?;
     let (wanted, left) = work.plan(&plan.record, &cloud.inventory.known());
-    // What was removed leaves the record.
+    // Removed routes leave the record.
     work.store(cluster, &plan.record, &left.record).await?;
     let statuses = statuses(&work, &wanted, &left, &outcome);
     let is_rejected = statuses.iter().any(|status| status.problem.is_some());
@@ -103,7 +103,8 @@ pub(crate) async fn pass(shared: &Shared) -> Result<Duration, Error> {
 }
 
 impl Work<'_> {
-    /// What the nodes need, and the plan: by lists that may be old if nothing has to be changed, else by fresh ones.
+    /// Needs of the nodes, and the [`Plan`]: from lists that may be old if nothing has to be changed, else from fresh
+    /// ones.
     async fn observe_and_plan(&self, record: &Record) -> Result<(Vec<Wanted>, Plan), Error> {
         let view = list(self.cloud, KINDS, AT_REST).await?;
         let (wanted, plan) = self.plan(record, &view);
@@ -129,7 +130,7 @@ impl Work<'_> {
         (wanted, plan)
     }
 
-    /// Stores a record that differs from the one before.
+    /// Stores a changed [`Record`].
     async fn store(&self, cluster: &str, before: &Record, after: &Record) -> Result<(), Error> {
         if before == after {
             return Ok(());
@@ -153,7 +154,7 @@ async fn list(cloud: &Cloud, kinds: &[Kind], age: Duration) -> Result<Arc<View>,
     view.map_err(Error::cloud("listing routers and ports"))
 }
 
-/// What is written to the Nodes, depending on the plan that is left.
+/// Statuses to write to the Nodes, depending on the remaining [`Plan`].
 fn statuses(work: &Work<'_>, wanted: &[Wanted], left: &Plan, outcome: &Outcome) -> Vec<Status> {
     let nodes = work.nodes.iter();
     let by_name: HashMap<_, _> = nodes.map(|node| (node.name_any(), node)).collect();

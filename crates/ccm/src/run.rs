@@ -28,14 +28,14 @@ use crate::options::Options;
 use crate::service::weights::Weights;
 use crate::{routes, service, wake};
 
-/// The User-Agent and the field manager.
+/// User-Agent and field manager.
 pub const NAME: &str = "cloud-controller-manager";
-/// The name of the node controller, in logs and metrics: it combines two controllers of the Go manager.
+/// Name of the node controller in logs and metrics. The controller combines two controllers of the Go manager.
 const NODES: &str = "cloud-node";
 const SERVICES: &str = "service-lb";
 const ENDPOINTS: &str = "service-lb-endpoints";
 
-/// Sessions and lists that the managers of several clusters share, and the metrics of all of them.
+/// Sessions and lists for the managers of several clusters, and their metrics.
 #[derive(Clone, Debug)]
 pub struct Clouds {
     pool: CloudPool,
@@ -44,7 +44,7 @@ pub struct Clouds {
 }
 
 impl Clouds {
-    /// No clouds yet. The metrics under the names of the Go manager are added to `metrics`.
+    /// Creates an empty set of clouds. The metrics under the names of the Go manager are added to `metrics`.
     pub fn new(options: PoolOptions, metrics: &operator::metrics::Metrics) -> Self {
         let counts = Metrics::default();
         let requests = openstack::Metrics::with_hook(counts.hook());
@@ -58,7 +58,7 @@ impl Clouds {
         }
     }
 
-    /// Sessions and lists, for controllers that use the same credentials. Their requests are counted here, too.
+    /// Sessions and lists, for controllers with the same credentials. Their requests are counted here, too.
     #[must_use]
     pub fn pool(&self) -> CloudPool {
         self.pool.clone()
@@ -82,8 +82,8 @@ pub fn run(
     run_in(&clouds, client, options, shutdown)
 }
 
-/// Runs the controllers for one of several clusters, like [`run`]; `clouds` stands in for those of the options, and `client`
-/// has the [`NAME`].
+/// Runs the controllers for one of several clusters, like [`run`]; `clouds` replaces the clouds of the [`Options`], and
+/// `client` has the [`NAME`].
 ///
 /// Boxed, so that the controllers are compiled in this crate alone.
 pub fn run_in(
@@ -136,14 +136,14 @@ async fn controllers(
 
 type NodeEvent = watcher::Result<Event<Node>>;
 
-/// One watch of Nodes for the controllers that always need them: each watch has buffers at both ends.
+/// Shared watch of Nodes for the controllers that always need one: each watch has buffers at both ends.
 struct NodeWatch<E> {
     events: E,
     listeners: Vec<UnboundedSender<NodeEvent>>,
 }
 
 impl NodeWatch<()> {
-    /// The watch, and the Nodes that it has received.
+    /// Watch, and the [`Node`]s received so far.
     fn new(
         ctx: &Context,
     ) -> (
@@ -191,7 +191,7 @@ impl<E: Stream<Item = NodeEvent>> NodeWatch<E> {
     }
 }
 
-/// Nodes are watched for routes once cloud.conf names a router.
+/// Watches Nodes for routes once cloud.conf names a router.
 async fn node_routes(ctx: Arc<Context>, shutdown: CancellationToken) {
     let mut settings = ctx.options.settings.clone();
     let named = settings.wait_for(|settings| !settings.conf.route.router_id.is_empty());
@@ -271,7 +271,7 @@ async fn services(
     controller::run(controller, service::reconcile, shared, settings).await;
 }
 
-/// The weights of members, and the EndpointSlices that change, which are watched once a Service needs them.
+/// [`Weights`] of members, and the changed [`EndpointSlice`]s. The watch starts once a Service needs endpoints.
 fn endpoints(
     ctx: &Context,
 ) -> (
@@ -323,7 +323,7 @@ async fn nodes(
     controller::run(controller, node::reconcile, shared, settings).await;
 }
 
-/// How the watch of a controller reports objects that cannot be decoded.
+/// [`Reports`] of a controller's watch about undecodable objects.
 fn reports(ctx: &Context, watch: &'static str) -> Reports {
     Reports {
         watch,

@@ -1,29 +1,29 @@
-//! Services of type LoadBalancer.
+//! Controller of [`Service`]s of type LoadBalancer.
 //!
 //! ```text
 //!   annotations   the combined settings of annotations, class and cloud.conf
 //!   identity      the owner of a load balancer: names and tags of the Go manager, and the uids of cluster and Service
-//!   traffic       how listeners forward: TLS, PROXY protocol, X-Forwarded-For, limits
-//!   ports         what the listener of each port understands
+//!   traffic       forwarding by listeners: TLS, PROXY protocol, X-Forwarded-For, limits
+//!   ports         the protocol of the listener of each port
 //!   certificate   the certificates of TLS listeners
 //!   sharing       load balancers of several Services
 //!   groups        the security group of the nodes
 //!   floating      the floating IP
-//!   vip           where the virtual address is
-//!   requested     the address that spec.loadBalancerIP asks for
+//!   vip           the network and subnet of the virtual address
+//!   requested     the address in spec.loadBalancerIP
 //!   second        a load balancer for the second address family
-//!   immutable     what Octavia does not change
+//!   immutable     settings that Octavia does not change
 //!   members       the nodes that receive the traffic
-//!   weights       how much of it, by the endpoints on them
+//!   weights       weights of members, by the endpoints on them
 //!   local         externalTrafficPolicy: Local: monitors, or the nodes with endpoints
 //!   desired       the desired load balancer (pure)
 //!   observed      the observed load balancer, from the shared lists
 //!   plan          the steps: marks, floating IP, and the load balancer by the planner of `load_balancing` (pure)
-//!   round         what is to be done for all load balancers of a Service
+//!   round         the steps for all load balancers of a Service
 //!   apply         the application of the next steps
-//!   drift         what others change in the cloud
+//!   drift         changes by others in the cloud
 //!   pending       load balancers that stay PENDING
-//!   refused       what the cloud refuses because of a single setting
+//!   refused       refusals by the cloud because of a single setting
 //!   recovery      load balancers in ERROR
 //!   teardown      deletion
 //!   status        the published address
@@ -91,13 +91,13 @@ const OVN: &str = "ovn";
 
 pub(crate) const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
 
-/// The maximum age of lists while nothing has to be changed.
+/// Maximum age of lists while nothing has to be changed.
 const AT_REST: Duration = Duration::from_secs(600);
-/// The maximum age of lists for which changes are planned.
+/// Maximum age of lists for planned changes.
 const FRESH: Duration = Duration::from_secs(1);
-/// The interval in which a Service that waits is reconciled without a change in the cloud.
+/// Interval at which a waiting Service is reconciled without a change in the cloud.
 const FALLBACK: Duration = Duration::from_secs(15);
-/// The interval in which a Service is reconciled without any change.
+/// Interval at which a Service is reconciled without any change.
 const RESYNC: Duration = Duration::from_secs(600);
 
 const KINDS: &[Kind] = &[
@@ -113,12 +113,12 @@ const KINDS: &[Kind] = &[
     Kind::SecurityGroups,
 ];
 
-/// Why a Service is rejected, for its event.
+/// Reason for the rejection of a Service, for its event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rejection {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// The lists that show it, which may be older than what they lack.
+    /// Lists that show the reason. These lists may be older than a missing resource.
     pub(crate) seen_in: &'static [Kind],
 }
 
@@ -131,7 +131,7 @@ impl Rejection {
         }
     }
 
-    /// The rejection with the lists that show it.
+    /// Rejection with the lists that show the reason.
     pub(crate) fn seen_in(self, kinds: &'static [Kind]) -> Self {
         Self {
             seen_in: kinds,
@@ -140,14 +140,14 @@ impl Rejection {
     }
 }
 
-/// A setting of a Service that has no effect, for its event.
+/// Setting of a Service without an effect, for an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
 }
 
-/// What the reconciles of Services share in addition.
+/// Further shared state of the reconciles of Services.
 pub(crate) struct Shared {
     pub(crate) ctx: Arc<Context>,
     pub(crate) nodes: Store<Node>,
@@ -158,7 +158,7 @@ pub(crate) struct Shared {
     pub(crate) weights: Arc<Weights>,
 }
 
-/// The parameters of a reconcile.
+/// Parameters of a reconcile.
 #[derive(Clone, Copy)]
 pub(crate) struct Work<'a> {
     pub(crate) service: &'a Service,
@@ -171,7 +171,8 @@ pub(crate) struct Work<'a> {
     pub(crate) octavia: Octavia,
 }
 
-/// What depends on the version of Octavia and on the driver. Read where a Service needs it: then for all of them at once.
+/// Features that depend on the version of Octavia and on the driver. Read at the first need of a Service, then valid
+/// for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Octavia {
     /// True if a load balancer can have an address of each family (API 2.26).
@@ -181,7 +182,7 @@ pub(crate) struct Octavia {
 }
 
 impl Octavia {
-    /// What it can do for a Service.
+    /// Features of Octavia for a [`Service`].
     async fn of(
         service: &Service,
         cloud: &Cloud,
@@ -233,7 +234,7 @@ impl Work<'_> {
     }
 }
 
-/// True if a Service needs a load balancer from this controller.
+/// True if a [`Service`] needs a load balancer from this controller.
 pub(crate) fn is_wanted(service: &Service) -> bool {
     let spec = service.spec.as_ref();
     service.metadata.deletion_timestamp.is_none()
@@ -275,7 +276,7 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
     synchronize(&work, wanted).await
 }
 
-/// A session with the cloud; a failed login is an event.
+/// Session with the cloud; a failed login is an event.
 async fn log_in(
     service: &Service,
     ctx: &Context,
@@ -296,7 +297,8 @@ async fn log_in(
     result
 }
 
-/// Ensures the load balancers of a Service that wants them, or deletes them; counts this, and reports a failure.
+/// Ensures the load balancers of a Service that wants one, or deletes them; counts the operation, and reports a
+/// failure.
 async fn synchronize(work: &Work<'_>, wanted: bool) -> Result<Action, Error> {
     let started = Instant::now();
     let (operation, result) = match wanted {
@@ -311,12 +313,12 @@ async fn synchronize(work: &Work<'_>, wanted: bool) -> Result<Action, Error> {
     result
 }
 
-/// Reports a request to the cloud that failed.
+/// Reports a failed request to the cloud.
 async fn report(work: &Work<'_>, operation: Operation, error: &Error) {
     if !matches!(error, Error::Cloud { .. } | Error::Refused(_)) {
         return;
     }
-    // The cloud may have executed a request without an answer. A list that is older would lead to a second one.
+    // The cloud may have executed a request without an answer. An older list would lead to a second request.
     for kind in KINDS.iter().chain(&[Kind::Routers]) {
         work.cloud.inventory.stale(*kind);
     }
@@ -373,7 +375,7 @@ async fn converge(work: &Work<'_>, operation: &mut Operation) -> Result<Action, 
     Ok(Action::requeue(pause.min(weights)))
 }
 
-/// What is to be done, by lists that are fresh unless it is nothing.
+/// Steps for the Service, from lists that are fresh unless there are no steps.
 async fn observe(
     work: &Work<'_>,
     nodes: &[Arc<Node>],
@@ -394,14 +396,14 @@ async fn observe(
     if doubted.is_empty() {
         return Ok(found.map(|rounds| (rounds, view)));
     }
-    // What a list lacks, or shows as in use, may have come or become free since the list began.
+    // Since the start of the list, a missing resource may have been created, or a used one become free.
     let view = work.cloud.inventory.view(&doubted, Duration::ZERO).await;
     let view = view.map_err(Error::cloud("listing what the Service asks for"))?;
     Ok(round::look(work, nodes, &view).map(|rounds| (rounds, view)))
 }
 
-/// Takes the next steps of all load balancers, and removes what is left of others. Returns whether steps or waits are
-/// left.
+/// Takes the next steps of all load balancers, and removes the leftovers of others. Returns true if steps or waits
+/// are left.
 async fn advance_all(
     work: &Work<'_>,
     rounds: &mut Rounds,
@@ -419,7 +421,7 @@ async fn advance_all(
     Ok(outcomes.map(|all| waits | all.contains(&true)))
 }
 
-/// Takes the next steps of a load balancer. Returns whether steps or waits are left.
+/// Takes the next steps of a load balancer. Returns true if steps or waits are left.
 async fn advance(work: &Work<'_>, round: &mut Round) -> Result<Result<bool, Rejection>, Error> {
     let balancer = round.observed.as_ref().map(|observed| &*observed.balancer);
     pending::watch(work, Operation::Ensure, balancer).await;
@@ -436,7 +438,7 @@ async fn advance(work: &Work<'_>, round: &mut Round) -> Result<Result<bool, Reje
 }
 
 /// With `enabled = false`, load balancers are neither changed nor deleted, as by the Go manager, which does not start
-/// its controller then. A deleted Service waits until the key is changed, with an event that names it.
+/// its controller then. A deleted [`Service`] waits until the key is changed, with an event about the key.
 async fn disabled(service: &Service, ctx: &Context) -> Result<Action, Error> {
     if service.metadata.deletion_timestamp.is_some() {
         let note = format!(

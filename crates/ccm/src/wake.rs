@@ -21,7 +21,7 @@ use crate::node::ProviderId;
 use crate::node::names;
 use crate::service::{self, identity::Identity, vip::Family};
 
-/// The Nodes whose servers or ports changed.
+/// [`Node`]s with changed servers or ports.
 pub(crate) fn nodes(
     changes: Receiver<Change>,
     store: Store<Node>,
@@ -41,7 +41,7 @@ fn references<'a>(nodes: impl Iterator<Item = &'a Arc<Node>>) -> Vec<ObjectRef<N
     nodes.map(|node| ObjectRef::from_obj(&**node)).collect()
 }
 
-/// The servers of changes.
+/// Servers of changes.
 #[derive(Debug, Default)]
 struct Servers<'a> {
     ids: BTreeSet<&'a str>,
@@ -65,7 +65,7 @@ impl<'a> Servers<'a> {
         all
     }
 
-    /// True if a Node may be that of one of the servers: by its id, or by its name while the Node names none.
+    /// True if a [`Node`] may belong to one of the servers: by id, or by name while the Node has no id.
     fn concern(&self, node: &Node) -> bool {
         let id = node.spec.as_ref();
         let id = id.and_then(|spec| spec.provider_id.as_deref());
@@ -76,8 +76,7 @@ impl<'a> Servers<'a> {
     }
 }
 
-/// The Services to reconcile after changes: those of the changed load balancers, of the load balancers with changed
-/// parts, and of changed floating IPs.
+/// Services to reconcile after changes: of load balancers, of their parts, and of floating IPs.
 pub(crate) fn services(
     clouds: &CloudPool,
     store: Store<Service>,
@@ -100,7 +99,7 @@ pub(crate) fn services(
     })
 }
 
-/// All Services with a load balancer after each change of the settings.
+/// All [`Service`]s with a load balancer after each change of the settings.
 pub(crate) fn settings<T: Send + Sync + 'static>(
     settings: watch::Receiver<T>,
     store: Store<Service>,
@@ -116,7 +115,7 @@ pub(crate) fn settings<T: Send + Sync + 'static>(
     })
 }
 
-/// The Service of an EndpointSlice, if its members can depend on it.
+/// [`Service`] of an [`EndpointSlice`], if its members can depend on the slice.
 pub(crate) fn of_slice(
     store: Store<Service>,
 ) -> impl Fn(EndpointSlice) -> Option<ObjectRef<Service>> + Send + Sync + 'static {
@@ -136,12 +135,12 @@ fn all(services: &[Arc<Service>]) -> Vec<ObjectRef<Service>> {
     references.collect()
 }
 
-/// True if a Service has a load balancer, or waits for the deletion of one.
+/// True if a [`Service`] has a load balancer, or waits for the deletion of one.
 fn is_served(service: &Service) -> bool {
     service::is_wanted(service) || operator::finalizer::has(service, service::FINALIZER)
 }
 
-/// The properties by which the Services of changed resources are found.
+/// Properties of changed resources that lead to their Services.
 #[derive(Debug, Default)]
 struct Marks {
     /// Names and tags of load balancers and their parts.
@@ -190,7 +189,7 @@ impl Marks {
     }
 
     fn concern(&self, service: &Service, cluster_name: &str) -> bool {
-        // The uid of the cluster is not part of the marks that are compared.
+        // The compared marks do not include the uid of the cluster.
         let first = Identity::of(service, cluster_name, "");
         let seconds = Family::ALL.map(|family| first.of_second(family));
         let named = service.annotations().get(service::annotations::ID);
@@ -206,7 +205,7 @@ impl Marks {
     }
 }
 
-/// The addresses that a Service publishes or asks for.
+/// Published and requested addresses of a [`Service`].
 fn addresses(service: &Service) -> impl Iterator<Item = &str> {
     let status = service.status.as_ref();
     let published = status

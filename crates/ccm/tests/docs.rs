@@ -42,7 +42,7 @@ fn annotations() -> String {
     table
 }
 
-/// The sources in which tests are that the page names.
+/// Sources with the tests that the page names.
 fn sources() -> String {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = String::new();

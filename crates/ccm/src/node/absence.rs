@@ -1,4 +1,4 @@
-//! Servers that are missing in the list: since when, and whether that is confirmed.
+//! Servers missing in the list: start of the absence, and confirmation.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Whether an absence is confirmed.
+/// Confirmation of an absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Not yet: check again after this time.
@@ -17,13 +17,13 @@ pub(crate) enum Verdict {
     Confirmed,
 }
 
-/// When the servers of nodes were first found missing, by the uid of the Node. Lost at a restart, which only delays
+/// Times of the first list without the server of a Node, by the uid of the Node. Lost at a restart, which only delays
 /// deletions.
 #[derive(Debug, Default)]
 pub(crate) struct Absences(Mutex<HashMap<String, Instant>>);
 
 impl Absences {
-    /// Records that the server of a Node is missing in a list that is younger than `period`.
+    /// Records that the server of a [`Node`] is missing in a list younger than `period`.
     pub(crate) fn confirm(&self, node: &Node, now: Instant, period: Duration) -> Verdict {
         let mut first = self.0.lock();
         let since = *first.entry(node.uid().unwrap_or_default()).or_insert(now);
@@ -35,7 +35,7 @@ impl Absences {
         }
     }
 
-    /// Removes the record, since the server exists or the node is ready.
+    /// Removes the record, since the server exists or the [`Node`] is ready.
     pub(crate) fn forget(&self, node: &Node) {
         self.0.lock().remove(&node.uid().unwrap_or_default());
     }

@@ -1,4 +1,4 @@
-//! The addresses of a Node, in the order of the Go manager.
+//! Addresses of a Node, in the order of the Go manager.
 
 use std::net::IpAddr;
 
@@ -16,14 +16,14 @@ pub(crate) const INTERNAL: &str = "InternalIP";
 pub(crate) const EXTERNAL: &str = "ExternalIP";
 pub(crate) const HOSTNAME: &str = "Hostname";
 
-/// A subport of a trunk of the server, with the name of its network.
+/// Subport of a trunk of the server, with the name of the network.
 #[derive(Clone, Debug)]
 pub(crate) struct Subport<'a> {
     pub(crate) network: &'a str,
     pub(crate) port: &'a Port,
 }
 
-/// The addresses of a server in the cloud.
+/// Addresses of a [`Server`] in the cloud.
 pub(crate) fn of_server(
     server: &Server,
     ports: &[impl AsRef<Port>],
@@ -71,8 +71,8 @@ pub(crate) fn of_server(
     list.found
 }
 
-/// Why the addresses of a server are too few for its Node; `None` if they suffice. A host name alone is not enough, and
-/// neither is a floating IP where cloud.conf names internal networks and no public ones.
+/// Reason why the addresses of a [`Server`] are too few for a Node; `None` if they suffice. A host name alone is not
+/// enough, and neither is a floating IP if cloud.conf names internal networks and no public ones.
 pub(crate) fn problem(
     server: &Server,
     subports: &[Subport<'_>],
@@ -110,7 +110,7 @@ pub(crate) fn problem(
     })
 }
 
-/// The addresses of a server and of its subports, sorted by network name.
+/// Addresses of a [`Server`] and of its [`Subport`]s, sorted by network name.
 fn by_network<'a>(server: &'a Server, subports: &'a [Subport<'a>]) -> Vec<(&'a str, Address)> {
     let of_networks = server.addresses.iter().flat_map(|(network, list)| {
         list.iter()
@@ -137,7 +137,7 @@ struct List {
 }
 
 impl List {
-    /// Adds an address, unless it exists with this type.
+    /// Adds an address, unless present with the same type.
     fn add(&mut self, type_: &str, address: &str) {
         let Ok(ip) = address.parse::<IpAddr>() else {
             return;
@@ -171,8 +171,8 @@ fn sort(addresses: &mut [NodeAddress], ranges: &[IpNet]) {
     });
 }
 
-/// The addresses, with the host name of the kubelet if the cloud has none, and the addresses given to the kubelet
-/// (`--node-ip`) first and as the only ones of their types.
+/// Addresses in the cloud, with the kubelet's host name if the cloud has none. Addresses given to the kubelet
+/// (`--node-ip`) come first and are the only ones of their types.
 ///
 /// # Errors
 /// Names the address that the server does not have.
@@ -204,7 +204,7 @@ pub(crate) fn with_kubelet(
     let mut first: Vec<NodeAddress> = Vec::new();
     for ip in &provided {
         let (before, is_same) = (first.clone(), |address: &&NodeAddress| same(address, ip));
-        // The API server rejects an address that is listed twice.
+        // The API server rejects a repeated address.
         let new = list.iter().filter(is_same);
         first.extend(new.filter(|address| !before.contains(address)).cloned());
         if !first.iter().any(|address| same(address, ip)) {

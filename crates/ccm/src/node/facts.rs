@@ -1,4 +1,4 @@
-//! The server of a Node in the shared lists of the cloud.
+//! Server of a Node in the shared lists of the cloud.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use super::provider_id::ProviderId;
 use crate::context::Error;
 use crate::options::Settings;
 
-/// The maximum age of lists while nothing is missing: the inventory refreshes them in the background, and changes
+/// Maximum age of lists while nothing is missing: the inventory refreshes the lists in the background, and changes
 /// trigger reconciles.
 const AT_REST: Duration = Duration::from_secs(600);
-/// The maximum age of lists that decide whether something is missing.
+/// Maximum age of lists that decide on an absence.
 const FRESH: Duration = Duration::from_secs(1);
 /// The device owner of subports of a trunk.
 const SUBPORT: &str = "trunk:subport";
@@ -31,27 +31,28 @@ const SUBPORT: &str = "trunk:subport";
 pub(crate) enum Lookup {
     /// The server exists.
     Found(Box<Instance>),
-    /// The server is not in the list.
+    /// The server is missing in the list.
     Absent,
-    /// The server belongs to another region, which has its own manager.
+    /// The server belongs to another region, with a manager of its own.
     Elsewhere,
-    /// The server cannot be identified; the reason.
+    /// The server cannot be identified, for this reason.
     Unusable(String),
 }
 
-/// What the cloud has for a Node.
+/// Facts of the cloud about a [`Node`].
 pub(crate) struct Facts {
     pub(crate) lookup: Lookup,
     /// True if the server is complete: not starting, and with addresses.
     pub(crate) is_complete: bool,
     /// True if the server or one of its ports is being built.
     pub(crate) is_starting: bool,
-    /// True if the server is that of the Node by its host name alone, so that one with the name of the Node comes first.
+    /// True if only the host name assigns the server to the Node: a server with the name of the Node takes
+    /// precedence.
     is_by_host: bool,
 }
 
 impl Facts {
-    /// Reads the lists, and fresh ones if something is missing in them.
+    /// Reads the lists, and fresh ones if something is missing.
     pub(crate) async fn fetch(node: &Node, shared: &Shared) -> Result<Self, Error> {
         let settings = shared.ctx.settings();
         let cloud = shared.ctx.cloud(&settings).await?;
@@ -122,7 +123,7 @@ impl Facts {
     }
 }
 
-/// A Node and where its server is looked for.
+/// Node, and the lists for the search of its server.
 struct Look<'a> {
     node: &'a Node,
     shared: &'a Shared,
@@ -167,7 +168,7 @@ impl Look<'_> {
         })
     }
 
-    /// The server of the Node: by its providerID, or by its name if it has none.
+    /// [`Server`] of the Node: by providerID, or by name without a providerID.
     fn find(&self, view: &View, hosts: &HostNames) -> Result<Arc<Server>, Lookup> {
         if let Some(text) = plan::provider_id(self.node) {
             return of_id(text, view, self.settings.cloud.region.as_deref());
@@ -185,7 +186,7 @@ impl Look<'_> {
         }
     }
 
-    /// The other Node that names a server.
+    /// Other Node with the id of the [`Server`].
     fn owner(&self, server: &Server) -> Option<String> {
         let others = self.shared.nodes.state();
         let names = |other: &Arc<Node>| {
@@ -200,7 +201,7 @@ impl Look<'_> {
     }
 }
 
-/// The age that a Node has at least, since its creation is known to the second: a list that is not older has its server.
+/// Minimum age of a [`Node`], since the creation time has full seconds: a list that is not older includes the server.
 fn age(node: &Node, now: Timestamp) -> Duration {
     let created = node.metadata.creation_timestamp.as_ref();
     let age = created.map(|created| now.duration_since(created.0));
@@ -209,7 +210,7 @@ fn age(node: &Node, now: Timestamp) -> Duration {
         .saturating_sub(Duration::from_secs(1))
 }
 
-/// The subports of the trunks on these ports.
+/// The [`Subport`]s of the trunks on these [`Port`]s.
 fn subports<'a>(ports: &[Arc<Port>], view: &'a View) -> Vec<Subport<'a>> {
     let trunks = ports
         .iter()
@@ -226,7 +227,7 @@ fn subports<'a>(ports: &[Arc<Port>], view: &'a View) -> Vec<Subport<'a>> {
     carried.filter_map(subport).collect()
 }
 
-/// The name of the flavor, or its id if the name is not a valid label value.
+/// Name of the flavor, or its id if the name is not a valid label value.
 fn instance_type(server: &Server, view: &View) -> String {
     let name = &server.flavor.original_name;
     if plan::is_label(name) {
@@ -237,7 +238,7 @@ fn instance_type(server: &Server, view: &View) -> String {
     plan::sanitised(id)
 }
 
-/// The server in the providerID of a Node.
+/// [`Server`] in the providerID of a Node.
 fn of_id(text: &str, view: &View, region: Option<&str>) -> Result<Arc<Server>, Lookup> {
     let id = ProviderId::parse(text).map_err(Lookup::Unusable)?;
     if id.region.is_some() && id.region.as_deref() != region {
@@ -246,11 +247,12 @@ fn of_id(text: &str, view: &View, region: Option<&str>) -> Result<Arc<Server>, L
     view.servers.get(&id.server).cloned().ok_or(Lookup::Absent)
 }
 
-/// Checks that the server of a Node is deleted: the Node must name it by its id, since a name is a guess; the list must be
-/// that of the cluster's project, which the server in the providerID of another Node proves; and Nova must not find the
-/// server by its id.
+/// Checks that the server of a [`Node`] is deleted. The Node must have the server's id, since a name is a guess; the list
+/// must be from the cluster's project, proved by the server in the providerID of another Node; and Nova must not find
+/// the server by its id.
 ///
-/// The outer error is that of a request, after which nothing is known. The inner one is why the deletion is in doubt.
+/// The outer error belongs to a request, and leaves the state unknown. The inner error is the doubt about the
+/// deletion.
 pub(crate) async fn is_certainly_gone(
     node: &Node,
     shared: &Shared,
@@ -263,7 +265,7 @@ pub(crate) async fn is_certainly_gone(
         return Ok(Err(plan::unfound(node)));
     };
     let others = shared.nodes.state();
-    // A name proves nothing: another project may have a server with it.
+    // A name proves nothing: another project may have a server of the same name.
     let has_server = |other: &Arc<Node>| {
         let named = plan::provider_id(other);
         other.uid() != node.uid() && named.is_some_and(|id| of_id(id, &view, region).is_ok())

@@ -1,4 +1,5 @@
-//! The host names of servers that the shared lists show to administrators alone, for nodes that are not found without them.
+//! Host names of servers, for nodes that cannot be found otherwise. The shared lists show host names to
+//! administrators only.
 
 use std::time::Duration;
 
@@ -8,16 +9,16 @@ use tokio::time::Instant;
 
 use super::names::HostNames;
 
-/// The maximum age of the host names: all nodes without a server share one list.
+/// Maximum age of the host names: all nodes without a server share one list.
 const AGE: Duration = Duration::from_secs(15);
 
-/// The host names that were read last.
+/// [`HostNames`] from the last read.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts(Mutex<Option<(Instant, HostNames)>>);
 
 impl Hosts {
-    /// The host names by server, read anew once they are old. Without an answer there are none: what is found without
-    /// them does not depend on it.
+    /// [`HostNames`] by server, read again when old. Without an answer the result is empty: a search without host names
+    /// does not depend on them.
     pub(crate) async fn of(&self, cloud: &Cloud) -> HostNames {
         let mut known = self.0.lock().await;
         if let Some((at, names)) = &*known

@@ -1,7 +1,7 @@
-//! The names of servers and nodes, as Nova and kubelets make them. Pure functions.
+//! Names of servers and nodes, as created by Nova and kubelets (pure).
 //!
-//! A kubelet takes the host name of its guest, in lower case. That is the one that Nova gave to the guest: made from the
-//! name of the server, or chosen at its creation. Guests add a domain, or leave it out.
+//! A kubelet takes the host name of its guest, in lower case: the name that Nova gave to the guest, derived from the
+//! name of the server, or chosen at the creation. Guests add a domain, or leave it out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use openstack::compute::Server;
 #[cfg(test)]
 mod tests;
 
-/// The longest name of a host.
+/// Maximum length of a host name.
 const LONGEST: usize = 63;
 
-/// Host names by the id of the server, for users to whom the list of servers does not show them.
+/// Host names by the id of the server, for users without host names in the list of servers.
 pub(crate) type HostNames = BTreeMap<String, String>;
 
-/// How the name of a server is that of a Node, the best one first.
+/// Match between the name of a server and a Node, the best one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fit {
     Same,
-    /// The host name that Nova has or makes, or the same name but for capital letters.
+    /// Host name in Nova, or derived by Nova, or the same name apart from capital letters.
     Host,
-    /// One of them has a domain, and the other one has none.
+    /// One name has a domain, and the other one has none.
     Short,
 }
 
-/// The servers whose name fits that of a Node best; several are a matter for the user.
+/// [`Server`]s with the best match for the name of a Node; the user has to resolve several matches.
 pub(crate) fn servers(node: &str, view: &View, hosts: &HostNames) -> Vec<Arc<Server>> {
     let same = view.servers.named(node);
     if !same.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn servers(node: &str, view: &View, hosts: &HostNames) -> Vec<Arc<Ser
     best.map(|(_, server)| Arc::clone(server)).collect()
 }
 
-/// How a Node has the name of a server, or its host name, which is empty if it is not known.
+/// Match of a Node with the name of a server, or with its host name, empty if unknown.
 pub(crate) fn fit(node: &str, name: &str, host: &str) -> Option<Fit> {
     if node == name {
         return Some(Fit::Same);
@@ -60,13 +60,13 @@ pub(crate) fn fit(node: &str, name: &str, host: &str) -> Option<Fit> {
         .then_some(Fit::Short)
 }
 
-/// A name without its domain: nodes and servers without a common one have nothing to do with each other.
+/// Name without a domain: nodes and servers without a common one are unrelated.
 pub(crate) fn beginning(name: &str) -> String {
     let (first, _) = name.split_once('.').unwrap_or((name, ""));
     first.to_ascii_lowercase()
 }
 
-/// What the names of nodes begin with that have the name of a server.
+/// First parts of the names of nodes that may match the name of a server.
 pub(crate) fn beginnings(server: &str) -> [String; 3] {
     [
         beginning(server),
@@ -75,13 +75,13 @@ pub(crate) fn beginnings(server: &str) -> [String; 3] {
     ]
 }
 
-/// True if a name without a domain is the first part of one that has a domain.
+/// True if a name without a domain is the first part of a name with a domain.
 fn is_short_of(short: &str, long: &str) -> bool {
     let first = long.split_once('.').map(|(first, _)| first);
     first.is_some_and(|first| first.eq_ignore_ascii_case(short))
 }
 
-/// The host name that Nova makes from the name of a server. Newer ones make a `dot` a hyphen, too.
+/// Host name that Nova derives from the name of a server. Newer releases also turn a `dot` into a hyphen.
 fn host_name(name: &str, dot: char) -> String {
     let kept = name.chars().filter_map(|c| match c {
         '.' => Some(dot),

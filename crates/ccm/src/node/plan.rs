@@ -1,4 +1,4 @@
-//! The desired state of a Node, depending on its server. Pure functions.
+//! Desired state of a Node, depending on its server (pure).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,14 +32,14 @@ const REGION: [&str; 2] = [
     "failure-domain.beta.kubernetes.io/region",
 ];
 
-/// The server of a Node.
+/// Server of a Node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Instance {
     pub(crate) provider_id: String,
     /// The status in Nova.
     pub(crate) status: String,
     pub(crate) addresses: Vec<NodeAddress>,
-    /// Why the addresses are too few for a Node.
+    /// Reason why the addresses are too few for a Node.
     pub(crate) address_problem: Option<String>,
     /// Label values; empty ones are not set.
     pub(crate) instance_type: String,
@@ -47,18 +47,18 @@ pub(crate) struct Instance {
     pub(crate) region: String,
 }
 
-/// True if a Node waits for initialisation by its cloud controller manager.
+/// True if a [`Node`] waits for initialisation by its cloud controller manager.
 pub(crate) fn is_uninitialized(node: &Node) -> bool {
     has_taint(node, UNINITIALIZED)
 }
 
-/// True if a Node was registered in the last minute.
+/// True if a [`Node`] was registered in the last minute.
 pub(crate) fn is_new(node: &Node, now: Timestamp) -> bool {
     let registered = node.metadata.creation_timestamp.as_ref();
     registered.is_some_and(|at| now.duration_since(at.0).as_secs() < 60)
 }
 
-/// `spec.providerID`, unless it is empty.
+/// `spec.providerID`; `None` if empty.
 pub(crate) fn provider_id(node: &Node) -> Option<&str> {
     let id = node.spec.as_ref()?.provider_id.as_deref();
     id.filter(|id| !id.is_empty())
@@ -68,7 +68,7 @@ pub(crate) fn has_provider_id(node: &Node) -> bool {
     provider_id(node).is_some()
 }
 
-/// What is said of a Node whose server is not among those of the project.
+/// Message for a [`Node`] without a server in the project.
 pub(crate) fn unfound(node: &Node) -> String {
     let (what, advice) = match provider_id(node) {
         Some(id) => (format!("with the providerID {id}"), String::new()),
@@ -89,10 +89,10 @@ pub(crate) fn unfound(node: &Node) -> String {
     )
 }
 
-/// How a kubelet names its server.
+/// Advice: flag of a kubelet to name its server.
 const START_WITH_ID: &str = "start the kubelet with --provider-id=openstack:///SERVER-ID";
 
-/// What is said of a Node whose name is that of several servers.
+/// Message for a Node with a name that matches several [`Server`]s.
 pub(crate) fn several(name: &str, servers: &[Arc<Server>]) -> String {
     let known = servers.iter().take(MOST_NAMED);
     let known: Vec<_> = known
@@ -109,10 +109,10 @@ pub(crate) fn several(name: &str, servers: &[Arc<Server>]) -> String {
     )
 }
 
-/// The most servers that an event names.
+/// Maximum number of servers in an event.
 const MOST_NAMED: usize = 3;
 
-/// What is said of a Node whose name is that of the server of another Node.
+/// Message for a Node with a name that matches the [`Server`] of another Node.
 pub(crate) fn of_another(name: &str, server: &Server, other: &str) -> String {
     format!(
         "the server {} ({}) would be that of node {name} by its name, but it is that of Node {other}, which has its id in \
@@ -121,7 +121,7 @@ pub(crate) fn of_another(name: &str, server: &Server, other: &str) -> String {
     )
 }
 
-/// True if the kubelet reports that the node is ready.
+/// True if the kubelet reports that the [`Node`] is ready.
 pub(crate) fn is_ready(node: &Node) -> bool {
     let conditions = node
         .status
@@ -133,8 +133,8 @@ pub(crate) fn is_ready(node: &Node) -> bool {
     })
 }
 
-/// The state that the enabled controllers set, and what is wrong with the addresses of the server, which does not keep the
-/// Node from being tainted.
+/// State for the enabled [`Controllers`], and the problem of the server's addresses, if any. A problem does not prevent
+/// the taint.
 pub(crate) fn wanted(
     node: &Node,
     instance: &Instance,
@@ -152,10 +152,10 @@ pub(crate) fn wanted(
     (wanted, problem)
 }
 
-/// The state that `cloud-node-controller` sets: initialised, with current addresses and instance type.
+/// State for `cloud-node-controller`: initialised, with current addresses and instance type.
 ///
 /// # Errors
-/// The server has no address for the Node, or not that of the kubelet.
+/// The server has no address for the [`Node`], or lacks the address of the kubelet.
 pub(crate) fn initialised(node: &Node, instance: &Instance) -> Result<Node, String> {
     let mut after = node.clone();
     let first = is_uninitialized(node);
@@ -189,7 +189,7 @@ pub(crate) fn initialised(node: &Node, instance: &Instance) -> Result<Node, Stri
     Ok(after)
 }
 
-/// Sets a label with both names; an existing one only with `replace`.
+/// Sets a label under both names; replaces an existing one only with `replace`.
 fn set(
     labels: &mut Option<BTreeMap<String, String>>,
     names: [&str; 2],
@@ -213,8 +213,8 @@ fn set(
     }
 }
 
-/// The state that `cloud-node-lifecycle-controller` sets: tainted while the server is shut down. Nodes that are not
-/// ready for other reasons stay unchanged.
+/// State for `cloud-node-lifecycle-controller`: tainted while the server is shut down. [`Node`]s that are not ready for
+/// other reasons stay unchanged.
 pub(crate) fn tainted(node: Node, instance: Option<&Instance>) -> Node {
     let shut_down = instance.is_some_and(|instance| instance.status == "SHUTOFF");
     let has = has_taint(&node, SHUTDOWN);

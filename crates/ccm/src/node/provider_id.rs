@@ -1,4 +1,4 @@
-//! `spec.providerID` of a Node, which contains the id of its server.
+//! `spec.providerID` of a Node, with the id of its server.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(crate) struct ProviderId {
 }
 
 impl ProviderId {
-    /// Parses a providerID as the Go manager does: the scheme is optional, so `/<server>` is valid, too.
+    /// Parses a providerID like the Go manager: the scheme is optional, so `/<server>` is valid, too.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(

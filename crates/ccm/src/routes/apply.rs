@@ -1,4 +1,4 @@
-//! Applies a plan: the record, then routes, then the ports of the nodes.
+//! Application of a plan: the record, then routes, then the ports of the nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use super::route::Route;
 use crate::context::Error;
 use crate::revision;
 
-/// The most concurrent changes of ports.
+/// Maximum number of concurrent changes of ports.
 const CONCURRENCY: usize = 10;
-/// The most requests by which one pass looks for the routes that the router rejects.
+/// Maximum number of requests per pass in the search for rejected routes.
 const ATTEMPTS: usize = 16;
 
-/// The routes that could not be created, with the reason.
+/// Routes that could not be created, each with the reason.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) failed: BTreeMap<Route, String>,
-    /// An error that is worth another attempt soon.
+    /// Error worth another attempt soon.
     pub(crate) error: Option<Error>,
 }
 
@@ -35,7 +35,7 @@ impl Outcome {
     }
 }
 
-/// Applies the steps that change the cloud. Failures do not keep other nodes from getting their routes.
+/// Applies the steps that change the cloud. A failure does not affect the routes of other nodes.
 pub(crate) async fn run(cloud: &Cloud, plan: &Plan, is_atomic: bool) -> Outcome {
     let mut outcome = Outcome::default();
     for (router, change) in &plan.routers {
@@ -59,8 +59,8 @@ pub(crate) async fn run(cloud: &Cloud, plan: &Plan, is_atomic: bool) -> Outcome 
     outcome
 }
 
-/// Changes the routes of a router in one batch. If the router rejects it, the batch is halved, so that the routes of
-/// other nodes do not wait for one that is rejected.
+/// Changes the routes of a router in one batch. A rejected batch is halved, so that the routes of other nodes do not
+/// wait for a rejected one.
 async fn routes(
     cloud: &Cloud,
     router: &str,
@@ -99,7 +99,7 @@ async fn routes(
     }
 }
 
-/// True if the cloud rejects a request in a way that another attempt soon does not change.
+/// True if the cloud rejects a request for good: another attempt soon would fail, too.
 fn is_rejected(error: &openstack::Error) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Quota)
 }

@@ -1,4 +1,4 @@
-//! The routes that the nodes need. Pure functions.
+//! Routes that the nodes need (pure).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,32 +13,32 @@ use openstack::network::Port;
 use super::route::Route;
 use crate::node::INTERNAL;
 
-/// What a node needs.
+/// Needs of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Wanted {
     pub(crate) node: String,
     pub(crate) routes: Vec<Leg>,
-    /// Why a route of the node cannot be created.
+    /// Reason why a route of the node cannot be created.
     pub(crate) problem: Option<String>,
-    /// The ranges of pods for which there is no next hop. Recorded routes to them stay.
+    /// Ranges of pods without a next hop. Recorded routes to these ranges stay.
     pub(crate) unresolved: Vec<IpNet>,
 }
 
-/// A route, and the port of the node that has its next hop.
+/// Route, and the port of the node with the next hop.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Leg {
     pub(crate) route: Route,
     pub(crate) port: Arc<Port>,
 }
 
-/// The addresses that a router reaches directly.
+/// Addresses that a router reaches directly.
 pub(crate) struct Reach {
     nets: Vec<IpNet>,
     ports: HashMap<IpAddr, Arc<Port>>,
 }
 
 impl Reach {
-    /// The subnets in which the router has an interface, and the ports in them.
+    /// Subnets with an interface of the router, and the ports in these subnets.
     pub(crate) fn of(router: &str, view: &View) -> Self {
         let interfaces = view.ports.of_parent(router).iter();
         let subnets: Vec<_> = interfaces
@@ -61,13 +61,13 @@ impl Reach {
         }
     }
 
-    /// The port with an address.
+    /// The [`Port`] with an address.
     pub(crate) fn port(&self, address: IpAddr) -> Option<&Arc<Port>> {
         self.ports.get(&address)
     }
 }
 
-/// What the nodes need on a router.
+/// Needs of the [`Node`]s on a router.
 pub(crate) fn of(
     nodes: &[Arc<Node>],
     router: &str,
@@ -100,7 +100,7 @@ fn of_node(node: &Node, router: &str, reach: &Reach, cluster_cidrs: &[IpNet]) ->
     wanted
 }
 
-/// The route to a range of pods: by the first InternalIP of its family in a subnet of the router.
+/// Route to a range of pods: by the first InternalIP of its family in a subnet of the router.
 fn leg(
     text: &str,
     internal: &[IpAddr],

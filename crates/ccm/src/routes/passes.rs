@@ -1,4 +1,4 @@
-//! When a pass over all nodes is made: after changes, at most one in each period.
+//! Times of passes over all nodes: after changes, at most one in each period.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::{Shared, desired, pass};
 
 /// The name of the controller in logs and metrics.
 pub(crate) const NAME: &str = "node-route";
-/// The shortest period.
+/// Minimum period.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Makes passes until `shutdown`: after changes of `nodes`, of the cloud and of the settings.
@@ -84,7 +84,7 @@ async fn repeat(shared: &Shared, changed: &Notify, shutdown: CancellationToken) 
     }
 }
 
-/// A pass with its metrics, whose panic is caught. Returns when to make the next one without a change.
+/// Pass with metrics and a caught panic. Returns the time until the next pass without a change.
 async fn observed(shared: &Shared, failures: &Failures<()>) -> Duration {
     let started = Instant::now();
     let result = AssertUnwindSafe(pass(shared)).catch_unwind().await;
@@ -104,7 +104,7 @@ async fn observed(shared: &Shared, failures: &Failures<()>) -> Duration {
     failures.pause((), when).unwrap_or(super::REJECTED)
 }
 
-/// The parts of a Node on which its routes depend. Heartbeats are not among them.
+/// Hash of the parts of a [`Node`] that decide on its routes, without heartbeats.
 pub(crate) fn aspects(node: &Node) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! The steps from the observed to the desired routes. Pure functions.
+//! Steps from the observed to the desired routes (pure).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use openstack::network::Port;
 use super::desired::{Reach, Wanted};
 use super::route::{Record, Route};
 
-/// What is known.
+/// Known state.
 pub(crate) struct Facts<'a> {
-    /// The router of cloud.conf.
+    /// Router of cloud.conf.
     pub(crate) router: &'a str,
     pub(crate) record: &'a Record,
     pub(crate) view: &'a View,
@@ -20,25 +20,25 @@ pub(crate) struct Facts<'a> {
     pub(crate) knows_all_nodes: bool,
 }
 
-/// The steps, in the order in which they are applied.
+/// Steps, in the order of application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// The record to store before anything is changed in the cloud.
+    /// [`Record`] to store before any change in the cloud.
     pub(crate) record: Record,
     pub(crate) routers: BTreeMap<String, Change>,
     pub(crate) pairs: BTreeMap<String, Pairs>,
-    /// Why a node does not get its route.
+    /// Reason why a node does not get its route, by node.
     pub(crate) problems: BTreeMap<String, String>,
 }
 
-/// The change of a router's routes.
+/// Change of a router's routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) add: BTreeSet<Route>,
     pub(crate) remove: BTreeSet<Route>,
 }
 
-/// The change of a port's allowed address pairs.
+/// Change of a port's allowed address pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pairs {
     pub(crate) add: BTreeSet<Route>,
@@ -51,7 +51,7 @@ impl Plan {
         self.routers.is_empty() && self.pairs.is_empty()
     }
 
-    /// True if a route is in place after this plan was found.
+    /// True if a [`Route`] is in place, according to this plan.
     pub(crate) fn has(&self, router: &str, route: &Route) -> bool {
         let missing = |change: &Change| change.add.contains(route);
         let closed = self.pairs.values().any(|pairs| pairs.add.contains(route));
@@ -59,7 +59,7 @@ impl Plan {
     }
 }
 
-/// The steps for all routers in the record, and for the router of cloud.conf.
+/// Steps for all routers in the record, and for the router of cloud.conf.
 pub(crate) fn of(wanted: &[Wanted], reach: &Reach, facts: &Facts<'_>) -> Plan {
     let (mut plan, mut needed) = (Plan::default(), Needed::new());
     plan.on_router(facts.router, wanted, reach, facts, &mut needed);
@@ -70,7 +70,7 @@ pub(crate) fn of(wanted: &[Wanted], reach: &Reach, facts: &Facts<'_>) -> Plan {
     plan
 }
 
-/// The ranges that ports have to let through, by the id of the port.
+/// Ranges that ports have to let through, by the id of the port.
 type Needed = BTreeSet<(String, IpNet)>;
 
 impl Plan {
@@ -83,7 +83,7 @@ impl Plan {
         needed: &mut Needed,
     ) {
         let Some(router) = facts.view.routers.get(id) else {
-            // The list may be that of another project: what is recorded stays.
+            // The list may be from another project: recorded routes stay.
             let ours = facts.record.of(id);
             if !ours.is_empty() {
                 self.record.0.insert(id.to_owned(), ours);
@@ -99,7 +99,7 @@ impl Plan {
         let (present, ours) = (Route::of_router(router), facts.record.of(id));
         let mut kept = BTreeSet::new();
         let mut change = Change::default();
-        // The range of a node whose address is not known at the moment.
+        // Range of a node with an unknown address at the moment.
         let unresolved: BTreeSet<_> = wanted.iter().flat_map(|w| &w.unresolved).collect();
         for wanted in wanted {
             for leg in &wanted.routes {
@@ -154,7 +154,7 @@ impl Plan {
     }
 }
 
-/// A route to the same range that this cluster has not recorded.
+/// [`Route`] to the same range without a record of this cluster.
 fn foreign(route: &Route, present: &BTreeSet<Route>, ours: &BTreeSet<Route>) -> Option<Route> {
     if present.contains(route) {
         return None;
@@ -165,7 +165,7 @@ fn foreign(route: &Route, present: &BTreeSet<Route>, ours: &BTreeSet<Route>) -> 
         .copied()
 }
 
-/// True if the port lets packets from the pods through.
+/// True if the [`Port`] lets packets from the pods through.
 fn allows(port: &Port, route: &Route) -> bool {
     let allowed = |range: &str| match range.parse::<IpNet>() {
         Ok(range) => range.contains(&route.destination),
@@ -174,13 +174,13 @@ fn allows(port: &Port, route: &Route) -> bool {
     port.port_security_enabled == Some(false) || ranges(port).any(allowed)
 }
 
-/// True if the port has the pair of exactly this route.
+/// True if the [`Port`] has the pair of exactly this [`Route`].
 fn has_pair(port: &Port, route: &Route) -> bool {
     let destination = route.destination.to_string();
     ranges(port).any(|range| range == destination)
 }
 
-/// The ranges from which the port may send with its own hardware address.
+/// Ranges from which the [`Port`] may send with its own hardware address.
 fn ranges(port: &Port) -> impl Iterator<Item = &str> {
     let pairs = port.allowed_address_pairs.iter();
     let is_of_port = |mac: &String| *mac == port.mac_address;

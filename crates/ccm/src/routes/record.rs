@@ -1,4 +1,4 @@
-//! The stored record of the routes of this cluster: a ConfigMap in `kube-system`.
+//! Stored record of the routes of this cluster: a ConfigMap in `kube-system`.
 
 use api::k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
@@ -12,18 +12,18 @@ use crate::context::{Context, Error};
 /// Namespace and name of the ConfigMap.
 const NAMESPACE: &str = "kube-system";
 pub(crate) const NAME: &str = "ferrostack-routes";
-/// The annotation with the uid of the cluster. A ConfigMap that was copied from another cluster has another one.
+/// Annotation with the uid of the cluster. A ConfigMap copied from another cluster has another uid.
 const CLUSTER: &str = "ferrostack.io/cluster-uid";
 
-/// The record as it was last read or written.
+/// Record from the last read or write.
 #[derive(Debug, Default)]
 pub(crate) struct Store(Mutex<Option<ConfigMap>>);
 
 impl Store {
-    /// The record of this cluster.
+    /// [`Record`] of this cluster.
     ///
     /// # Errors
-    /// The ConfigMap cannot be read, or has a line that is not a route.
+    /// The ConfigMap cannot be read, or has an invalid line.
     pub(crate) async fn read(&self, ctx: &Context, cluster: &str) -> Result<Record, Error> {
         let mut known = self.0.lock().await;
         if known.is_none() {
@@ -39,7 +39,7 @@ impl Store {
         match Record::parse(map.data.iter().flatten()) {
             Ok(record) => Ok(record),
             Err(line) => {
-                // It is read again, since a user has to correct it.
+                // The next pass reads the ConfigMap again, since a user has to correct it.
                 *known = None;
                 let problem = format!(
                     "data: {line}: correct the line, or remove it to keep the route on the router"
@@ -55,10 +55,10 @@ impl Store {
         }
     }
 
-    /// Stores a record.
+    /// Stores a [`Record`].
     ///
     /// # Errors
-    /// The ConfigMap cannot be written, for example since it has changed meanwhile.
+    /// The ConfigMap cannot be written, for example after a concurrent change.
     pub(crate) async fn write(
         &self,
         client: &Client,

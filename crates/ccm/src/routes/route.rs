@@ -1,4 +1,4 @@
-//! A route, and the record of those that this cluster has.
+//! Route, and the record of this cluster's routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,7 +23,7 @@ impl Route {
         })
     }
 
-    /// The routes of a router that have the usual form.
+    /// Routes of a [`Router`] in the usual form.
     pub(crate) fn of_router(router: &Router) -> BTreeSet<Self> {
         let routes = router.routes.iter();
         routes
@@ -47,7 +47,7 @@ impl From<&Route> for ExtraRoute {
     }
 }
 
-/// The routes that this cluster has, or is about to have, by router. No other route is ever removed.
+/// Existing or imminent [`Route`]s of this cluster, by router. No other route is ever removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record(pub(crate) BTreeMap<String, BTreeSet<Route>>);
 
@@ -56,7 +56,7 @@ impl Record {
         self.0.get(router).cloned().unwrap_or_default()
     }
 
-    /// The text of each router: one line for each route.
+    /// Text for each router: one line for each route.
     pub(crate) fn texts(&self) -> BTreeMap<String, String> {
         let lines = |routes: &BTreeSet<Route>| {
             let lines = routes.iter().map(|route| format!("{route}\n"));
@@ -70,7 +70,7 @@ impl Record {
     /// Reads the texts.
     ///
     /// # Errors
-    /// Names the line that is not a route.
+    /// Names the invalid line.
     pub(crate) fn parse<'a>(
         texts: impl IntoIterator<Item = (&'a String, &'a String)>,
     ) -> Result<Self, String> {

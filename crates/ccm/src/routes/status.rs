@@ -1,4 +1,4 @@
-//! The condition `NetworkUnavailable` of Nodes, and events about routes that cannot be created.
+//! Condition `NetworkUnavailable` of Nodes, and events about routes that cannot be created.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use serde_json::json;
 use crate::context::{Context, Error};
 
 const CONDITION: &str = "NetworkUnavailable";
-/// The most concurrent writes.
+/// Maximum number of concurrent writes.
 const CONCURRENCY: usize = 10;
 
-/// Whether the pods of a node can be reached, as the Go manager's condition says it.
+/// Reachability of the pods of a node, in the form of the Go manager's condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Status {
     pub(crate) node: Arc<Node>,
@@ -26,7 +26,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// The condition to write, if it differs from that of the Node.
+    /// Condition to write, if different from the Node's.
     pub(crate) fn condition(&self, now: Timestamp) -> Option<NodeCondition> {
         let (status, reason, message) = match self.has_routes {
             true => ("False", "RouteCreated", "RouteController created a route"),
@@ -55,7 +55,7 @@ impl Status {
     }
 }
 
-/// Writes what differs.
+/// Writes the changed conditions.
 pub(crate) async fn publish(ctx: &Context, all: &[Status]) -> Result<(), Error> {
     for some in all.chunks(CONCURRENCY) {
         let writes = some.iter().map(|status| write(ctx, status));

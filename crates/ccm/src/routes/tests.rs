@@ -179,7 +179,7 @@ fn the_record_of_a_router_that_is_not_listed_stays() {
     model.routers.clear();
     let (_, plan) = model.plan(&[node(2, &["10.244.1.0/24"])], true);
     assert_eq!(plan.record, model.record);
-    // Without the router, its subnets are known by its ports.
+    // Without the router, its ports tell its subnets.
     let problem = &plan.problems["node-2"];
     assert!(
         problem.contains("router router is not one of this project"),

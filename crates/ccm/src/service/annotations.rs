@@ -7,9 +7,9 @@ use super::{Rejection, weights};
 use cloud_conf::{CloudConf, MonitorDefaults, NamePattern, Placement, Selector, TagFilter};
 
 const PREFIX: &str = "loadbalancer.openstack.org/";
-/// The annotation for a load balancer without a floating IP.
+/// Annotation for a load balancer without a floating IP.
 pub(crate) const INTERNAL: &str = "service.beta.kubernetes.io/openstack-internal-load-balancer";
-/// The annotation with source ranges, used if the spec has none.
+/// Annotation with source ranges, used if the spec has none.
 pub(crate) const SOURCE_RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 pub(crate) const ID: &str = "loadbalancer.openstack.org/load-balancer-id";
 pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-address";
@@ -17,7 +17,7 @@ pub(crate) const ADDRESS: &str = "loadbalancer.openstack.org/load-balancer-addre
 const NODE_SELECTOR: &str = "loadbalancer.openstack.org/node-selector";
 const MEMBER_SUBNET: &str = "loadbalancer.openstack.org/member-subnet-id";
 
-/// The greatest number that Octavia takes: a year in milliseconds.
+/// Maximum number in Octavia: a year in milliseconds.
 const GREATEST: i64 = 31_536_000_000;
 
 /// An annotation.
@@ -33,7 +33,7 @@ const fn served(name: &'static str, meaning: &'static str) -> Annotation {
     Annotation { name, meaning }
 }
 
-/// All annotations: those of the Go manager, and our own.
+/// All [`Annotation`]s: the Go manager's, and our own.
 pub const ANNOTATIONS: &[Annotation] = &[
     served(INTERNAL, "no floating IP"),
     served(
@@ -167,7 +167,7 @@ pub const ANNOTATIONS: &[Annotation] = &[
     ),
 ];
 
-/// The combined settings of cloud.conf and the annotations of a Service: annotations override the class, which
+/// Combined settings of cloud.conf and the annotations of a Service: annotations override the class, and the class
 /// overrides cloud.conf.
 #[derive(Clone, Debug)]
 pub(crate) struct Wishes {
@@ -191,13 +191,13 @@ impl Wishes {
     /// Combines the settings.
     ///
     /// # Errors
-    /// Names the annotation that is invalid or not supported.
+    /// Names the invalid or unsupported annotation.
     pub(crate) fn of(
         annotations: &BTreeMap<String, String>,
         conf: &CloudConf,
     ) -> Result<Self, Rejection> {
         let given = Given(annotations);
-        // It matters at the deletion, when a wrong value could no longer be corrected.
+        // The value matters at the deletion, when a wrong one could no longer be corrected.
         given.truth("keep-floatingip")?;
         let defaults = &conf.load_balancer;
         let class = match given.text("class") {
@@ -268,7 +268,7 @@ impl Wishes {
     }
 }
 
-/// The subnets from which a floating IP comes.
+/// Subnets for a floating IP.
 #[derive(Clone, Debug)]
 pub(crate) enum FloatingSubnet {
     Any,
@@ -276,13 +276,13 @@ pub(crate) enum FloatingSubnet {
     Matching {
         name: Option<NamePattern>,
         tags: Option<TagFilter>,
-        /// What asks for them, for messages.
+        /// Source of the choice, for messages.
         source: String,
     },
 }
 
 impl FloatingSubnet {
-    /// The first of annotations, class and cloud.conf that has one of the three settings counts with all of its own.
+    /// The first of annotations, class and cloud.conf with one of the three settings provides all three.
     fn of(
         given: &Given<'_>,
         class: Option<&Placement>,
@@ -326,26 +326,26 @@ impl FloatingSubnet {
     }
 }
 
-/// True if the floating IP of a Service is kept at its deletion, where other annotations need not be valid.
+/// True if the floating IP of a Service is kept at its deletion, even if other annotations are invalid.
 pub(crate) fn keeps_floating_ip(annotations: &BTreeMap<String, String>) -> bool {
     Given(annotations).text("keep-floatingip") == Some("true")
 }
 
-/// The annotations with our prefix that have no meaning: misspelled ones, and those of other versions.
+/// Annotations with our prefix and without a meaning: misspelled ones, and annotations of other versions.
 pub(crate) fn unknown(annotations: &BTreeMap<String, String>) -> Vec<&str> {
     let ours = annotations.keys().filter(|name| name.starts_with(PREFIX));
     let unknown = ours.filter(|name| !ANNOTATIONS.iter().any(|known| known.name == **name));
     unknown.map(String::as_str).collect()
 }
 
-/// The annotations that choose the members, all of them and then only the selector, which counts if it is one.
+/// Annotations that choose the members: all of them, and then only the selector, if valid.
 pub(crate) fn of_members(annotations: &BTreeMap<String, String>) -> [Vec<&'static str>; 2] {
     let selector = Given(annotations).selector().ok();
     let selector: Vec<_> = selector.map(|_| NODE_SELECTOR).into_iter().collect();
     [[&selector[..], &[MEMBER_SUBNET]].concat(), selector]
 }
 
-/// Removes the annotations that say how a Service is served, except those in `kept`.
+/// Removes the annotations with settings of a Service, except the ones in `kept`.
 pub(crate) fn keep_only(annotations: &mut BTreeMap<String, String>, kept: &[&str]) {
     annotations.retain(|name, _| {
         !(name.starts_with(PREFIX) || name == INTERNAL) || kept.contains(&name.as_str())

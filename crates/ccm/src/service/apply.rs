@@ -1,4 +1,4 @@
-//! Applies the next steps of a plan: all that do not need the load balancer, and one that changes it.
+//! Application of the next steps of a plan: all steps independent of the load balancer, and one that changes it.
 
 use load_balancing::{Status, Step as Part};
 use openstack::loadbalancer::{LoadBalancerCreate, LoadBalancerUpdate};
@@ -12,7 +12,7 @@ use super::plan::{self, Step};
 use super::{Work, drift, recovery, refused};
 use crate::context::Error;
 
-/// Applies the next steps. Returns whether more steps or waits are left.
+/// Applies the next [`Step`]s. Returns true if steps or waits are left.
 pub(crate) async fn next(
     work: &Work<'_>,
     desired: &Desired,
@@ -32,12 +32,12 @@ pub(crate) async fn next(
     }
     let (others, next, waits) = plan::due(steps, status);
     let beside = all(work, desired, observed, others).await;
-    // A floating IP that is refused does not keep members from following the nodes.
+    // A refused floating IP does not keep members from following the nodes.
     let on_balancer = all(work, desired, observed, next).await;
     beside.and(on_balancer).map(|()| waits)
 }
 
-/// Takes steps until one fails.
+/// Takes [`Step`]s until one fails.
 async fn all(
     work: &Work<'_>,
     desired: &Desired,
@@ -50,7 +50,7 @@ async fn all(
     Ok(())
 }
 
-/// Takes a step, and says what it changed if others did that, or if the Service was served before.
+/// Takes a [`Step`]. Publishes the change if others caused it, or if the Service was served before.
 async fn perform(
     work: &Work<'_>,
     desired: &Desired,
@@ -162,7 +162,7 @@ async fn part(work: &Work<'_>, desired: &Desired, balancer: &str, step: Part) ->
         Part::CreateListener(listener) => {
             let created = inventory.create_listener(balancer, &listener).await;
             created.map_err(failed("creating a listener"))?;
-            // The response does not contain what was created with the listener.
+            // The response lacks the resources created together with the listener.
             for kind in [Kind::Pools, Kind::Members, Kind::Monitors] {
                 inventory.stale(kind);
             }
@@ -251,7 +251,7 @@ async fn attach(work: &Work<'_>, id: &str, port: Option<String>) -> openstack::R
         .map(drop)
 }
 
-/// Creates the floating IP in the first of the subnets that has an address left.
+/// Creates the floating IP in the first subnet with a free address.
 async fn create_floating_ip(
     work: &Work<'_>,
     floating: &Floating,

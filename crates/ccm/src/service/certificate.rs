@@ -1,4 +1,4 @@
-//! The certificates of TLS listeners, which the key manager stores.
+//! Certificates of TLS listeners, stored in the key manager.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,11 @@ use super::{Rejection, Work};
 use crate::context::Error;
 use cloud_conf::LoadBalancer;
 
-/// The annotation with the certificate, and the key of cloud.conf.
+/// Annotation with the certificate, and the key of cloud.conf.
 pub(super) const ANNOTATION: &str = "default-tls-container-ref";
 
-/// The certificate of the Service; an empty annotation is none, whatever cloud.conf has, as with the Go manager.
+/// Certificate of the Service. An empty annotation means no certificate, whatever cloud.conf has, as with the Go
+/// manager.
 ///
 /// # Errors
 /// The annotation is not the URL of a secret or container.
@@ -40,7 +41,7 @@ fn certificate_of(listener: &ListenerCreate) -> Option<&str> {
     listener.default_tls_container_ref.as_deref()
 }
 
-/// The certificates that steps add to listeners.
+/// The certificates that [`Step`]s add to listeners.
 fn references(steps: &[Step]) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     for step in steps {
@@ -58,8 +59,8 @@ fn references(steps: &[Step]) -> BTreeSet<&str> {
     found
 }
 
-/// Asks the key manager for the certificates that steps add to listeners: Octavia would reject the whole request.
-/// Returns the rejection of the first one that is missing. Listeners that are in order cost no request.
+/// Asks the key manager for the certificates that [`Step`]s add to listeners: Octavia would reject the whole request.
+/// Returns the [`Rejection`] of the first missing certificate. Listeners in order cost no request.
 pub(super) async fn missing(work: &Work<'_>, steps: &[Step]) -> Result<Option<Rejection>, Error> {
     if work.settings.conf.load_balancer.has_external_store {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The desired load balancer of a Service. Pure functions.
+//! Desired load balancer of a [`Service`] (pure).
 
 use std::sync::Arc;
 
@@ -22,43 +22,43 @@ use super::weights::{self, Weighting};
 use super::{Notice, Octavia, Rejection, members, requested};
 use cloud_conf::CloudConf;
 
-/// The desired state for a Service.
+/// Desired state for a Service.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Desired {
-    /// The load balancer with all its parts, as in a single create request.
+    /// Load balancer with all parts, as in a single create request.
     pub(crate) tree: LoadBalancerCreate,
-    /// The floating IP; none for an internal load balancer, for IPv6, and without an external network in the cloud.
+    /// Floating IP; `None` for an internal load balancer, for IPv6, and without an external network in the cloud.
     pub(crate) floating: Option<Floating>,
-    /// The families whose addresses are published, in this order.
+    /// Families with published addresses, in this order.
     pub(crate) families: Vec<Family>,
-    /// The second family, if its address is not on this load balancer, and why not.
+    /// Second [`Family`], if its address is not on this load balancer, and the reason.
     pub(crate) apart: Option<(Family, String)>,
-    /// The subnet of the first address, if it is known.
+    /// Subnet of the first address, if known.
     pub(crate) vip_subnet: Option<String>,
-    /// The subnet of members, if it is asked for.
+    /// Subnet of members, if requested.
     pub(crate) member_subnet: Option<String>,
     /// True if an existing floating IP must be removed.
     pub(crate) is_internal: bool,
-    /// True if it is kept then.
+    /// True if the removed floating IP is kept in the cloud.
     pub(crate) keeps_floating_ip: bool,
     pub(crate) hostname: Option<String>,
     /// True if members receive the PROXY protocol.
     pub(crate) is_proxied: bool,
-    /// True if members keep the weights that they have.
+    /// True if members keep their present weights.
     pub(crate) keeps_weights: bool,
-    /// True if members that depend on the endpoints stay as they are.
+    /// True if members that depend on the endpoints stay unchanged.
     pub(crate) keeps_nodes: bool,
     /// True if the driver has no bulk requests.
     pub(crate) is_serial: bool,
-    /// The security group, if cloud.conf asks for one.
+    /// Security [`Group`], if requested in cloud.conf.
     pub(crate) group: Option<Group>,
-    /// The settings that have no effect.
+    /// Settings without an effect.
     pub(crate) notices: Vec<Notice>,
     pub(crate) identity: Identity,
 }
 
 impl Desired {
-    /// The load balancer for the planner, with the names of the Go manager. Members whose nodes no monitor asks for them stay
+    /// Load balancer for the planner, with the names of the Go manager. Members that depend on unknown endpoints stay
     /// until the endpoints are known.
     pub(crate) const fn balancer(&self) -> load_balancing::Desired<'_> {
         load_balancing::Desired {
@@ -72,24 +72,24 @@ impl Desired {
     }
 }
 
-/// The inputs of the desired state besides the Service.
+/// Inputs of the desired state besides the Service.
 pub(crate) struct Facts<'a> {
     pub(crate) nodes: &'a [Arc<Node>],
     pub(crate) view: &'a View,
     pub(crate) conf: &'a CloudConf,
-    /// The existing load balancer.
+    /// The existing [`LoadBalancer`].
     pub(crate) existing: Option<&'a LoadBalancer>,
-    /// True if it has a floating IP.
+    /// True with a floating IP on the load balancer.
     pub(crate) has_floating_ip: bool,
     pub(crate) octavia: Octavia,
-    /// The ready endpoints on the nodes, if the Service needs them.
+    /// Ready endpoints on the nodes, if the Service needs them.
     pub(crate) weights: &'a weights::Current,
 }
 
 /// Computes the desired state.
 ///
 /// # Errors
-/// The part of the Service that is invalid or not supported.
+/// The part of the [`Service`] that is invalid or not supported.
 pub(crate) fn of(
     service: &Service,
     identity: &Identity,
@@ -121,7 +121,7 @@ pub(crate) fn of(
         wishes.placement = vip::beside(&wishes.placement, first, &nodes, facts.view);
     }
     let has_floating_ip = !wishes.internal && (!ip6 || second == Some(Family::V4));
-    // An address of IPv4 is that of the floating IP.
+    // The requested IPv4 address belongs to the floating IP.
     let fixed = asked.filter(|ip| !(has_floating_ip && Family::V4.has(ip)));
     let vip = vip::of(&spec, &wishes, fixed, &nodes, facts)?;
     let second = second.filter(|_| vip.second.is_some());
@@ -140,7 +140,7 @@ pub(crate) fn of(
     let is_ovn = facts.conf.load_balancer.provider == "ovn";
     let mut notices: Vec<Notice> = unknown.iter().map(|name| unknown_notice(name)).collect();
     let manages_groups = facts.conf.load_balancer.manage_security_groups;
-    // There the security group enforces them.
+    // On this driver, the security group enforces the ranges.
     if is_ovn && !manages_groups && !allows_everyone(&cidrs) {
         notices.push(Notice {
             reason: "LoadBalancerSourceRangesIgnored",
@@ -223,7 +223,7 @@ pub(crate) fn of(
     Ok(desired)
 }
 
-/// The rejection of a Service without members, in the words of the Go manager.
+/// [`Rejection`] of a Service without members, in the words of the Go manager.
 fn no_nodes(identity: &Identity, family: Family) -> Rejection {
     Rejection {
         reason: "UnAvailableLoadBalancer",
@@ -252,7 +252,7 @@ fn check(spec: &ServiceSpec) -> Result<(), Rejection> {
     }
 }
 
-/// How clients stay with their members. Octavia has a timeout for UDP and SCTP alone.
+/// [`SessionPersistence`] of clients with members. Octavia has a timeout for UDP and SCTP alone.
 fn persistence(spec: &ServiceSpec, transport: &str) -> Option<SessionPersistence> {
     (spec.session_affinity.as_deref() == Some("ClientIP")).then(|| SessionPersistence {
         kind: "SOURCE_IP".to_owned(),
@@ -265,7 +265,7 @@ fn affinity_timeout(spec: &ServiceSpec) -> Option<i64> {
     config.client_ip.as_ref()?.timeout_seconds.map(i64::from)
 }
 
-/// The notice of a timeout that has no effect. A Service that sets none has the default of Kubernetes.
+/// [`Notice`] for a timeout without an effect. A Service without a timeout has the default of Kubernetes.
 fn affinity_notice(spec: &ServiceSpec) -> Option<Notice> {
     let seconds = affinity_timeout(spec).filter(|seconds| *seconds != 10_800)?;
     let mut ports = spec.ports.iter().flatten();
@@ -279,7 +279,7 @@ fn affinity_notice(spec: &ServiceSpec) -> Option<Notice> {
     })
 }
 
-/// The notice of an annotation of a Service that is served, which goes on without it.
+/// [`Notice`] for an unknown annotation of a Service, which is served without it.
 fn unknown_notice(name: &str) -> Notice {
     Notice {
         reason: "LoadBalancerAnnotationIgnored",
@@ -287,7 +287,7 @@ fn unknown_notice(name: &str) -> Notice {
     }
 }
 
-/// The notice of an availability zone that the driver does not have.
+/// [`Notice`] for an availability zone on a driver without zones.
 fn zone_notice(wishes: &Wishes, is_ovn: bool) -> Option<Notice> {
     let zone = Some(&wishes.availability_zone).filter(|zone| is_ovn && !zone.is_empty())?;
     Some(Notice {
@@ -299,7 +299,7 @@ fn zone_notice(wishes: &Wishes, is_ovn: bool) -> Option<Notice> {
     })
 }
 
-/// The notice of weights that the driver does not have, or that are not known.
+/// [`Notice`] for weights on a driver without weights, or for unknown weights.
 fn weights_notice(wishes: &Wishes, facts: &Facts<'_>) -> Option<Notice> {
     let reason = if !wishes.has_weights {
         return None;
@@ -320,7 +320,7 @@ fn weights_notice(wishes: &Wishes, facts: &Facts<'_>) -> Option<Notice> {
     })
 }
 
-/// The allowed CIDRs; all addresses of the families if the Service has no source ranges.
+/// Allowed CIDRs; all addresses of the families if the [`Service`] has no source ranges.
 fn allowed_cidrs(
     service: &Service,
     spec: &ServiceSpec,
@@ -346,7 +346,7 @@ fn allowed_cidrs(
                 "source range `{range}` is not a range of addresses such as 10.0.0.0/8"
             ))
         })?;
-        // Octavia rejects ranges of another address family than that of the load balancer.
+        // Octavia rejects ranges of another address family than the load balancer's.
         let mut families = families.iter();
         if families.any(|family| family.is_6() == net.addr().is_ipv6()) {
             cidrs.push(net.trunc().to_string());
@@ -365,14 +365,14 @@ fn allowed_cidrs(
     Ok(cidrs)
 }
 
-/// What the listeners of a load balancer share.
+/// Common parts of the listeners of a load balancer.
 struct Parts<'a> {
     wishes: &'a Wishes,
     identity: &'a Identity,
     spec: &'a ServiceSpec,
     nodes: &'a [&'a Node],
     ip6: bool,
-    /// The second family, and where its address is.
+    /// Second [`Family`], with its address.
     second: Option<(Family, AdditionalVip)>,
     member_subnet: Option<String>,
     weights: &'a Weighting,
@@ -409,8 +409,8 @@ impl Parts<'_> {
         listener
     }
 
-    /// The members of a pool. Connections of both families reach members of the first one; the driver ovn, and what
-    /// forwards datagrams, do not translate between families.
+    /// Members of a pool. Connections of both families reach members of the first one; the driver ovn, and datagram
+    /// listeners, do not translate between families.
     fn members(
         &self,
         port: &ServicePort,

@@ -1,4 +1,4 @@
-//! What others change in the cloud, and what is said when it is repaired.
+//! Changes by others in the cloud, and the messages after a repair.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
@@ -15,23 +15,23 @@ use super::identity::Identity;
 use super::observed::Observed;
 use super::plan::Step;
 
-/// The most members that an event names.
+/// Maximum number of members in an event.
 const MOST: usize = 3;
 
-/// What each load balancer was when it was in order, as a hash of what was asked for. While that is asked for, all that has
-/// to be done was done by others. Lost at a restart, after which nobody knows who changed what.
+/// Hash of the desired state of each load balancer in order. While the desired state has the same hash, all
+/// differences come from others. Lost at a restart, after which nobody knows the author of a change.
 #[derive(Debug, Default)]
 pub(crate) struct Settled(Mutex<HashMap<String, u64>>);
 
 impl Settled {
-    /// Records that the load balancer is what is asked for.
+    /// Records that the load balancer is in the desired state.
     pub(crate) fn record(&self, desired: &Desired) {
         let tag = desired.identity.service_tag();
         self.0.lock().insert(tag, hash(desired));
     }
 
-    /// True if the load balancer was like this before. What was asked for before something else is forgotten: it may be
-    /// asked for again.
+    /// True if the load balancer was in this state before. A former desired state is forgotten after another one,
+    /// because the Service may return to it.
     pub(crate) fn knows(&self, desired: &Desired) -> bool {
         let tag = desired.identity.service_tag();
         let mut all = self.0.lock();
@@ -55,7 +55,7 @@ fn hash(desired: &Desired) -> u64 {
     hasher.finish()
 }
 
-/// What a step changes, with the values before and after it; nothing for steps with events of their own.
+/// Change by a [`Step`], with the values before and after; `None` for steps with events of their own.
 pub(crate) fn words(step: &Step, observed: Option<&Observed>) -> Option<String> {
     let Some(observed) = observed else {
         return match step {
@@ -96,7 +96,7 @@ pub(crate) fn words(step: &Step, observed: Option<&Observed>) -> Option<String> 
     }
 }
 
-/// The change of a part of the load balancer.
+/// Change of a part of the load balancer.
 fn of_part(step: &Part, observed: &Observed) -> Option<String> {
     let branches = || observed.listeners.values();
     let pool =
@@ -187,7 +187,7 @@ fn of_part(step: &Part, observed: &Observed) -> Option<String> {
     }
 }
 
-/// The fields of a change, with the values before and after it.
+/// Fields of a change, with the values before and after.
 fn fields(kind: &str, name: &str, known: &impl Serialize, change: &impl Serialize) -> String {
     let object = |value: serde_json::Result<Value>| -> BTreeMap<String, Value> {
         match value {
@@ -212,7 +212,7 @@ fn fields(kind: &str, name: &str, known: &impl Serialize, change: &impl Serializ
     format!("{kind} `{name}`: {}", changes.join("; "))
 }
 
-/// A value as people write it.
+/// Value in a readable form.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => "not set".to_owned(),
@@ -225,7 +225,7 @@ fn place(address: &str, port: impl Display) -> String {
     format!("{address}:{port}")
 }
 
-/// The members that differ.
+/// Message about different members.
 fn of_members(branch: &Branch, wanted: &[MemberCreate]) -> String {
     let same = |wanted: &MemberCreate, known: &Member| {
         wanted.address == known.address && wanted.protocol_port == known.protocol_port

@@ -1,4 +1,4 @@
-//! The floating IP of a load balancer. Pure functions.
+//! Floating IP of a load balancer (pure).
 
 use std::net::IpAddr;
 
@@ -12,19 +12,19 @@ use super::desired::Facts;
 use super::identity::Identity;
 use super::vip::Vip;
 
-/// The desired floating IP.
+/// Desired floating IP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Floating {
     pub(crate) network: String,
-    /// The subnets that are tried in this order; any subnet of the network if empty.
+    /// Subnets to try, in this order; any subnet of the network if empty.
     pub(crate) subnets: Vec<String>,
-    /// The address that the Service requests.
+    /// Address requested by the Service.
     pub(crate) address: Option<String>,
-    /// An existing floating IP of the project to use.
+    /// Existing floating IP of the project.
     pub(crate) existing: Option<String>,
 }
 
-/// The floating IP that a Service asks for; `None` if the cloud has no external network.
+/// Floating IP for a Service; `None` if the cloud has no external network.
 ///
 /// # Errors
 /// The requested address is in use, or no subnet is as requested.
@@ -71,8 +71,8 @@ pub(super) fn needs_routers(view: &View) -> bool {
     fitting(view).nth(1).is_some()
 }
 
-/// The external network of a router that the virtual address is connected to, since Neutron associates no floating IP of
-/// another one; if there is no such router, the first.
+/// External network of a router with a connection to the virtual address, since Neutron associates no floating IP of
+/// another one; the first external network without such a router.
 fn external_network(vip: &Vip, view: &View) -> Option<String> {
     let reached = reached(vip, view);
     let mut found = fitting(view);
@@ -82,7 +82,7 @@ fn external_network(vip: &Vip, view: &View) -> Option<String> {
     Some(network.unwrap_or(first))
 }
 
-/// Ids of the external networks that have a subnet of IPv4, or subnets that the project does not see.
+/// Ids of external networks with a subnet of IPv4, or with subnets invisible to the project.
 fn fitting(view: &View) -> impl Iterator<Item = String> {
     let fits = |id: &str| {
         let subnets = view.subnets.of_parent(id);
@@ -94,7 +94,7 @@ fn fitting(view: &View) -> impl Iterator<Item = String> {
         .map(|network| network.id.clone())
 }
 
-/// Networks of the gateways of the routers that have a port on the subnet of the virtual address.
+/// Networks of the gateways of routers with a port on the subnet of the virtual address.
 fn reached<'a>(vip: &Vip, view: &'a View) -> Vec<&'a str> {
     let is_near = |network: &str, subnet: &str| match (&vip.subnet, &vip.port, &vip.network) {
         (Some(wanted), _, _) => subnet == wanted,
@@ -118,7 +118,7 @@ fn reached<'a>(vip: &Vip, view: &'a View) -> Vec<&'a str> {
         .collect()
 }
 
-/// Rejects a floating IP that is on another port than that of our load balancer.
+/// Rejects a floating IP on a port other than our load balancer's.
 fn check_free(known: &FloatingIp, identity: &Identity, view: &View) -> Result<(), Rejection> {
     let Some(port) = &known.port_id else {
         return Ok(());
@@ -137,7 +137,7 @@ fn check_free(known: &FloatingIp, identity: &Identity, view: &View) -> Result<()
     }
 }
 
-/// The subnets of the network that are as requested, in the order of their names.
+/// Requested subnets of the network, in the order of their names.
 fn subnets(
     wanted: &FloatingSubnet,
     network: &str,

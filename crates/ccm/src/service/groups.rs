@@ -1,4 +1,4 @@
-//! The security group that lets the traffic of a load balancer reach the nodes.
+//! Security group that lets the traffic of a load balancer reach the nodes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -39,19 +39,19 @@ impl Rule {
     }
 }
 
-/// The desired group.
+/// Desired group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     rules: BTreeSet<Rule>,
-    /// The ports of the nodes that are members.
+    /// Ports of the member nodes.
     ports: BTreeSet<String>,
 }
 
-/// The group of a load balancer. The driver ovn passes the addresses of clients on, so that `clients` reach the nodes;
-/// others connect from the members' subnet.
+/// [`Group`] of a load balancer. The driver ovn passes the addresses of clients on, so `clients` reach the [`Node`]s; others
+/// connect from the members' subnet.
 ///
 /// # Errors
-/// The subnet of the members is not known.
+/// The subnet of the members is unknown.
 pub(crate) fn wanted(
     desired: &Desired,
     clients: Option<&[String]>,
@@ -90,7 +90,7 @@ pub(crate) fn wanted(
     Ok(group)
 }
 
-/// The range of the subnet of a member.
+/// Range of the subnet of a member.
 fn subnet_of(member: &MemberCreate, desired: &Desired, view: &View) -> Result<String, Rejection> {
     let id = member.subnet_id.as_ref().or(desired.vip_subnet.as_ref());
     let found = id.and_then(|id| view.subnets.get(id));
@@ -104,7 +104,7 @@ fn subnet_of(member: &MemberCreate, desired: &Desired, view: &View) -> Result<St
     })
 }
 
-/// True if a port of a server has this address, and security groups at all.
+/// True for a [`Port`] of a server with this address, and with security groups at all.
 fn is_of(port: &Port, address: &str) -> bool {
     port.device_owner.starts_with("compute:")
         && port.port_security_enabled != Some(false)
@@ -114,8 +114,8 @@ fn is_of(port: &Port, address: &str) -> bool {
             .any(|fixed| fixed.ip_address == address)
 }
 
-/// True if a member on a Node of the last minute has an address that no port of its server has: the list of ports may be a second old,
-/// and the server younger.
+/// True if a member on a [`Node`] of the last minute has an address without a port of its server: the list of ports may
+/// be a second old, and the server younger.
 pub(crate) fn awaits_port(
     desired: &Desired,
     nodes: &[Arc<Node>],
@@ -139,20 +139,20 @@ fn find<'a>(identity: &Identity, view: &'a View) -> Option<&'a SecurityGroup> {
     found.map(|group| &**group)
 }
 
-/// True if there is a group of the Service.
+/// True if the Service has a group.
 pub(crate) fn exists(identity: &Identity, view: &View) -> bool {
     find(identity, view).is_some()
 }
 
-/// What is to be done in an existing group.
+/// Changes of an existing group.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Difference {
     missing: Vec<Rule>,
     /// Ids of ingress rules.
     surplus: Vec<String>,
-    /// Ids of ports that lack the group.
+    /// Ids of ports without the group.
     without: Vec<String>,
-    /// Ids of ports that have it and are of no member.
+    /// Ids of ports with the group, but without a member.
     with: Vec<String>,
 }
 
@@ -181,7 +181,7 @@ impl Difference {
     }
 }
 
-/// True if nothing is to be done.
+/// True if no change is necessary.
 pub(crate) fn is_settled(identity: &Identity, wanted: Option<&Group>, view: &View) -> bool {
     match (wanted, find(identity, view)) {
         (None, None) => true,
@@ -190,8 +190,8 @@ pub(crate) fn is_settled(identity: &Identity, wanted: Option<&Group>, view: &Vie
     }
 }
 
-/// Creates or changes the group, or deletes it if none is wanted. What opens a port comes before what closes one. Returns
-/// whether something is left to do: a list that was begun before the group was created does not show it.
+/// Creates or changes the [`Group`], or deletes an unwanted one. Opening a port comes before closing one. Returns true if
+/// changes are left: a list begun before the creation of the group does not show it.
 pub(crate) async fn ensure(work: &Work<'_>, wanted: Option<&Group>) -> Result<bool, Error> {
     let Some(wanted) = wanted else {
         return remove(work).await.map(|()| false);
@@ -247,7 +247,7 @@ fn creation(group: &str, rule: Rule) -> RuleCreate {
     }
 }
 
-/// Takes the group off all ports, and deletes it.
+/// Takes the group off all ports, and deletes the group.
 pub(crate) async fn remove(work: &Work<'_>) -> Result<(), Error> {
     let inventory = &work.cloud.inventory;
     let known = inventory.known();

@@ -1,8 +1,7 @@
-//! The identity that marks a load balancer.
+//! Identity that marks a load balancer.
 //!
-//! Names, tags and descriptions are those of the Go manager, so that a cluster can switch back to it. Since these are
-//! the same for two clusters with the same name, our load balancers also have the uids of the cluster and of the
-//! Service.
+//! Names, tags and descriptions are the Go manager's, so that a cluster can switch back. Two clusters with the same
+//! name would have the same ones, so our load balancers also have the uids of the cluster and of the Service.
 
 use api::k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
@@ -11,33 +10,33 @@ use openstack::loadbalancer::MemberCreate;
 
 use super::vip::Family;
 
-/// The limit of Octavia, which rejects longer names.
+/// Limit of Octavia, which rejects longer names.
 const LONGEST: usize = 255;
 const CLUSTER_TAG: &str = "ferrostack-cluster=";
 const SERVICE_TAG: &str = "ferrostack-service=";
-/// On a load balancer that was created for another Service, or by a user.
+/// Tag on a load balancer created for another Service, or by a user.
 const SHARED_TAG: &str = "ferrostack-shared=";
-/// What the names of the Go manager's load balancers begin with, which are also its tags for Services.
+/// Prefix of the names of the Go manager's load balancers, and of its tags for Services.
 const PREFIX: &str = "kube_service_";
 
-/// Names of the parts of a load balancer, as the Go manager gives them.
+/// [`Names`] of the parts of a load balancer, as the Go manager gives them.
 pub(crate) const NAMES: Names = Names {
     renamed: Identity::renamed,
     of_single_member: named_alone,
 };
 
-/// The names and tags of a Service's load balancer.
+/// Names and tags of a Service's load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The name of the load balancer, and the Go manager's tag on all of its parts.
+    /// Name of the load balancer, and the Go manager's tag on all of its parts.
     pub(crate) name: String,
     /// `namespace/name` of the Service.
     pub(crate) service: String,
     cluster_name: String,
     cluster_uid: String,
-    /// The uid of the Service, and of a second load balancer the family besides.
+    /// Uid of the Service; for a second load balancer, with the family.
     service_uid: String,
-    /// The family of a second load balancer.
+    /// [`Family`] of a second load balancer.
     family: Option<Family>,
 }
 
@@ -54,8 +53,8 @@ impl Identity {
         }
     }
 
-    /// The identity of the Service's load balancer for one family, where the first one cannot have its address. No
-    /// Service has a name with a capital letter, so that the first load balancer of none has this name.
+    /// Identity of the Service's load balancer for one [`Family`], if the first one cannot have the address. The name has
+    /// a capital letter, unlike the name of any Service, so no first load balancer has this name.
     pub(crate) fn of_second(&self, family: Family) -> Self {
         let name = family.name();
         let stem = cut_to(self.name.clone(), LONGEST.saturating_sub(name.len() + 1));
@@ -67,12 +66,12 @@ impl Identity {
         }
     }
 
-    /// True if it is the identity of a second load balancer.
+    /// True for the identity of a second load balancer.
     pub(crate) const fn is_second(&self) -> bool {
         self.family.is_some()
     }
 
-    /// The description of the load balancer, which is also part of that of its floating IP.
+    /// Description of the load balancer, also a part of the description of its floating IP.
     pub(crate) fn description(&self) -> String {
         let family = self.family.map(|family| format!(" ({})", family.name()));
         format!(
@@ -83,14 +82,14 @@ impl Identity {
         )
     }
 
-    /// Starts with the description of the Go manager, which deletes floating IPs that have this prefix, and ends with the
-    /// mark.
+    /// Description of the floating IP: starts with the Go manager's description, since the Go manager deletes
+    /// floating IPs by this prefix, and ends with the mark.
     pub(crate) fn floating_ip_description(&self) -> String {
         self.marked(format!("Floating IP for {}", self.description()))
     }
 
-    /// A description with both uids at its end: neither a floating IP nor a group has tags from its beginning. That of the
-    /// cluster is left out where both do not fit.
+    /// Description with both uids at its end: neither a floating IP nor a group has tags from its beginning. The uid
+    /// of the cluster is left out where both do not fit.
     fn marked(&self, text: String) -> String {
         let service = format!(" ({})", self.service_tag());
         let both = format!(" ({}){service}", self.cluster_tag());
@@ -103,7 +102,7 @@ impl Identity {
         description.ends_with(&format!("({})", self.service_tag()))
     }
 
-    /// True if a floating IP on the port of our load balancer was created by a manager: this one or the Go one.
+    /// True if a manager created the floating IP on the port of our load balancer: this manager or the Go one.
     pub(crate) fn is_managed_floating_ip(description: &str) -> bool {
         description.starts_with("Floating IP for Kubernetes external service ")
     }
@@ -127,7 +126,7 @@ impl Identity {
         cut(format!("lb-sg-{}-{service}", self.service_uid))
     }
 
-    /// Begins with the description of the Go manager, and ends with the mark.
+    /// Description of the security group: begins with the Go manager's description, and ends with the mark.
     pub(crate) fn group_description(&self) -> String {
         let mark = format!(" ({})", self.service_tag());
         self.marked(cut_to(
@@ -143,14 +142,14 @@ impl Identity {
         )
     }
 
-    /// True if a security group was created for this Service: by the mark, or by the name, which has the uid of the
-    /// Service, together with the description of the Go manager.
+    /// True if a security group was created for this Service: by the mark, or by a name with the uid of the Service,
+    /// together with the description of the Go manager.
     pub(crate) fn owns_group(&self, name: &str, description: &str) -> bool {
         description.ends_with(&format!("({})", self.service_tag()))
             || name == self.group_name() && description == cut(self.go_group_description())
     }
 
-    /// The mark of a load balancer that serves this Service as a guest.
+    /// Mark of a load balancer with this Service as a guest.
     pub(crate) fn shared_tag(&self) -> String {
         format!("{SHARED_TAG}{}", self.service_uid)
     }
@@ -160,18 +159,18 @@ impl Identity {
         vec![self.name.clone(), self.service_tag()]
     }
 
-    /// The tags that a load balancer of another Service or of a user gets for this Service.
+    /// Tags for this Service on a load balancer of another Service or of a user.
     pub(crate) fn guest_tags(&self) -> Vec<String> {
         vec![self.name.clone(), self.shared_tag()]
     }
 
-    /// True if a load balancer that was not created for this Service serves it, too.
+    /// True if a load balancer created for somebody else serves this Service, too.
     pub(crate) fn is_guest(&self, tags: &[String]) -> bool {
         tags.contains(&self.shared_tag())
     }
 
-    /// True if a part with these tags belongs to this Service. A part without the tag of a Service is one of the Go
-    /// manager, which marks parts by the name of the load balancer alone.
+    /// True if a part with these tags belongs to this Service. A part without the tag of a Service is the Go
+    /// manager's, which marks parts by the name of the load balancer alone.
     pub(crate) fn owns_part(&self, prefix: &str, name: &str, tags: &[String]) -> bool {
         match tags.iter().any(|tag| tag.starts_with(SERVICE_TAG)) {
             true => tags.contains(&self.service_tag()),
@@ -182,8 +181,8 @@ impl Identity {
         }
     }
 
-    /// The name for a part whose name is none that a manager gives. An index that is not that of the port any longer, and
-    /// the name of another cluster, are left as they are, as by the Go manager.
+    /// New name for a part whose name comes from no manager. An outdated index of a port, and the name of another
+    /// cluster, are left unchanged, as by the Go manager.
     fn renamed(wanted: &str, known: &str) -> Option<String> {
         let stem = |name: &str| {
             let (kind, rest) = name.split_once('_')?;
@@ -193,8 +192,8 @@ impl Identity {
         (stem(wanted) != stem(known)).then(|| wanted.to_owned())
     }
 
-    /// The tags of a load balancer without those of this Service. The name with which it was created is one of them if
-    /// it was created for this Service, also under another name of the cluster.
+    /// Tags of a load balancer without this Service's. The name at the creation is one of these tags if the load
+    /// balancer was created for this Service, also under another name of the cluster.
     pub(crate) fn without_ours(&self, name: &str, tags: &[String]) -> Vec<String> {
         let ours = [self.name.clone(), self.service_tag(), self.shared_tag()];
         let is_name = |tag: &String| tag == name && self.owns(tags);
@@ -204,19 +203,19 @@ impl Identity {
         left.cloned().collect()
     }
 
-    /// The Services besides this one that a load balancer serves, by their tags.
+    /// Other Services of a load balancer, by their tags.
     pub(crate) fn others(&self, name: &str, tags: &[String]) -> Vec<String> {
         let mut others: Vec<_> = self.without_ours(name, tags);
         others.retain(|tag| tag.starts_with(PREFIX));
         others
     }
 
-    /// True if a load balancer was created by a manager of this cluster, so that it is deleted with its last Service.
+    /// True if a manager of this cluster created the load balancer, and so deletes it with the last Service.
     pub(crate) fn is_managed(&self, name: &str, tags: &[String]) -> bool {
         name.starts_with(PREFIX) && tags.contains(&self.cluster_tag())
     }
 
-    /// True if a load balancer was created by the manager of a cluster that is not known to be this one.
+    /// True if the manager of another or an unknown cluster created the load balancer.
     pub(crate) fn is_foreign(&self, name: &str, tags: &[String]) -> bool {
         let cluster = self.cluster_tag();
         let mut clusters = tags.iter().filter(|tag| tag.starts_with(CLUSTER_TAG));
@@ -224,24 +223,24 @@ impl Identity {
             || name.starts_with(PREFIX) && !clusters.any(|tag| *tag == cluster)
     }
 
-    /// True if the tags are those of this Service in this cluster.
+    /// True for tags of this Service in this cluster.
     pub(crate) fn owns(&self, tags: &[String]) -> bool {
         tags.contains(&self.cluster_tag()) && tags.contains(&self.service_tag())
     }
 
-    /// True if name and tags are those of the Go manager for this Service, without tags of another cluster or Service.
+    /// True if name and tags are the Go manager's for this Service, without tags of another cluster or Service.
     pub(crate) fn is_legacy(&self, name: &str, tags: &[String]) -> bool {
         let marked = |tag: &String| tag.starts_with(CLUSTER_TAG) || tag.starts_with(SERVICE_TAG);
         name == self.name && tags.contains(&self.name) && !tags.iter().any(marked)
     }
 
-    /// The name of a part: `listener`, `pool` or `monitor` for the port with this index.
+    /// Name of a part: `listener`, `pool` or `monitor` for the port with this index.
     pub(crate) fn part(&self, what: &str, index: usize) -> String {
         cut(format!("{what}_{index}_{}", self.name))
     }
 }
 
-/// The name of a member that is created alone.
+/// Name of a member created alone.
 fn named_alone(member: &MemberCreate) -> String {
     let MemberCreate {
         name,

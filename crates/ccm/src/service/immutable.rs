@@ -1,4 +1,4 @@
-//! Settings that count when a load balancer is created, and that were changed afterwards. Pure functions.
+//! Changed settings that count at the creation of a load balancer only (pure).
 
 use api::k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
@@ -9,11 +9,11 @@ use super::desired::Desired;
 use super::observed::{Observed, Role};
 use super::vip::Family;
 
-/// The annotations that a load balancer does not have, and that Octavia cannot give it later.
+/// Annotations with no effect on the load balancer, because Octavia cannot change the setting later.
 pub(super) fn notices(service: &Service, desired: &Desired, observed: &Observed) -> Vec<Notice> {
     let mut notices = Vec::from_iter(members(service, desired, observed));
-    // The load balancer of another Service, or of a user, was created for other annotations, and a second one for those
-    // of the first.
+    // The load balancer of another Service, or of a user, was created for other annotations, and a second one for the
+    // annotations of the first.
     if observed.role != Role::Owner || desired.identity.is_second() {
         return notices;
     }
@@ -32,7 +32,7 @@ pub(super) fn notices(service: &Service, desired: &Desired, observed: &Observed)
         let Some(asked) = given.text(name).filter(|asked| *asked != known) else {
             continue;
         };
-        // What the driver does not have is reported apart.
+        // Features that the driver lacks are reported apart.
         if name == "availability-zone" && desired.tree.availability_zone.is_none() {
             continue;
         }
@@ -50,7 +50,7 @@ pub(super) fn notices(service: &Service, desired: &Desired, observed: &Observed)
     notices
 }
 
-/// The notice of members in another subnet than the one that is asked for. Those of the Go manager may have none.
+/// [`Notice`] for members in another subnet than requested. Members of the Go manager may have none.
 fn members(service: &Service, desired: &Desired, observed: &Observed) -> Option<Notice> {
     let asked = desired.member_subnet.as_ref()?;
     let all = observed
@@ -74,12 +74,12 @@ fn members(service: &Service, desired: &Desired, observed: &Observed) -> Option<
     })
 }
 
-/// The notice of a first family that the load balancer has no address of.
+/// [`Notice`] for a first family without an address on the load balancer.
 fn family(desired: &Desired, observed: &Observed) -> Option<Notice> {
     let (first, balancer) = (desired.families.first()?, &observed.balancer);
     let further = balancer.additional_vips.iter().map(|vip| &vip.ip_address);
     let mut known = std::iter::once(&balancer.vip_address).chain(further);
-    // It may not have an address yet.
+    // The load balancer may not have an address yet.
     if balancer.vip_address.is_empty() || known.any(|address| first.has(address)) {
         return None;
     }
@@ -95,7 +95,7 @@ fn family(desired: &Desired, observed: &Observed) -> Option<Notice> {
     })
 }
 
-/// The notice of another address than the one that was asked for.
+/// [`Notice`] for another address than the requested one.
 fn address(service: &Service, desired: &Desired, observed: &Observed) -> Option<Notice> {
     let spec = service.spec.as_ref()?;
     let asked = spec
@@ -116,7 +116,7 @@ fn address(service: &Service, desired: &Desired, observed: &Observed) -> Option<
     );
     let floating = observed.floating_ip.as_ref();
     known.extend(floating.map(|ip| ip.floating_ip_address.as_str()));
-    // Before it has a floating IP, the requested one is still to come.
+    // Without a floating IP so far, the requested address is still to come.
     if floating.is_none() && !observed.is_published || known.contains(&asked) {
         return None;
     }

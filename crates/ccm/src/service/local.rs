@@ -1,7 +1,7 @@
-//! `externalTrafficPolicy: Local`: nodes without endpoints drop the traffic that reaches them. Pure functions.
+//! `externalTrafficPolicy: Local`: nodes without endpoints drop the traffic (pure).
 //!
-//! Where Octavia can ask the health check port of the nodes, a monitor takes these nodes out. Elsewhere (the driver ovn,
-//! UDP before Octavia's API 2.16) members are the nodes with ready endpoints alone.
+//! Where Octavia can ask the health check port of the nodes, a monitor takes such nodes out. Elsewhere (the driver
+//! ovn, UDP before Octavia's API 2.16) members are the nodes with ready endpoints alone.
 
 use std::collections::BTreeSet;
 
@@ -10,20 +10,20 @@ use api::k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use super::Notice;
 use super::weights::{Current, Weighting};
 
-/// The field, as messages name it.
+/// Name of the field in messages.
 const POLICY: &str = "spec.externalTrafficPolicy: Local";
 
-/// The policy of a Service.
+/// Policy of a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Local {
-    /// The port of the nodes that tells whether they have endpoints.
+    /// Health check port of the nodes, with an answer about local endpoints.
     port: Option<u16>,
-    /// True if the monitors of UDP pools can ask it.
+    /// True if the monitors of UDP pools can ask the port.
     has_udp: bool,
 }
 
 impl Local {
-    /// The policy, if it is `Local`.
+    /// Policy, if `Local`.
     pub(crate) fn of(spec: &ServiceSpec, is_ovn: bool, has_http_on_udp: bool) -> Option<Self> {
         let is_local = spec.external_traffic_policy.as_deref() == Some("Local");
         let port = spec.health_check_node_port.filter(|port| *port > 0);
@@ -34,7 +34,7 @@ impl Local {
         })
     }
 
-    /// The port that the monitor of a pool asks, if it can.
+    /// Port for the monitor of a pool, if possible.
     pub(crate) fn check_port(self, transport: &str) -> Option<u16> {
         self.port.filter(|_| transport != "UDP" || self.has_udp)
     }
@@ -45,7 +45,7 @@ impl Local {
     }
 }
 
-/// True if a Service asks for what depends on the version of Octavia.
+/// True if a Service uses a feature that depends on the version of Octavia.
 pub(crate) fn asks_for_version(spec: &ServiceSpec, is_ovn: bool) -> bool {
     let has_udp = |spec: &ServiceSpec| {
         let mut ports = spec.ports.iter().flatten();
@@ -61,31 +61,31 @@ pub(crate) fn needs_endpoints(spec: &ServiceSpec, is_ovn: bool, has_http_on_udp:
     local.is_some_and(|local| ports.any(|port| local.needs_endpoints(port)))
 }
 
-/// The same of a Service.
+/// Same for a [`Service`].
 pub(crate) fn of_service(service: &Service, is_ovn: bool, has_http_on_udp: bool) -> bool {
     let spec = service.spec.as_ref();
     spec.is_some_and(|spec| needs_endpoints(spec, is_ovn, has_http_on_udp))
 }
 
-/// True if a change of its endpoints can concern a Service.
+/// True if a change of its endpoints can concern a [`Service`].
 pub(crate) fn is_local(service: &Service) -> bool {
     let spec = service.spec.as_ref();
     spec.is_some_and(|spec| Local::of(spec, false, false).is_some())
 }
 
-/// The nodes that are members where that depends on the endpoints.
+/// Nodes that are members, where membership depends on the endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Serving {
     /// All nodes: the policy is not `Local`, no node has an endpoint, or the endpoints cannot be read.
     All,
-    /// Those that are members already, until the endpoints are known.
+    /// Present members, until the endpoints are known.
     Known,
     /// The nodes with these names.
     Only(BTreeSet<String>),
 }
 
 impl Serving {
-    /// The nodes with ready endpoints, if the Service needs them.
+    /// Nodes with ready endpoints, if the Service needs them.
     pub(crate) fn of(is_needed: bool, endpoints: &Current) -> Self {
         match &endpoints.weighting {
             Weighting::By(counts) if is_needed => {
@@ -118,7 +118,7 @@ impl Serving {
     }
 }
 
-/// The notice of endpoints that cannot be read.
+/// [`Notice`] for unreadable endpoints.
 pub(crate) fn notice(is_needed: bool, endpoints: &Current) -> Option<Notice> {
     (is_needed && endpoints.is_unknown).then(|| Notice {
         reason: "LoadBalancerLocalPolicyIgnored",

@@ -1,4 +1,4 @@
-//! The nodes that receive the traffic of a load balancer.
+//! Nodes that receive the traffic of a load balancer.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::node::ProviderId;
 const EXCLUDE: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 const AUTOSCALER: &str = "ToBeDeletedByClusterAutoscaler";
 
-/// A hash of the properties that matter for members: other changes of a Node trigger no reconciles of Services.
+/// Hash of the properties that matter for members: other changes of a [`Node`] trigger no reconciles of Services.
 pub(crate) fn aspects(node: &Node) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -28,7 +28,7 @@ pub(crate) fn aspects(node: &Node) -> u64 {
     hasher.finish()
 }
 
-/// True if a Node can be a member. As in the Go manager, it need not be ready.
+/// True if a [`Node`] can be a member, ready or not, as in the Go manager.
 pub(crate) fn is_eligible(node: &Node, selector: &[(String, Option<String>)]) -> bool {
     let excluded = node.labels().get(EXCLUDE).is_some_and(|value| {
         !matches!(
@@ -52,7 +52,7 @@ fn is_leaving(node: &Node) -> bool {
         || taints.is_some_and(|taints| taints.iter().any(|taint| taint.key == AUTOSCALER))
 }
 
-/// The first InternalIP of the address family, or else the first ExternalIP.
+/// First InternalIP of the address family, or else the first ExternalIP.
 pub(crate) fn address(node: &Node, ip6: bool) -> Option<&str> {
     let addresses = node.status.as_ref()?.addresses.as_ref()?;
     let of = |type_: &str| {
@@ -69,7 +69,7 @@ pub(crate) fn address(node: &Node, ip6: bool) -> Option<&str> {
     of("InternalIP").or_else(|| of("ExternalIP"))
 }
 
-/// The ports of the server that a Node names in its providerID. Those of others may have the same addresses.
+/// [`Port`]s of the server in the providerID of a [`Node`]. Ports of other servers may have the same addresses.
 pub(crate) fn ports<'a>(node: &Node, view: &'a View) -> &'a [Arc<Port>] {
     let id = node.spec.as_ref();
     let id = id.and_then(|spec| spec.provider_id.as_deref());
@@ -77,7 +77,7 @@ pub(crate) fn ports<'a>(node: &Node, view: &'a View) -> &'a [Arc<Port>] {
     id.map_or(&[], |id| view.ports.of_parent(&id.server))
 }
 
-/// The subnet of an address of a Node.
+/// The subnet of an address of a [`Node`].
 pub(crate) fn subnet<'a>(node: &Node, address: &str, view: &'a View) -> Option<&'a str> {
     let ports = ports(node, view).iter();
     let mut fixed = ports.flat_map(|port| &port.fixed_ips);

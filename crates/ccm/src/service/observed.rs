@@ -1,4 +1,4 @@
-//! The observed load balancer of a Service, from the shared lists.
+//! Observed load balancer of a Service, from the shared lists.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,36 +13,36 @@ use openstack::network::FloatingIp;
 use super::identity::Identity;
 use super::{Rejection, annotations};
 
-/// Whose a load balancer is.
+/// Role of the Service on a load balancer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It was created for the Service.
+    /// The load balancer was created for the Service.
     Owner,
-    /// It was created for another Service or by a user, and serves this Service, too.
+    /// The load balancer was created for another Service or by a user, and serves this Service, too.
     Guest,
-    /// As a guest, before the load balancer has the tags.
+    /// Guest before the load balancer has the tags.
     Applicant,
 }
 
-/// A load balancer with its parts.
+/// Load balancer with its parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     pub(crate) balancer: Arc<LoadBalancer>,
     pub(crate) role: Role,
-    /// Protocol, port and name of the listeners that are not ours.
+    /// Protocol, port and name of foreign listeners.
     pub(crate) foreign: Vec<(String, u16, String)>,
-    /// By protocol and port.
+    /// Listeners by protocol and port.
     pub(crate) listeners: BTreeMap<Key, Branch>,
-    /// Our pools that no listener uses.
+    /// Our pools without a listener.
     pub(crate) orphans: Vec<String>,
-    /// The floating IP of its port.
+    /// Floating IP of the port.
     pub(crate) floating_ip: Option<Arc<FloatingIp>>,
     /// True if the Service already has an address.
     pub(crate) is_published: bool,
 }
 
 impl Observed {
-    /// The load balancer for the planner.
+    /// Load balancer for the planner.
     pub(crate) fn tree(&self) -> load_balancing::Observed<'_> {
         load_balancing::Observed {
             balancer: &self.balancer,
@@ -59,12 +59,13 @@ impl Observed {
     }
 }
 
-/// The load balancer of a Service: the one with the uids of cluster and Service in its tags, one with the uid of the
-/// Service as its guest, one of the Go manager, by the id in the annotation together with its name and tag, or another one
+/// Load balancer of a [`Service`]: the one with the uids of cluster and Service in its tags, one with the uid of the
+/// Service as a guest, one of the Go manager, by the id in the annotation together with name and tag, or another one
 /// in the annotation, which is shared.
 ///
 /// # Errors
-/// The id in the annotation is that of a load balancer of another cluster, or of another one than the Service has.
+/// The id in the annotation belongs to a load balancer of another cluster, or differs from the Service's load
+/// balancer.
 pub(crate) fn find(
     service: &Service,
     identity: &Identity,
@@ -76,18 +77,17 @@ pub(crate) fn find(
     }
 }
 
-/// The same, together with the rejection of an annotation with another id than that of the load balancer that the Service
-/// has.
+/// Same, together with the [`Rejection`] of an annotation with another id than the load balancer of the [`Service`].
 ///
 /// # Errors
-/// The id in the annotation is that of a load balancer of another cluster.
+/// The id in the annotation belongs to a load balancer of another cluster.
 pub(crate) fn of_service(
     service: &Service,
     identity: &Identity,
     view: &View,
 ) -> Result<(Option<Observed>, Option<Rejection>), Rejection> {
     let found = |balancer, role| Some(with_parts(service, identity, balancer, role, view));
-    // The annotation is out of date if no load balancer has this id.
+    // An annotation with an unknown id is out of date.
     let recorded = service
         .annotations()
         .get(annotations::ID)
@@ -123,7 +123,7 @@ pub(crate) fn of_service(
     Ok((found(balancer, Role::Applicant), None))
 }
 
-/// The load balancer with the tags of a Service: one that was created for it, or else one that serves it as a guest. Of
+/// [`LoadBalancer`] with the tags of a Service: one created for the Service, or else one with the Service as a guest. Of
 /// several, the one in the annotation.
 fn tagged<'a>(
     identity: &Identity,

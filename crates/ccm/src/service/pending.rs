@@ -1,4 +1,4 @@
-//! Load balancers that stay PENDING: since when that is seen, and what is said about it.
+//! Load balancers that stay PENDING: start of the status, and messages.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use super::{FALLBACK, Work};
 use crate::metrics::Operation;
 
-/// The interval in which it is said again: API servers keep events for an hour.
+/// Interval between messages: API servers keep events for an hour.
 const AGAIN: Duration = Duration::from_secs(3600);
 
-/// Since when load balancers are PENDING, by the tag of their Service. Lost at a restart, which only delays the event.
+/// Start of PENDING by load balancer, with the tag of the Service. Lost at a restart, which only delays the event.
 #[derive(Debug, Default)]
 pub(crate) struct Pendings(Mutex<HashMap<String, Spell>>);
 
@@ -23,14 +23,14 @@ struct Spell {
     id: String,
     status: String,
     since: Instant,
-    /// The same as a time of day.
+    /// Same as a time of day.
     seen: Timestamp,
     reported: Option<Instant>,
 }
 
 impl Pendings {
-    /// Records the status of a load balancer. Returns since when it is in this PENDING status, if that is to be said: once
-    /// it lasts for `limit`, and then once in an hour.
+    /// Records the status of a [`LoadBalancer`]. Returns the start of the PENDING status if a message is due: once after
+    /// `limit`, and then once in an hour.
     fn observe(
         &self,
         tag: &str,
@@ -67,13 +67,13 @@ impl Pendings {
         })
     }
 
-    /// Forgets the load balancer of a Service that has none.
+    /// Forgets the load balancer of a Service without one.
     fn forget(&self, tag: &str) {
         self.0.lock().remove(tag);
     }
 }
 
-/// Emits an event about a load balancer that is PENDING for too long. `None` is that there is none.
+/// Emits an event about a [`LoadBalancer`] that is PENDING for too long. `None`: there is no load balancer.
 pub(super) async fn watch(work: &Work<'_>, operation: Operation, balancer: Option<&LoadBalancer>) {
     let tag = work.identity.service_tag();
     let Some(balancer) = balancer else {
@@ -86,7 +86,7 @@ pub(super) async fn watch(work: &Work<'_>, operation: Operation, balancer: Optio
     }
 }
 
-/// When a Service that waits is reconciled again.
+/// Time of the next reconcile of a waiting Service.
 pub(super) fn next_look(work: &Work<'_>) -> Duration {
     FALLBACK.min(work.ctx.options.pending_limit)
 }
@@ -103,7 +103,7 @@ fn words(balancer: &LoadBalancer, since: Timestamp) -> String {
         "PENDING_DELETE" => "neither a new load balancer is created nor is the Service released",
         _ => "new ports, members and settings of the Service are not served",
     };
-    // Since the second in which it was first seen.
+    // Counted from the second of the first observation.
     let since = since.strftime("%Y-%m-%dT%H:%M:%SZ");
     format!(
         "load balancer {id} ({name}) is in {status}, since {since} or longer; until it is ACTIVE or ERROR, Octavia refuses \

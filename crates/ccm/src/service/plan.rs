@@ -1,5 +1,5 @@
-//! The steps from the observed to the desired state of a Service: marks, floating IP, and the load balancer by the planner of
-//! `load_balancing`. Pure functions.
+//! Steps from the observed to the desired state of a Service: marks, floating IP, and the load balancer by the
+//! planner of `load_balancing` (pure).
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use super::floating::Floating;
 use super::identity::Identity;
 use super::observed::{Observed, Role};
 
-/// A request to the cloud.
+/// Request to the cloud.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     /// Creates or changes the load balancer or one of its parts.
     Balancer(load_balancing::Step),
-    /// Deletes a load balancer whose creation failed before its address was published, so that it is created again.
+    /// Deletes a load balancer that failed before its address was published, so that it is created again.
     DeleteBroken(String),
-    /// Adds our tags to a load balancer of the Go manager, or to one that is shared.
+    /// Adds our tags to a load balancer of the Go manager, or to a shared one.
     Adopt {
         id: String,
         tags: Vec<String>,
@@ -40,12 +40,12 @@ impl Step {
         matches!(self, Self::Balancer(step) if step.action().is_of_members())
     }
 
-    /// True if the step creates a floating IP with an address that the Service chooses.
+    /// True if the step creates a floating IP with an address chosen by the Service.
     pub(crate) const fn creates_chosen_address(&self) -> bool {
         matches!(self, Self::CreateFloatingIp { floating, .. } if floating.address.is_some())
     }
 
-    /// True if the step needs a load balancer that is ready.
+    /// True if the step needs a ready load balancer.
     pub(crate) const fn needs_balancer(&self) -> bool {
         !matches!(
             self,
@@ -58,18 +58,18 @@ impl Step {
     }
 }
 
-/// The steps that are taken now, with a load balancer in this state: all that do not need it, and one that changes it, if it
-/// can be changed. Also returns whether others are to follow.
+/// [`Step`]s for now, with a load balancer in this state: all steps independent of the load balancer, and one that
+/// changes it, if possible. Also returns true if others are to follow.
 pub(crate) fn due(steps: Vec<Step>, status: Option<Status>) -> (Vec<Step>, Option<Step>, bool) {
     let (on_balancer, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(Step::needs_balancer);
-    // In ERROR, one that never served is deleted.
+    // In ERROR, a load balancer that never served is deleted.
     let is_ready = status.is_some_and(Status::can_be_deleted);
     let waits = !is_ready || !on_balancer.is_empty();
     let next = on_balancer.into_iter().next().filter(|_| is_ready);
     (others, next, waits)
 }
 
-/// The steps in their order: floating IP, marks, then the load balancer and its parts.
+/// [`Step`]s in order: floating IP, marks, then the load balancer and its parts.
 pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step> {
     let Some(observed) = observed else {
         return parts(load_balancing::steps(&desired.balancer(), None));
@@ -97,14 +97,14 @@ pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step>
     steps
 }
 
-/// The steps that keep a load balancer serving while a Service asks for something that is rejected: members follow the
-/// nodes, and everything else stays as it is.
+/// Steps that keep a load balancer serving during a rejection of the Service: members follow the nodes, and
+/// everything else stays unchanged.
 pub(crate) fn upkeep(desired: &Desired, observed: &Observed) -> Vec<Step> {
     let steps = load_balancing::upkeep(&desired.balancer(), &observed.tree());
     parts(steps)
 }
 
-/// The steps that delete our listeners for ports that the Service has no longer.
+/// Steps that delete our listeners for former ports of the Service.
 pub(crate) fn leftovers(desired: &Desired, observed: &Observed) -> Vec<Step> {
     let steps = load_balancing::leftovers(&desired.balancer(), &observed.tree());
     parts(steps)
@@ -114,7 +114,7 @@ fn parts(steps: Vec<load_balancing::Step>) -> Vec<Step> {
     steps.into_iter().map(Step::Balancer).collect()
 }
 
-/// Adds the tags of the Service to a load balancer of the Go manager, or to one that is shared.
+/// Adds the tags of the Service to a load balancer of the Go manager, or to a shared one.
 fn mark(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
     let (balancer, identity) = (&observed.balancer, &desired.identity);
     let missing = match observed.role {

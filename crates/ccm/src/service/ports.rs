@@ -1,4 +1,4 @@
-//! What a load balancer understands of the traffic of each port: connections, HTTP, or TLS. Pure functions.
+//! Protocol of a load balancer for each port: connections, HTTP, or TLS (pure).
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use api::k8s_openapi::api::core::v1::{ServicePort, ServiceSpec};
 use super::Rejection;
 use super::annotations::Given;
 
-/// The annotation with the protocols of single ports. The Go manager does not have it.
+/// Annotation with the protocols of single ports, unknown to the Go manager.
 pub(super) const ANNOTATION: &str = "port-protocols";
 
-/// What a listener understands of its traffic.
+/// Protocol that a listener understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layer {
-    /// Connections, which are passed on as they are.
+    /// Connections, passed on unchanged.
     Tcp,
     Http,
     /// HTTP over TLS that ends at the listener.
@@ -36,17 +36,17 @@ impl Layer {
 /// The annotation [`ANNOTATION`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Protocols {
-    /// All ports have the same protocol, which follows from the other annotations.
+    /// All ports have the same protocol, set by the other annotations.
     #[default]
     Same,
-    /// Each port has that of its `appProtocol`.
+    /// Each port has the protocol of its `appProtocol`.
     AppProtocol,
-    /// Each port has the listed one; others pass connections on.
+    /// Each port has the listed protocol; others pass connections on.
     Listed(BTreeMap<i32, Layer>),
 }
 
 impl Protocols {
-    /// The value of the annotation: `app-protocol`, or `80=HTTP,443=TERMINATED_HTTPS`.
+    /// Value of the annotation: `app-protocol`, or `80=HTTP,443=TERMINATED_HTTPS`.
     pub(super) fn of(given: &Given<'_>) -> Result<Self, Rejection> {
         let Some(text) = given.text(ANNOTATION) else {
             return Ok(Self::Same);
@@ -77,7 +77,7 @@ impl Protocols {
         Ok(Self::Listed(listed))
     }
 
-    /// What the listener of a TCP port understands; `same` is that of all ports without the annotation.
+    /// Protocol of the listener of a TCP port; `same` is the protocol of all ports without the annotation.
     pub(super) fn layer(&self, port: &ServicePort, same: Layer, has_certificate: bool) -> Layer {
         match self {
             Self::Same => same,
@@ -94,7 +94,7 @@ impl Protocols {
     /// Checks the annotation against the ports of the Service.
     ///
     /// # Errors
-    /// Names the port that the Service does not have, or not as TCP, or that lacks a certificate.
+    /// Names a port that is missing in the Service, is no TCP port, or lacks a certificate.
     pub(super) fn check(&self, spec: &ServiceSpec, has_certificate: bool) -> Result<(), Rejection> {
         let Self::Listed(listed) = self else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Load balancers in ERROR that have served: failover, and after that creation anew, as cloud.conf allows.
+//! Load balancers in ERROR that have served: failover, and then a new creation, as allowed in cloud.conf.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use super::Work;
 use super::observed::{Observed, Role};
 use crate::context::Error;
 
-/// The most failovers of a load balancer that stays in ERROR.
+/// Maximum number of failovers of a load balancer that stays in ERROR.
 const MOST: u32 = 3;
-/// The time between two of them.
+/// Minimum time between two failovers.
 const PAUSE: Duration = Duration::from_secs(300);
 
-/// What is done about a load balancer in ERROR.
+/// Measure against a load balancer in ERROR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remedy {
     Failover,
@@ -26,12 +26,12 @@ enum Remedy {
     Report,
 }
 
-/// The failovers that were requested, by load balancer. Lost at a restart, which allows as many again.
+/// Requested failovers, by load balancer. Lost at a restart, which allows as many again.
 #[derive(Debug, Default)]
 pub(crate) struct Recoveries(Mutex<HashMap<String, (u32, Instant)>>);
 
 impl Recoveries {
-    /// Forgets a load balancer that is not in ERROR.
+    /// Forgets a load balancer outside of ERROR.
     pub(crate) fn forget(&self, id: &str) {
         self.0.lock().remove(id);
     }
@@ -50,7 +50,7 @@ impl Recoveries {
         }
     }
 
-    /// Records a failover; one that is not allowed counts as the last one.
+    /// Records a failover; a forbidden one counts as the last one.
     fn record(&self, id: &str, is_allowed: bool, now: Instant) {
         let mut all = self.0.lock();
         let (count, last) = all.entry(id.to_owned()).or_insert((0, now));
@@ -66,7 +66,7 @@ pub(crate) async fn run(work: &Work<'_>, observed: &Observed) -> Result<(), Erro
     let balancer = &observed.balancer;
     let others = work.identity.others(&balancer.name, &balancer.tags);
     let is_alone = others.is_empty();
-    // The load balancer of another Service is its affair, and that of a user the user's.
+    // Others are responsible for a load balancer of another Service or of a user.
     let remedy = match observed.role {
         Role::Owner => work.shared.recoveries.remedy(id, policy, Instant::now()),
         Role::Guest | Role::Applicant => Remedy::Report,
@@ -111,7 +111,7 @@ async fn failover(work: &Work<'_>, id: &str) -> Result<(), Error> {
 async fn recreate(work: &Work<'_>, id: &str) -> Result<(), Error> {
     let deleted = work.cloud.inventory.delete_load_balancer(id).await;
     deleted.map_err(Error::cloud("deleting the load balancer in ERROR"))?;
-    // What follows is not the work of others.
+    // The following differences are not the work of others.
     work.shared.settled.forget(work.identity);
     let note = format!(
         "load balancer {id} stays in ERROR: it is deleted and created again, as error-recovery in cloud.conf says"

@@ -1,4 +1,4 @@
-//! What the cloud refuses because of a single setting, whose value its answer does not repeat. Pure functions.
+//! Refusals by the cloud because of a single setting, with the value that the answer does not repeat (pure).
 
 use openstack::ErrorKind;
 use openstack::loadbalancer::LoadBalancerCreate;
@@ -6,7 +6,7 @@ use openstack::loadbalancer::LoadBalancerCreate;
 use super::floating::Floating;
 use crate::context::Error;
 
-/// The error of a floating IP that could not be created.
+/// Error of a floating IP that could not be created.
 pub(super) fn floating_ip(floating: &Floating, service: &str, error: openstack::Error) -> Error {
     let Some(address) = &floating.address else {
         return Error::cloud(format!("creating the floating IP of Service {service}"))(error);
@@ -29,7 +29,7 @@ pub(super) fn floating_ip(floating: &Floating, service: &str, error: openstack::
     }
 }
 
-/// The error of a load balancer that could not be created.
+/// Error of a load balancer that could not be created.
 pub(super) fn load_balancer(
     tree: &LoadBalancerCreate,
     service: &str,
@@ -65,7 +65,7 @@ pub(super) fn load_balancer(
     }
 }
 
-/// The requested address that the answer names.
+/// Requested address in the answer.
 fn address<'a>(tree: &'a LoadBalancerCreate, error: &openstack::Error) -> Option<&'a str> {
     let is_refused = matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! The address that `spec.loadBalancerIP` asks for. Pure functions.
+//! Address in `spec.loadBalancerIP` (pure).
 
 use std::net::IpAddr;
 
@@ -9,11 +9,11 @@ use openstack::{Kind, View};
 use super::Rejection;
 use super::vip::{Family, Vip};
 
-/// The address; `None` if the Service has none of its choice.
+/// Requested address; `None` without one.
 ///
 /// # Errors
-/// What is no address, or is of a family that the Service does not have, unless the Service has its address: then it has no
-/// effect, which is reported apart.
+/// A value that is no address, or of a family that the [`Service`] does not have, unless the Service already has an
+/// address: then the field has no effect, which is reported apart.
 pub(super) fn of(service: &Service) -> Result<Option<&str>, Rejection> {
     let spec = service.spec.as_ref();
     let asked = spec.and_then(|spec| spec.load_balancer_ip.as_deref());
@@ -46,8 +46,8 @@ fn is_published(service: &Service) -> bool {
     status.is_some_and(|status| status.ingress.as_ref().is_some_and(|list| !list.is_empty()))
 }
 
-/// Checks that the address is in the subnet of a new load balancer, or in one of the subnets of its network. What the project
-/// does not see is Octavia's to judge.
+/// Checks that the address is in the subnet of a new load balancer, or in one of the subnets of its network. Octavia
+/// judges subnets invisible to the project.
 ///
 /// # Errors
 /// Names the subnets.

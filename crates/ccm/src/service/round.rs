@@ -1,4 +1,4 @@
-//! What is to be done for a Service: for its load balancer, and for that of the second family if there is one.
+//! Steps for a Service: for its load balancer, and for the one of the second family, if any.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::second::Second;
 use super::vip::Family;
 use super::{Notice, Rejection, Work, annotations, groups, immutable, plan, sharing, teardown};
 
-/// The desired and the observed load balancer, and the steps between them.
+/// Desired and observed load balancer, and the steps between them.
 pub(super) struct Round {
     pub(super) desired: Desired,
     pub(super) observed: Option<Observed>,
@@ -23,7 +23,7 @@ pub(super) struct Round {
     has_group: bool,
     /// True if the list of ports is older than the server of a member, so that its port has no security group yet.
     pub(super) awaits_port: bool,
-    /// Why the Service is rejected, while its load balancer is only kept serving.
+    /// Reason for the [`Rejection`] of the Service, while its load balancer is only kept serving.
     pub(super) held: Option<Rejection>,
 }
 
@@ -37,7 +37,7 @@ impl Round {
         self.steps.is_empty() && is_known && self.observed.is_some() && self.is_ready()
     }
 
-    /// True if the load balancer is not there yet, or can be changed.
+    /// True if the load balancer does not exist yet, or can be changed.
     pub(super) fn is_ready(&self) -> bool {
         let observed = self.observed.as_ref();
         observed.is_none_or(|observed| observed.balancer.provisioning_status == "ACTIVE")
@@ -53,9 +53,9 @@ impl Round {
 /// All load balancers of a Service.
 pub(super) struct Rounds {
     pub(super) first: Round,
-    /// The load balancer for the second family.
+    /// Load balancer for the second family.
     pub(super) second: Option<(Second, Round)>,
-    /// What is left of load balancers for families that the first one has, or the Service has no longer.
+    /// Leftovers of load balancers for families on the first one, or for former families of the Service.
     pub(super) surplus: Vec<Second>,
 }
 
@@ -65,25 +65,25 @@ impl Rounds {
         std::iter::once(&self.first).chain(second)
     }
 
-    /// True if nothing is left to do but to change members.
+    /// True if only changes of members are left.
     pub(super) fn changes_only_members(&self) -> bool {
         let has_steps = self.all().any(|round| !round.steps.is_empty());
         has_steps && self.all().all(Round::changes_only_members)
     }
 
-    /// True if nothing is left to do.
+    /// True if no step is left.
     pub(super) fn is_settled(&self) -> bool {
         self.surplus.is_empty() && self.all().all(Round::is_settled)
     }
 
-    /// Remembers what is in order.
+    /// Records the load balancers in order.
     pub(super) fn remember(&self, settled: &Settled) {
         for round in self.all().filter(|round| round.is_settled()) {
             settled.record(&round.desired);
         }
     }
 
-    /// Why a Service is rejected whose load balancers are only kept serving.
+    /// Reason for the [`Rejection`] of a Service, while its load balancers are only kept serving.
     pub(super) fn held(&self) -> Option<Rejection> {
         let rejection = self.all().find_map(|round| round.held.as_ref())?;
         Some(Rejection {
@@ -95,7 +95,7 @@ impl Rounds {
         })
     }
 
-    /// What has no effect. The second load balancer repeats what the first one says.
+    /// Settings without an effect. The second load balancer repeats the [`Notice`]s of the first one.
     pub(super) fn notices(&self) -> Vec<Notice> {
         let mut all: Vec<Notice> = Vec::new();
         for notice in self.all().flat_map(|round| &round.desired.notices) {
@@ -107,10 +107,10 @@ impl Rounds {
     }
 }
 
-/// Compares what a Service asks for with what a view shows.
+/// Compares the settings of a Service with the state in a [`View`].
 ///
 /// # Errors
-/// Why the Service is rejected.
+/// The reason for the [`Rejection`] of the Service.
 pub(super) fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Rounds, Rejection> {
     let mut first = of(work, nodes, view)?;
     let apart = first.desired.apart.clone();
@@ -127,7 +127,7 @@ pub(super) fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<
         first,
         second,
         surplus: others
-            // What is rejected does not say which families are wanted.
+            // A rejected Service does not say which families it wants.
             .filter(|_| !is_held)
             .filter(|family| teardown::is_left(work, &work.identity.of_second(*family), view))
             .map(|family| Second::of(work.service, work.identity, family))
@@ -135,7 +135,7 @@ pub(super) fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<
     })
 }
 
-/// The load balancer for a family whose address the first one does not have, for this `reason`.
+/// Load balancer for a [`Family`] whose address the first one does not have, for this `reason`.
 fn beside(
     work: &Work<'_>,
     first: &mut Round,
@@ -225,7 +225,7 @@ fn of(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Round, Reject
     })
 }
 
-/// What a Service asks for without the annotations that say how it is served: enough to know its members.
+/// Desired state without the annotations for settings: enough to know the members.
 fn without_wishes(work: &Work<'_>, facts: &Facts<'_>) -> Option<Desired> {
     let attempts = annotations::of_members(work.service.annotations());
     attempts.into_iter().find_map(|kept| {
@@ -238,13 +238,13 @@ fn without_wishes(work: &Work<'_>, facts: &Facts<'_>) -> Option<Desired> {
     })
 }
 
-/// True if the annotation names a load balancer that is not in the view.
+/// True if the annotation names a load balancer that is missing in the [`View`].
 pub(super) fn names_unknown(work: &Work<'_>, view: &View) -> bool {
     let named = work.service.annotations().get(annotations::ID);
     named.is_some_and(|id| !id.is_empty() && view.load_balancers.get(id).is_none())
 }
 
-/// The lists by which a Service is rejected, or by which it needs a floating IP that the project does not have.
+/// Lists behind the [`Rejection`] of a Service, or behind a missing floating IP of the project.
 pub(super) fn doubted(found: &Result<Rounds, Rejection>) -> Vec<Kind> {
     let rounds = match found {
         Ok(rounds) => rounds,

@@ -1,4 +1,4 @@
-//! The load balancer for the second address family of a Service, where one load balancer cannot have both addresses.
+//! Load balancer for the second address family of a Service, if one load balancer cannot have both addresses.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use super::identity::Identity;
 use super::vip::Family;
 use super::{Octavia, Work, annotations};
 
-/// The annotations that name one load balancer, or its address: those of the first.
+/// Annotations for one load balancer, or its address: they belong to the first.
 const OF_THE_FIRST: &[&str] = &[
     annotations::ID,
     annotations::ADDRESS,
     "loadbalancer.openstack.org/port-id",
 ];
 
-/// A Service as the load balancer of its second family sees it: with that family alone, and an identity of its own.
+/// Service for the load balancer of its second family: with this family alone, and an identity of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Second {
     pub(crate) service: Service,
@@ -33,7 +33,7 @@ impl Second {
         }
     }
 
-    /// The parameters of a reconcile of this load balancer.
+    /// Parameters of a reconcile of this load balancer.
     pub(crate) fn work<'a>(&'a self, first: &Work<'a>) -> Work<'a> {
         Work {
             service: &self.service,
@@ -66,7 +66,7 @@ fn of_family(service: &Service, family: Family) -> Service {
     second
 }
 
-/// The drivers that gave no load balancer two addresses. Lost at a restart, which tries once again.
+/// Drivers that gave no load balancer two addresses. Lost at a restart, which tries once again.
 #[derive(Debug, Default)]
 pub(crate) struct Drivers(Mutex<BTreeSet<String>>);
 
@@ -76,7 +76,7 @@ impl Drivers {
         self.0.lock().contains(driver)
     }
 
-    /// Records the driver if it rejected the additional addresses of a load balancer. Returns whether it did.
+    /// Records the driver if it rejected the additional addresses of a load balancer. Returns true if so.
     pub(crate) fn learn(
         &self,
         driver: &str,

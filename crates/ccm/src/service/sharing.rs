@@ -1,4 +1,4 @@
-//! Load balancers that serve several Services. Pure functions.
+//! Load balancers of several Services (pure).
 
 use load_balancing::transport;
 use openstack::Kind;
@@ -8,7 +8,7 @@ use super::identity::Identity;
 use super::observed::{Observed, Role};
 use super::{Rejection, annotations};
 
-/// Checks whether a Service can be served by its load balancer together with others.
+/// Checks that the load balancer can serve a Service together with others.
 ///
 /// # Errors
 /// The reason, with the annotation or the port.

@@ -10,8 +10,8 @@ use super::vip::Family;
 use super::{Work, annotations, observed};
 use crate::context::Error;
 
-/// Publishes the address once the load balancer is active and has one, and that of a second load balancer behind it.
-/// Returns whether all are published.
+/// Publishes the address of an active load balancer, and then the address of a second load balancer. Returns true if
+/// all addresses are published.
 pub(super) async fn publish(work: &Work<'_>, rounds: &Rounds, view: &View) -> Result<bool, Error> {
     let desired = &rounds.first.desired;
     let known = work.cloud.inventory.known();
@@ -65,7 +65,7 @@ pub(super) async fn publish(work: &Work<'_>, rounds: &Rounds, view: &View) -> Re
     Ok(is_complete)
 }
 
-/// What is published of an address. With the PROXY protocol, nodes must not deliver traffic for the address themselves,
+/// Published form of an address. With the PROXY protocol, nodes must not deliver traffic for the address themselves,
 /// since the header would be missing.
 fn ingress(work: &Work<'_>, desired: &Desired, address: &str) -> LoadBalancerIngress {
     let conf = &work.settings.conf.load_balancer;
@@ -88,12 +88,11 @@ fn hostname(name: String) -> LoadBalancerIngress {
     }
 }
 
-/// The addresses of the families, in their order, once the load balancer is active, has all of them,
-/// and has a member.
+/// Addresses of the families, in their order, once the load balancer is active, has all of them, and has a member.
 fn addresses(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
     let balancer = &observed.balancer;
     let serves = balancer.provisioning_status == "ACTIVE" && observed.has_members();
-    // A published address stays, whatever the state of the load balancer in Octavia is.
+    // A published address stays, in any state of the load balancer in Octavia.
     if !serves && !observed.is_published {
         return None;
     }
@@ -109,7 +108,7 @@ fn addresses(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
     desired.families.iter().map(address).collect()
 }
 
-/// Writes the annotations with id and address, as the Go manager does. Returns whether the Service was changed.
+/// Writes the annotations with id and address, as the Go manager does. Returns true if the Service was changed.
 async fn record(work: &Work<'_>, id: &str, address: Option<&str>) -> Result<bool, Error> {
     let mut after = work.service.clone();
     let list = after.metadata.annotations.get_or_insert_default();
@@ -123,7 +122,7 @@ async fn record(work: &Work<'_>, id: &str, address: Option<&str>) -> Result<bool
         .map_err(Error::kubernetes("writing the annotations of the Service"))
 }
 
-/// Reports why a load balancer that should have a floating IP has none.
+/// Reports the reason for a missing floating IP of a load balancer.
 async fn forced(work: &Work<'_>, view: &View) {
     if view.external_networks().next().is_none() {
         let note = "Failed to find floating-network-id: the project sees no external network";

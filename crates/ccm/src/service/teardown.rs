@@ -1,4 +1,4 @@
-//! Deletes the resources of a Service.
+//! Deletion of the resources of a Service.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::{AT_REST, FALLBACK, FINALIZER, FRESH, Work, annotations, observed, pe
 use crate::context::Error;
 use crate::metrics::Operation;
 
-/// Deletes floating IPs and load balancers, and removes the finalizer after all are deleted.
+/// Deletes floating IPs and load balancers, and removes the finalizer after the last deletion.
 pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
     let known = work.view(AT_REST).await?;
     if let Some(found) = find(work, &known).filter(is_going) {
@@ -40,7 +40,7 @@ pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
     }
 }
 
-/// Deletes floating IP, load balancer and security group. Returns whether they are gone.
+/// Deletes floating IP, load balancer and security group. Returns true if all are gone.
 pub(crate) async fn remove(work: &Work<'_>, view: &View) -> Result<bool, Error> {
     work.shared.settled.forget(work.identity);
     let found = find(work, view);
@@ -75,7 +75,7 @@ fn is_going(found: &Observed) -> bool {
     found.balancer.provisioning_status == "PENDING_DELETE"
 }
 
-/// True if something of a second load balancer is left.
+/// True if a part of a second load balancer is left.
 pub(crate) fn is_left(work: &Work<'_>, identity: &Identity, view: &View) -> bool {
     let tagged = view.load_balancers.tagged(&identity.service_tag());
     tagged.iter().any(|balancer| identity.owns(&balancer.tags))
@@ -83,8 +83,8 @@ pub(crate) fn is_left(work: &Work<'_>, identity: &Identity, view: &View) -> bool
         || !floating_ips(work.service, identity, None, view).is_empty()
 }
 
-/// True if the load balancer is deleted with the Service: it was created by a manager of this cluster, and serves no
-/// other Service.
+/// True if the load balancer is deleted with the Service: created by a manager of this cluster, and without another
+/// Service.
 fn is_ours(work: &Work<'_>, found: &Observed) -> bool {
     let (identity, balancer) = (work.identity, &found.balancer);
     let is_managed =
@@ -124,7 +124,7 @@ async fn leave(work: &Work<'_>, found: &Observed) -> Result<(), Error> {
         .map_err(Error::cloud("taking the tags off the load balancer"))
 }
 
-/// The load balancer that serves the Service. Another one in the annotation is ignored.
+/// Load balancer of the Service. Another one in the annotation is ignored.
 fn find(work: &Work<'_>, view: &View) -> Option<Observed> {
     let mut service = work.service.clone();
     let found = observed::find(&service, work.identity, view).or_else(|_| {
@@ -137,7 +137,7 @@ fn find(work: &Work<'_>, view: &View) -> Option<Observed> {
         .filter(|found| found.role != Role::Applicant)
 }
 
-/// The floating IPs that go with a load balancer: its own, and those without a port that were created for the Service.
+/// Floating IPs deleted with a load balancer: its own, and floating IPs of the [`Service`] without a port.
 fn floating_ips(
     service: &Service,
     identity: &Identity,
@@ -156,7 +156,7 @@ fn floating_ips(
     attached.into_iter().chain(lost.cloned()).collect()
 }
 
-/// Removes annotations, address and finalizer, after everything is deleted in the cloud.
+/// Removes annotations, address and finalizer, after all deletions in the cloud.
 async fn finish(work: &Work<'_>) -> Result<Action, Error> {
     let mut after = work.service.clone();
     if let Some(list) = &mut after.metadata.annotations {

@@ -1,4 +1,4 @@
-//! How listeners forward traffic: TLS, PROXY protocol, X-Forwarded-For, limits. Pure functions.
+//! Forwarding of traffic by listeners: TLS, PROXY protocol, X-Forwarded-For, limits (pure).
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::ports::{Layer, Protocols};
 use super::{Rejection, certificate};
 use cloud_conf::LoadBalancer;
 
-/// The settings of listeners and of the protocol of pools.
+/// Settings of listeners, and the protocol of pools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traffic {
-    /// The pool protocol that carries the address of the client.
+    /// Pool protocol that carries the address of the client.
     pub(crate) proxy: Option<&'static str>,
     /// True if listeners are HTTP and add `X-Forwarded-For`.
     pub(crate) forwarded_for: bool,
-    /// The certificate of TLS listeners, as Octavia takes it.
+    /// Certificate of TLS listeners, as Octavia takes it.
     pub(crate) certificate: Option<String>,
-    /// True if an annotation, and not cloud.conf, names the certificate.
+    /// True if the certificate comes from an annotation, and not from cloud.conf.
     has_own_certificate: bool,
     protocols: Protocols,
     connection_limit: Option<i64>,
@@ -31,10 +31,10 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// The settings of the annotations.
+    /// Settings from the annotations.
     ///
     /// # Errors
-    /// Names the annotation that is invalid, contradicts another, or is not supported by the driver.
+    /// Names an annotation that is invalid, contradicts another, or is not supported by the driver.
     pub(super) fn of(given: &Given<'_>, defaults: &LoadBalancer) -> Result<Self, Rejection> {
         let proxy = match given.text("proxy-protocol") {
             None | Some("false") => None,
@@ -73,7 +73,7 @@ impl Traffic {
     /// Checks the settings against the ports of the Service.
     ///
     /// # Errors
-    /// Names an annotation that no port fits.
+    /// Names an annotation without a fitting port.
     pub(super) fn check(&self, spec: &ServiceSpec) -> Result<(), Rejection> {
         self.protocols.check(spec, self.certificate.is_some())?;
         self.check_datagrams(spec)?;
@@ -97,7 +97,7 @@ impl Traffic {
         self.protocols.layer(port, same, self.certificate.is_some())
     }
 
-    /// The protocols of the listener and the pool of a port.
+    /// Protocols of the listener and the pool of a port.
     pub(super) fn protocols(&self, port: &ServicePort) -> (String, String) {
         let transport = transport(port);
         if transport != "TCP" {
@@ -112,8 +112,8 @@ impl Traffic {
         (layer.name().to_owned(), pool.to_owned())
     }
 
-    /// Rejects annotations for all ports that one which is not TCP cannot follow, with the annotation that makes them count
-    /// for the others.
+    /// Rejects annotations for all ports if one of the ports is not TCP. The message names the annotation that
+    /// restricts them to the other ports.
     fn check_datagrams(&self, spec: &ServiceSpec) -> Result<(), Rejection> {
         let ports = spec.ports.iter().flatten();
         let mut transports = ports.map(transport);

@@ -1,4 +1,4 @@
-//! Where the virtual addresses of a load balancer are. Pure functions.
+//! Network and subnet of the virtual addresses of a load balancer (pure).
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ pub(crate) enum Family {
 impl Family {
     pub(crate) const ALL: [Self; 2] = [Self::V4, Self::V6];
 
-    /// As in `spec.ipFamilies`.
+    /// Name in `spec.ipFamilies`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::V4 => "IPv4",
@@ -67,27 +67,27 @@ impl Family {
     }
 }
 
-/// The virtual addresses of a load balancer.
+/// Virtual addresses of a load balancer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Vip {
     /// An existing port.
     pub(crate) port: Option<String>,
-    /// The network, if the subnet is not known.
+    /// Network, if the subnet is unknown.
     pub(crate) network: Option<String>,
-    /// The subnet of the first address.
+    /// Subnet of the first address.
     pub(crate) subnet: Option<String>,
-    /// True if the creation names the subnet.
+    /// True if the create request names the subnet.
     pub(crate) names_subnet: bool,
-    /// The address of the second family.
+    /// Address of the second family.
     pub(crate) second: Option<AdditionalVip>,
-    /// A second family whose address is not on this load balancer, and why not.
+    /// Second [`Family`] without an address on this load balancer, and the reason.
     pub(crate) apart: Option<(Family, String)>,
 }
 
-/// The virtual addresses for a Service; `asked` is the address that it requests, if that is not a floating IP.
+/// Virtual addresses for a Service; `asked` is the requested address, unless it is a floating IP.
 ///
 /// # Errors
-/// A port, network or node that does not fit.
+/// A port, network or [`Node`] that does not fit.
 pub(super) fn of(
     spec: &ServiceSpec,
     wishes: &Wishes,
@@ -115,8 +115,8 @@ pub(super) fn of(
     Ok(vip)
 }
 
-/// Checks that the project sees the networks and subnets that a request would name: the answers of the cloud do not say
-/// which setting that was.
+/// Checks that the project sees the networks and subnets of a request: the cloud's answers do not tell the faulty
+/// setting.
 ///
 /// # Errors
 /// Names the setting.
@@ -161,7 +161,7 @@ fn existing(balancer: &LoadBalancer) -> Vip {
     }
 }
 
-/// The subnet that the settings name, or that of the port of a node.
+/// Subnet in the settings, or of the port of a [`Node`].
 fn fresh(wishes: &Wishes, family: Family, nodes: &[&Node], view: &View) -> Result<Vip, Rejection> {
     let placement = &wishes.placement;
     let filled = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
@@ -178,7 +178,7 @@ fn fresh(wishes: &Wishes, family: Family, nodes: &[&Node], view: &View) -> Resul
     })
 }
 
-/// The subnet of the first node whose server has a port with its address.
+/// Subnet of the first [`Node`] whose server has a port with its address.
 fn subnet_of_nodes(nodes: &[&Node], family: Family, view: &View) -> Result<String, Rejection> {
     if let Some(subnet) = subnets_of_nodes(family, nodes, view).next() {
         return Ok(subnet.to_owned());
@@ -195,7 +195,7 @@ fn subnet_of_nodes(nodes: &[&Node], family: Family, view: &View) -> Result<Strin
     Err(Rejection::new(message).seen_in(&[Kind::Ports]))
 }
 
-/// The port of the annotation `port-id`.
+/// Port of the annotation `port-id`.
 fn on_port(
     wishes: &Wishes,
     family: Family,
@@ -236,7 +236,7 @@ fn on_port(
     })
 }
 
-/// The address of the second family, or why there is none.
+/// Address of the second [`Family`], or the reason why there is none.
 fn additional(
     vip: &Vip,
     family: Family,
@@ -246,7 +246,7 @@ fn additional(
 ) -> Result<AdditionalVip, String> {
     if let Some(balancer) = facts.existing {
         let mut known = balancer.additional_vips.iter();
-        // Before it has the address, the subnet shows the family.
+        // Before the load balancer has an address, the subnet shows the family.
         let is_of = |subnet: &openstack::network::Subnet| subnet.ip_version == family.version();
         let known = known.find(|known| match known.ip_address.as_str() {
             "" => facts
@@ -297,7 +297,7 @@ fn additional(
     })
 }
 
-/// The subnets of the nodes' addresses of a family, in the order of the nodes.
+/// Subnets of the nodes' addresses of a [`Family`], in the order of the [`Node`]s.
 fn subnets_of_nodes<'a>(
     family: Family,
     nodes: &'a [&Node],
@@ -309,7 +309,7 @@ fn subnets_of_nodes<'a>(
     })
 }
 
-/// The subnet of a family in a network: that of the nodes there, or the first one.
+/// Subnet of a [`Family`] in a network: the nodes' subnet, or the first one.
 fn subnet_in<'a>(
     network: &str,
     family: Family,
@@ -328,8 +328,8 @@ fn subnet_in<'a>(
     of_nodes.or(first.map(|subnet| subnet.id.as_str()))
 }
 
-/// The placement of a second load balancer, whose settings are those of the first one: in the network of that, if it has
-/// a subnet of the family, else in that of the nodes.
+/// [`Placement`] of a second load balancer with the settings of the first: in the first one's network, if a subnet there
+/// has the [`Family`], else in the network of the [`Node`]s.
 pub(super) fn beside(
     placement: &Placement,
     family: Family,

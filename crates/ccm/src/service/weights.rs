@@ -1,4 +1,4 @@
-//! The ready endpoints of a Service on the nodes, and weights of members by them.
+//! Ready endpoints of a Service on the nodes, and weights of members by endpoints.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use tokio::time::Instant;
 use super::Rejection;
 use super::annotations::Given;
 
-/// The annotation that asks for weights. The Go manager does not have it.
+/// Annotation for weights, unknown to the Go manager.
 pub(super) const ANNOTATION: &str = "member-weights";
-/// Its only value.
+/// Only value of the annotation.
 const READY_ENDPOINTS: &str = "ready-endpoints";
 /// The label of an EndpointSlice with the name of its Service.
 pub(crate) const SERVICE_LABEL: &str = "kubernetes.io/service-name";
-/// The greatest weight that Octavia takes.
+/// Maximum weight in Octavia.
 const GREATEST: u32 = 256;
-/// How long EndpointSlices may stay unknown without an event.
+/// Time in which EndpointSlices may stay unknown without an event.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Ready endpoints by node.
@@ -35,14 +35,14 @@ pub(crate) enum Weighting {
     /// All have the same weight.
     #[default]
     Equal,
-    /// Those that members have stay, since the endpoints are not known yet.
+    /// Present weights of the members, since the endpoints are not known yet.
     Kept,
-    /// By the ready endpoints.
+    /// Weights by ready endpoints.
     By(Counts),
 }
 
 impl Weighting {
-    /// The weight of a node's member; `None` for the default of Octavia, which is 1.
+    /// Weight of a node's member; `None` for the default of Octavia, 1.
     pub(super) fn of(&self, node: &str) -> Option<i64> {
         let Self::By(counts) = self else {
             return None;
@@ -59,10 +59,10 @@ impl Weighting {
     }
 }
 
-/// Whether the annotation asks for weights.
+/// True if the annotation asks for weights.
 ///
 /// # Errors
-/// Its value is another one.
+/// The annotation has another value.
 pub(super) fn asked(given: &Given<'_>) -> Result<bool, Rejection> {
     match given.text(ANNOTATION) {
         None => Ok(false),
@@ -74,18 +74,18 @@ pub(super) fn asked(given: &Given<'_>) -> Result<bool, Rejection> {
     }
 }
 
-/// True if a Service asks for weights, in an annotation that may be wrong.
+/// True if a [`Service`] asks for weights, in an annotation that may be wrong.
 pub(crate) fn are_asked(service: &Service) -> bool {
     asked(&Given::of(service.annotations())).unwrap_or(false)
 }
 
-/// The ready endpoints of a Service. One that has an address of each family is in a slice of each, and counts once.
+/// Ready endpoints of a Service. An endpoint with an address of each family is in a slice of each, and counts once.
 fn counts<'a>(slices: impl Iterator<Item = &'a EndpointSlice>) -> Counts {
     let mut addresses: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for slice in slices {
         for endpoint in slice.endpoints.iter().flatten() {
             let conditions = endpoint.conditions.as_ref();
-            // What is not known is ready, as the API says.
+            // An unknown state counts as ready, by the definition of the API.
             let is_ready = conditions.and_then(|conditions| conditions.ready) != Some(false);
             let node = endpoint.node_name.as_deref().filter(|_| is_ready);
             if let (Some(node), Some(address)) = (node, endpoint.addresses.first()) {
@@ -102,28 +102,28 @@ fn counts<'a>(slices: impl Iterator<Item = &'a EndpointSlice>) -> Counts {
     counts
 }
 
-/// The weights of a Service, and when newer ones count.
+/// Weights of a Service, and the time of a change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Current {
     pub(crate) weighting: Weighting,
-    /// The time until weights follow the endpoints again, which differ already.
+    /// Time until weights follow the endpoints again, if different by now.
     pub(crate) changes_in: Option<Duration>,
-    /// True if EndpointSlices cannot be read, as it seems.
+    /// True if EndpointSlices seem unreadable.
     pub(crate) is_unknown: bool,
 }
 
 /// The weights of all Services.
 pub(crate) struct Weights {
     slices: Store<EndpointSlice>,
-    /// Since when a Service needs endpoints: EndpointSlices are watched from then on.
+    /// Time of the first need for endpoints: EndpointSlices are watched from then on.
     wanted: watch::Sender<Option<Instant>>,
     period: Duration,
-    /// What weights follow now, and since when, by namespace and name.
+    /// Counts behind the weights, and their time, by namespace and name.
     settled: Mutex<HashMap<(String, String), (Counts, Instant)>>,
 }
 
 impl Weights {
-    /// Weights by the EndpointSlices of a store, which change at most once in each `period`.
+    /// Weights by the [`EndpointSlice`]s of a [`Store`]. Weights change at most once in each `period`.
     pub(crate) fn new(slices: Store<EndpointSlice>, period: Duration) -> Self {
         Self {
             slices,
@@ -143,7 +143,7 @@ impl Weights {
         }
     }
 
-    /// What endpoints a Service has now, if it needs them: for weights, or for members (`has_local_members`).
+    /// Endpoints of a [`Service`] now, if needed: for weights, or for members (`has_local_members`).
     pub(crate) fn of(&self, service: &Service, has_local_members: bool, now: Instant) -> Current {
         let key = (service.namespace().unwrap_or_default(), service.name_any());
         let is_asked = has_local_members || are_asked(service);
@@ -179,8 +179,8 @@ impl Weights {
         }
     }
 
-    /// The counts that weights follow: those that are given, unless others were settled less than a period ago. Also
-    /// returns the time until these are given up.
+    /// Counts for weights: the given ones, unless others were settled less than a period ago. Also returns the time
+    /// until the settled ones are replaced.
     fn settle(
         &self,
         key: (String, String),
@@ -202,7 +202,7 @@ impl Weights {
     }
 }
 
-/// Leaves of an EndpointSlice what weights need.
+/// Reduces an [`EndpointSlice`] to the fields for weights.
 pub(crate) fn trim(slice: &mut EndpointSlice) {
     slice.metadata.managed_fields = None;
     slice.metadata.annotations = None;

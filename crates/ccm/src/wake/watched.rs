@@ -1,4 +1,4 @@
-//! The changes of Nodes on which other objects depend.
+//! Changes of Nodes with an effect on other objects.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +11,8 @@ use kube::runtime::watcher::{self, Event};
 #[cfg(test)]
 mod tests;
 
-/// The Nodes that are new, whose `aspects` changed, or that are gone, whether their deletion was watched or they are
-/// absent from a new list. Heartbeats of kubelets are left out.
+/// New [`Node`]s, Nodes with changed `aspects`, and deleted Nodes, by an [`Event`] or by their absence from a new list.
+/// Heartbeats of kubelets are left out.
 pub(crate) fn changed(
     events: impl Stream<Item = watcher::Result<Event<Node>>> + Send,
     aspects: fn(&Node) -> u64,
@@ -38,7 +38,7 @@ pub(crate) fn changed(
                 let before = known.len();
                 known.retain(|name, _| listed.contains(name));
                 listed = HashSet::new();
-                // Which one it was does not matter to those who read all Nodes.
+                // The identity of the Node does not matter to readers of all Nodes.
                 (known.len() < before).then(|| Ok(Node::default()))
             }
             Err(error) => Some(Err(error)),

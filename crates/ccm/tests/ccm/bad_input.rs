@@ -1,4 +1,4 @@
-//! What users and clouds do wrong: each ends in an event that says what to do, and nothing is doubled or leaked.
+//! Mistakes of users and clouds: each ends in an event with a remedy, and nothing is doubled or leaked.
 
 use api::k8s_openapi::api::core::v1::Service;
 use openstack::CloudConfig;
@@ -132,7 +132,7 @@ async fn a_load_balancer_ip_that_is_no_floating_ip_of_the_project_is_an_event_th
         network.as_str().unwrap()
     );
     assert_eq!(note.trim_end_matches('.'), words);
-    // What can be served is ready, and follows the nodes.
+    // The valid part is ready, and follows the nodes.
     world.worker("worker-2").await;
     world.members_are(&["worker-1", "worker-2"]).await;
     let floating = json!({"floatingip": {"floating_network_id": network}});
@@ -147,7 +147,7 @@ async fn a_load_balancer_ip_that_is_no_floating_ip_of_the_project_is_an_event_th
     );
 }
 
-/// Values that no load balancer of the Service could have: nothing is made for them.
+/// Values that no load balancer of the Service could have: nothing is created for them.
 #[tokio::test(start_paused = true)]
 async fn a_load_balancer_ip_that_cannot_be_is_rejected_with_field_value_and_what_to_do() {
     let world = furnished(World::start("").await, &["worker-1"]).await;

@@ -1,4 +1,5 @@
-//! What is wrong in the Go manager, each as what works here (docs/guides/cloud-controller-manager.md has the table).
+//! Bugs of the Go manager, each as a test of the right behaviour here (docs/guides/cloud-controller-manager.md has
+//! the table).
 
 use api::k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;

@@ -1,4 +1,4 @@
-//! What others change in the cloud is repaired, with an event that names it.
+//! Changes by others in the cloud are repaired, with an event that names the change.
 
 use api::k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::world::World;
 
 const REPAIRED: &str = "LoadBalancerDriftRepaired";
 
-/// The first of Octavia's resources of a kind: its path, below that of Octavia.
+/// Path of the first of Octavia's resources of a kind, below Octavia's path.
 async fn path(world: &World, kind: &str) -> String {
     let all = world.octavia(kind).await;
     let id = all[0]["id"].as_str().unwrap();
@@ -133,7 +133,7 @@ async fn names_of_other_clusters_and_of_other_ports_are_left_as_they_are() {
     let listener = path(&world, "listeners").await;
     let change = json!({"listener": {"name": "listener_1_kube_service_blue_default_web", "connection_limit": 7}});
     world.request("PUT", &listener, change).await;
-    // The other change shows that it was looked at.
+    // The other change shows that a reconcile has run.
     octavia_where(&world, "listeners", |list| {
         list[0]["connection_limit"] == -1
     })

@@ -1,4 +1,4 @@
-//! What single annotations do.
+//! Effects of single annotations.
 
 use api::k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};

@@ -118,7 +118,7 @@ const OF_MEMBERS: [(&str, &str); 3] = [
     ("DELETE", "/v2.0/lbaas/pools/{pool_id}/members/{id}"),
 ];
 
-/// Waits until there are as many members, which are checked at this port.
+/// Waits for a number of members, all with this monitor port.
 async fn members_are(world: &World, count: usize, monitor_port: &Value) {
     eventually(&format!("{count} members"), || async {
         let members = world.all_members().await;
@@ -248,8 +248,8 @@ async fn every_list_fails_once_in_every_way_and_the_end_is_the_same() {
     }
 }
 
-/// The requests for a load balancer of a user, whose tags change, and for a floating IP of a user, which is attached and
-/// taken off.
+/// Requests for a load balancer of a user, with changed tags, and for a floating IP of a user, which is attached and
+/// detached.
 const OF_OTHERS: [(&str, &str, &str); 2] = [
     ("load-balancer", "PUT", "/v2.0/lbaas/loadbalancers/{id}"),
     ("network", "PUT", "/v2.0/floatingips/{id}"),
@@ -360,7 +360,7 @@ async fn lists_of_members_fail_once_in_every_way_and_no_member_is_written() {
                 .ok_or_else(|| format!("{left:?}"))
         })
         .await;
-        // What follows shows that the lists were read at last.
+        // The later change shows that the lists were read at last.
         let is_eight = world.octavia("listeners").await[0]["connection_limit"] == 8;
         let limit = if is_eight { "9" } else { "8" };
         let change = json!({"metadata": {"annotations": {"loadbalancer.openstack.org/connection-limit": limit}}});
@@ -391,7 +391,7 @@ async fn lists_of_servers_and_ports_fail_once_in_every_way_and_no_node_is_delete
         let name = format!("worker-{number}");
         world.worker(&name).await;
         assert_eq!(left(&world).await, Vec::<Value>::new(), "{class}");
-        // Those that are not ready are looked up again and again.
+        // Nodes that are not ready are looked up again and again.
         world.ready(&name, "Unknown").await;
         let nodes = world.nodes().list(&Default::default()).await.unwrap();
         assert_eq!(nodes.items.len(), number + 1, "{class}");

@@ -1,4 +1,4 @@
-//! What was made or freed just before the Service that names it: no list that is older than that leads to an event.
+//! Resources created or freed just before the Service that names them: no older list leads to an event.
 
 use openstack::inventory::Intervals;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::world::{World, ip};
 
 const NOWHERE: &str = "8d1c1a94-0000-4000-8000-000000000000";
 
-/// A manager whose lists are read when a Service needs them, so that none is newer by chance.
+/// Manager with lists read only when a Service needs them, so that none is newer by chance.
 async fn calm(workers: &[&str]) -> World {
     let mut world = World::open("").await;
     world.options(|options| options.clouds.intervals = Intervals::default());

@@ -104,7 +104,7 @@ async fn a_group_opens_the_node_ports_on_the_ports_of_the_members_and_goes_with_
     let change = json!({"spec": {"ports": crate::world::ports_of(&[("TCP", 80), ("TCP", 443)])}});
     world.cluster.merge::<Service>("web", change).await;
     settled(&world, "web", 2).await;
-    // A rule that is deleted by hand, and a node that is no longer a member.
+    // A rule deleted by hand, and a node that is no longer a member.
     let rule = group["security_group_rules"]
         .as_array()
         .unwrap()
@@ -141,8 +141,8 @@ async fn a_group_is_deleted_when_cloud_conf_no_longer_asks_for_it() {
     .await;
 }
 
-/// Networks with the range of the nodes' network, and ports there with all addresses that a node has: one of a VM of
-/// somebody else, and others that nothing uses. Returns the id of the VM's port.
+/// Networks with the range of the nodes' network, and ports there with all addresses of a node: one of a VM of
+/// somebody else, and unused ones. Returns the id of the VM's port.
 pub(crate) async fn strangers(world: &World, address: &str) -> String {
     let mut used = String::new();
     for index in 0..4 {
@@ -216,7 +216,7 @@ async fn a_port_that_others_change_meanwhile_is_read_again_and_said_in_words_if_
     assert!(crate::faults::left(&world).await.is_empty());
     stale(5).await;
     world.worker("worker-2").await;
-    // Whether members are changed by the same reconcile depends on the age of the list of ports.
+    // The age of the list of ports decides if the same reconcile changes members.
     let note = eventually("the event", || async {
         let events: Api<Event> = Api::all(world.cluster.client.clone());
         let list = events.list(&Default::default()).await.unwrap().items;

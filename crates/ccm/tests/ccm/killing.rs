@@ -11,7 +11,7 @@ use crate::services::world;
 use crate::tls::{certificate, the_certificate};
 use crate::world::{World, ip, ports_of};
 
-/// What a Service is to have in the cloud: listeners with their settings, members and monitors.
+/// Expected state of a Service in the cloud: listeners with their settings, members and monitors.
 fn shape(
     listeners: &[Value],
     pools: &[Value],
@@ -56,14 +56,14 @@ async fn seen(world: &World) -> Vec<String> {
     )
 }
 
-/// The node of a member, which is a part of its name if it was created alone.
+/// Node of a member, a part of the name of a member created alone.
 fn node_of(name: &str) -> String {
     let alone = name.strip_prefix("member_");
     let node = alone.and_then(|rest| rest.split('_').next());
     node.unwrap_or(name).to_owned()
 }
 
-/// What the phases need in the cloud.
+/// Creates the resources of the phases in the cloud.
 pub(crate) async fn prepare(world: &World) {
     world.share_external_network().await;
     certificate(world).await;
@@ -189,7 +189,7 @@ impl Phase {
         }
     }
 
-    /// What is missing until the phase is complete.
+    /// Missing part of the phase, until it is complete.
     async fn problem(self, world: &World) -> Option<String> {
         let service = world.cluster.api::<Service>().get_opt("web").await.unwrap();
         match (self, service) {
@@ -272,7 +272,7 @@ pub(crate) async fn ends_the_same(mut world: World, phases: &[Phase], least: u64
     }
 }
 
-/// Here the writes to the API server are those that are cut off, again and again.
+/// Here the writes to the API server are cut off, again and again.
 #[tokio::test(start_paused = true)]
 async fn killed_at_every_nth_write_to_the_cluster_it_ends_the_same() {
     let mut world = world(&["worker-1"]).await;

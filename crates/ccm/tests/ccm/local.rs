@@ -110,7 +110,7 @@ async fn a_restart_leaves_members_that_depend_on_endpoints_as_they_are() {
     world.kill().await;
     world.cloud.reset_requests();
     world.run();
-    // What follows the restart shows that the Service was looked at.
+    // The effect of the annotation shows that the Service was reconciled after the restart.
     let slow = json!({"metadata": {"annotations": {"loadbalancer.openstack.org/enable-health-monitor": "true"}}});
     world.cluster.merge::<Service>("web", slow).await;
     octavia_where(&world, "healthmonitors", |list| list.len() == 1).await;

@@ -92,8 +92,8 @@ async fn provider_ids_name_the_region_if_asked_to_and_nodes_of_other_regions_are
         .await
         .unwrap();
     world.ready("far-away", "Unknown").await;
-    // Proof that deletions work: a Node of this region without a server is deleted, while that of the other region
-    // stays.
+    // Proof that deletions work: a Node of this region without a server is deleted, while the Node of the other
+    // region stays.
     world.server("witness").await;
     world.node("witness").await;
     world.node_where("witness", is_initialised).await;
@@ -155,7 +155,7 @@ async fn a_node_is_deleted_when_its_server_is_gone_and_never_while_it_is_ready()
     world.nodes().get("worker-2").await.unwrap();
 }
 
-/// A worker with its server, which proves that deletions are possible.
+/// Worker with a server, as proof that deletions are possible.
 async fn witness(world: &World) {
     world.server("witness").await;
     world.node("witness").await;
@@ -359,7 +359,7 @@ async fn a_thousand_nodes_are_initialised_with_five_requests() {
     world.options(|options| {
         options.node_monitor_period = Duration::from_secs(3600);
         options.node_status_update_frequency = Duration::from_secs(3600);
-        // Longer than the test, so that what the initialization needs is all that is listed.
+        // Longer than the test, so that only the lists for the initialization are read.
         options.clouds.intervals.idle = Duration::from_secs(3600);
         options.clouds.intervals.rest = Duration::from_secs(3600);
     });
@@ -413,7 +413,7 @@ async fn a_manager_that_is_killed_between_any_two_writes_finishes_after_its_rest
     }
 }
 
-/// A client whose deletions are rejected with a conflict, as when a Node changes between the lookup and its deletion.
+/// Client whose deletions are rejected with a conflict, as when a Node changes between the lookup and the deletion.
 fn conflicting(inner: Client, rejected: Arc<AtomicUsize>) -> Client {
     let namespace = inner.default_namespace().to_owned();
     let service = tower::service_fn(move |request: http::Request<Body>| {

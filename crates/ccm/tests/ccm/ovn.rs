@@ -1,4 +1,4 @@
-//! The driver ovn: what it serves, and what it does not have.
+//! Driver ovn: supported features, and missing ones.
 
 use api::k8s_openapi::api::core::v1::Service;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use crate::world::World;
 
 pub(crate) const CONF: &str = "[LoadBalancer]\nlb-provider = ovn\nlb-method = SOURCE_IP_PORT\n";
 
-/// The simulated Octavia with the driver ovn, which rejects what that driver rejects.
+/// Simulated Octavia with the driver ovn, which rejects the same requests as the driver.
 pub(crate) struct Ovn(pub(crate) SharedTransport);
 
 impl Transport for Ovn {
@@ -56,7 +56,7 @@ fn of_ovn(answer: http::Response<Bytes>) -> http::Response<Bytes> {
     http::Response::from_parts(parts, Bytes::from(document.to_string()))
 }
 
-/// What the driver does not have in a request, or in a part of it.
+/// Unsupported part of a request, if any.
 fn unsupported(value: &Value) -> Option<String> {
     let lacks = |name: &str, value: &Value| {
         let text = value.as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What blocks in silence: load balancers that stay PENDING, and quota.
+//! Silent blocks: load balancers that stay PENDING, and quota.
 
 use std::time::Duration;
 

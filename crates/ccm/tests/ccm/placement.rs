@@ -12,8 +12,8 @@ fn annotated(list: &[(&str, &str)]) -> Value {
     json!({"metadata": {"annotations": list.iter().map(pair).collect::<serde_json::Map<_, _>>()}})
 }
 
-/// A further subnet of the external network, with one address for each load balancer that fits into its pool; returns
-/// its id.
+/// Creates a further subnet of the external network, with room in the pool for one address of each load balancer;
+/// returns the id.
 pub(crate) async fn external_subnet(
     world: &World,
     name: &str,
@@ -175,7 +175,7 @@ async fn a_subnet_without_free_addresses_is_followed_by_the_next_one() {
     world
         .event_with("three", "SyncLoadBalancerFailed", words)
         .await;
-    // The address of a Service that goes is that of the one that waits.
+    // The deleted Service leaves its address to the waiting one.
     world.delete_service("one").await;
     assert_eq!(ip(&world.published("three").await), "127.41.0.10");
 }
@@ -201,7 +201,7 @@ async fn a_given_port_has_the_virtual_address_and_stays_when_the_service_goes() 
     assert_eq!(balancer["vip_port_id"], id);
     assert_eq!(balancer["vip_address"], port["fixed_ips"][0]["ip_address"]);
     assert_eq!(world.floating_ips().await[0]["port_id"], id);
-    // It is in use now.
+    // The address is in use now.
     world
         .service("second", &[("TCP", 80)], annotated(&[("port-id", id)]))
         .await;

@@ -18,7 +18,7 @@ use testbed::Guard;
 /// The role that `generate cloud-controller-manager` prints.
 const OURS: &str = include_str!("../../../../config/ccm/rbac.yaml");
 
-/// What the role of the Go manager allows (§1.1 of its manifests), without what it lists twice.
+/// Permissions of the Go manager's role (§1.1 of its manifests), without repetitions.
 const GOS: &str = r#"
 kind: ClusterRole
 rules:
@@ -88,8 +88,8 @@ async fn pods_of(world: &World, node: &str, range: &str) {
         .await;
 }
 
-/// The life of a cluster: election, nodes that come, stop and go, routes, and a Service with all that is asked of
-/// Kubernetes for it.
+/// Life of a cluster: election, nodes that come, stop and go, routes, and a Service with all of its requests to
+/// Kubernetes.
 async fn life(world: &World, guard: &Guard) {
     let client = guard.of(&world.cluster.client);
     let leader = election::elected(client, lease()).await.unwrap();
@@ -183,7 +183,7 @@ async fn with_the_role_of_the_go_manager_the_uid_of_the_cluster_events_and_the_l
     world.service("web", &[("TCP", 80)], json!({})).await;
     let client = guard.of(&world.cluster.client);
     let standing = tokio::spawn(async move {
-        // It is never given up, and says why in the log.
+        // The manager never gives up the election, and logs the reason.
         let mut leader = election::elected(client, lease()).await.unwrap();
         leader.lost().await
     });

@@ -102,7 +102,7 @@ async fn killed_at_any_write_to_the_cloud_the_routes_end_the_same() {
     }
 }
 
-/// Here the writes to the API server are those that are cut off, again and again: the record and the conditions.
+/// Here the writes to the API server are cut off, again and again: the record and the conditions.
 #[tokio::test(start_paused = true)]
 async fn killed_at_every_nth_write_to_the_cluster_the_routes_end_the_same() {
     let mut routed = Routed::open(atomic()).await;
@@ -131,7 +131,7 @@ async fn killed_at_every_nth_write_to_the_cluster_the_routes_end_the_same() {
     }
 }
 
-/// The requests for routes that fail in a phase: lists, changes with their reads, and removals.
+/// Failing requests for routes in a phase: lists, changes with their reads, and removals.
 fn requests(phase: usize, is_atomic: bool) -> Vec<(&'static str, &'static str)> {
     let routers = match is_atomic {
         true => [

@@ -46,7 +46,7 @@ async fn scenario_basic_a_service_gets_the_floating_ip_that_it_asks_for() {
     assert_eq!(ip(&world.published("web").await), address);
     world.delete_service("web").await;
     assert!(world.octavia("loadbalancers").await.is_empty());
-    // It was there before, and stays.
+    // The floating IP existed before, and stays.
     assert_eq!(world.floating_ips().await.len(), 1);
 }
 

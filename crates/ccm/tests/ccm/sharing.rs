@@ -138,7 +138,7 @@ async fn what_cannot_be_shared_is_rejected_with_the_reason() {
     guest(&world, "tcp", 80, &user).await;
     let note = world.event("tcp", "SyncLoadBalancerFailed").await;
     assert!(note.contains("has HTTP port 80 already"), "{note}");
-    // The owner needs its floating IP while others share it.
+    // The owner needs its floating IP while others share the load balancer.
     let key = "service.beta.kubernetes.io/openstack-internal-load-balancer";
     let change = json!({"metadata": {"annotations": {key: "true"}}});
     world.cluster.merge::<Service>("web", change).await;

@@ -41,7 +41,7 @@ fn annotated(annotations: Value) -> Value {
     json!({"metadata": {"annotations": annotations}})
 }
 
-/// Waits for listeners with these protocols and ports, in order of their ports, with pools of these protocols.
+/// Waits for listeners with these protocols and ports, in order of the ports, and for pools with these protocols.
 async fn listeners(world: &World, wanted: &[(&str, u16)], pools: &[&str]) {
     octavia_where(world, "listeners", |list| {
         let mut found: Vec<_> = list
@@ -134,7 +134,7 @@ async fn what_is_no_certificate_is_rejected_before_anything_is_created() {
             json!(unknown),
             "the key manager has no such secret or container",
         ),
-        // What Octavia says of it.
+        // Octavia's message.
         ("generic", json!(generic), "Could not retrieve certificate"),
         ("text", json!(text), "PKCS12 bundle is unreadable"),
     ];

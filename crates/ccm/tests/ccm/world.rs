@@ -29,13 +29,13 @@ pub(crate) struct World {
     pub(crate) settings: watch::Sender<Arc<Settings>>,
     options: Options,
     running: Option<(Running, Cut)>,
-    /// The client of the manager, if it is not that of the cluster.
+    /// Client of the manager, if different from the cluster's.
     pub(crate) client: Option<Client>,
-    /// Whether the Octavia that the manager sees gives a load balancer one address.
+    /// True if the manager sees an older Octavia, with one address for each load balancer.
     pub(crate) has_older_octavia: bool,
-    /// Whether load balancers are those of the driver ovn.
+    /// True for load balancers of the driver ovn.
     has_ovn: bool,
-    /// Whether cloud.conf asks for a security group of each Service.
+    /// True if cloud.conf asks for a security group of each Service.
     pub(crate) manages_groups: bool,
     token: String,
     pub(crate) network: String,
@@ -137,7 +137,7 @@ impl World {
         external["networks"][0]["id"].as_str().unwrap().to_owned()
     }
 
-    /// Lets the project see the subnets of the external network, as clouds do that share it.
+    /// Lets the project see the subnets of the external network, as in clouds that share it.
     pub(crate) async fn share_external_network(&self) {
         let id = self.external_network().await;
         let path = format!("/network/v2.0/networks/{}", id.as_str().unwrap());
@@ -412,8 +412,8 @@ impl World {
         }
     }
 
-    /// Cuts the connection to the cloud in the middle of the `nth` write from now on: the cloud executes it, and its
-    /// response is lost. The returned value counts the writes.
+    /// Cuts the connection to the cloud in the middle of the `nth` write from now on: the cloud executes the write,
+    /// and the response is lost. The returned value counts the writes.
     pub(crate) fn cut_at(&self, nth: u64) -> Calls {
         let (writes, at_write) = self.running.as_ref().unwrap().1.at_call(nth);
         self.cloud.on_write(move |_| at_write());
@@ -461,7 +461,7 @@ impl World {
         Api::all(self.cluster.client.clone())
     }
 
-    /// A Node as a kubelet registers it: tainted, not ready, and with its host name as the only address.
+    /// Creates a Node as registered by a kubelet: tainted, not ready, and with the host name as the only address.
     pub(crate) async fn node(&self, name: &str) {
         let node = json!({
             "metadata": {"name": name},

@@ -1,4 +1,5 @@
-//! A wrong value of every annotation that can have one is an event that names it, and nothing is made in the cloud.
+//! A wrong value of every annotation that can have one leads to an event with its name, and creates nothing in the
+//! cloud.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use crate::services::world;
 
 const NOWHERE: &str = "8d1c1a94-0000-4000-8000-000000000000";
 
-/// Annotation, value, and what the event says of it; of those with a prefix without it.
+/// Annotation, value, and words of the event; annotations with a prefix are given without it.
 const WRONG: &[(&str, &str, &str)] = &[
     ("proxy-protocol", "v3", "write true, false, v1 or v2"),
     ("x-forwarded-for", "1", "write true or false"),
@@ -89,7 +90,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("subnet_id", "x", "is unknown"),
 ];
 
-/// Any value of these is one: they are written back, free texts, or Octavia's and Neutron's to judge, whose answer is the
+/// Annotations without wrong values: written back, free texts, or judged by Octavia and Neutron, whose answer is the
 /// event (`what_the_cloud_rejects_is_an_event_with_its_words`).
 const ANY: &[&str] = &["load-balancer-id", "load-balancer-address", "hostname"];
 const JUDGED: &[(&str, &str, &str)] = &[

@@ -1,5 +1,5 @@
-//! Routes, address pairs and the record come to be what the nodes need, also when a pass is cut off between any two
-//! requests, and what others created is still there.
+//! Routes, address pairs and the record reach the needs of the nodes, also when a pass is cut off between any two
+//! requests, and creations of others are kept.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ struct Scene {
     model: Model,
     nodes: Vec<Arc<Node>>,
     knows_all_nodes: bool,
-    /// Whether the routers have `extraroute-atomic`; else one request replaces all routes.
+    /// True if the routers have `extraroute-atomic`; otherwise one request replaces all routes.
     is_atomic: bool,
 }
 
@@ -130,7 +130,7 @@ impl World for Scene {
 
     fn take(&mut self, step: Step) {
         match step {
-            // It is read again as it was stored.
+            // The record is read again as stored.
             Step::Record(record) => self.model.record = Record::parse(&record.texts()).unwrap(),
             Step::Routes {
                 router,
@@ -168,7 +168,7 @@ fn some_routes() -> impl Strategy<Value = Vec<Route>> {
     proptest::collection::btree_set(one, 0..5).prop_map(|all| all.into_iter().collect())
 }
 
-/// Nodes with a range each, by the first or the second address of their port, or by one that no port has.
+/// Nodes with a range each, by the first or the second address of their port, or by an address without a port.
 fn some_nodes() -> impl Strategy<Value = Vec<Arc<Node>>> {
     let pods = subsequence(vec![1u8, 2, 3, 4], 0..=3).prop_shuffle();
     let hops = proptest::collection::vec(select(vec![0u8, 10, 40]), 3);
@@ -226,7 +226,8 @@ prop_compose! {
     }
 }
 
-/// The routers have what the nodes need and what is not ours; the ports let it through, and nothing else of ours.
+/// The routers have the nodes' routes and the foreign ones; the ports let the traffic through, and have no other pair
+/// of ours.
 fn check_end(before: &Scene, end: &Scene) {
     let needed = end.needed();
     let routes: BTreeSet<Route> = needed.iter().map(|(_, route)| *route).collect();
@@ -280,7 +281,7 @@ proptest! {
         (next.nodes, next.knows_all_nodes) = (nodes, true);
         let end = converging::check(&next);
         check_end(&next, &end);
-        // The last one leaves: what is ours goes with it.
+        // The last node leaves: everything of ours goes with it.
         let mut last = end.clone();
         last.nodes.clear();
         let end = converging::check(&last);

@@ -90,7 +90,7 @@ fn the_port_of_a_member_is_awaited_while_its_node_is_new_and_no_port_has_its_add
         (&[&[], &[other, ADDRESS]], &[other], ADDRESS, 1, true),
         // The port is known.
         (&[&[ADDRESS]], &[ADDRESS], ADDRESS, 1, false),
-        // The Node is older: its address may be that of a port which the project does not see.
+        // The Node is older: its address may belong to a port invisible to the project.
         (&[&[ADDRESS]], &[], ADDRESS, 60, false),
         // The member is on another Node.
         (&[&[ADDRESS]], &[], other, 1, false),

@@ -1,5 +1,5 @@
-//! From any Service and any state of the cloud, also one that a manager left that was cut off, the load balancer comes to be
-//! what the Service asks for; what belongs to others stays as it is.
+//! From any Service and any state of the cloud, also one left by an interrupted manager, the load balancer reaches
+//! the state that the Service asks for; resources of others stay unchanged.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ proptest! {
     }
 }
 
-/// Who had a load balancer before.
+/// Former owner of a load balancer.
 #[derive(Clone, Copy, Debug)]
 enum Before {
     Nobody,
@@ -46,11 +46,11 @@ enum Before {
     GoManager,
     /// A cluster with the same name, for a Service with the same name.
     OtherCluster,
-    /// A user, who shares it.
+    /// A user, who shares the load balancer.
     User,
 }
 
-/// What a person does to a load balancer.
+/// Change of a load balancer by a person.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     DeleteListener,
@@ -135,7 +135,7 @@ impl Model {
         Some(())
     }
 
-    /// Without the marks of this manager, which the Go manager does not set.
+    /// Removes the marks of this manager, which the Go manager does not set.
     fn unmark(&mut self) {
         let unmark = |tags: &mut Vec<String>| tags.retain(|tag| !tag.starts_with("ferrostack-"));
         self.octavia
@@ -169,7 +169,7 @@ fn foreign(port: u16) -> ListenerCreate {
     }
 }
 
-/// A cloud in which somebody had a load balancer before; the Service names it where it is to use it.
+/// Cloud with a load balancer from before; the Service names it where it is to use it.
 fn begun(before: Before, scene: Scene, earlier: (Service, usize)) -> Scene {
     let mut scene = scene;
     let (service, nodes) = earlier;
@@ -220,7 +220,7 @@ fn begun(before: Before, scene: Scene, earlier: (Service, usize)) -> Scene {
 }
 
 impl Model {
-    /// Everything is that of a Service in another cluster, which has the same names.
+    /// Turns everything into the resources of a Service in another cluster, with the same names.
     fn give_away(&mut self) {
         let give = |tags: &mut Vec<String>| {
             for tag in tags {
@@ -298,7 +298,7 @@ fn with_weights(scene: &mut Scene) {
     }
 }
 
-/// The load balancer has what the Service asks for, and nothing of it besides.
+/// The load balancer has the state that the Service asks for, and nothing else of the Service.
 fn check_end(scene: &Scene) {
     let (Ok(desired), Some(observed)) = (scene.desired(), scene.observed()) else {
         return;

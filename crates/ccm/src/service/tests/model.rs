@@ -23,7 +23,7 @@ pub(super) struct Model {
     pub(super) floating_ips: BTreeMap<String, FloatingIp>,
 }
 
-/// A Service, and what its load balancer depends on.
+/// Service, and the state behind its load balancer.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
     pub(super) model: Model,
@@ -46,7 +46,7 @@ impl Scene {
         self.look().1
     }
 
-    /// What is there, and what the Service asks for then, or why it is rejected.
+    /// Observed state, and the desired state of the Service, or the reason for its rejection.
     fn look(&self) -> (Option<Observed>, Result<Desired, String>) {
         let (view, identity) = (self.model.view(), self.identity());
         let found = observed::find(&self.service, &identity, &view).unwrap();
@@ -70,7 +70,7 @@ impl Scene {
         (found, desired.map_err(|rejection| rejection.message))
     }
 
-    /// The steps as `round` chooses them; none of a Service that is rejected.
+    /// Steps as `round` chooses them; none for a rejected Service.
     fn steps(&self, desired: &Desired, observed: Option<&Observed>) -> Vec<Step> {
         let check = |observed| sharing::check(desired, observed, &self.identity(), 2);
         match observed.map(check) {
@@ -209,8 +209,8 @@ impl Model {
         assert!(!is_taken, "a second floating IP on {port}");
     }
 
-    /// Completes what is pending. With the port of a load balancer goes the association of its floating IP. Returns true if
-    /// anything was pending.
+    /// Completes pending changes. With the port of a load balancer, the association of its floating IP goes. Returns
+    /// true if anything was pending.
     fn pass(&mut self) -> bool {
         let ports = |model: &Self| -> Vec<String> {
             let all = model.octavia.balancers.values();
@@ -303,7 +303,7 @@ impl Model {
     }
 }
 
-/// Whether a step creates or changes several objects.
+/// True if a step creates or changes several objects.
 fn is_bulk(step: &Step) -> bool {
     match step {
         Step::Balancer(Part::Create(tree)) => !tree.listeners.is_empty(),

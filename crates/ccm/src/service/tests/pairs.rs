@@ -11,7 +11,7 @@ use super::super::{annotations, weights};
 use super::model::{Model, conf, node};
 use kube::ResourceExt;
 
-/// Each annotation, with a value that is not its default.
+/// Each annotation, with a value other than its default.
 const CHANGEABLE: &[(&str, &str)] = &[
     ("proxy-protocol", "true"),
     ("x-forwarded-for", "true"),
@@ -46,7 +46,7 @@ const CHANGEABLE: &[(&str, &str)] = &[
     ("floating-subnet-id", "outside"),
     ("floating-subnet", "out*"),
     ("floating-subnet-tags", "outside-tag"),
-    // As they are written back: the first id of the model is that of the load balancer.
+    // As written back: the first id of the model is the load balancer's.
     (annotations::ID, "id-1"),
     (annotations::ADDRESS, "203.0.113.1"),
     (annotations::INTERNAL, "true"),
@@ -146,7 +146,7 @@ fn annotations_go_on_and_off_pairwise_in_any_order_and_leave_what_was_there_befo
             go(&[*one]);
             let both = go(&[*one, *other]);
             go(&[*other]);
-            // Whichever came first, both together are the same; what contradicts itself changes nothing.
+            // In either order, both together have the same effect; a contradiction changes nothing.
             let swapped = go(&[*other, *one]);
             let rejects = Wishes::of(service(&[*one, *other]).annotations(), conf(false)).is_err();
             assert!(rejects || both == swapped, "{one:?} {other:?}");

@@ -1,4 +1,4 @@
-//! A Node is what its server says after each change, also when only one of the two requests was sent: status, and then
+//! A Node follows its server after each change, also when only one of the two requests was sent: status, and then
 //! labels, providerID and taints.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use proptest::sample::{select, subsequence};
 
 use super::*;
 
-/// A Node as the API server stores it, and its server.
+/// Node as stored by the API server, and its server.
 #[derive(Clone, Debug)]
 struct Scene {
     node: Value,
@@ -166,7 +166,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// A Node as a kubelet registers it, or as a manager that was cut off, another manager, or a person left it.
+    /// Node as registered by a kubelet, or as left by an interrupted manager, another manager, or a person.
     fn any_node()(
         taints in subsequence(vec![
             (UNINITIALIZED, "NoSchedule"), (UNINITIALIZED, "NoExecute"), (SHUTDOWN, "NoSchedule"),
@@ -204,7 +204,7 @@ fn readiness() -> impl Strategy<Value = Option<&'static str>> {
     select(vec![None, Some("True"), Some("False"), Some("Unknown")])
 }
 
-/// The Node is what its server says, and what others set is there.
+/// The Node follows its server, and settings of others are kept.
 fn check_end(before: &Scene, end: &Scene) {
     let (was, node) = (before.node(), end.node());
     let has = |node: &Node, key: &str| taints_of(node).iter().any(|taint| taint.key == key);
