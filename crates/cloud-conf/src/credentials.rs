@@ -1,4 +1,4 @@
-//! Resolves `[Global]` to a cloud with credentials.
+//! Resolution of `[Global]` to a cloud with credentials.
 
 use openstack::CloudConfig;
 use openstack::config::{
@@ -10,20 +10,20 @@ use super::finding::Finding;
 use super::keys::Section;
 use super::settings::Global;
 
-/// The name of the cloud in logs, and the entry of a clouds.yaml unless `cloud` names another.
+/// Name of the cloud in logs, and default entry of a clouds.yaml.
 const DEFAULT_CLOUD: &str = "openstack";
 
-/// The files selected by `use-clouds`.
+/// Files selected by `use-clouds`.
 #[derive(Debug)]
 pub struct CloudsYaml {
     /// The text of the clouds.yaml.
     pub clouds: SecretString,
-    /// The text of the secure.yaml beside it.
+    /// Text of the secure.yaml beside the clouds.yaml.
     pub secure: Option<SecretString>,
 }
 
 impl Global {
-    /// Checks the combination of values in a section without `use-clouds`.
+    /// Checks the combination of values in a section without `use-clouds`, and adds [`Finding`]s.
     pub(super) fn check(&self, findings: &mut Vec<Finding>) {
         let section = Section::Global.titled(Some(&self.name));
         let mut missing = |key: &str, message: &str| {
@@ -40,7 +40,7 @@ impl Global {
         }
     }
 
-    /// The path of the CA file, if any.
+    /// Path of the CA file, if any.
     pub fn ca_file(&self) -> Option<&str> {
         self.get("ca-file")
     }
@@ -50,7 +50,8 @@ impl Global {
         self.get("cloud").unwrap_or(DEFAULT_CLOUD)
     }
 
-    /// The cloud, with the clouds.yaml if `use-clouds` is set. Keys of this section override its values.
+    /// Cloud as a [`CloudConfig`], with the clouds.yaml if `use-clouds` is set. Keys of this section override values
+    /// of the file.
     ///
     /// # Errors
     /// Missing, contradictory or invalid part of the clouds.yaml.
@@ -148,7 +149,7 @@ impl Global {
         })
     }
 
-    /// `trustee-id` and `trustee-password` override `user-id` and `password`.
+    /// [`Credential`] of a trust: `trustee-id` and `trustee-password` override `user-id` and `password`.
     fn trust(&self) -> Result<Credential, Missing> {
         let user = match self.get("trustee-id") {
             Some(id) => UserRef::Id(id.to_owned()),
@@ -200,7 +201,7 @@ impl Global {
         Ok(Scope::Project(name.to_owned(), domain))
     }
 
-    /// The domain in the keys with this prefix, or else in `domain-id` or `domain-name`.
+    /// Domain in the keys with this prefix, or else in `domain-id` or `domain-name`.
     fn domain(&self, prefix: &str) -> Option<DomainRef> {
         for prefix in [prefix, "domain"] {
             if let Some(id) = self.get(&format!("{prefix}-id")) {
@@ -225,7 +226,7 @@ impl Global {
     }
 }
 
-/// A required key that is not set.
+/// Required key without a value.
 #[derive(Debug)]
 struct Missing {
     key: &'static str,

@@ -16,19 +16,19 @@ pub enum Severity {
     Warning,
 }
 
-/// An error or warning about a line of the file. It never contains a value, since values can be secrets.
+/// Error or warning about a line of the file. Never contains a value, since values can be secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The severity.
+    /// [`Severity`] of the finding.
     pub severity: Severity,
-    /// The file; empty if there is only one, and for what several files say together.
+    /// Name of the file; empty for a single file, and for findings about several files together.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub file: String,
-    /// The line, counted from one; 0 for the file as a whole.
+    /// Line, counted from one; 0 for the file as a whole.
     pub line: usize,
-    /// The section; empty for syntax errors.
+    /// Section; empty for syntax errors.
     pub section: String,
-    /// The key; empty for a section.
+    /// Key; empty for a section.
     pub key: String,
     /// Mistake, with the correction.
     pub message: String,
@@ -69,7 +69,7 @@ impl Finding {
 }
 
 impl fmt::Display for Finding {
-    /// `line 7: [LoadBalancer] monitor-delay: ...`, after the name of the file if it has one.
+    /// `line 7: [LoadBalancer] monitor-delay: ...`, after the name of the file, if any.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.file.is_empty() {
             write!(f, "{}: ", self.file)?;
@@ -87,7 +87,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A file that cannot be used: at least one finding is an error.
+/// Error for an unusable file: at least one [`Finding`] is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
     /// Errors and warnings.

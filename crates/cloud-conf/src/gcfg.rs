@@ -1,4 +1,4 @@
-//! The syntax of cloud.conf: the dialect of git's configuration files in the Go library gcfg.
+//! Syntax of cloud.conf: the dialect of git's configuration files in the Go library gcfg.
 //!
 //! ```text
 //!   ; comment          # comment
@@ -46,14 +46,14 @@ pub(super) struct Header {
     pub(super) line: usize,
 }
 
-/// The parsed file: headers and entries, in their order.
+/// Parsed file: every [`Header`] and [`Entry`], in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Document {
     pub(super) headers: Vec<Header>,
     pub(super) entries: Vec<Entry>,
 }
 
-/// A syntax error. It never contains a value, since values can be secrets.
+/// Syntax error. Never contains a value, since values can be secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct SyntaxError {
@@ -63,7 +63,7 @@ pub struct SyntaxError {
     pub message: String,
 }
 
-/// Parses a file.
+/// Parses a file into a [`Document`].
 pub(super) fn parse(text: &str) -> Result<Document, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut parser = Parser {
@@ -119,7 +119,7 @@ impl Parser<'_> {
         next
     }
 
-    /// Skips to the end of the line, which is not consumed.
+    /// Skips to the end of the line, without consuming the line break.
     fn skip_line(&mut self) {
         while self.rest.next_if(|c| *c != '\n').is_some() {}
     }
@@ -278,7 +278,7 @@ impl Parser<'_> {
         Ok(value)
     }
 
-    /// The character for an escape sequence; `None` for a continued line.
+    /// Character of an escape sequence; `None` for a continued line.
     fn escape(&mut self, key: &str) -> Result<Option<char>, SyntaxError> {
         self.rest.next_if_eq(&'\r');
         match self.bump() {

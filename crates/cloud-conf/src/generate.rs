@@ -1,4 +1,4 @@
-//! Generates cloud.conf from other files.
+//! Generation of cloud.conf from other files.
 
 use openstack::CloudConfig;
 use openstack::config::{ApplicationCredentialRef, Credential, DomainRef, Scope, UserRef};
@@ -9,16 +9,16 @@ use super::finding::Rejected;
 use super::gcfg::{self, quoted};
 use super::keys::{Form, Key, Section};
 
-/// A cloud.conf, with notes for its user.
+/// Generated cloud.conf, with notes for the user.
 #[derive(Debug)]
 pub struct Generated {
     /// The text.
     pub text: SecretString,
-    /// Settings that could not be converted, and what to change elsewhere.
+    /// Settings without a conversion, and necessary changes elsewhere.
     pub notes: Vec<String>,
 }
 
-/// A cloud.conf with these sections, such as `Global`, each with its keys and values.
+/// cloud.conf with these sections, such as `Global`, each with keys and values.
 #[must_use]
 pub fn from_sections<'a>(
     sections: impl IntoIterator<Item = (&'a str, Vec<(&'a str, &'a str)>)>,
@@ -36,7 +36,7 @@ pub fn from_sections<'a>(
     SecretString::from(text.as_str())
 }
 
-/// A cloud.conf for an entry of a clouds.yaml.
+/// cloud.conf for an entry of a clouds.yaml, given as a [`CloudConfig`].
 ///
 /// # Errors
 /// Names the setting of the cloud for which cloud.conf has no key.
@@ -129,11 +129,11 @@ const DROPPED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Converts the cloud.conf of the in-tree provider (`--cloud-provider=openstack`); the notes list the changes on
-/// kubelets and on the control plane.
+/// Converts the cloud.conf of the in-tree provider (`--cloud-provider=openstack`); the notes of [`Generated`] list
+/// the changes on kubelets and on the control plane.
 ///
 /// # Errors
-/// The syntax error of the file.
+/// The syntax error of the file, as [`Rejected`].
 pub fn from_legacy(text: &str) -> Result<Generated, Rejected> {
     let document = gcfg::parse(text).map_err(|error| Rejected {
         findings: vec![super::Finding::syntax(&error)],
@@ -182,12 +182,12 @@ pub fn from_legacy(text: &str) -> Result<Generated, Rejected> {
     Ok(file.done(notes))
 }
 
-/// The domain of users and projects that are older than domains, by its id.
+/// Id of the domain for users and projects from before domains.
 const DEFAULT_DOMAIN: &str = "default";
 /// Keys of names that are unique only within a domain.
 const NAMES: [&str; 2] = ["username", "tenant-name"];
 
-/// True if the file has a name without the domain that it is unique in: Keystone's v2 API had none.
+/// True if the file has a name without its domain: Keystone's v2 API had no domains.
 fn lacks_domain(document: &gcfg::Document) -> bool {
     let has = |names: &[&str]| {
         let mut global = document.entries.iter().filter(|it| it.section == "global");

@@ -1,21 +1,21 @@
-//! Every section and key that a cloud.conf can have.
+//! Every section and key of a cloud.conf.
 
 use crate::recovery::Recovery;
 
 /// A section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// The cloud and the credentials.
+    /// Cloud and credentials.
     Global,
     /// Addresses of nodes.
     Networking,
     /// Load balancers.
     LoadBalancer,
-    /// Networks of load balancers that Services choose by name.
+    /// Networks of load balancers, chosen by name in Services.
     LoadBalancerClass,
     /// Routes to pod networks.
     Route,
-    /// How servers find their metadata.
+    /// Metadata of servers.
     Metadata,
     /// Settings of the Cinder CSI driver.
     BlockStorage,
@@ -35,7 +35,7 @@ impl Section {
         Self::KeyManager,
     ];
 
-    /// The name as written in the file.
+    /// Name as written in the file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Global => "Global",
@@ -55,7 +55,7 @@ impl Section {
             .find(|section| section.name().eq_ignore_ascii_case(name))
     }
 
-    /// The name with that of a subsection: `Global "NAME"`. An empty one is none.
+    /// Name with a subsection: `Global "NAME"`. An empty subsection counts as none.
     pub(super) fn titled(self, subsection: Option<&str>) -> String {
         match subsection {
             None | Some("") => self.name().to_owned(),
@@ -63,7 +63,7 @@ impl Section {
         }
     }
 
-    /// The program that reads the section, where there is only one.
+    /// Only program that reads the section, if there is one.
     pub(super) const fn read_by(self) -> Option<ReadBy> {
         match self {
             Self::Global | Self::Metadata => None,
@@ -76,7 +76,7 @@ impl Section {
     }
 }
 
-/// A program that reads the file.
+/// Program that reads the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// `cloud-controller-manager`.
@@ -95,16 +95,16 @@ impl Program {
     }
 }
 
-/// Who reads a section.
+/// Reader of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadBy {
     Program(Program),
-    /// A program that is not one of ours.
+    /// Program outside of this suite.
     Other(&'static str),
 }
 
 impl ReadBy {
-    /// The name of another program, if it is not this one that reads the section.
+    /// Name of another program that reads the section instead of this one.
     const fn other_than(self, program: Program) -> Option<&'static str> {
         match (self, program) {
             (Self::Program(Program::CloudControllerManager), Program::CloudControllerManager)
@@ -115,32 +115,32 @@ impl ReadBy {
     }
 }
 
-/// The form of a value.
+/// Form of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// Any text.
     Text,
     /// Any text; the key can be repeated, and each occurrence adds a value.
     Repeated,
-    /// Any text; it is never printed.
+    /// Any text, never printed.
     Secret,
     /// `http://...` or `https://...`.
     Url,
     /// `true`, `yes`, `on`, `1`, and their opposites.
     Bool,
-    /// A duration as in Go: `5s`, `1m30s`.
+    /// Go duration: `5s`, `1m30s`.
     Duration,
     /// A duration in whole seconds, at least one.
     Seconds,
-    /// A number with this minimum.
+    /// Number with a minimum.
     Number(u32),
-    /// A number from 0 to this one, which every other number stands for.
+    /// Number from 0 to a maximum; every other number counts as the maximum.
     UpTo(u32),
-    /// A comma-separated list of sources of a server's metadata, in their order.
+    /// Comma-separated list of sources of a server's metadata, in order.
     Sources,
-    /// A comma-separated list of `NOVA=CINDER`: zones of servers and those of their volumes.
+    /// Comma-separated list of `NOVA=CINDER`: zones of servers, and zones of their volumes.
     Zones,
-    /// One of these.
+    /// One of several words.
     Choice(&'static [&'static str]),
     /// A pattern of names.
     Pattern,
@@ -152,27 +152,27 @@ pub enum Form {
     Labels,
 }
 
-/// The support for a key.
+/// Support for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
     /// The key is supported.
     Served,
-    /// The feature is not implemented, and the program does not start with it: the reason, and what to do.
+    /// The feature is not implemented, and the program does not start: reason and remedy.
     Rejected(&'static str),
     /// The key has no effect: the reason, for a warning.
     NoEffect(&'static str),
-    /// The key belongs to another component, which this names.
+    /// The key belongs to another component, with this name.
     Elsewhere(&'static str),
 }
 
-/// A key.
+/// Key of a [`Section`].
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The section.
+    /// [`Section`] of the key.
     pub section: Section,
     /// The name.
     pub name: &'static str,
-    /// The form of its values.
+    /// [`Form`] of the values.
     pub form: Form,
     /// The default value.
     pub default: &'static str,
@@ -183,7 +183,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// The support by a program.
+    /// [`Support`] by a program.
     pub const fn support(&self, program: Program) -> Support {
         match program {
             Program::CloudControllerManager => self.manager,
@@ -197,7 +197,7 @@ impl Key {
     }
 }
 
-/// The section of this key, for a hint, if there is exactly one.
+/// [`Section`] of a key with this name, for a hint, if there is exactly one.
 pub(super) fn misplaced(name: &str) -> Option<Section> {
     let mut sections = KEYS
         .iter()
@@ -225,7 +225,7 @@ const fn key(
     }
 }
 
-/// The support for the keys of a section, unless the key says something else.
+/// [`Support`] for the keys of a section, unless the key has an exception.
 pub(super) const fn of_section(section: Section, program: Program) -> Support {
     match section.read_by() {
         None => Support::Served,
@@ -243,7 +243,7 @@ impl Key {
         self
     }
 
-    /// The program that would read the key does not.
+    /// Marks a key that the reading program ignores, with the reason.
     const fn no_effect(mut self, reason: &'static str) -> Self {
         match self.manager {
             Support::Served => self.manager = Support::NoEffect(reason),
@@ -252,7 +252,7 @@ impl Key {
         self
     }
 
-    /// In a section that both programs read, a key of the driver's.
+    /// Marks a key of the driver in a section of both programs.
     const fn of_driver(mut self) -> Self {
         self.manager = Support::Elsewhere(Program::CinderCsi.name());
         self
@@ -268,7 +268,7 @@ const ENDPOINTS: &[&str] = &[
     "adminURL",
     "",
 ];
-/// The algorithms of Octavia's drivers.
+/// Algorithms of Octavia's drivers.
 pub const METHODS: &[&str] = &[
     "ROUND_ROBIN",
     "LEAST_CONNECTIONS",

@@ -1,9 +1,9 @@
-//! Labels of nodes, as settings name them. Pure functions.
+//! Labels of nodes in settings (pure).
 
 /// Labels that a node must have; a label without value only needs to exist.
 pub type Selector = Vec<(String, Option<String>)>;
 
-/// The longest part of a label, and the longest prefix of its key.
+/// Maximum length of a part of a label, and of the prefix of its key.
 const LONGEST: (usize, usize) = (63, 253);
 
 /// Parses `key=value,key`.
@@ -26,7 +26,7 @@ pub fn selector(text: &str) -> Result<Selector, &str> {
         .collect()
 }
 
-/// True if Kubernetes takes this key of a label, with or without a prefix.
+/// True for a valid key of a Kubernetes label, with or without a prefix.
 fn is_key(text: &str) -> bool {
     let (prefix, name) = match text.split_once('/') {
         None => (None, text),
@@ -40,7 +40,7 @@ fn is_key(text: &str) -> bool {
     !name.is_empty() && is_value(name) && prefix.is_none_or(is_domain)
 }
 
-/// True if Kubernetes takes this value of a label, which may be empty.
+/// True for a valid value of a Kubernetes label, possibly empty.
 fn is_value(text: &str) -> bool {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     text.is_empty() || text.len() <= LONGEST.0 && is_framed(text) && text.chars().all(is_inner)

@@ -7,15 +7,15 @@
 //!   value        the forms of values
 //!   pattern      patterns of names, and lists of tags
 //!   labels       labels of nodes
-//!   recovery     what is done about load balancers in ERROR
+//!   recovery     measures against load balancers in ERROR
 //!   settings     the typed settings
 //!   finding      errors and warnings, with their line
 //!   credentials  [Global] resolved to a cloud with credentials
 //!   generate     cloud.conf from a clouds.yaml, and from files of the in-tree provider
 //! ```
 //!
-//! Unlike in the Go programs, an invalid value is never replaced by a default, and an unknown key is reported. The file
-//! is shared by several programs, so that the sections of the others are known, too.
+//! Unlike in the Go programs, an invalid value is never replaced by a default, and an unknown key is reported.
+//! Several programs share the file, so the sections of the others are known, too.
 
 mod credentials;
 mod finding;
@@ -50,12 +50,12 @@ pub use value::{Duration, MetadataSource};
 
 use gcfg::{Document, Entry};
 
-/// A valid file, and its warnings.
+/// Valid file, with warnings.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The settings.
     pub conf: CloudConf,
-    /// Findings that do not prevent the program from starting.
+    /// [`Finding`]s that do not prevent the program from starting.
     pub warnings: Vec<Finding>,
 }
 
@@ -69,15 +69,15 @@ pub struct Source<'a> {
 }
 
 impl fmt::Debug for Source<'_> {
-    /// The name, since the text has secrets.
+    /// Prints the name only, since the text has secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Source").field(&self.name).finish()
     }
 }
 
 impl CloudConf {
-    /// Parses a cloud.conf for the program that reads it. What the other program reads is not used, and wrong values of
-    /// it are only warned about.
+    /// Parses a cloud.conf for `program`. Settings of the other program are not used, and their wrong values cause
+    /// only warnings.
     ///
     /// # Errors
     /// All findings, with section, key and line, if at least one of them is an error.
@@ -85,8 +85,8 @@ impl CloudConf {
         Self::merge(&[Source { name: "", text }], program)
     }
 
-    /// Parses several files as one: of a key that is in several of them the last value counts, and a repeated key has
-    /// the values of all.
+    /// Parses several files as one: of a key in several files the last value counts, and a repeated key has the
+    /// values of all.
     ///
     /// # Errors
     /// All findings, with file, section, key and line, if at least one of them is an error.
@@ -101,7 +101,7 @@ impl CloudConf {
             reader.file(file);
         }
         let read = reader.findings.iter().all(|it| !it.is_syntax());
-        // What a file that cannot be read would have said is not missing.
+        // Keys of an unreadable file do not count as missing.
         if read {
             reader.conf.check(program, &mut reader.findings);
         }
@@ -109,12 +109,12 @@ impl CloudConf {
     }
 }
 
-/// The settings parsed so far.
+/// Settings parsed so far.
 struct Reader {
     program: Program,
     conf: CloudConf,
     findings: Vec<Finding>,
-    /// Keys that were set in this file, to report repeated keys that accept only one value.
+    /// Keys of this file, to report repeated keys with a single value.
     seen: BTreeSet<(String, Option<String>, String)>,
 }
 
@@ -237,7 +237,7 @@ impl Reader {
             .set(section, entry.subsection.as_deref(), key.name, value);
     }
 
-    /// An error; a warning where another program reads the section or the key, which then refuses it.
+    /// Adds an error; a warning if only another program reads the section or the key, and refuses the value.
     fn reject(&mut self, section: Section, title: &str, key: &str, line: usize, message: String) {
         let support = match Key::named(section, key) {
             Some(key) => key.support(self.program),

@@ -1,17 +1,17 @@
-//! How subnets are chosen by their names and tags.
+//! Selection of subnets by names and tags.
 
 use std::fmt;
 
 use regex::Regex;
 
-/// A pattern of names: a glob with `*` and `?`, or after `~` a regular expression; `!` before it negates.
+/// Pattern of names: a glob with `*` and `?`, or a regular expression after `~`; a leading `!` negates.
 #[derive(Clone, Debug)]
 pub struct NamePattern {
     regex: Regex,
     is_negated: bool,
 }
 
-/// Why a pattern is invalid.
+/// Error of an invalid pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidPattern;
 
@@ -27,7 +27,7 @@ impl NamePattern {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// The regular expression is invalid, or so large that it is not compiled.
+    /// The regular expression is invalid, or too large to compile.
     pub fn parse(text: &str) -> Result<Self, InvalidPattern> {
         let (is_negated, pattern) = negated(text);
         let pattern = match pattern.strip_prefix('~') {
@@ -58,7 +58,7 @@ fn glob(pattern: &str) -> String {
     regex
 }
 
-/// A list of tags of which one is enough, or after `&` all are needed; `!` before it negates.
+/// List of tags: one is enough, or all are needed after `&`; a leading `!` negates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagFilter {
     tags: Vec<String>,
@@ -67,7 +67,7 @@ pub struct TagFilter {
 }
 
 impl TagFilter {
-    /// Parses a comma-separated list; `None` if it has no tags.
+    /// Parses a comma-separated list; `None` without tags.
     pub fn parse(text: &str) -> Option<Self> {
         let (is_negated, list) = negated(text);
         let (needs_all, list) = match list.strip_prefix('&') {

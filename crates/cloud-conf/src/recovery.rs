@@ -1,6 +1,6 @@
 //! `error-recovery` of cloud.conf.
 
-/// `error-recovery`: what is done about a load balancer in ERROR that has served.
+/// `error-recovery`: measure against a load balancer in ERROR that has served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
     /// A load balancer in ERROR is only reported.

@@ -1,4 +1,4 @@
-//! The typed settings of a cloud.conf.
+//! Typed settings of a cloud.conf.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::keys::{Program, Section};
 use super::recovery::Recovery;
 use super::value::{Duration, MetadataSource, Value};
 
-/// All settings that the programs read. Those of the other program have their defaults.
+/// All settings of a program. Settings of the other program have their defaults.
 #[derive(Clone, Debug, Default)]
 pub struct CloudConf {
     /// `[Global]`.
@@ -122,7 +122,7 @@ pub struct LoadBalancer {
     pub provider: String,
     /// `lb-method`.
     pub method: String,
-    /// The networks and subnets.
+    /// Networks and subnets, as a [`Placement`].
     pub placement: Placement,
     /// `create-monitor` and `monitor-*`.
     pub monitor: MonitorDefaults,
@@ -130,7 +130,7 @@ pub struct LoadBalancer {
     pub manage_security_groups: bool,
     /// `internal-lb`.
     pub internal: bool,
-    /// `node-selector`: labels that the nodes of members must have; a label without value only needs to exist.
+    /// `node-selector`: required labels of member nodes; a label without value only needs to exist.
     pub node_selector: Vec<(String, Option<String>)>,
     /// `flavor-id`.
     pub flavor_id: String,
@@ -142,7 +142,7 @@ pub struct LoadBalancer {
     pub ingress_hostname_suffix: String,
     /// `default-tls-container-ref`: the certificate of TLS listeners; empty for none.
     pub tls_container: String,
-    /// `container-store = external`: certificates are not looked for.
+    /// `container-store = external`: the existence of certificates is not checked.
     pub has_external_store: bool,
     /// `max-shared-lb`.
     pub max_shared: u32,
@@ -186,20 +186,21 @@ pub struct Route {
 /// `[Metadata]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// `request-timeout`, which limits every request to OpenStack.
+    /// `request-timeout`: timeout of every request to OpenStack.
     pub request_timeout: Duration,
-    /// `search-order`: where a server learns about itself. Never empty.
+    /// `search-order`: sources of a server's own metadata, as [`MetadataSource`]s. Never empty.
     pub search_order: Vec<MetadataSource>,
 }
 
 /// `[BlockStorage]`: settings of the CSI driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockStorage {
-    /// `node-volume-attach-limit`: the most volumes of a node, 1 to 256; `None` for what its buses have room for.
+    /// `node-volume-attach-limit`: maximum number of volumes of a node, 1 to 256; `None` for the capacity of its
+    /// buses.
     pub node_volume_attach_limit: Option<u32>,
     /// `ignore-volume-az`: volumes are created without a zone.
     pub ignore_volume_az: bool,
-    /// `zone-map`: zones of Nova, and the zones of Cinder that stand for them.
+    /// `zone-map`: zones of Nova, with the corresponding zones of Cinder.
     pub zone_map: BTreeMap<String, String>,
 }
 
@@ -222,7 +223,7 @@ impl CloudConf {
         cloud.name = name.to_owned();
     }
 
-    /// The section `[Global "NAME"]`, or `[Global]` for an empty name; `None` if the file has none or only its header.
+    /// Section `[Global "NAME"]`, or `[Global]` for an empty name; `None` if the file has none or only the header.
     pub fn cloud(&self, name: &str) -> Option<&Global> {
         let global = match name {
             "" => Some(&self.global),
@@ -231,7 +232,7 @@ impl CloudConf {
         global.filter(|global| !global.is_empty())
     }
 
-    /// Sets a value that has the form of its key.
+    /// Sets a [`Value`] in the form of its key.
     pub(super) fn set(
         &mut self,
         section: Section,
@@ -264,14 +265,14 @@ impl CloudConf {
         }
     }
 
-    /// Checks the combination of the values that a program reads.
+    /// Checks the combination of a [`Program`]'s values, and adds [`Finding`]s.
     pub(super) fn check(&self, program: Program, findings: &mut Vec<Finding>) {
         match program {
             Program::CloudControllerManager => {
                 self.check_load_balancers(findings);
                 self.global.check(findings);
             }
-            // Whether there is one at all is asked where one is needed: nodes need none.
+            // The need for a cloud is checked elsewhere: nodes need none.
             Program::CinderCsi => {
                 let globals = std::iter::once(&self.global).chain(self.clouds.values());
                 for global in globals.filter(|global| !global.is_empty()) {

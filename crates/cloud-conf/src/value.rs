@@ -1,4 +1,4 @@
-//! Parses values by their form.
+//! Parsing of values by their [`Form`].
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub enum MetadataSource {
 impl MetadataSource {
     pub(super) const ALL: [Self; 2] = [Self::ConfigDrive, Self::MetadataService];
 
-    /// The name in the file.
+    /// Name in the file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ConfigDrive => "configDrive",
@@ -37,10 +37,10 @@ impl MetadataSource {
         all.find(|source| source.name().eq_ignore_ascii_case(name))
     }
 
-    /// Reads `configDrive,metadataService`, in this order or the other, or one of them.
+    /// Parses `configDrive,metadataService`, in either order, or one of them.
     ///
     /// # Errors
-    /// Why it is no such list.
+    /// The reason why the text is no such list.
     pub fn order(text: &str) -> Result<Vec<Self>, String> {
         let mut sources = Vec::new();
         for part in parts(text) {
@@ -78,7 +78,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// True if the value differs from that of an absent key.
+    /// True if the value differs from the value of an absent key.
     pub(super) fn asks_for_something(&self) -> bool {
         match self {
             Self::Text(text) => !text.is_empty(),
@@ -125,7 +125,7 @@ impl Value {
 }
 
 impl Form {
-    /// Parses a value, or returns why it is invalid. `None` is a key without `=`.
+    /// Parses a [`Value`], or returns the reason why the text is invalid. `None` is a key without `=`.
     pub(super) fn check(self, text: Option<&str>) -> Result<Value, String> {
         let Some(text) = text else {
             return match self {
@@ -155,7 +155,7 @@ impl Form {
 }
 
 impl Form {
-    /// Warning about a value that is valid.
+    /// Warning about a valid value.
     pub(super) fn remark(self, text: &str) -> Option<String> {
         let Self::UpTo(most) = self else {
             return None;
@@ -187,7 +187,7 @@ fn url(text: &str) -> Result<Value, String> {
     Err("this is not a URL; it must begin with http:// or https://".to_owned())
 }
 
-/// Parses booleans as gcfg does.
+/// Parses booleans like gcfg.
 fn truth(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
@@ -293,8 +293,7 @@ fn seconds(text: &str) -> Result<Value, String> {
     Ok(Value::Duration(whole))
 }
 
-/// A duration as formatted by Go: `5s`, `1m30s`, `1.5h`, `300ms`. Only `0` may have no
-/// unit.
+/// Duration in Go's format: `5s`, `1m30s`, `1.5h`, `300ms`. Only `0` may have no unit.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 7] = [
         ("ns", 1e-9),

@@ -1,4 +1,4 @@
-//! What the Cinder CSI driver reads.
+//! Settings of the Cinder CSI driver.
 
 use std::collections::BTreeMap;
 
@@ -323,7 +323,7 @@ fn findings_of_several_files_name_their_file() {
         warnings(&parsed),
         ["b: line 1: [nonsense] this section is unknown, and all of it is ignored"]
     );
-    // What the files lack together is in none of them.
+    // Keys missing in all files belong to none of them.
     let error = merge(&["[Global]\nauth-url = https://k\n", ""]).unwrap_err();
     assert!(
         error
