@@ -1,23 +1,23 @@
-//! JSON of files that people write, with the place of each value, so that errors name line and column.
+//! JSON of hand-written files, with the place of each value, so that errors name line and column.
 //!
-//! Keys that occur twice are kept, since whether that is an error depends on who reads them.
+//! Repeated keys are kept, because the reader decides if a repetition is an error.
 
 use std::fmt;
 
-/// The deepest nesting of arrays and objects.
+/// Maximum nesting of arrays and objects.
 const DEPTH: usize = 32;
 
-/// A place in a text; both counted from 1.
+/// Place in a text; both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The line.
     pub line: usize,
-    /// The byte of the line.
+    /// Byte of the line.
     pub column: usize,
 }
 
 impl Place {
-    /// The place of the byte at `offset`.
+    /// [`Place`] of the byte at `offset`.
     pub(crate) fn of(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line = before.rsplit('\n').next().unwrap_or_default();
@@ -34,7 +34,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Mistake of a text, with the position in bytes.
+/// Mistake in a text, with the position in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) offset: usize,
@@ -48,7 +48,7 @@ impl Wrong {
     }
 }
 
-/// A value at a byte of a text.
+/// Value at a byte of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub(crate) offset: usize,
@@ -85,7 +85,7 @@ impl Value {
     }
 }
 
-/// The one value of a text.
+/// Parses a text with exactly one value into a [`Node`].
 pub(crate) fn parse(text: &str) -> Result<Node, Wrong> {
     let mut reader = Reader { text, at: 0 };
     let node = reader.value(DEPTH)?;

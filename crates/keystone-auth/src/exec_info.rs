@@ -25,10 +25,10 @@ impl ExecVersion {
     }
 }
 
-/// An ExecCredential that kubectl has written.
+/// ExecCredential from kubectl.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecInfo {
-    /// The version of the answer.
+    /// [`ExecVersion`] of the answer.
     pub version: ExecVersion,
     /// True if the plugin may ask the user; `None` if kubectl does not say.
     pub interactive: Option<bool>,
@@ -39,7 +39,7 @@ pub struct ExecInfo {
 }
 
 impl Default for ExecInfo {
-    /// Without kubectl: the version of the Go plugin.
+    /// Default without kubectl: the version of the Go plugin.
     fn default() -> Self {
         Self {
             version: ExecVersion::V1beta1,
@@ -73,16 +73,16 @@ struct Spec {
 struct Cluster {
     #[serde(default)]
     server: Option<String>,
-    /// The extension `client.authentication.k8s.io/exec` of the cluster, whatever it is.
+    /// Extension `client.authentication.k8s.io/exec` of the cluster, of any form.
     #[serde(default)]
     config: Value,
 }
 
 impl ExecInfo {
-    /// Parses the variable; without it, what is meant is the default.
+    /// Parses the variable; without a variable, the result is the default.
     ///
     /// # Errors
-    /// Mistake of the variable, without the content.
+    /// Mistake in the variable, without the content.
     pub fn parse(text: Option<&str>) -> Result<Self, String> {
         let Some(text) = text else {
             return Ok(Self::default());
@@ -128,7 +128,8 @@ impl ExecInfo {
     }
 }
 
-/// `auth_url`, or the name of the Go plugin's flag, in the extension of a cluster. One of another plugin has none.
+/// `auth_url`, or the name of the Go plugin's flag, in the extension of a cluster. Extensions of other plugins have
+/// neither.
 fn auth_url(config: &Value) -> Result<Option<String>, String> {
     for key in ["auth_url", "keystone-url"] {
         match config.get(key) {

@@ -1,4 +1,4 @@
-//! Judgement of Keystone about a token.
+//! Keystone's verdict on a token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ mod tests;
 
 pub use self::client::{Http, normal_url};
 
-/// Asks who a token is.
+/// Validation of tokens by Keystone.
 pub trait Keystone: Send + Sync + 'static {
-    /// The identity of a token, with the groups of its user if Keystone's answer has them.
+    /// Identity of a token, with the groups of its user if Keystone's answer has them, as [`Validated`].
     fn validate(&self, token: SecretString) -> BoxFuture<'_, Result<Validated, NotValidated>>;
 
-    /// The groups of the user whose token this is; `None` if the cloud keeps them from its users.
+    /// [`Groups`] of the token's user; `None` if the cloud hides groups from users.
     fn groups<'a>(
         &'a self,
         user_id: &'a str,
@@ -27,50 +27,50 @@ pub trait Keystone: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Option<Groups>, NotValidated>>;
 }
 
-/// The groups of a user, which the identities of all of its tokens share; a group is shared by its members.
+/// Groups of a user, shared by the identities of all of the user's tokens; a group is shared by its members.
 pub type Groups = Arc<[Arc<Group>]>;
 
-/// A token that Keystone accepts.
+/// Token accepted by Keystone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validated {
-    /// Who it is.
+    /// [`Identity`] of the token.
     pub identity: Identity,
-    /// Its end.
+    /// Expiry of the token.
     pub expires_at: Timestamp,
 }
 
-/// Why a token has no identity.
+/// Reason why a token has no identity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotValidated {
-    /// Keystone says that it is none: unknown, expired, revoked, or of a user or project that is disabled.
+    /// Keystone refuses the token: unknown, expired, revoked, or of a disabled user or project.
     #[error("{0}")]
     Refused(String),
-    /// Keystone does not say.
+    /// Keystone does not answer.
     #[error("{reason}")]
     Outage {
         /// Answer of Keystone, or the reason why Keystone cannot be reached.
         reason: String,
-        /// For how long it asks to be left alone.
+        /// Keystone's wish for a pause before the next request.
         retry_after: Option<Duration>,
     },
 }
 
-/// Who a token is, as Keystone says. Many of them are kept, and tokens that are the same share one.
+/// Identity of a token, from Keystone's answer. Many identities are cached, and equal ones are shared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The user.
     pub user: Named,
     /// The domain of the user.
     pub domain: Named,
-    /// Scope of the token.
+    /// [`Scope`] of the token.
     pub scope: Scope,
-    /// True if the token is from a trust.
+    /// True for a token from a trust.
     pub trust: bool,
     /// The names of the roles.
     pub roles: Box<[Box<str>]>,
-    /// The groups of the user; `None` if nobody has said.
+    /// [`Groups`] of the user; `None` if unknown.
     pub groups: Option<Groups>,
-    /// Access rules of the token's application credential; `None` without a limit.
+    /// [`AccessRule`]s of the token's application credential; `None` without a limit.
     pub access_rules: Option<Box<[AccessRule]>>,
 }
 
@@ -96,16 +96,16 @@ pub enum Scope {
     Unscoped,
 }
 
-/// A group of a user.
+/// Group of a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Group {
     /// The group.
     pub group: Named,
-    /// The id of its domain; empty if Keystone does not say.
+    /// Id of the group's domain; empty if unknown.
     pub domain_id: Box<str>,
 }
 
-/// A call that an application credential may make.
+/// Call that an application credential may make.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AccessRule {
     /// The type of the service.
@@ -117,7 +117,7 @@ pub struct AccessRule {
 }
 
 impl Identity {
-    /// The bytes that it takes, with its texts and lists.
+    /// Size in bytes, including texts and lists.
     pub(crate) fn size(&self) -> usize {
         let scope = match &self.scope {
             Scope::Project(it) | Scope::Domain(it) => it.texts(),
@@ -136,7 +136,7 @@ impl Identity {
     }
 }
 
-/// The two counts of an [`Arc`].
+/// Size in bytes of the two counts of an [`Arc`].
 const COUNTS: usize = 2 * size_of::<usize>();
 
 impl Named {

@@ -1,17 +1,17 @@
-//! Keystone for Kubernetes: who a token is, and what its user may do.
+//! Keystone for Kubernetes: authentication of tokens, and authorization of their users.
 //!
 //! ```text
 //!   webhook    reviews in, answers out
 //!     review     TokenReview and SubjectAccessReview
-//!     tokens     the identities of tokens, kept for a while
-//!       keystone   what Keystone says of a token
+//!     tokens     the identities of tokens, cached for a while
+//!       keystone   Keystone's verdict on a token
 //!     user       from an identity to a user of Kubernetes
 //!     policy     lists of permissions, compiled, and decisions by them
 //!       document   JSON with the place of each value
-//!   sync       the configuration of what follows a login
+//!   sync       the configuration of the steps after a login
 //!   reload     files that are read again
-//!   subject    who asks for what
-//!   exec_info  what kubectl says to an exec plugin
+//!   subject    users and their requests
+//!   exec_info  information from kubectl for an exec plugin
 //! ```
 
 mod document;

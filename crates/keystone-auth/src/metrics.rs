@@ -35,7 +35,7 @@ struct File {
     file: &'static str,
 }
 
-/// The metrics of one webhook.
+/// Metrics of one webhook.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     reviews: Family<Review, Counter>,
@@ -60,7 +60,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Registers all of them.
+    /// Registers all metrics in a [`Registry`].
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "ferrostack_keystone_auth_reviews",
@@ -103,7 +103,7 @@ impl Metrics {
         self.tokens.get_or_create(&Source { source }).inc();
     }
 
-    /// Sets whether the newest content of `file` cannot be used.
+    /// Sets the gauge for a `file` with unusable new content.
     pub fn unusable(&self, file: &'static str, unusable: bool) {
         let gauge = self.unusable.get_or_create(&File { file });
         gauge.set(i64::from(unusable));

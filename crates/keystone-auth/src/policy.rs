@@ -1,7 +1,7 @@
 //! Policies: lists of entries of versions 1 and 2, compiled once, and decisions by them.
 //!
-//! The rules are those of the Go program, and where it crashes the entry permits nothing. [`Mode::Strict`] refuses what the Go
-//! program ignores, and knows sub-resources and API groups in entries of version 2.
+//! The rules follow the Go program, and where the Go program crashes, the entry permits nothing. [`Mode::Strict`]
+//! refuses parts that the Go program ignores, and knows sub-resources and API groups in entries of version 2.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,26 +21,26 @@ mod tests;
 use self::index::Index;
 use self::rule::Rule;
 
-/// The largest text of a policy, in bytes.
+/// Maximum size of the text of a policy, in bytes.
 pub const LARGEST: usize = 4 << 20;
 
 const ROLES: &str = "roles";
 const PROJECTS: &str = "projects";
 
-/// How a policy is read.
+/// Interpretation of a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// As the Go program does.
+    /// Like the Go program.
     #[default]
     Compatible,
     /// Keys that the Go program ignores are errors; sub-resources and API groups count in version 2.
     Strict,
 }
 
-/// A remark on a policy.
+/// Remark on a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Where.
+    /// [`Place`] of the remark.
     pub place: Place,
     /// Mistake, with the correction.
     pub message: String,
@@ -52,13 +52,13 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Why a policy cannot be used: every error, in the order of the text.
+/// Error of an unusable policy: every [`Finding`], in the order of the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", lines(.0))]
 pub struct Invalid(pub Vec<Finding>);
 
 fn lines(findings: &[Finding]) -> String {
-    /// Of a file that is something else, nobody reads more.
+    /// Limit for a file of another kind: nobody reads more.
     const MOST: usize = 20;
     let lines = findings.iter().take(MOST).map(ToString::to_string);
     let lines = lines.collect::<Vec<_>>().join("; ");
@@ -68,7 +68,7 @@ fn lines(findings: &[Finding]) -> String {
     }
 }
 
-/// A compiled policy. The default one permits nothing.
+/// Compiled policy. The default permits nothing.
 #[derive(Debug, Default)]
 pub struct Policy {
     entries: usize,
@@ -77,7 +77,7 @@ pub struct Policy {
     paths: Index,
 }
 
-/// A policy, with what is doubtful about it.
+/// Policy, with warnings.
 #[derive(Debug)]
 pub struct Compiled {
     /// The policy.
@@ -87,7 +87,7 @@ pub struct Compiled {
 }
 
 impl Policy {
-    /// Compiles a policy.
+    /// Compiles a policy in a [`Mode`].
     ///
     /// # Errors
     /// The text is no JSON, or no list of entries; in strict mode also anything doubtful.
@@ -128,16 +128,16 @@ impl Policy {
     }
 }
 
-/// The answer of a policy. What it does not permit, another authorizer may.
+/// Answer of a policy. Another authorizer may still permit a refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// True if the policy permits the request.
     pub allowed: bool,
-    /// The rule, or why there is none.
+    /// Permitting rule, or the reason why there is none.
     pub reason: Cow<'static, str>,
 }
 
-/// Decides by a policy: the first rule that permits the request is the reason.
+/// Decides by a [`Policy`]: the reason is the first rule that permits the request.
 pub fn decide(policy: &Policy, subject: &Subject, attributes: &Attributes) -> Decision {
     let no_opinion = |reason| Decision {
         allowed: false,
@@ -178,15 +178,15 @@ pub fn decide(policy: &Policy, subject: &Subject, attributes: &Attributes) -> De
 pub struct Explained {
     /// The entry, counted from 1.
     pub entry: usize,
-    /// Where the rule is.
+    /// [`Place`] of the rule.
     pub place: Place,
     /// The rule in words.
     pub rule: String,
-    /// Why it does not permit the request; `None` if it does.
+    /// Reason why the rule does not permit the request; `None` if permitted.
     pub miss: Option<&'static str>,
 }
 
-/// Verdict of each rule of a policy on a request. Users without extra keys are not judged by [`decide`].
+/// Verdict of each rule of a policy on a request, also for users without extra keys, whom [`decide`] does not judge.
 pub fn explain<'a>(
     policy: &'a Policy,
     subject: &'a Subject,
@@ -200,7 +200,7 @@ pub fn explain<'a>(
     })
 }
 
-/// Errors and doubts, as they are found.
+/// Errors and doubts, in the order of discovery.
 struct Findings<'a> {
     text: &'a str,
     mode: Mode,
@@ -222,7 +222,7 @@ impl<'a> Findings<'a> {
         self.errors.push((offset, message.into()));
     }
 
-    /// An error in strict mode.
+    /// Adds a doubt: an error in strict mode.
     fn doubt(&mut self, offset: usize, message: impl Into<String>) {
         match self.mode {
             Mode::Strict => self.error(offset, message),
@@ -239,7 +239,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// The most findings that are kept: each one is a search for its line.
+/// Maximum number of kept findings: each one costs a search for its line.
 const FINDINGS: usize = 200;
 
 fn placed(text: &str, mut found: Vec<(usize, String)>) -> Vec<Finding> {

@@ -1,4 +1,5 @@
-//! Files that are read again when they change. What cannot be used is logged, counted and reported, and what was read before stays.
+//! Files that are read again after a change. Unusable content is logged, counted and reported, and the previous
+//! content stays.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,12 +11,12 @@ use tokio::time::MissedTickBehavior;
 
 use crate::metrics::Metrics;
 
-/// How often files are looked at.
+/// Interval between checks of the files.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// The largest file, in bytes.
+/// Maximum size of a file in bytes.
 const LARGEST: u64 = 8 << 20;
 
-/// Takes what is in files, or says why it cannot be used.
+/// Applies the content of files, or returns the reason why it is unusable.
 pub type Apply = Box<dyn FnMut(&[String]) -> Result<(), String> + Send>;
 
 /// Files that belong together, such as a certificate and its key.
@@ -24,15 +25,15 @@ pub struct Files {
     what: &'static str,
     paths: Vec<PathBuf>,
     apply: Apply,
-    /// The state of the files when they were last used; `None` if they could not be.
+    /// State of the files at the last successful use; `None` if unusable.
     used: Option<Vec<Stamp>>,
-    /// Why they cannot be used.
+    /// Reason why the files are unusable.
     failure: Option<String>,
     metrics: Metrics,
     reports: Option<mpsc::Sender<String>>,
 }
 
-/// Fingerprint of a file, which changes also with the target of a link, as in volumes of ConfigMaps.
+/// Fingerprint of a file. A new target of a link, as in volumes of ConfigMaps, changes the fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -46,7 +47,7 @@ impl Files {
     /// Reads the files for the first time.
     ///
     /// # Errors
-    /// They cannot be read, or used: the file, and why.
+    /// The files cannot be read, or used: name of the file, and reason.
     pub fn open(
         what: &'static str,
         paths: Vec<PathBuf>,
@@ -69,7 +70,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Sends each reason for which they are not replaced, in a sentence. Those for which there is no room are in the log alone.
+    /// Sends each reason against a replacement, as a sentence. Without room in the channel, the reason is only
+    /// logged.
     #[must_use]
     pub fn reporting(self, reports: mpsc::Sender<String>) -> Self {
         Self {
@@ -78,7 +80,7 @@ impl Files {
         }
     }
 
-    /// Reads the files again and again when they change, for ever.
+    /// Reads the files after each change, for ever.
     pub async fn follow(mut self) {
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -98,9 +100,9 @@ impl Files {
         }
     }
 
-    /// Reads the files if they have changed, or could not be used.
+    /// Reads the files after a change, or after a failed attempt.
     pub fn look(&mut self) {
-        // Taken before they are read: a change in between is seen the next time.
+        // Taken before the read: a change in between is seen at the next check.
         let before = self.stamps();
         if before.is_some() && before == self.used {
             return;
@@ -161,7 +163,7 @@ impl Files {
     }
 }
 
-/// A sentence about what cannot be used.
+/// Sentence about unusable content.
 pub fn not_replaced(what: &str, reason: &str) -> String {
     format!("{what} is not replaced, and what was read before stays: {reason}")
 }

@@ -1,4 +1,5 @@
-//! TokenReview and SubjectAccessReview, in v1 and v1beta1: decoded by type, and answered in the version in which they are asked.
+//! TokenReview and SubjectAccessReview, in v1 and v1beta1: decoded by type, and answered in the version of the
+//! request.
 
 use std::collections::HashMap;
 
@@ -8,26 +9,26 @@ use serde::{Deserialize, Serialize};
 use crate::policy::Decision;
 use crate::subject::{Attributes, ResourceAttributes, Subject};
 
-/// A review that somebody asks for.
+/// Review from an API server.
 #[derive(Debug)]
 pub enum Review {
-    /// Who a token is.
+    /// TokenReview: identity of a token.
     Token(TokenReview),
-    /// Question of a SubjectAccessReview: may the user do the action?
+    /// SubjectAccessReview: may the user do the action?
     Access(Box<AccessReview>),
 }
 
-/// Who a token is.
+/// TokenReview: identity of a token.
 #[derive(Debug)]
 pub struct TokenReview {
     version: Version,
     /// The token.
     pub token: SecretString,
-    /// For whom the token has to be; empty for the API server.
+    /// Accepted audiences of the token; empty for the API server.
     pub audiences: Vec<String>,
 }
 
-/// Question of a SubjectAccessReview: may the user do the action?
+/// SubjectAccessReview: may the user do the action?
 #[derive(Debug)]
 pub struct AccessReview {
     version: Version,
@@ -37,7 +38,7 @@ pub struct AccessReview {
     pub attributes: Attributes,
 }
 
-/// Why a body is no review.
+/// Error for a body that is no review.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NoReview(String);
@@ -53,7 +54,7 @@ const ACCESS_REVIEW: &str = "SubjectAccessReview";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
-/// Both kinds in one type, since nothing tells them apart until all of it is read.
+/// Both kinds in one type: their fields alone do not tell them apart before the end of the body.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Body {
@@ -87,7 +88,7 @@ struct Resource {
     subresource: Option<String>,
     namespace: Option<String>,
     name: Option<String>,
-    /// Read for their types: no policy has selectors.
+    /// Decoded to check the types: no policy has selectors.
     #[serde(rename = "fieldSelector")]
     _field_selector: Option<Selector>,
     #[serde(rename = "labelSelector")]
@@ -118,7 +119,7 @@ struct NonResource {
     path: Option<String>,
 }
 
-/// Decodes a body.
+/// Decodes a body into a [`Review`].
 ///
 /// # Errors
 /// Mistake, with the field. A token in the body is not in the error.
@@ -220,7 +221,7 @@ impl Resource {
     }
 }
 
-/// The field and what is wrong with it, without the value: it may be the token.
+/// Field and mistake, without the value: the value may be the token.
 fn described(path: &str, error: &serde_json::Error) -> String {
     let words = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
@@ -243,7 +244,7 @@ fn described(path: &str, error: &serde_json::Error) -> String {
     format!("{}: {words}", printable(path))
 }
 
-/// A short text without what a terminal interprets.
+/// Short text without control characters for terminals.
 fn printable(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }
@@ -282,10 +283,10 @@ struct AccessStatus<'a> {
 }
 
 impl TokenReview {
-    /// The answer that the token is this user.
+    /// Answer: the token belongs to this user.
     ///
     /// # Errors
-    /// None that occurs: everything is text.
+    /// Never in practice: all content is text.
     pub fn authenticated(
         &self,
         user: &Subject,
@@ -304,7 +305,7 @@ impl TokenReview {
         })
     }
 
-    /// The answer that the token is nobody.
+    /// Answer: the token belongs to nobody.
     ///
     /// # Errors
     /// As [`Self::authenticated`].
@@ -330,7 +331,7 @@ impl TokenReview {
 }
 
 impl AccessReview {
-    /// The answer by a decision. What is not allowed is not denied: another authorizer may allow it.
+    /// Answer by a [`Decision`]. A refusal is no denial: another authorizer may allow the request.
     ///
     /// # Errors
     /// As [`TokenReview::authenticated`].

@@ -1,4 +1,4 @@
-//! Who asks for what: the attributes of a SubjectAccessReview.
+//! Users and their requests: the attributes of a SubjectAccessReview.
 
 use std::collections::HashMap;
 
@@ -16,16 +16,16 @@ pub const USER_DOMAIN_NAME: &str = "alpha.kubernetes.io/identity/user/domain/nam
 /// Extra keys, each with its values.
 pub type Extra = HashMap<String, Vec<String>>;
 
-/// A user, as the API server knows it.
+/// User, as known to the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// The name.
     pub name: String,
-    /// The id; empty if there is none.
+    /// Id; empty without one.
     pub uid: String,
     /// The groups.
     pub groups: Vec<String>,
-    /// The extra keys; `None` for a user whom no webhook has authenticated.
+    /// [`Extra`] keys; `None` for a user without authentication by a webhook.
     pub extra: Option<Extra>,
 }
 
@@ -59,11 +59,11 @@ impl Subject {
 /// Action of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attributes {
-    /// With objects of the API.
+    /// Action on objects of the API.
     Resource(ResourceAttributes),
-    /// With a path that is no resource.
+    /// Action on a path outside of resources.
     Path {
-        /// The verb: that of HTTP, in small letters.
+        /// Verb: the HTTP method, in lower case.
         verb: String,
         /// The path.
         path: String,
@@ -83,7 +83,7 @@ pub struct ResourceAttributes {
     pub resource: String,
     /// Sub-resource, such as `exec`; mostly empty.
     pub subresource: String,
-    /// The namespace; empty for all of them, and where there is none.
+    /// Namespace; empty for all namespaces, and for cluster-scoped objects.
     pub namespace: String,
     /// The name; empty for all objects.
     pub name: String,

@@ -1,5 +1,4 @@
-//! The configuration of what follows a login: roles that are mapped, projects that become namespaces, and roles that become
-//! RoleBindings.
+//! Configuration of the steps after a login: mapped roles, namespaces of projects, and RoleBindings of roles.
 
 use serde::{Deserialize, Deserializer};
 
@@ -7,23 +6,24 @@ mod plan;
 
 pub use plan::{Binding, Bindings, Changes, Wanted, wanted};
 
-/// The largest configuration, in bytes.
+/// Maximum size of the configuration in bytes.
 pub const LARGEST: usize = 1 << 20;
 
-/// The configuration, under the keys of the Go program.
+/// Configuration, under the keys of the Go program.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Config {
-    /// Kinds of objects that a login writes to the cluster.
+    /// [`DataType`]s that a login writes to the cluster.
     #[serde(default, deserialize_with = "null_is_default")]
     pub data_types_to_sync: Vec<DataType>,
-    /// The name of a project's namespace: `%i` is the id of the project, `%n` its name, `%d` the id of the user's domain.
+    /// Format of a project's namespace: `%i` is the id of the project, `%n` its name, `%d` the id of the user's
+    /// domain.
     #[serde(default = "default_format")]
     pub namespace_format: String,
-    /// Ids of projects that are left out.
+    /// Ids of excluded projects.
     #[serde(default, deserialize_with = "null_is_default")]
     pub projects_blacklist: Vec<String>,
-    /// Names of projects that are left out.
+    /// Names of excluded projects.
     #[serde(default, deserialize_with = "null_is_default")]
     pub projects_name_blacklist: Vec<String>,
     /// Mapping of roles to user names and groups.
@@ -48,15 +48,15 @@ pub struct RoleMapping {
     /// The role.
     #[serde(default)]
     pub keystone_role: String,
-    /// The name of whoever has it; the user's own if empty.
+    /// Name of users with the role; their own name if empty.
     #[serde(default)]
     pub username: String,
-    /// Groups of whoever has it.
+    /// Groups of users with the role.
     #[serde(default, deserialize_with = "null_is_default")]
     pub groups: Vec<String>,
 }
 
-/// Why a configuration cannot be used.
+/// Error of an unusable configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(String);
@@ -74,10 +74,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads a configuration; an empty text is the default one.
+    /// Parses a configuration; an empty text is the default one.
     ///
     /// # Errors
-    /// The text is no YAML, has a key that there is none, or a format by which two projects could have one namespace.
+    /// The text is no YAML, has an unknown key, or a format with one namespace for two projects.
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         if text.len() > LARGEST {
             return Err(Invalid(format!("it has more than {} MiB", LARGEST >> 20)));
@@ -120,7 +120,7 @@ fn default_format() -> String {
     "%i".to_owned()
 }
 
-/// The first line of an error, which has the place; the others show the text.
+/// First line of an error, with the place; later lines quote the text.
 fn one_line(words: &str) -> String {
     words.lines().next().unwrap_or_default().to_owned()
 }

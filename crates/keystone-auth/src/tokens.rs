@@ -1,4 +1,4 @@
-//! Tokens and their identities: what Keystone said is kept for a while, and Keystone is asked no more than it has to be
+//! Tokens and their identities: Keystone's answers are cached for a while, and requests to Keystone kept to a minimum
 //! (docs/adr/0071).
 
 use std::collections::HashMap;
@@ -29,27 +29,27 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
-/// The longest token, in bytes. Those of Keystone have some hundred.
+/// Maximum length of a token in bytes. Keystone's tokens have some hundred.
 const LONGEST: usize = 8 << 10;
-/// The most requests to Keystone at a time.
+/// Maximum number of requests to Keystone at a time.
 const AT_ONCE: usize = 64;
-/// The most tokens that wait for Keystone.
+/// Maximum number of tokens that wait for Keystone.
 const WAITING: usize = 1024;
 
-/// How long, and how much, is kept.
+/// Durations and limits of the caches.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// For how long an identity is kept; never past the end of its token. Zero: not at all.
+    /// Time for which an identity is cached; never past the expiry of its token. Zero: not at all.
     pub ttl: Duration,
-    /// For how long a refusal is kept.
+    /// Time for which a refusal is cached.
     pub refused_ttl: Duration,
-    /// The most identities, and the most refusals, that are kept.
+    /// Maximum number of cached identities, and of cached refusals.
     pub entries: usize,
-    /// The bytes of the identities that are kept.
+    /// Maximum size of the cached identities in bytes.
     pub bytes: usize,
-    /// How many new tokens Keystone is asked about in a second.
+    /// Maximum number of new tokens per second in requests to Keystone.
     pub new_per_second: u32,
-    /// True if Keystone is asked for the groups of users; else users have the groups of their tokens alone.
+    /// True to ask Keystone for the groups of users; otherwise, users have only the groups of their tokens.
     pub ask_for_groups: bool,
 }
 
@@ -66,16 +66,16 @@ impl Default for Options {
     }
 }
 
-/// Why a token has no identity.
+/// Reason why a token has no identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// It is none.
+    /// The token is invalid.
     Refused(Arc<str>),
-    /// Nobody knows at the moment.
+    /// The identity is unknown at the moment.
     Unavailable {
-        /// Why.
+        /// Reason, for users.
         reason: Arc<str>,
-        /// True if the reason is the number of tokens, and not Keystone.
+        /// True if the cause is the number of tokens, and not Keystone.
         busy: bool,
     },
 }
@@ -89,9 +89,9 @@ pub struct Tokens {
     options: Options,
     now: fn() -> Timestamp,
     identities: Mutex<Cache<Arc<Identity>>>,
-    /// The groups by the ids of users, each with the time until which they are kept.
+    /// [`Groups`] by the ids of users, each with the end of its time in the cache.
     groups: Mutex<Cache<(Groups, Instant)>>,
-    /// Common part of the answers.
+    /// Common parts of the answers.
     shared: Mutex<(Shared<Identity>, Shared<Group>)>,
     refusals: Mutex<Cache<Arc<str>>>,
     flights: Mutex<HashMap<Key, Arc<OnceCell<Outcome>>>>,
@@ -102,7 +102,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Tokens of a Keystone. `now` is the time of day, to which the ends of tokens are compared.
+    /// Tokens of a Keystone. `now` is the time of day, for comparison with the expiry of tokens.
     pub fn new(
         keystone: Arc<dyn Keystone>,
         options: Options,
@@ -125,10 +125,10 @@ impl Tokens {
         }
     }
 
-    /// The identity of a token.
+    /// Identity of a token.
     ///
     /// # Errors
-    /// The token is refused, or nobody knows.
+    /// [`Denied`]: the token is refused, or its identity is unknown.
     pub async fn identify(&self, token: &SecretString) -> Outcome {
         if let Some(reason) = cannot_be(token.expose_secret()) {
             self.metrics.token("none");
@@ -140,7 +140,7 @@ impl Tokens {
             return known;
         }
         let flight = self.flight(key)?;
-        // If the one that asks is dropped, the next one asks.
+        // If the asking task is dropped, the next one asks.
         let outcome = flight.get_or_init(|| self.ask(key, token)).await.clone();
         let mut flights = self.flights.lock();
         if flights.get(&key).is_some_and(|it| Arc::ptr_eq(it, &flight)) {
@@ -149,7 +149,7 @@ impl Tokens {
         outcome
     }
 
-    /// Why Keystone is not asked at the moment; `None` if it is.
+    /// Reason why Keystone is not asked at the moment; `None` if it is.
     pub fn outage(&self) -> Option<Arc<str>> {
         self.circuit.lock().open()
     }
@@ -163,13 +163,13 @@ impl Tokens {
         Some(Err(Denied::Refused(refused)))
     }
 
-    /// The question about a token that is under way, or a new one.
+    /// Running question about a token, or a new one.
     fn flight(&self, key: Key) -> Result<Arc<OnceCell<Outcome>>, Denied> {
         let mut flights = self.flights.lock();
         if let Some(flight) = flights.get(&key) {
             return Ok(Arc::clone(flight));
         }
-        // Of those whose askers have all gone away, nobody else would think.
+        // Questions without a remaining asker would stay for ever.
         if flights.len() >= WAITING {
             flights.retain(|_, flight| Arc::strong_count(flight) > 1);
         }
@@ -186,7 +186,7 @@ impl Tokens {
     }
 
     async fn ask(&self, key: Key, token: &SecretString) -> Outcome {
-        // It may have been answered between the look at the cache and the start of this question.
+        // The answer may have come between the look at the cache and the start of this question.
         if let Some(known) = self.known(&key) {
             return known;
         }
@@ -226,8 +226,8 @@ impl Tokens {
         }
     }
 
-    /// The identity of a token with the groups of its user, and until when it is kept at most: it ends with the groups, so that
-    /// these are never older than an identity may be.
+    /// Identity of a token with the groups of its user, and the end of its time in the cache at the latest:
+    /// identities end with their groups, so that groups are never older than an identity may be.
     async fn validate(&self, token: &SecretString) -> Result<(Validated, Instant), NotValidated> {
         let mut validated = self.keystone.validate(token.clone()).await?;
         let identity = &mut validated.identity;
@@ -245,7 +245,7 @@ impl Tokens {
         }
         let asked = self.keystone.groups(&identity.user.id, token.clone());
         identity.groups = asked.await?.map(|it| self.share(&it));
-        // What one token may not list, another one of the same user may.
+        // One token of a user may list groups that another one may not.
         if let Some(groups) = &identity.groups {
             let (size, value) = (identity.size(), (Arc::clone(groups), until));
             self.groups.lock().put(user, value, size, until, now);
@@ -253,7 +253,7 @@ impl Tokens {
         Ok((validated, until))
     }
 
-    /// The same groups, of which those that others have, too, are kept once.
+    /// Same groups, with one copy of each group shared with others.
     fn share(&self, groups: &Groups) -> Groups {
         let mut shared = self.shared.lock();
         groups
@@ -293,7 +293,7 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// Why a text is no token of Keystone, whatever Keystone says.
+/// Reason why a text is no token of Keystone, in any case.
 fn cannot_be(token: &str) -> Option<&'static str> {
     if token.is_empty() {
         return Some("the token is empty");
@@ -308,7 +308,7 @@ fn cannot_be(token: &str) -> Option<&'static str> {
         .then_some("this is a token of the cluster or of another issuer, and none of Keystone")
 }
 
-/// True for a JWT with an issuer, such as the tokens of service accounts; tokens of Keystone have none.
+/// True for a JWT with an issuer, such as the tokens of service accounts; Keystone's tokens have none.
 fn is_of_an_issuer(token: &str) -> bool {
     let mut parts = token.split('.');
     let (Some(head), Some(claims), Some(_), None) =

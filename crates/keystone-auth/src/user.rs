@@ -1,4 +1,4 @@
-//! From an identity in Keystone to a user of Kubernetes: names, groups and extra keys, and who is nobody.
+//! Conversion of an identity in Keystone to a user of Kubernetes: names, groups and extra keys, and refusals.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::str::FromStr;
@@ -10,14 +10,14 @@ use crate::subject::{
 };
 use crate::sync::RoleMapping;
 
-/// Names that begin so are Kubernetes' own.
+/// Prefix of Kubernetes' own names.
 const OF_KUBERNETES: &str = "system:";
-/// Groups that begin so say what a token is for.
+/// Prefix of groups for the scope of a token.
 const OF_SCOPES: &str = "keystone:";
-/// The service type of access rules that are about this cluster.
+/// Service type of access rules for this cluster.
 const SERVICE: &str = "kubernetes";
 
-/// Scopes that tokens may have.
+/// Accepted scopes of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Accepted {
     /// A project.
@@ -51,23 +51,23 @@ impl FromStr for Accepted {
     }
 }
 
-/// How users are named, and which ones there are.
+/// Names of users, and restrictions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Scopes that tokens may have.
+    /// Accepted scopes of tokens.
     pub scopes: BTreeSet<Accepted>,
-    /// Names of users.
+    /// [`Format`] of the names of users.
     pub username: Format,
-    /// Names of groups.
+    /// [`Format`] of the names of groups.
     pub group: Format,
-    /// Ids and names of the domains of users; all of them if empty.
+    /// Accepted ids and names of the domains of users; all domains if empty.
     pub domains: HashSet<String>,
-    /// Ids and names of projects; all of them if empty.
+    /// Accepted ids and names of projects; all projects if empty.
     pub projects: HashSet<String>,
 }
 
 impl Default for Options {
-    /// As the Go program.
+    /// Defaults of the Go program.
     fn default() -> Self {
         Self {
             scopes: BTreeSet::from([Accepted::Project, Accepted::Trust]),
@@ -79,8 +79,8 @@ impl Default for Options {
     }
 }
 
-/// A name of Kubernetes, from one of Keystone: `%n` is the name, `%i` the id, `%D` the name of the domain, `%d` its id, and `%%`
-/// a per cent sign.
+/// Format of a name in Kubernetes from Keystone's: `%n` is the name, `%i` the id, `%D` the name of the domain, `%d`
+/// its id, and `%%` a per cent sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format(Vec<Part>);
 
@@ -166,10 +166,10 @@ impl Format {
     }
 }
 
-/// The user of an identity, before roles are mapped.
+/// User of an [`Identity`], before the mapping of roles.
 ///
 /// # Errors
-/// Why it is none, in a sentence without anything secret.
+/// Reason for a refusal, in a sentence without anything secret.
 pub fn user(identity: &Identity, options: &Options) -> Result<Subject, String> {
     accept(identity, options)?;
     let name = options.username.name(&identity.user, &identity.domain);
@@ -209,7 +209,8 @@ fn texts<'a>(of: impl IntoIterator<Item = &'a Box<str>>) -> Vec<String> {
     of.into_iter().map(|it| it.to_string()).collect()
 }
 
-/// A user with the groups and the name that its roles have in the configuration. Of several names, the last one counts.
+/// User with the groups and the name for the user's roles, by [`RoleMapping`]s. Of several names, the last one
+/// counts.
 pub fn mapped(user: &Subject, mappings: &[RoleMapping]) -> Subject {
     let mut mapped = user.clone();
     for mapping in mappings {
@@ -258,7 +259,8 @@ fn accept(identity: &Identity, options: &Options) -> Result<(), String> {
     }
 }
 
-/// True if rules allow all that an API server does. A token that allows less would be given more: the API server knows no rules.
+/// True if rules allow everything of an API server. A token with fewer permissions would gain some: the API server
+/// knows no rules.
 fn allow_everything(rules: &[AccessRule]) -> bool {
     let of_service =
         |rule: &&AccessRule| &*rule.service == SERVICE && matches!(&*rule.path, "/**" | "**");
@@ -271,7 +273,7 @@ fn allow_everything(rules: &[AccessRule]) -> bool {
     needed.iter().all(|method| methods.contains(method))
 }
 
-/// The names of the groups that are not Kubernetes' own, nor ours.
+/// Names of the groups, without Kubernetes' own and ours.
 fn groups<'a>(identity: &'a Identity, options: &'a Options) -> impl Iterator<Item = String> + 'a {
     let mut names = HashMap::from([(&*identity.domain.id, &*identity.domain.name)]);
     names.remove("");

@@ -27,18 +27,18 @@ use crate::sync::Config;
 use crate::tokens::{Denied, Tokens};
 use crate::user;
 
-/// The largest review, in bytes.
+/// Maximum size of a review in bytes.
 pub const LARGEST: usize = 1 << 20;
-/// How often one reason for a refusal is logged.
+/// Minimum time between two logs of one reason for a refusal.
 const QUIET: Duration = Duration::from_secs(60);
-/// The most reasons that are remembered for that.
+/// Maximum number of reasons in memory for this limit.
 const REASONS: usize = 100;
 
 /// Answers reviews.
 pub struct Webhook {
     tokens: Tokens,
     users: user::Options,
-    /// For whom tokens are; for the API server alone if empty.
+    /// Audiences of tokens; only the API server if empty.
     audiences: Vec<String>,
     policy: ArcSwap<Policy>,
     sync: ArcSwap<Config>,
@@ -58,7 +58,7 @@ pub struct Answer {
 }
 
 impl Webhook {
-    /// A webhook without a policy, which permits nothing.
+    /// Webhook without a policy, which permits nothing.
     pub fn new(
         tokens: Tokens,
         users: user::Options,
@@ -78,8 +78,8 @@ impl Webhook {
         }
     }
 
-    /// Sends each user that has logged in, with the names that it has without mappings of roles. Those for whom there is no room
-    /// are left out: they come again.
+    /// Sends each user after a login, with the names before the mapping of roles. Without room in the channel, users
+    /// are skipped: a later login sends them.
     #[must_use]
     pub fn with_logins(self, logins: mpsc::Sender<Subject>) -> Self {
         Self {
@@ -88,17 +88,17 @@ impl Webhook {
         }
     }
 
-    /// Sets the policy.
+    /// Sets the [`Policy`].
     pub fn set_policy(&self, policy: Policy) {
         self.policy.store(Arc::new(policy));
     }
 
-    /// Sets the configuration of what follows a login.
+    /// Sets the [`Config`] of the steps after a login.
     pub fn set_sync(&self, config: Config) {
         self.sync.store(Arc::new(config));
     }
 
-    /// The configuration of what follows a login.
+    /// [`Config`] of the steps after a login.
     pub fn sync(&self) -> Arc<Config> {
         self.sync.load_full()
     }
@@ -146,7 +146,7 @@ impl Webhook {
                     true => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
                     false => (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable"),
                 };
-                // Without Retry-After: an API server would ask fifty times, and its client wait for all of them.
+                // Without Retry-After: an API server would ask fifty times, and its client wait for all attempts.
                 return ("unavailable", failure(status, words, &reason));
             }
         };
@@ -154,10 +154,10 @@ impl Webhook {
         ("authenticated", answer)
     }
 
-    /// The user of a token.
+    /// User of a token.
     ///
     /// # Errors
-    /// The token is refused, or nobody knows.
+    /// [`Denied`]: the token is refused, or its identity is unknown.
     pub async fn user(&self, token: &SecretString) -> Result<Subject, Denied> {
         let identity = self.tokens.identify(token).await?;
         let user = user::user(&identity, &self.users);
@@ -167,13 +167,13 @@ impl Webhook {
         let mapped = user::mapped(&user, &sync.role_mappings);
         let has_more = !sync.data_types_to_sync.is_empty();
         if let Some(logins) = self.logins.as_ref().filter(|_| has_more) {
-            // A login does not wait for what follows it.
+            // A login does not wait for the steps after it.
             let _ = logins.try_send(user);
         }
         Ok(mapped)
     }
 
-    /// True if the policy permits a request.
+    /// [`Decision`] of the policy on a request.
     pub fn decide(&self, subject: &Subject, attributes: &Attributes) -> Decision {
         policy::decide(&self.policy.load(), subject, attributes)
     }
@@ -192,7 +192,7 @@ impl Webhook {
         (result, text(review.answer(&decision)))
     }
 
-    /// Warns once if users of several domains log in by names that are unique in one only.
+    /// Warns once if users of several domains log in with names that are unique in one domain only.
     fn look_at_domain(&self, id: &str) {
         if !self.users.username.is_ambiguous() || !self.users.domains.is_empty() {
             return;
@@ -226,7 +226,7 @@ struct Domains {
     warned: bool,
 }
 
-/// Reasons are logged once in a while, however often they occur.
+/// Limit on logs of a repeated reason.
 #[derive(Default)]
 struct Quiet(Mutex<HashMap<String, Instant>>);
 
@@ -246,7 +246,7 @@ impl Quiet {
     }
 }
 
-/// The routes of reviews, and of nothing else.
+/// Routes of reviews, and of nothing else.
 pub fn router(webhook: Arc<Webhook>, paths: &[String]) -> Router {
     let mut router = Router::new();
     for path in paths {
@@ -280,7 +280,7 @@ impl IntoResponse for Answer {
     }
 }
 
-/// `/healthz` and `/livez`: the process answers. `/readyz`: 503 with the reason while Keystone does not.
+/// `/healthz` and `/livez`: the process answers. `/readyz`: 503 with the reason while Keystone does not answer.
 pub fn health(webhook: Arc<Webhook>) -> Router {
     let ready = |State(webhook): State<Arc<Webhook>>| async move {
         match webhook.tokens.outage() {
@@ -312,7 +312,7 @@ fn text(body: serde_json::Result<Vec<u8>>) -> Answer {
     }
 }
 
-/// A Status of Kubernetes, whose message API servers log.
+/// Status of Kubernetes, with a message that API servers log.
 fn failure(status: StatusCode, reason: &str, message: &str) -> Answer {
     let body = json!({
         "apiVersion": "v1",

@@ -177,7 +177,7 @@ async fn a_revoked_token_is_known_no_longer_than_the_cache_keeps_it() {
     let token = world.token(demo()).await;
     assert_eq!(world.review(&token).await["authenticated"], true);
     world.revoke(&token).await;
-    // It is not asked about for a minute.
+    // The webhook does not ask about the token for a minute.
     assert_eq!(world.review(&token).await["authenticated"], true);
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(61)).await;

@@ -1,4 +1,4 @@
-//! From what Keystone says of a token to an identity.
+//! Conversion of Keystone's answer about a token to an identity.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use openstack::identity::{self, TokenDescription};
 
 use super::{AccessRule, Group, Identity, Named, Scope, Validated};
 
-/// The identity of a token, with the groups of a federated user, which are in the answer.
+/// Identity of a token as [`Validated`], with the groups of a federated user, which are in the answer.
 ///
 /// # Errors
 /// Missing or contradictory part of the answer.
@@ -20,7 +20,7 @@ pub(super) fn validated(token: TokenDescription) -> Result<Validated, &'static s
     let domain = token.domain.map(|it| (it.id, it.name));
     let scope = match (project, domain) {
         (Some(project), None) if !token.is_domain => Scope::Project(named(project)?),
-        // A domain that acts as a project is no project of a user's.
+        // A domain that acts as a project is no project of a user.
         (Some(domain), None) | (None, Some(domain)) => Scope::Domain(named(domain)?),
         (None, None) if is_system => Scope::System,
         (None, None) => Scope::Unscoped,
@@ -65,7 +65,7 @@ fn names(roles: Vec<identity::Named>) -> Box<[Box<str>]> {
     names.map(String::into_boxed_str).collect()
 }
 
-/// A group of a federated user, which may have no name.
+/// Group of a federated user, possibly without a name.
 fn group(it: identity::Named) -> Group {
     let name = match it.name.is_empty() {
         true => it.id.clone(),

@@ -1,4 +1,4 @@
-//! Keystone by the sessions of `openstack`: asked by the token itself, as the Go program does, or by a service user.
+//! Keystone by the [`Session`]s of `openstack`, with the token itself, as in the Go program, or with a service user.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,24 +16,24 @@ use secrecy::SecretString;
 use super::{Group, Groups, Keystone, Named, NotValidated, Validated, answer};
 use crate::metrics::Metrics;
 
-/// The largest answer, in bytes: tokens are asked for without the catalog.
+/// Maximum size of an answer in bytes: tokens are requested without the catalog.
 const LARGEST: usize = 1 << 20;
-/// The most requests of a session at a time; how many tokens are asked about is limited elsewhere.
+/// Maximum number of requests of a session at a time; the number of tokens in validation is limited elsewhere.
 const AT_ONCE: usize = 64;
 const UNKNOWN: &str = "Keystone does not accept the token: it is unknown, expired or revoked";
 
-/// Keystone at a URL. Each request has the token of its own user, or of the service user, and nothing is shared between requests
-/// but connections.
+/// Keystone at a URL. Each request has the token of its own user, or of the service user; requests share only
+/// connections.
 pub struct Http {
     url: String,
     options: SessionOptions,
-    /// Asks with the tokens of others, and never logs in.
+    /// Session with the tokens of others, without a login.
     nobody: Session,
     service: ArcSwapOption<Session>,
 }
 
 impl Http {
-    /// Keystone at `url`, which [`normal_url`] returned. `timeout` is for each request.
+    /// Keystone at `url`, a result of [`normal_url`]. `timeout` is for each request.
     ///
     /// # Errors
     /// Errors of [`Session::new`].
@@ -65,8 +65,8 @@ impl Http {
         })
     }
 
-    /// Asks about tokens with the login of a service user from now on. Its credential alone counts: URL, authorities and time are
-    /// those of this Keystone.
+    /// Validates tokens with the login of a service user from now on. Only the credential counts: URL, authorities
+    /// and time are taken from this Keystone.
     ///
     /// # Errors
     /// Errors of [`Session::new`].
@@ -80,7 +80,7 @@ impl Http {
         Ok(())
     }
 
-    /// The session of the service user, if there is one.
+    /// [`Session`] of the service user, if any.
     pub fn service_user(&self) -> Option<Arc<Session>> {
         self.service.load_full()
     }
@@ -109,15 +109,16 @@ impl Http {
         })
     }
 
-    /// Lets the next question be one of a new login: a token has the roles that its user had then.
+    /// Replaces the session, so that the next request logs in: a token has the user's roles at the time of the login.
     fn log_in_anew(&self, session: &Arc<Session>) {
         if let Ok(new) = Session::new(session.config().clone(), &self.options) {
-            // Another one may have replaced it already.
+            // Another task may have replaced the session already.
             self.service.compare_and_swap(session, Some(Arc::new(new)));
         }
     }
 
-    /// Asked with the token of the user, whose right it is, whoever asks about the token: a service user would need more rights.
+    /// Requested with the token of the user, who has the right to list the groups: a service user would need more
+    /// rights.
     async fn groups_of(
         &self,
         user_id: &str,
@@ -168,7 +169,7 @@ impl Keystone for Http {
     }
 }
 
-/// Connections whose requests are counted, and whose answers are smaller than those of other services may be.
+/// Transport that counts requests, with a lower limit on the size of answers than other services have.
 #[derive(Debug)]
 struct Counted {
     transport: SharedTransport,
@@ -196,7 +197,7 @@ impl Transport for Counted {
     }
 }
 
-/// Meaning of an error for a token that asked about itself.
+/// Meaning of an [`Error`] for a token that validated itself.
 fn told_the_token(error: &Error) -> NotValidated {
     match error.kind() {
         ErrorKind::Unauthenticated | ErrorKind::Absent => NotValidated::Refused(UNKNOWN.to_owned()),
@@ -207,7 +208,7 @@ fn told_the_token(error: &Error) -> NotValidated {
     }
 }
 
-/// Meaning of an error for the token about which the service user asked: no such token, or nothing.
+/// Meaning of an [`Error`] for a token validated by the service user: no such token, or unknown.
 fn told_the_service_user(error: &Error) -> NotValidated {
     let status = error.status().map(|it| format!(" ({it})"));
     let status = status.unwrap_or_default();
@@ -227,8 +228,8 @@ fn told_the_service_user(error: &Error) -> NotValidated {
     }
 }
 
-/// Error for an answer of Keystone without a word on the token, or no answer at all. The words of Keystone are not repeated: a
-/// proxy may put headers of the request in there.
+/// Error for an answer of Keystone without a verdict on the token, or for no answer at all. Keystone's words are not
+/// repeated: a proxy may quote headers of the request.
 fn unanswered(error: &Error) -> NotValidated {
     let reason = match (error.kind(), error.status()) {
         (_, Some(status)) => format!("Keystone answers {status}"),
@@ -262,7 +263,7 @@ fn group(it: openstack::identity::Group) -> Group {
     }
 }
 
-/// A URL of Keystone with the path of its version 3, whatever path there is before it.
+/// URL of Keystone with the path of version 3, after any given path.
 ///
 /// # Errors
 /// Anything but an http or https URL without a user, a query and a fragment.

@@ -15,7 +15,7 @@ type Answered = http::Response<Bytes>;
 /// From method and path.
 type Answers = dyn Fn(&str, &str) -> Answered + Send + Sync;
 
-/// What is sent, and what is answered to a path.
+/// Requests, and the answer for a path.
 struct Recorded {
     requests: Mutex<Vec<http::Request<Bytes>>>,
     answer: Box<Answers>,
@@ -315,7 +315,7 @@ async fn keystone_may_ask_to_be_left_alone() {
     }
 }
 
-/// Keystone with a service user, for whom it has these answers about a token, and these to logins.
+/// Keystone with a service user, with these answers about a token, and these to logins.
 fn with_service_user(
     logins: impl Fn(usize) -> Answered + Send + Sync + 'static,
     answers: impl Fn(usize) -> Answered + Send + Sync + 'static,
@@ -335,7 +335,7 @@ fn with_service_user(
     (recorded, keystone)
 }
 
-/// The answer to a login, whose token has this number.
+/// Answer to a login; the token has this number.
 fn login(number: usize) -> Answered {
     let body = json!({"token": {"user": {"id": "s"}, "project": {"id": "service"}, "catalog": [],
         "expires_at": "2999-01-01T00:00:00Z", "issued_at": "2026-01-01T00:00:00Z"}});
@@ -376,7 +376,7 @@ async fn a_token_that_there_is_not_is_told_from_a_service_user_that_may_not_ask(
     for (status, is_refused, words, logins) in [
         (404, true, "unknown, expired or revoked", 1),
         (403, false, "needs the role `service`", 1),
-        // It logs in anew, once.
+        // The session logs in again, once.
         (401, false, "does not accept the service user", 2),
         (500, false, "Keystone answers 500", 1),
     ] {
@@ -404,7 +404,7 @@ async fn a_token_that_there_is_not_is_told_from_a_service_user_that_may_not_ask(
         _ => json_of(&good),
     });
     assert_eq!(&*validated(&keystone).await.unwrap().user.name, "alice");
-    // Its token has the roles of its login: those that it is given later count from the next question on.
+    // The token has the roles at the time of its login: later roles count from the next question on.
     let good = token(&json!({"project": {"id": "p1", "name": "demo"}}));
     let (recorded, keystone) = with_service_user(login, move |number| match number {
         0 => fault(403),

@@ -1,4 +1,4 @@
-//! Entries to rules.
+//! Compilation of entries to rules.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::strict::Target;
 use super::{Findings, Mode, PROJECTS, ROLES};
 use crate::document::Place;
 
-/// The rules of entries, in their order.
+/// [`Rule`]s of entries, in order.
 pub(super) fn rules(entries: &[Entry], mode: Mode, findings: &mut Findings<'_>) -> Vec<Rule> {
     let mut compiling = Compiling {
         mode,
@@ -50,7 +50,7 @@ impl Compiling<'_, '_> {
             );
         }
         let who = Arc::new(self.who(entry, first && !second));
-        // Version 2 comes first, and hides what version 1 has of the same kind.
+        // Version 2 comes first, and hides permissions of version 1 of the same kind.
         if let Some(permissions) = &entry.resources {
             self.resources(number, permissions, &who);
         } else if let Some(resource) = &entry.resource {
@@ -73,7 +73,7 @@ impl Compiling<'_, '_> {
         }
     }
 
-    /// The users of an entry. `first`: it is of version 1, which has them in `match`.
+    /// Users of an entry. `first`: true for version 1, with the users in `match`.
     fn who(&mut self, entry: &Entry, first: bool) -> Who {
         if first && entry.matches.as_ref().is_none_or(Vec::is_empty) {
             self.doubt(entry.offset, "without `match` this entry is for everybody");
@@ -252,7 +252,7 @@ impl Compiling<'_, '_> {
     }
 }
 
-/// Verbs of `resource_permissions`, which are compared in small letters.
+/// Verbs of `resource_permissions`, compared in lower case.
 fn small(verbs: &[String]) -> Verbs {
     Verbs(verbs.iter().map(|verb| lower(verb)).collect())
 }
@@ -269,7 +269,7 @@ fn words_of(it: &Resource) -> String {
     )
 }
 
-/// The places of offsets, without a search from the start for each.
+/// Lines and columns of offsets, without a search from the start for each.
 struct Lines {
     starts: Vec<usize>,
 }

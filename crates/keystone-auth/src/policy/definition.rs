@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-/// Names that a half of a key admits.
+/// Names admitted by a half of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Definition {
-    /// The half in small letters, which admits itself whatever it means besides.
+    /// Half in lower case, which admits itself besides its meaning.
     raw: String,
     kind: Kind,
 }
@@ -18,12 +18,12 @@ enum Kind {
     Not(String),
     In(HashSet<String>),
     NotIn(HashSet<String>),
-    /// A list that cannot be read.
+    /// Unreadable list.
     Broken,
 }
 
 impl Definition {
-    /// Reads a half as the Go program does. It never fails: what cannot be read admits nothing.
+    /// Parses a half like the Go program. Never fails: an unreadable half admits nothing.
     pub(super) fn new(half: &str) -> Self {
         let raw = lower(half.trim());
         let closes = raw.find(']').is_some_and(|end| end + 1 == raw.len());
@@ -39,7 +39,7 @@ impl Definition {
         Self { raw, kind }
     }
 
-    /// True if the half admits `name`. An empty name is admitted by all, as in Go.
+    /// True if the half admits `name`. An empty name is always admitted, as in Go.
     pub(super) fn admits(&self, name: &str) -> bool {
         if name.is_empty() || self.raw == name {
             return true;
@@ -53,12 +53,12 @@ impl Definition {
         }
     }
 
-    /// True for `*`, which alone admits requests without a namespace.
+    /// True for `*`, the only half that admits requests without a namespace.
     pub(super) fn is_star(&self) -> bool {
         self.kind == Kind::Any
     }
 
-    /// Why the half admits next to nothing, or what nobody means.
+    /// Doubt about a half that admits next to nothing, or has an unlikely meaning.
     pub(super) fn doubt(&self) -> Option<String> {
         let raw = &self.raw;
         match &self.kind {
@@ -76,7 +76,7 @@ impl Definition {
         }
     }
 
-    /// The names outside of which nothing is admitted but the empty one; `None` if there is no such list.
+    /// Complete list of admitted names besides the empty one; `None` if there is no such list.
     pub(super) fn names(&self) -> Option<Vec<&str>> {
         match &self.kind {
             Kind::Literal | Kind::Broken => Some(vec![&self.raw]),
@@ -89,13 +89,13 @@ impl Definition {
     }
 }
 
-/// A list in JSON, in which single quotation marks stand for double ones.
+/// List in JSON, with single quotation marks instead of double ones.
 pub(super) fn list(text: &str) -> Option<HashSet<String>> {
     let items: Vec<Option<String>> = serde_json::from_str(&text.replace('\'', "\"")).ok()?;
     Some(items.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// Small letters, each letter on its own as in Go.
+/// Lower case, each letter on its own as in Go.
 pub(super) fn lower(text: &str) -> String {
     let small = |letter: char| letter.to_lowercase().next().unwrap_or(letter);
     text.chars().map(small).collect()

@@ -1,10 +1,10 @@
-//! The entries of a policy as they are written, decoded as Go's encoding/json does: keys of objects in any case, null for
-//! what is absent, and a key that occurs twice adds to the first.
+//! Entries of a policy, decoded like in Go's encoding/json: keys of objects in any case, null for absent values, and
+//! a repeated key adds to the first.
 
 use super::{Findings, PROJECTS, ROLES};
 use crate::document::{Key, Node, Value};
 
-/// An entry of the list.
+/// Entry of the list.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
     pub(super) offset: usize,
@@ -16,7 +16,7 @@ pub(super) struct Entry {
     pub(super) nonresources: Option<Permissions>,
 }
 
-/// An object whose values are lists of strings, in the order of the text.
+/// Object of lists of strings, in the order of the text.
 pub(super) type Permissions = Vec<(Key, Vec<String>)>;
 
 /// `resource` of version 1.
@@ -46,7 +46,7 @@ pub(super) struct Match {
     pub(super) values: Vec<String>,
 }
 
-/// The entries of a document. What is of a wrong type is an error, and what Go ignores a doubt.
+/// [`Entry`]s of a document. A wrong type is an error, and an ignored part in Go is a doubt.
 pub(super) fn entries(document: &Node, findings: &mut Findings) -> Vec<Entry> {
     let items = match &document.value {
         Value::Array(items) => items.as_slice(),
@@ -187,7 +187,7 @@ fn permissions(node: &Node, name: &str, into: &mut Option<Permissions>, findings
     }
 }
 
-/// The members with one of these names, by that name.
+/// Members with one of the names, by name.
 fn fields<'a>(
     node: &'a Node,
     what: &str,

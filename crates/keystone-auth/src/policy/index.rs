@@ -1,4 +1,5 @@
-//! Which rules may permit a request, by each of its properties: the smallest of these sets is looked through.
+//! Index of the rules that may permit a request, by each property of requests. A decision goes through the smallest
+//! set.
 
 use std::collections::HashMap;
 
@@ -8,10 +9,10 @@ use crate::subject::{Attributes, Subject};
 /// Positions of rules in the policy.
 type Positions = Vec<u32>;
 
-/// The rules by one property of requests.
+/// Rules by one property of requests.
 #[derive(Debug, Default)]
 struct Dimension {
-    /// Rules that do not depend on the resource.
+    /// Rules independent of the resource.
     any: Positions,
     by_key: HashMap<String, Positions>,
 }
@@ -29,7 +30,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Adds the rule at a position. The positions grow.
+    /// Adds a [`Rule`] at a position. The positions grow.
     pub(super) fn add(&mut self, position: u32, rule: &Rule) {
         let users = rule.who.users.as_ref();
         let matcher = |kind| {
@@ -39,7 +40,7 @@ impl Index {
         };
         let projects = users.map(|it| it.projects.iter().map(String::as_str).collect());
         let projects = projects.or_else(|| matcher(MatchKind::Project));
-        // Of the roles of `users`, all are needed: one is enough to find the rule.
+        // All roles of `users` are required, so one is enough to find the rule.
         let role = users.and_then(|it| it.roles.first());
         let roles = role.map(|role| vec![role.as_str()]);
         let roles = roles.or_else(|| matcher(MatchKind::Role));
@@ -52,7 +53,7 @@ impl Index {
         self.names.add(position, names);
     }
 
-    /// Positions of all rules that may permit this, and of others; not in order.
+    /// Positions of all rules that may permit the request, and of others; unordered.
     pub(super) fn candidates<'a>(
         &'a self,
         subject: &'a Subject,
@@ -112,7 +113,7 @@ fn keys_of(matcher: &Matcher) -> Option<Vec<&str>> {
     Some(values.iter().map(String::as_str).collect())
 }
 
-/// The namespaces, and the resources or paths, that alone are permitted.
+/// Complete lists of permitted namespaces, and of permitted resources or paths.
 fn what(what: &What) -> (Option<Vec<&str>>, Option<Vec<&str>>) {
     match what {
         What::First {

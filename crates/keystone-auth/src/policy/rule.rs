@@ -1,4 +1,4 @@
-//! Rules: whom a permission is for, and what it permits.
+//! Rules: the users of a permission, and the permitted requests.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Rule {
 pub(super) struct Who {
     /// `users`: all of these roles, and one of these projects.
     pub(super) users: Option<Users>,
-    /// `match`: all of these; it counts for permissions of version 1 only.
+    /// `match`: all of these matchers; for permissions of version 1 only.
     pub(super) matches: Vec<Matcher>,
 }
 
@@ -48,7 +48,7 @@ pub(super) enum MatchKind {
     Group,
     Project,
     Role,
-    /// A type that there is none: it matches nobody.
+    /// Unknown type, which matches nobody.
     Unknown,
 }
 
@@ -64,13 +64,13 @@ pub(super) enum What {
     },
     /// `nonresource` of version 1.
     FirstPath { path: String, verbs: Verbs },
-    /// A key of `resource_permissions`, as the Go program reads it.
+    /// Key of `resource_permissions`, as interpreted by the Go program.
     Second {
         namespace: Definition,
         resource: Definition,
         verbs: Verbs,
     },
-    /// A key of `resource_permissions` in strict mode.
+    /// Key of `resource_permissions` in strict mode.
     Strict {
         namespace: Definition,
         target: Target,
@@ -92,12 +92,12 @@ impl Verbs {
     }
 }
 
-/// Why a rule does not permit a request.
+/// Reason why a rule does not permit a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Miss(pub(super) &'static str);
 
 impl Rule {
-    /// True if the rule permits the request.
+    /// `Ok` if the rule permits the request, or the [`Miss`].
     pub(super) fn permits(&self, subject: &Subject, attributes: &Attributes) -> Result<(), Miss> {
         self.what.permits(attributes)?;
         self.who.are(subject, self.what.is_first())
@@ -190,7 +190,7 @@ impl What {
 }
 
 impl Who {
-    /// True if the subject is in the list. `first`: for a permission of version 1.
+    /// `Ok` if the [`Subject`] is in the list. `first`: true for a permission of version 1.
     fn are(&self, subject: &Subject, first: bool) -> Result<(), Miss> {
         if let Some(users) = &self.users {
             let has = |role| subject.roles().contains(role);
@@ -242,7 +242,7 @@ fn ensure(holds: bool, otherwise: &'static str) -> Result<(), Miss> {
     }
 }
 
-/// Requests without a namespace are those of `*` alone.
+/// Checks the namespace: only `*` covers requests without a namespace.
 fn is_in(definition: &Definition, namespace: &str) -> Result<(), Miss> {
     ensure(
         definition.is_star() || !namespace.is_empty() && definition.admits(namespace),

@@ -1,13 +1,13 @@
 //! Keys of `resource_permissions` in strict mode: `NAMESPACE/[GROUP:]RESOURCE[/SUBRESOURCE]`.
 //!
-//! Without a group, any group is meant, and without a sub-resource none; `*` for the resource stands for all resources with
-//! all that they have, as in version 1 and in RBAC.
+//! A missing group means any group, and a missing sub-resource means none; `*` for the resource stands for all
+//! resources with all sub-resources, as in version 1 and in RBAC.
 
 use super::definition::{self, lower};
 use super::rule::Miss;
 use crate::subject::ResourceAttributes;
 
-/// Sub-resources by which a connection is opened. API servers before 1.35 ask for `get` alone when it is opened by WebSocket.
+/// Sub-resources that open a connection. For WebSockets, API servers before 1.35 ask for `get` alone.
 const CONNECTIONS: [&str; 3] = ["exec", "attach", "portforward"];
 
 /// True if the request does the same as `create` of the same sub-resource.
@@ -18,19 +18,19 @@ pub(super) fn also_creates(it: &ResourceAttributes) -> bool {
 /// Resources and their sub-resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// All resources: without a sub-resource named, with all that they have.
+    /// All resources: with all sub-resources, unless one is named.
     All(Sub),
-    /// These alone.
+    /// Only the listed resources.
     Only(Vec<Named>),
-    /// All but these.
+    /// All resources except the listed ones.
     Not(Vec<Named>, Sub),
 }
 
-/// A resource, in one API group or in any.
+/// Resource, in one API group or in any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Named {
     group: Option<String>,
-    /// `*` for all of the group.
+    /// `*` for all resources of the group.
     resource: String,
     sub: Sub,
 }
@@ -43,10 +43,10 @@ pub(super) enum Sub {
 }
 
 impl Target {
-    /// Reads what follows the namespace.
+    /// Parses the part after the namespace.
     ///
     /// # Errors
-    /// Mistake of a key, with the valid forms.
+    /// Mistake in a key, with the valid forms.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let text = lower(text.trim());
         let (negated, text) = match text.strip_prefix('!') {
@@ -94,7 +94,7 @@ impl Target {
         }
     }
 
-    /// The resources that alone are admitted; `None` if there is no such list.
+    /// Complete list of admitted resources; `None` if there is no such list.
     pub(super) fn names(&self) -> Option<Vec<&str>> {
         let Self::Only(named) = self else {
             return None;
@@ -156,7 +156,7 @@ fn is_name(text: &str) -> bool {
     letters.all(|letter| letter.is_alphanumeric() || matches!(letter, '-' | '.' | '_'))
 }
 
-/// The resources, and the sub-resource that is that of all of them.
+/// Resources, and their common sub-resource.
 fn halves(text: &str) -> Result<(Vec<String>, Sub), String> {
     if !text.starts_with('[') {
         return Ok((vec![text.to_owned()], Sub::Absent));

@@ -80,7 +80,7 @@ fn version_2_is_that_of_the_go_program() {
             "get default pods - metrics.k8s.io",
             true,
         ),
-        // What has no namespace is in `*` alone.
+        // Requests without a namespace are in `*` alone.
         (r#"{"!x/nodes": ["get"]}"#, "get - nodes", false),
         (r#"{"['*']/nodes": ["get"]}"#, "get - nodes", false),
         (r#"{"*/nodes": ["get"]}"#, "get - nodes", true),
@@ -666,8 +666,8 @@ fn requests() -> impl Strategy<Value = Attributes> {
 }
 
 proptest! {
-    /// Of the reference there is one more copy here, which looks at one entry after the other as the Go program does. The Go
-    /// program itself is asked by `tests/keystone/side-by-side`. 10 000 cases:
+    /// The tests have a second copy of the reference, which goes through one entry after the other like the Go
+    /// program. The Go program itself is compared by `tests/keystone/side-by-side`. 10 000 cases:
     /// `PROPTEST_CASES=10000 cargo test -p ferrostack-keystone-auth --lib decisions_are_those`.
     #[test]
     fn decisions_are_those_of_the_rules_as_the_reference_states_them(
@@ -688,7 +688,7 @@ proptest! {
         }
     }
 
-    /// Strict mode never permits what the compatible one does not, but for sub-resources and groups, which are new.
+    /// Strict mode never permits more than the compatible one, except for sub-resources and groups, which are new.
     #[test]
     fn strict_mode_permits_nothing_more(
         entries in proptest::collection::vec(entries(), 1..3),
@@ -717,7 +717,7 @@ proptest! {
     }
 }
 
-/// 20 µs are the aim for release code on an idle machine; here it is held to a hundred times that.
+/// The aim for release code on an idle machine is 20 µs; the limit here is a hundred times as much.
 #[test]
 fn a_large_policy_is_not_looked_through() {
     let entry = |index: usize| {

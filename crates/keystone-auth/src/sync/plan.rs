@@ -5,11 +5,11 @@ use sha2::{Digest as _, Sha256};
 use super::{Config, DataType};
 use crate::subject::{PROJECT_ID, PROJECT_NAME, Subject, USER_DOMAIN_ID};
 
-/// The longest name of a namespace, and of a RoleBinding.
+/// Maximum length of the name of a namespace, and of a RoleBinding.
 const NAMESPACE: usize = 63;
 const NAME: usize = 253;
 
-/// Objects that have to exist after a login.
+/// Required objects after a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The namespace of the project.
@@ -18,11 +18,11 @@ pub struct Wanted {
     pub create: bool,
     /// The id of the project.
     pub project_id: String,
-    /// The RoleBindings of the user; `None` if they are nobody's business.
+    /// [`Bindings`] of the user; `None` if not managed.
     pub bindings: Option<Bindings>,
 }
 
-/// The RoleBindings of a user in the namespace of a project: all of them.
+/// RoleBindings of a user in the namespace of a project: all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bindings {
     /// The id of the user.
@@ -38,29 +38,29 @@ pub struct Bindings {
 pub struct Binding {
     /// The name.
     pub name: String,
-    /// The id of the user for whom it was made here; `None` if it was made by others.
+    /// Id of the user, if created here; `None` for a RoleBinding of others.
     pub of_user: Option<String>,
-    /// The ClusterRole; `None` if it is for a Role.
+    /// ClusterRole; `None` for a Role.
     pub role: Option<String>,
-    /// The user, if there is one subject and it is a user.
+    /// User, for a single subject of this kind.
     pub user: Option<String>,
 }
 
-/// How the RoleBindings that there are become those that there are to be.
+/// Changes from the existing to the required RoleBindings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Names of those that go.
+    /// Names of RoleBindings to delete.
     pub delete: Vec<String>,
     /// RoleBindings to create: the name, and the ClusterRole.
     pub create: Vec<(String, String)>,
-    /// Names that are taken by RoleBindings of others.
+    /// Names taken by RoleBindings of others.
     pub taken: Vec<String>,
 }
 
 /// Plan of a login; `None` if there is nothing to do.
 ///
 /// # Errors
-/// The project has no name that a namespace could have.
+/// The name of the project fits no namespace.
 pub fn wanted(config: &Config, user: &Subject) -> Result<Option<Wanted>, String> {
     let value = |key: &str| {
         let values = user.extra.as_ref().and_then(|extra| extra.get(key));
@@ -97,8 +97,8 @@ pub fn wanted(config: &Config, user: &Subject) -> Result<Option<Wanted>, String>
 }
 
 impl Bindings {
-    /// Compares with the RoleBindings of the namespace. Those of other users and of others are left alone, but for those that
-    /// the Go program made for this user.
+    /// Compares with the RoleBindings of the namespace. RoleBindings of other users and of others are left alone,
+    /// except for the ones that the Go program created for this user.
     pub fn changes(&self, existing: &[Binding]) -> Changes {
         let mut changes = Changes::default();
         for it in existing.iter().filter(|it| self.is_ours(it)) {
@@ -111,7 +111,7 @@ impl Bindings {
             match existing.iter().find(|it| it.name == name) {
                 Some(it) if self.is(it, role) => {}
                 Some(it) if !self.is_ours(it) => changes.taken.push(name),
-                // One that goes, as its role or user is another one.
+                // Its deletion is part of the changes, because role or user differ.
                 _ => changes.create.push((name, role.clone())),
             }
         }
@@ -137,7 +137,7 @@ impl Bindings {
         }
     }
 
-    /// The name that the Go program gives it, or one that can be.
+    /// Name in the form of the Go program, or a valid one.
     fn name(&self, role: &str) -> String {
         let name = format!("{}_{role}", self.user_id);
         let is_one =
@@ -158,7 +158,7 @@ impl Bindings {
     }
 }
 
-/// The name by the format, made one of a namespace; that of the id alone if it is too long, as in Go.
+/// Name by the format, made valid for a namespace; from the id alone if too long, as in Go.
 fn namespace(format: &str, id: &str, name: &str, domain_id: &str) -> Option<String> {
     let mut filled = String::new();
     let mut rest = format;
@@ -178,7 +178,7 @@ fn namespace(format: &str, id: &str, name: &str, domain_id: &str) -> Option<Stri
         true => valid(id),
         false => filled,
     };
-    // Without all of the id, another project could have the same name.
+    // Without the complete id, another project could have the same name.
     let is_whole = chosen.contains(&valid(id)) && valid(id).len() == id.len();
     (is_whole && !chosen.is_empty() && chosen.len() <= NAMESPACE).then_some(chosen)
 }

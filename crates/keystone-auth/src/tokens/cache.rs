@@ -1,4 +1,4 @@
-//! Values until a point in time, of a limited number and size.
+//! Cache of values with an expiry, of a limited number and size.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
@@ -8,15 +8,15 @@ use tokio::time::Instant;
 
 use super::Key;
 
-/// Values by the hashes of tokens. When there is no room, the oldest one goes.
+/// Values by the hashes of tokens. Without room, the oldest one goes.
 pub(super) struct Cache<T> {
     entries: usize,
     bytes: usize,
-    /// The entries in their order, and gaps where some are gone. Each has a number, one more than that of the one before.
+    /// Entries in order, and gaps of removed entries. Each has a number, one more than the number of the one before.
     slots: VecDeque<Slot<T>>,
     /// The number of the first slot.
     first: u64,
-    /// The numbers of the entries by their keys, which stand in the slots alone.
+    /// Numbers of the entries by their keys. Only the slots store keys.
     by_key: HashTable<u64>,
     hasher: RandomState,
     size: usize,
@@ -26,16 +26,16 @@ pub(super) struct Cache<T> {
 
 struct Slot<T> {
     key: Key,
-    /// `None`: the entry is gone.
+    /// `None` for a removed entry.
     value: Option<T>,
-    /// The time after which it does not count, in tenths of a second.
+    /// Expiry, in tenths of a second.
     until: u32,
     size: u32,
 }
 
 impl<T> Cache<T> {
-    /// The bytes of an entry besides those of its value: the slot, and a number and a byte of the table, which is half full at
-    /// the least.
+    /// Size in bytes of an entry besides its value: the slot, and a number and a byte of the table, which is at least
+    /// half full.
     pub(super) const ENTRY: usize = size_of::<Slot<T>>() + 2 * (size_of::<u64>() + 1);
 }
 
@@ -53,7 +53,7 @@ impl<T: Clone> Cache<T> {
         }
     }
 
-    /// A time in tenths of a second, rounded down; what is later than in thirteen years is then.
+    /// Time in tenths of a second, rounded down, and at most thirteen years.
     fn tenths(&self, time: Instant) -> u32 {
         let since = time.saturating_duration_since(self.start);
         u32::try_from(since.as_millis() / 100).unwrap_or(u32::MAX)
@@ -71,7 +71,7 @@ impl<T: Clone> Cache<T> {
         None
     }
 
-    /// Keeps a value of so many bytes. One whose time is over, or for which there is no room at all, is not kept.
+    /// Caches a value of `size` bytes. Expired values, and values larger than the cache, are dropped.
     pub(super) fn put(&mut self, key: Key, value: T, size: usize, until: Instant, now: Instant) {
         self.remove(&key);
         let counted = size.saturating_add(Self::ENTRY);
@@ -122,7 +122,7 @@ impl<T: Clone> Cache<T> {
         }
     }
 
-    /// Removes the entry of a key, if it has this number.
+    /// Removes the entry of a key, if the number matches.
     fn remove_number(&mut self, key: &Key, number: u64) {
         let hash = self.hasher.hash_one(key);
         if let Ok(entry) = self.by_key.find_entry(hash, |it| *it == number) {
@@ -136,7 +136,7 @@ impl<T: Clone> Cache<T> {
         }
     }
 
-    /// Gaps are no more than entries: behind an old entry, others may come and go.
+    /// Limits gaps to the number of entries: behind an old entry, others may come and go.
     fn close_gaps(&mut self) {
         if self.slots.len() <= 2 * self.by_key.len() + 16 {
             return;
@@ -151,7 +151,7 @@ impl<T: Clone> Cache<T> {
 }
 
 impl<T> Slot<T> {
-    /// True if the entry is of no use any more.
+    /// True for an expired or removed entry.
     fn is_stale(&self, now: u32) -> bool {
         self.value.is_none() || self.until <= now
     }

@@ -1,13 +1,13 @@
-//! A Keystone that does not answer is left alone for a while.
+//! Circuit breaker for a Keystone that does not answer.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Questions in a row without an answer after which Keystone is left alone.
+/// Consecutive questions without an answer before a pause.
 const FAILURES: u32 = 3;
-/// For how long, at first and at most.
+/// Minimum and maximum of the pause.
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -20,23 +20,23 @@ pub(super) struct Circuit {
 struct Open {
     reason: Arc<str>,
     until: Instant,
-    /// The wait after the next failure.
+    /// Pause after the next failure.
     next: Duration,
 }
 
 impl Circuit {
-    /// Why Keystone is not asked; it stays until a question is answered.
+    /// Reason why Keystone is not asked; stays until a question is answered.
     pub(super) fn open(&self) -> Option<Arc<str>> {
         self.open.as_ref().map(|open| Arc::clone(&open.reason))
     }
 
-    /// Why a question may not be asked; when the time is over, one of them may.
+    /// Reason against a question; after the end of the pause, one question is allowed.
     pub(super) fn enter(&mut self, now: Instant) -> Option<Arc<str>> {
         let open = self.open.as_mut()?;
         if now < open.until {
             return Some(Arc::clone(&open.reason));
         }
-        // The others wait for what becomes of this one, or for its failure to tell.
+        // The other questions wait for the answer or the failure of this one.
         open.until = now + open.next;
         None
     }

@@ -1,13 +1,13 @@
-//! A limit of events in a second.
+//! Limit of events in a second.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Events that are allowed: after a pause, those of one second at once.
+/// Allowed events: after a pause, the events of one second at once.
 pub(super) struct Rate {
     per_second: u32,
-    /// The time that the next event has used up when it is allowed.
+    /// Time up to which allowed events have used up the rate.
     next: Option<Instant>,
 }
 

@@ -1,17 +1,17 @@
-//! Values that are equal, kept once.
+//! Equal values, stored once.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::sync::{Arc, Weak};
 
-/// The fewest values among which it is looked for some that nobody has any more.
+/// Minimum number of values for a search for unused ones.
 const FEW: usize = 64;
 
-/// The values that somebody has.
+/// Values in use.
 pub(super) struct Shared<T> {
     by_hash: HashMap<u64, Weak<T>>,
     hasher: RandomState,
-    /// When there are so many, those that nobody has any more go.
+    /// Number of values at which unused ones are removed.
     many: usize,
 }
 
@@ -26,11 +26,11 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T: Eq + Hash> Shared<T> {
-    /// The value that others have, if there is an equal one, or this one.
+    /// Stored value equal to `value`, or else `value` itself.
     pub(super) fn of(&mut self, value: T) -> Arc<T> {
         let hash = self.hasher.hash_one(&value);
         let known = self.by_hash.get(&hash).and_then(Weak::upgrade);
-        // Of two with one hash, the later one is shared from now on.
+        // Of two values with one hash, the later one is shared from now on.
         if let Some(known) = known.filter(|it| **it == value) {
             return known;
         }

@@ -162,7 +162,7 @@ async fn the_groups_of_a_user_are_asked_for_once_in_a_ttl_whatever_tokens_it_has
             .map(|it| format!("{} {}", it.group.id, it.group.name))
             .collect::<Vec<_>>()
     };
-    // A token that may not list them says nothing of the others.
+    // A token without the right to list groups says nothing of other tokens.
     assert_eq!(groups("alice/restricted").await, [""; 0]);
     assert_eq!(groups("alice/1").await, ["1 of id-of-alice"]);
     assert_eq!(groups("bob/1").await, ["2 of id-of-bob"]);
@@ -171,7 +171,7 @@ async fn the_groups_of_a_user_are_asked_for_once_in_a_ttl_whatever_tokens_it_has
     assert_eq!(groups("alice/2").await, ["1 of id-of-alice"]);
     assert_eq!(groups("alice/restricted").await, [""; 0]);
     assert_eq!(asked(), (4, 3));
-    // An identity is kept no longer than the groups that it has.
+    // An identity is cached no longer than its groups.
     after(10).await;
     assert_eq!(groups("alice/2").await, ["3 of id-of-alice"]);
     assert_eq!(asked(), (5, 4));
@@ -320,8 +320,7 @@ async fn while_keystone_is_down_known_users_go_on_and_others_are_told_at_once() 
     assert_eq!(name(&tokens, "new-1").await.unwrap(), "new-1");
 }
 
-/// What the identities of 10 000 tokens take in bytes for each of them, by their structure: the entries, and once each what they
-/// share.
+/// Size in bytes of each of 10 000 identities of tokens, by structure: the entries, and one copy of each shared part.
 async fn bytes_for_each_of(users: usize) -> usize {
     const TOKENS: usize = 10_000;
     let (_, tokens) = tokens(Options {

@@ -24,7 +24,7 @@ const USERS: usize = 1000;
 /// Tokens of each user, one after the other.
 const ROUNDS: usize = 6;
 const POLICIES: usize = 100;
-/// What every token has in it.
+/// Part of every token.
 const CANARY: &str = "tell-nobody";
 
 /// A token, as Keystone knows it.
@@ -34,7 +34,7 @@ struct Known {
     expires_at: Timestamp,
 }
 
-/// A Keystone that answers in any order, and repeats tokens in its refusals.
+/// Keystone that answers in any order, and repeats tokens in its refusals.
 #[derive(Default)]
 struct Fake {
     known: Mutex<HashMap<String, Known>>,
@@ -150,7 +150,7 @@ impl World {
         self.keystone.known.lock().remove(token);
     }
 
-    /// Whether the token is accepted, and then as this user's and nobody else's.
+    /// True if the token is accepted, and only for this user.
     async fn is_accepted(&self, token: &str, user: usize) -> bool {
         let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
         let answer = self.webhook.answer(body.to_string().as_bytes()).await;
@@ -184,7 +184,7 @@ impl World {
     }
 }
 
-/// What one user does, of whose tokens some end and some are revoked.
+/// Life of one user, with tokens that expire or are revoked.
 async fn lives(world: &World, user: usize) {
     for round in 0..ROUNDS {
         let is_short = (user + round).is_multiple_of(5);
@@ -242,7 +242,7 @@ async fn a_thousand_users_at_once_are_themselves_or_refused_and_nothing_tells_th
     assert_eq!(world.keystone.mixed_up.load(Ordering::Relaxed), 0);
     let accepted = world.accepted.load(Ordering::Relaxed);
     assert!(accepted >= USERS * ROUNDS, "{accepted}");
-    // A revoked one ends with the time for which it is known.
+    // A revoked token is accepted until the end of its time in the cache.
     let token = world.login(0, ROUNDS, 3_600_000);
     assert!(world.is_accepted(&token, 0).await);
     world.revoke(&token);

@@ -20,7 +20,7 @@ use openstack::transport::{Limits, Transport, TransportError};
 use serde_json::{Value, json};
 use tracing::instrument::WithSubscriber as _;
 
-/// A Keystone whose tokens say who they are: `NAME.DOMAIN.GROUP`, of the project p1.
+/// Keystone of tokens with their identity in the text: `NAME.DOMAIN.GROUP`, of the project p1.
 struct Fake;
 
 impl Transport for Fake {
@@ -69,7 +69,7 @@ async fn review(webhook: &Webhook, token: &str) -> Value {
     status(webhook, &body).await
 }
 
-/// Whether the user of a token may do this, as an API server asks that has its review.
+/// True if the user of a token may do this, as asked by an API server with the user's review.
 async fn may(webhook: &Webhook, token: &str, verb: &str, resource: &str) -> bool {
     let user = review(webhook, token).await["user"].clone();
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
@@ -146,7 +146,7 @@ async fn a_group_named_like_a_project_is_not_that_project_in_a_policy() {
         webhook.set_policy(compiled(mode));
         assert!(!may(&webhook, "alice.d1.p2", "get", "pods").await);
     }
-    // What is bound to the group is not, either, once its name has the domain.
+    // Bindings of the group do not apply either, once its name has the domain.
     let groups = review(&webhook, "alice.d1.p2").await["user"]["groups"].clone();
     assert_eq!(groups, json!(["d1:p2", "p1"]));
 }

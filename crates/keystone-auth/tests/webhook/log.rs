@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tracing::Subscriber;
 use tracing_subscriber::filter::LevelFilter;
 
-/// What has been logged.
+/// Logged lines.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! Keystone behind a socket that does everything wrong: each answer ends in what the table says, and tells nothing of a token.
+//! Keystone behind a socket with every fault: each answer ends as in the table, and reveals nothing of a token.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 
 const TOKEN: &str = "secret-token";
 
-/// What a connection gets, whatever it asks for.
+/// Answer on a connection, to any request.
 #[derive(Clone)]
 enum Says {
     /// These bytes, and then the end.
@@ -48,7 +48,7 @@ async fn server(says: Says) -> String {
     format!("http://{address}/v3")
 }
 
-/// The status of the webhook's answer, whether it tells when to ask again, and its text.
+/// Status of the webhook's answer, true for a Retry-After, and the text.
 async fn answer(says: Says) -> (u16, bool, String) {
     // Another one may have been first.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -219,7 +219,7 @@ async fn each_answer_of_keystone_ends_in_what_the_table_says() {
         assert_eq!(answered, status, "{what}: {text}");
         assert!(text.contains(words), "{what}: {text}");
         assert!(!text.contains(TOKEN), "{what}: {text}");
-        // An API server would ask again and again, and its client wait for all of them.
+        // An API server would ask again and again, and its client wait for all attempts.
         assert!(!retry, "{what}");
     }
 }

@@ -18,10 +18,10 @@ use tracing::instrument::WithSubscriber as _;
 
 use crate::log::Log;
 
-/// What every token here has in it.
+/// Part of every token here.
 const SECRET: &str = "tell-nobody";
 
-/// A Keystone that repeats the headers of requests in its answers, as some proxies do.
+/// Keystone that repeats the headers of requests in its answers, as some proxies do.
 struct Chatty;
 
 impl Transport for Chatty {
@@ -140,7 +140,7 @@ async fn no_token_is_in_a_log_an_answer_or_a_metric() {
     assert!(!format!("{webhook:?}").contains(SECRET));
 }
 
-/// A Keystone that refuses the login of a service user, and repeats it in the refusal.
+/// Keystone that refuses the login of a service user, and repeats the login in the refusal.
 struct Refusing;
 
 impl Transport for Refusing {
