@@ -4,7 +4,7 @@
 //! ```text
 //!   owners       dependents of deleted owners, and deletions that wait for dependents
 //!   namespaces   deletion of namespaces, and the default objects of namespaces
-//!   conditions   conditions of a namespace in deletion
+//!   conditions   conditions of a namespace being deleted
 //!   not_run      events on Pods and workloads without a runner
 //!   protection   removal of finalizers and taints of admission from nodes, volumes and claims
 //! ```

@@ -77,7 +77,7 @@ pub(crate) async fn create_missing(
     record(core, manager, collection, &mut object);
     let write = Write::create(collection, key, &object).map_err(|error| error.to_string())?;
     match core.store.write(write).await {
-        // Nothing is created in a namespace in deletion.
+        // Nothing is created in a namespace being deleted.
         Ok(_) | Err(WriteError::Conflict | WriteError::Closed(_)) => Ok(()),
         Err(error) => Err(error.to_string()),
     }

@@ -65,8 +65,8 @@ impl Write {
         })
     }
 
-    /// Containers of a new object, which must exist and not be in deletion: the namespace and the definition. Both
-    /// are emptied before they go, so nothing may be added during the deletion.
+    /// Containers that must exist, and must not be about to be deleted, for a new object to be stored: the namespace
+    /// and the definition. Both are emptied before they go, so nothing may be added during the deletion.
     fn containers(&self) -> impl Iterator<Item = Place> {
         let place = (self.expect == 0).then_some(&self.place);
         let namespace = place.and_then(|place| place.key.split_once('/'));

@@ -123,7 +123,7 @@ impl Retry for Error {
 }
 
 /// Failed operation, reason in the cloud's `words`, and advice for the user. Neutron's words for an outdated revision
-/// have numbers in them.
+/// are mere numbers.
 fn explained(doing: &str, error: &openstack::Error, words: &impl Display) -> String {
     match revision::is_stale(error) {
         true => format!(

@@ -171,8 +171,8 @@ pub(crate) struct Work<'a> {
     pub(crate) octavia: Octavia,
 }
 
-/// Features that depend on the version of Octavia and on the driver. Read at the first need of a Service, then valid
-/// for all.
+/// Features that depend on the version of Octavia and on the driver. Read where a Service needs one of them, and then
+/// all at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Octavia {
     /// True if a load balancer can have an address of each family (API 2.26).

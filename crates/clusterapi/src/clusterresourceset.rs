@@ -193,7 +193,7 @@ impl Target {
     }
 }
 
-/// Selected Clusters, sorted by name, without Clusters in deletion.
+/// Selected Clusters, sorted by name, without Clusters being deleted.
 fn targets(runner: &Runner, set: &ClusterResourceSet) -> Vec<Target> {
     let namespace = set.namespace().unwrap_or_default();
     let is_target =

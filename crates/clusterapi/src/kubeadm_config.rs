@@ -294,7 +294,7 @@ fn triggers(
     let machines = context.machines.touched().flat_map(move |machine| {
         let namespace = machine.namespace().unwrap_or_default();
         let of_machine = config_name(&machine).map(|name| ObjectRef::new(name).within(&namespace));
-        // A machine in deletion may have the lock that others wait for.
+        // A machine being deleted may have the lock that others wait for.
         let others = (machine.is_deleting() && machine.is_control_plane())
             .then(|| pending(&of_machines, &namespace, &machine.spec.cluster_name));
         futures::stream::iter(of_machine.into_iter().chain(others.into_iter().flatten()))

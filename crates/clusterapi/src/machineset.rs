@@ -215,7 +215,7 @@ fn of(action: &str, set: &MachineSet) -> String {
 async fn patch_status(ctx: &Context, set: &MachineSet, after: &MachineSet) -> Result<(), Error> {
     let sets = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
     match patch::status(&sets, set, after).await {
-        // The set was in deletion and is gone.
+        // The set was being deleted and is gone.
         Err(error) if crate::error::is_absent(&error) && set.is_deleting() => Ok(()),
         other => other.map(|_| ()).doing(|| of("writing the status of", set)),
     }

@@ -118,7 +118,7 @@ pub fn validate(review: Review<'_>) -> Result<(), Vec<Violation>> {
 }
 
 /// New errors of an object, absent from the stored object. None for a write of metadata or status, and none for an
-/// object in deletion.
+/// object being deleted.
 fn judged(
     review: Review<'_>,
     is_ours: fn(&Value) -> bool,

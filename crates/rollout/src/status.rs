@@ -223,7 +223,7 @@ fn ready(progress: &Progress) -> Verdict {
     }
 }
 
-/// Conditions of a cloud in deletion, with `count` objects left, of which `group` is deleted now.
+/// Conditions of a cloud being deleted, with `count` objects left; `group` is deleted now.
 pub(crate) fn deleting(object: &OpenStack, count: usize, group: &[Reference]) -> Vec<Condition> {
     let mut all = object.status.clone().unwrap_or_default().conditions;
     let first = group.first().map(ToString::to_string).unwrap_or_default();

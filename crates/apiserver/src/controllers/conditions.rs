@@ -1,4 +1,4 @@
-//! Conditions of a namespace in deletion, as of the namespace controller
+//! Conditions of a namespace being deleted, as of the namespace controller
 //! (`pkg/controller/namespace/deletion/status_condition_utils.go` of Kubernetes).
 
 use std::collections::BTreeMap;

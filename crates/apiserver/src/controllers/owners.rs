@@ -19,7 +19,7 @@ impl Collector<'_> {
         let Some(object) = self.core.store.get(&place.collection, &place.key) else {
             return;
         };
-        // An object in deletion keeps its references.
+        // An object being deleted keeps its references.
         if object.facts.deleting {
             return;
         }
@@ -168,7 +168,7 @@ impl Collector<'_> {
     }
 }
 
-/// True if an [`Object`] is in deletion and waits for dependents.
+/// True if an [`Object`] is being deleted and waits for dependents.
 fn is_waiting(owner: &Object) -> bool {
     owner.facts.deleting && owner.facts.has_finalizer(FOREGROUND)
 }

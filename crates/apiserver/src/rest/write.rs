@@ -278,7 +278,7 @@ pub(crate) async fn edit(
     }
 }
 
-/// True if an object is in deletion and neither finalizers nor a grace period delay the end.
+/// True if an object is being deleted and neither finalizers nor a grace period delay the end.
 pub(crate) fn is_finished(resource: &Resource, object: &Value) -> bool {
     let metadata = &object["metadata"];
     let none = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
@@ -527,7 +527,7 @@ fn check_namespace(call: &Call, object: &Value) -> Result<(), ApiError> {
     ))
 }
 
-/// Rejects new objects of a definition in deletion. The store checks again with the write.
+/// Rejects new objects of a definition being deleted. The store checks again with the write.
 fn check_definition(call: &Call, name: &str) -> Result<(), ApiError> {
     let resource = &call.resource;
     if !resource.is_custom() {

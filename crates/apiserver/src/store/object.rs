@@ -181,7 +181,7 @@ impl Draft {
         }
     }
 
-    /// True if the object is in deletion.
+    /// True if the object is being deleted.
     pub(super) fn is_deleting(&self) -> bool {
         self.facts.deleting
     }

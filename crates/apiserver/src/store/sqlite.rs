@@ -393,7 +393,7 @@ impl Database {
 struct Pending {
     /// 0 when the object is gone.
     revision: u64,
-    /// True if the object exists and is not in deletion.
+    /// True if the object exists and is not being deleted.
     open: bool,
 }
 

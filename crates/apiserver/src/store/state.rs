@@ -262,7 +262,7 @@ impl State {
         self.collections.get(collection)?.objects.get(key)
     }
 
-    /// True if an object exists at a [`Place`], and is not in deletion.
+    /// True if an object exists at a [`Place`], and is not being deleted.
     pub(crate) fn is_open(&self, place: &Place) -> bool {
         self.get(&place.collection, &place.key)
             .is_some_and(|object| !object.facts.deleting)
@@ -369,7 +369,7 @@ impl State {
         self.dependents.get(uid).into_iter().flatten()
     }
 
-    /// Objects in deletion or with owners: possible work for the controllers.
+    /// Objects that are being deleted or have owners: possible work for the controllers.
     pub(crate) fn unfinished(&self) -> Vec<Place> {
         let mut places = Vec::new();
         for (name, found) in &self.collections {

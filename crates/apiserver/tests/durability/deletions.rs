@@ -1,4 +1,4 @@
-//! Containers in deletion take nothing new, and fields dropped by a schema do not come back.
+//! Containers being deleted take nothing new, and fields dropped by a schema do not come back.
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@
 //!   damage    wrong bytes, cut files, older and newer formats
 //!   backups   made while the server runs, and not
 //!   ways_in   objects that are hard to read back, by every way in
-//!   deletions nothing is added to containers in deletion
+//!   deletions nothing is added to containers being deleted
 //!   history   concurrent clients against a sequential model
 //!   many      the memory of servers in memory
 //! ```

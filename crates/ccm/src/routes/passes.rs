@@ -84,7 +84,7 @@ async fn repeat(shared: &Shared, changed: &Notify, shutdown: CancellationToken) 
     }
 }
 
-/// Pass with metrics and a caught panic. Returns the time until the next pass without a change.
+/// Pass with its metrics; a panic is caught. Returns the time until the next pass without a change.
 async fn observed(shared: &Shared, failures: &Failures<()>) -> Duration {
     let started = Instant::now();
     let result = AssertUnwindSafe(pass(shared)).catch_unwind().await;

@@ -47,7 +47,7 @@ impl From<&Route> for ExtraRoute {
     }
 }
 
-/// Existing or imminent [`Route`]s of this cluster, by router. No other route is ever removed.
+/// [`Route`]s of this cluster, existing or about to be created, by router. No other route is ever removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record(pub(crate) BTreeMap<String, BTreeSet<Route>>);
 

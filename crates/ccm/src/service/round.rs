@@ -23,7 +23,7 @@ pub(super) struct Round {
     has_group: bool,
     /// True if the list of ports is older than the server of a member, so that its port has no security group yet.
     pub(super) awaits_port: bool,
-    /// Reason for the [`Rejection`] of the Service, while its load balancer is only kept serving.
+    /// [`Rejection`] of the Service, while its load balancer is only kept serving.
     pub(super) held: Option<Rejection>,
 }
 
@@ -83,7 +83,7 @@ impl Rounds {
         }
     }
 
-    /// Reason for the [`Rejection`] of a Service, while its load balancers are only kept serving.
+    /// [`Rejection`] of a Service, while its load balancers are only kept serving.
     pub(super) fn held(&self) -> Option<Rejection> {
         let rejection = self.all().find_map(|round| round.held.as_ref())?;
         Some(Rejection {
@@ -110,7 +110,7 @@ impl Rounds {
 /// Compares the settings of a Service with the state in a [`View`].
 ///
 /// # Errors
-/// The reason for the [`Rejection`] of the Service.
+/// The [`Rejection`] of the Service, with the reason.
 pub(super) fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<Rounds, Rejection> {
     let mut first = of(work, nodes, view)?;
     let apart = first.desired.apart.clone();

@@ -83,7 +83,7 @@ pub(crate) fn is_left(work: &Work<'_>, identity: &Identity, view: &View) -> bool
         || !floating_ips(work.service, identity, None, view).is_empty()
 }
 
-/// True if the load balancer is deleted with the Service: created by a manager of this cluster, and without another
+/// True if the load balancer is deleted with the Service: created by a manager of this cluster, and serving no other
 /// Service.
 fn is_ours(work: &Work<'_>, found: &Observed) -> bool {
     let (identity, balancer) = (work.identity, &found.balancer);
@@ -137,7 +137,8 @@ fn find(work: &Work<'_>, view: &View) -> Option<Observed> {
         .filter(|found| found.role != Role::Applicant)
 }
 
-/// Floating IPs deleted with a load balancer: its own, and floating IPs of the [`Service`] without a port.
+/// Floating IPs deleted with a load balancer: its own, and floating IPs without a port that were created for the
+/// [`Service`].
 fn floating_ips(
     service: &Service,
     identity: &Identity,

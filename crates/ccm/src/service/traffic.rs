@@ -112,8 +112,8 @@ impl Traffic {
         (layer.name().to_owned(), pool.to_owned())
     }
 
-    /// Rejects annotations for all ports if one of the ports is not TCP. The message names the annotation that
-    /// restricts them to the other ports.
+    /// Rejects annotations for all ports that a port other than TCP cannot follow. The message names the annotation
+    /// that restricts them to the other ports.
     fn check_datagrams(&self, spec: &ServiceSpec) -> Result<(), Rejection> {
         let ports = spec.ports.iter().flatten();
         let mut transports = ports.map(transport);

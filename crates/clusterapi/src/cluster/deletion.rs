@@ -85,7 +85,7 @@ async fn of_descendants(ctx: &Context, cluster: &Cluster) -> Vec<Verdict> {
     descendants::verdicts(cluster, &seen, ctx.now())
 }
 
-/// Performs one step. Returns reason and message of the next object in deletion; `None` if nothing is left.
+/// Performs one step. Returns reason and message of the next object being deleted; `None` if nothing is left.
 async fn descend(
     ctx: &Context,
     cluster: &Cluster,

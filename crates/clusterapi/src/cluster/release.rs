@@ -30,7 +30,7 @@ pub(super) const AGAIN: Duration = Duration::from_secs(5);
 pub struct Patience {
     /// For an API server that does not answer, from the last answer or from the start of the deletion.
     pub answer: Duration,
-    /// For Services and volumes in deletion, from the start of the deletion.
+    /// For Services and volumes being deleted, from the start of the deletion.
     pub whole: Duration,
 }
 

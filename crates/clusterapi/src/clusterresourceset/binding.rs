@@ -121,7 +121,7 @@ pub(super) fn merge(
     }
 }
 
-/// Removes a set in deletion from all bindings, and then the finalizer. Applied objects stay.
+/// Removes a set being deleted from all bindings, and then the finalizer. Applied objects stay.
 pub(super) async fn release_all(
     runner: &Runner,
     set: &ClusterResourceSet,

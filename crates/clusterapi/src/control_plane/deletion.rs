@@ -12,7 +12,7 @@ use crate::news::{self, News};
 
 use super::{ControlPlaneError, Duties, FINALIZER, Scope, Subject, error, hooks, observe, status};
 
-/// Reconciles a control plane in deletion. The deletion of a Machine triggers the next reconcile.
+/// Reconciles a control plane being deleted. The deletion of a Machine triggers the next reconcile.
 pub(super) async fn reconcile(
     scope: &Scope,
     subject: &Subject,

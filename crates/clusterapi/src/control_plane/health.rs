@@ -114,7 +114,7 @@ pub(super) fn node_of(pod: &Pod, component: Component) -> Option<&str> {
     name.strip_prefix(component.name())?.strip_prefix('-')
 }
 
-/// True if the Pod's condition `Ready` is true, and the [`Pod`] is not in deletion.
+/// True if the Pod's condition `Ready` is true, and the [`Pod`] is not being deleted.
 pub(super) fn is_ready(pod: &Pod) -> bool {
     let conditions = pod
         .status

@@ -37,7 +37,7 @@ pub(super) async fn remove(
     }
 }
 
-/// True if the [`Machine`] is in deletion and waits for the hook.
+/// True if the [`Machine`] is being deleted and waits for the hook.
 pub(super) fn is_held(machine: &Machine) -> bool {
     machine.is_deleting() && machine.annotations().contains_key(PRE_TERMINATE)
 }

@@ -70,7 +70,7 @@ fn waiting<'a>(subject: &Subject, machines: &[&'a Machine]) -> Vec<&'a Machine> 
     waiting
 }
 
-/// UIDs of [`Machine`]s in deletion that wait until etcd can do without their members.
+/// UIDs of [`Machine`]s being deleted that wait until etcd can do without their members.
 pub(super) fn held(subject: &Subject, machines: &[&Machine], view: &View) -> Vec<String> {
     let (Some(members), true) = (view.members(), machines.iter().any(|it| !it.is_deleting()))
     else {
@@ -192,7 +192,7 @@ fn may_go(members: &[Member], member: &Member) -> bool {
     Standing::of(member).may_go(etcd::count(members))
 }
 
-/// Removes a [`Member`]; leadership is transferred to the newest machine that is not in deletion.
+/// Removes a [`Member`]; leadership is transferred to the newest machine that is not being deleted.
 async fn remove(
     scope: &Scope,
     subject: &Subject,

@@ -291,7 +291,7 @@ fn preflight(facts: &Facts, going: Option<&str>) -> Vec<String> {
     problems
 }
 
-/// Message for the wait for a machine in deletion.
+/// Message while waiting for a machine that is being deleted.
 pub(super) fn deleting(machine: &MachineFacts) -> String {
     let name = &machine.name;
     match machine.held {

@@ -56,9 +56,9 @@ pub(super) enum Recovery {
     /// The machines without a member are deleted.
     Deleting {
         survivor: String,
-        /// Machines not yet in deletion.
+        /// Machines not yet being deleted.
         outside: Vec<String>,
-        /// Machines in deletion.
+        /// Machines being deleted.
         going: Vec<String>,
     },
     /// A survivor is named, and no machine has to be deleted.

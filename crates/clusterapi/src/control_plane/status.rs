@@ -46,7 +46,7 @@ pub(super) fn paused(
     after
 }
 
-/// Object with the status of a control plane in deletion.
+/// Object with the status of a control plane being deleted.
 pub(super) fn deleting(
     plane: &KubeadmControlPlane,
     workers: &[String],

@@ -8,8 +8,8 @@ use super::{External, ExternalError, reference_to, refused};
 use crate::inplace::{self, Manager, Wanted};
 
 impl External {
-    /// Applies labels and annotations to `object`, unless in deletion. Removes unwanted ones that `manager` applied
-    /// before. Sends no request without a change.
+    /// Applies labels and annotations to `object`, unless it is being deleted. Removes unwanted ones that `manager`
+    /// applied before. Sends no request without a change.
     ///
     /// # Errors
     /// When a request fails, for example with a conflict because the object has changed.

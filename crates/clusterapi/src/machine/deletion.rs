@@ -110,7 +110,7 @@ async fn descend(
         .as_ref()
         .is_none_or(|o| o.metadata.deletion_timestamp.is_some());
     let node = node_to_handle(ctx, machine, cluster).await?;
-    // The earlier steps are skipped once the infrastructure is in deletion.
+    // The earlier steps are skipped once the infrastructure is being deleted.
     if !under_way
         && let Some(progress) =
             before_infrastructure(ctx, machine, node.as_deref(), now, given_up).await?

@@ -165,7 +165,7 @@ pub(super) async fn delete_set(
     deleted
 }
 
-/// Deployment, read live; `None` if gone, in deletion or replaced by one with the same name.
+/// Deployment, read live; `None` if gone, being deleted or replaced by one with the same name.
 async fn reread(
     ctx: &Context,
     deployment: &MachineDeployment,

@@ -12,14 +12,14 @@ pub(crate) struct Set {
     pub(crate) name: String,
     /// Desired machines.
     pub(crate) wanted: i32,
-    /// Existing machines, including machines in deletion.
+    /// Existing machines, including machines being deleted.
     pub(crate) there: i32,
     /// Available machines.
     pub(crate) available: i32,
 }
 
 impl Set {
-    /// Available machines outside of any deletion.
+    /// Available machines that are not being deleted.
     fn staying(&self) -> i32 {
         self.available.min(self.wanted)
     }
@@ -91,7 +91,7 @@ pub(crate) fn step(bounds: Bounds, new: &Set, old: &[Set]) -> BTreeMap<String, i
     let mut after: Vec<Set> = old.to_vec();
     let mut grown = new.clone();
     grown.wanted = grow(bounds, new, old);
-    // Machines beyond the former number are in deletion, and do not count for the new one.
+    // Machines beyond the former number are being deleted, and do not count for the new one.
     grown.available = new.staying();
     shrink(bounds, &grown, &mut after);
     let before = std::iter::once(new).chain(old);

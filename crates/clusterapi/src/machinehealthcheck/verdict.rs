@@ -37,7 +37,8 @@ pub(super) enum Seen {
 pub(super) enum Health {
     /// With a Node, and without a problem.
     Healthy,
-    /// Starting, in deletion, or with a problem that has not lasted long enough; with the time until the next check.
+    /// Starting, being deleted, or with a problem that has not lasted long enough; with the time until the next
+    /// check.
     Undecided(Option<Duration>),
     /// To be replaced.
     Unhealthy(Cause),

@@ -183,7 +183,7 @@ pub(super) async fn sweep(
     leftovers.delete_except(ctx, set, &BTreeSet::new()).await
 }
 
-/// Set, read live; `None` if gone, in deletion or replaced by one with the same name.
+/// Set, read live; `None` if gone, being deleted or replaced by one with the same name.
 async fn reread(ctx: &Context, set: &MachineSet) -> Result<Option<MachineSet>, Error> {
     let sets = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
     let fresh = sets

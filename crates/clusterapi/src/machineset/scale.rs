@@ -27,8 +27,8 @@ pub(crate) enum Scale {
 
 /// Compares the existing [`Machine`]s with the desired number.
 ///
-/// Machines in deletion count, as upstream: replacements are created after the end of a deletion, so that a set never
-/// uses more of the cloud than its replicas.
+/// Machines being deleted count, as upstream: replacements are created after the end of a deletion, so that a set
+/// never uses more of the cloud than its replicas.
 pub(crate) fn plan(wanted: i32, order: DeletionOrder, machines: &[Arc<Machine>]) -> Scale {
     let wanted = usize::try_from(wanted).unwrap_or(0);
     if machines.len() < wanted {

@@ -14,7 +14,7 @@ use crate::error::{Doing, is_absent};
 /// The type of the condition.
 pub(super) const TYPE: &str = "TopologyReconciled";
 
-/// Condition of a Cluster in deletion.
+/// Condition of a Cluster being deleted.
 pub(super) fn deleting() -> Verdict {
     Verdict::new(TYPE, false, "Deleting").because("Cluster is deleting")
 }

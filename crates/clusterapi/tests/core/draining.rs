@@ -45,7 +45,7 @@ async fn pod(world: &World, app: &str, node: &str) {
     created.unwrap();
 }
 
-/// True if the Pod is evicted: gone, or in deletion.
+/// True if the Pod is evicted: gone, or being deleted.
 async fn is_leaving(world: &World, app: &str) -> bool {
     let found = pods(world).get_opt(app).await.unwrap();
     found.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some())

@@ -83,7 +83,7 @@ pub(super) fn user(store: &Store, claims: &Value, deleted_before: i64) -> Result
     Ok(user)
 }
 
-/// True after the deletion timestamp has passed; until then, an [`Object`] in deletion still counts.
+/// True after the deletion timestamp has passed; until then, an [`Object`] being deleted still counts.
 fn is_gone(object: &Object, deleted_before: i64) -> bool {
     if !object.facts.deleting {
         return false;

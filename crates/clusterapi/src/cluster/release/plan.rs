@@ -14,7 +14,7 @@ pub(super) struct Object {
     pub(super) name: Name,
     /// Uid, as a precondition against the deletion of another object with the same name.
     pub(super) uid: String,
-    /// True in deletion.
+    /// True while the object is being deleted.
     pub(super) deleting: bool,
 }
 
@@ -129,8 +129,8 @@ fn goes(volume: &Volume, policy: Volumes) -> bool {
         }
 }
 
-/// Steps in order: claims before Pods, since no Pod starts with a claim in deletion, and StatefulSets before Pods for
-/// the same reason.
+/// Steps in order: claims before Pods, since no Pod starts with a claim being deleted, and StatefulSets before Pods
+/// for the same reason.
 pub(super) fn plan(seen: &Seen, policy: Volumes) -> Plan {
     let mut plan = Plan::default();
     for service in &seen.services {

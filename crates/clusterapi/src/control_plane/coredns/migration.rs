@@ -42,7 +42,7 @@ const RELEASES: [Release; 31] = [
     (1, 13, 1),
 ];
 
-/// [`Release`] in kubeadm for a minor version 1.x of Kubernetes, oldest first.
+/// [`Release`] that kubeadm deploys with a minor version 1.x of Kubernetes, oldest first.
 const OF_KUBERNETES: [(u64, Release); 14] = [
     (22, (1, 8, 4)),
     (23, (1, 8, 6)),
@@ -140,7 +140,7 @@ pub(super) enum NotMigrated {
     },
 }
 
-/// [`Release`] in kubeadm for Kubernetes `1.minor`; `None` if unknown.
+/// [`Release`] that kubeadm deploys with Kubernetes `1.minor`; `None` if unknown.
 pub(super) fn of_kubernetes(minor: u64) -> Option<Release> {
     let known = OF_KUBERNETES.iter().find(|(known, _)| *known == minor);
     known.map(|(_, release)| *release)

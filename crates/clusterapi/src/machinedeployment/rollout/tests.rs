@@ -84,7 +84,7 @@ fn one_step_of_a_rolling_update() {
             vec![set("o", 3, 3, 3), set("p", 1, 1, 0)],
             vec![("p", 0)],
         ),
-        // A machine in deletion, although still available, does not let an old one go.
+        // A machine being deleted, although still available, does not let an old one go.
         (
             allow(3, 0, 2),
             set("n", 0, 1, 1),
