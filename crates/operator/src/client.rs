@@ -24,7 +24,7 @@ pub use connected::{Settings, Unusable, configured, connected, host};
 
 pub(crate) use raw::Raw;
 
-/// The numbers of requests that were sent. Clones share them.
+/// Counters of the requests that were sent. Clones share the counters.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
     all: Arc<AtomicU64>,
@@ -33,12 +33,12 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// All requests: reads, watches, writes and forwarded ports.
+    /// Returns the number of all requests: reads, watches, writes and forwarded ports.
     pub fn all(&self) -> u64 {
         self.all.load(Ordering::Relaxed)
     }
 
-    /// Requests that watch. The server ends a watch after some minutes, and the client begins another.
+    /// Returns the number of watch requests. The server ends a watch after some minutes, and the client begins another.
     pub fn watches(&self) -> u64 {
         self.watches.load(Ordering::Relaxed)
     }
@@ -61,7 +61,7 @@ impl Requests {
     }
 }
 
-/// A client like `client` whose requests are counted.
+/// Returns a client like `client` whose requests are counted in [`Requests`].
 pub fn counted(client: &Client, requests: &Requests) -> Client {
     let (inner, requests) = (client.clone(), requests.clone());
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -71,9 +71,10 @@ pub fn counted(client: &Client, requests: &Requests) -> Client {
     Client::new(service, client.default_namespace()).with_valid_until(*client.valid_until())
 }
 
-/// A client like `client` whose requests have `name` as User-Agent, and as field manager of writes.
+/// Returns a client like `client` whose requests have `name` as User-Agent, and writes `name` as field manager.
 ///
-/// A request that sets these itself keeps them. Without a field manager, `managedFields` has `unknown`.
+/// A request with a User-Agent or a field manager of its own keeps both. Without a field manager, `managedFields` has
+/// `unknown`.
 pub fn named(client: &Client, name: &str) -> Client {
     let (inner, name) = (client.clone(), Name::new(name));
     let service =
@@ -81,7 +82,7 @@ pub fn named(client: &Client, name: &str) -> Client {
     Client::new(service, client.default_namespace()).with_valid_until(*client.valid_until())
 }
 
-/// The User-Agent and the field manager of requests that set none.
+/// User-Agent and field manager of requests that set none.
 #[derive(Clone)]
 struct Name {
     agent: HeaderValue,
@@ -110,7 +111,7 @@ impl Name {
     }
 }
 
-/// `answer`, or an error if there is none of `server` within `limit`.
+/// Waits for `answer`. Fails if `server` does not answer within `limit`.
 async fn within<T, E>(
     server: &str,
     limit: Duration,
@@ -129,9 +130,9 @@ async fn sent(client: Client, request: Request<Body>) -> kube::Result<http::Resp
     client.send(request).await
 }
 
-/// A client like `client` whose requests fail unless an answer begins within `limit`.
+/// Returns a client like `client` whose requests fail unless an answer begins within `limit`.
 ///
-/// Bodies may take longer: that of a watch ends only with the watch.
+/// Bodies may take longer: the body of a watch ends only with the watch.
 pub fn answered_within(client: &Client, limit: Duration) -> Client {
     let inner = client.clone();
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -141,7 +142,7 @@ pub fn answered_within(client: &Client, limit: Duration) -> Client {
     Client::new(service, client.default_namespace()).with_valid_until(*client.valid_until())
 }
 
-/// `uri` with a field manager, if the request accepts one and has none.
+/// Returns `uri` with a field manager, if the request accepts one and has none.
 fn with_manager(method: &Method, uri: &Uri, manager: &str) -> Option<Uri> {
     let writes = [Method::POST, Method::PUT, Method::PATCH].contains(method);
     let query = uri.query().unwrap_or_default();

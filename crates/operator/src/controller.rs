@@ -22,16 +22,17 @@ use crate::retry::{Failures, Retry, When};
 use crate::store::polled_until_listed;
 use crate::words::chain;
 
-/// The interval in which every object is reconciled without a change; a reconcile returns it for an object that is at
-/// rest. [`Objects::resync`] takes its place.
+/// Interval between two reconciles of an unchanged object, returned by the reconcile of an object at rest.
+/// [`Objects::resync`] overrides the interval.
 pub const RESYNC: Duration = Duration::from_secs(600);
 
-/// Which objects a controller reconciles, and how often when they are at rest.
+/// Objects of a controller, and the interval of reconciles at rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objects {
-    /// Only objects whose label `cluster.x-k8s.io/watch-filter` has this value, as `--watch-filter` of the Go managers.
+    /// Required value of the label `cluster.x-k8s.io/watch-filter`, as with `--watch-filter` of the Go managers; `None`
+    /// for all objects.
     pub filter: Option<String>,
-    /// The interval in place of [`RESYNC`], as `--sync-period` of the Go managers.
+    /// Interval in place of [`RESYNC`], as `--sync-period` of the Go managers.
     pub resync: Duration,
 }
 
@@ -53,7 +54,7 @@ impl Objects {
         labels.get(WATCH_FILTER_LABEL) == Some(value)
     }
 
-    /// `action`, with the interval of an object at rest.
+    /// Returns `action` with [`Objects::resync`] in place of [`RESYNC`].
     fn paced(&self, action: Action) -> Action {
         match action == Action::requeue(RESYNC) {
             true => Action::requeue(self.resync),
@@ -62,22 +63,22 @@ impl Objects {
     }
 }
 
-/// The configuration of a controller.
+/// Configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The controller's name in logs and metrics, such as `openstackmachine`.
+    /// Name in logs and metrics, such as `openstackmachine`.
     pub name: &'static str,
-    /// The maximum number of concurrent reconciles.
+    /// Maximum number of concurrent reconciles.
     pub concurrency: u16,
-    /// Which objects are reconciled, and how often.
+    /// Objects to reconcile, and the interval of reconciles at rest.
     pub objects: Objects,
-    /// The metrics of reconciles.
+    /// Metrics of reconciles.
     pub metrics: Metrics,
     /// Stops the controller after the running reconciles.
     pub shutdown: CancellationToken,
 }
 
-/// Why a reconcile failed: its error, or a panic that was caught.
+/// Failure of a reconcile: an error, or a caught panic.
 #[derive(Debug)]
 enum Failure<E> {
     Error(E),
@@ -104,7 +105,7 @@ impl<E: std::error::Error + 'static> std::error::Error for Failure<E> {
 
 /// Runs `controller` until shutdown.
 ///
-/// The [`Retry`] of an error decides when its object is reconciled again. Consecutive failures of an object increase
+/// The [`Retry`] of an error decides when the object is reconciled again. Consecutive failures of an object increase
 /// its back-off without delaying other objects. A panic is caught, logged and retried.
 pub async fn run<K, C, E, F, Fut>(
     controller: Controller<K>,
@@ -122,7 +123,7 @@ pub async fn run<K, C, E, F, Fut>(
     run_with(controller, reconcile, ctx, settings, Arc::default()).await;
 }
 
-/// The same with `failures` of objects.
+/// [`run`] with the given `failures` of objects.
 async fn run_with<K, C, E, F, Fut>(
     controller: Controller<K>,
     reconcile: F,
@@ -178,6 +179,7 @@ async fn run_with<K, C, E, F, Fut>(
             Failure::Panic => When::Backoff,
         };
         match when {
+            // A write conflict is normal work, and no reason for a warning.
             When::Now => debug!(controller = name, object = object_name, "again: {failure}"),
             _ => warn!(
                 controller = name,
@@ -199,7 +201,7 @@ async fn run_with<K, C, E, F, Fut>(
         .for_each(|step| {
             use kube::runtime::controller::Error;
             match step {
-                // Whatever failed is retried, and then it is found that the object has been deleted.
+                // Whatever failed is retried; the retry finds that the object has been deleted.
                 Err(Error::ObjectNotFound(object)) => {
                     of_deleted.forget(&object.into_kind_unchecked(K::DynamicType::default()));
                 }

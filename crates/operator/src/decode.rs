@@ -1,8 +1,8 @@
-//! Objects that may not be decodable, so that one of them does not fail a watch or a list.
+//! Objects that may not be decodable, without failing a whole watch or list.
 //!
 //! A watch or a list of `K` fails as a whole when one object cannot be decoded as `K`, for example because of a number
 //! that the schema of a CustomResourceDefinition accepts (kube-apiserver does not enforce `format: int32`). [`Decoded`]
-//! decodes any object, and keeps the error and the metadata of one that is not a `K`.
+//! accepts any object, and keeps error and metadata of an object that is not a `K`.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -17,22 +17,22 @@ use serde::de::{DeserializeOwned, Error as _};
 
 use crate::client::{Api, Raw};
 
-/// A `K`, or the error of decoding it.
+/// Decoded `K`, or the error of decoding.
 #[derive(Clone, Debug)]
 pub struct Decoded<K>(pub Result<K, Undecodable>);
 
-/// An object that cannot be decoded.
+/// Object that cannot be decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Undecodable {
-    /// Its metadata.
+    /// Metadata of the object.
     pub metadata: ObjectMeta,
-    /// The field and its error.
+    /// Field of the problem, with the error.
     pub problem: String,
 }
 
 impl<K: DeserializeOwned> Decoded<K> {
     /// # Errors
-    /// When the object has no metadata.
+    /// The object has no metadata.
     pub(crate) fn of(raw: &Raw) -> Result<Self, serde_json::Error> {
         let error = match decoded(&raw.value) {
             Ok(object) => return Ok(Self(Ok(object))),
@@ -44,7 +44,7 @@ impl<K: DeserializeOwned> Decoded<K> {
     }
 }
 
-/// The events of a watch of the objects of `api`.
+/// Watches the objects of `api`.
 pub(crate) fn watched<K>(
     api: &Api<K>,
     config: watcher::Config,
@@ -56,8 +56,8 @@ where
     watched_raw(api.raw(), config).map(move |event| each(event?, decoded))
 }
 
-/// The events of a watch of the objects of `api`, which begins anew after an object that is no `K`: what is missing in
-/// a list would be taken for absent.
+/// Watches the objects of `api`. The watch begins anew after an object that is no `K`: an object missing from a list
+/// would be taken for absent.
 pub(crate) fn watched_strictly<K>(
     api: &Api<K>,
     config: watcher::Config,
@@ -84,7 +84,7 @@ where
     events.boxed()
 }
 
-/// The object of this name; `None` while there is none.
+/// Watches the object of this name; `None` while there is none.
 pub(crate) fn watched_object<K>(
     api: &Api<K>,
     name: &str,
@@ -101,7 +101,7 @@ where
     found.boxed()
 }
 
-/// The events of a watch of the metadata of the objects of `api`.
+/// Watches the metadata of the objects of `api`.
 pub(crate) fn watched_metadata<K: 'static>(
     api: &Api<PartialObjectMeta<K>>,
     config: watcher::Config,
@@ -180,16 +180,16 @@ impl<K: Resource> Resource for Decoded<K> {
     }
 }
 
-/// A list of objects, with those that cannot be decoded.
+/// List of objects, with the ones that cannot be decoded.
 #[derive(Clone, Debug)]
 pub struct Listed<K> {
-    /// The decoded objects.
+    /// Decoded objects.
     pub objects: Vec<K>,
-    /// The objects that cannot be decoded.
+    /// Objects that cannot be decoded.
     pub undecodable: Vec<Undecodable>,
 }
 
-/// Lists objects. Callers that act on the absence of an object must check [`Listed::undecodable`], too.
+/// Lists objects. Callers that act on the absence of an object must also check [`Listed::undecodable`].
 ///
 /// # Errors
 /// Errors of the API server.
@@ -211,7 +211,7 @@ where
     Ok(listed)
 }
 
-/// A required object cannot be decoded.
+/// Error: a required object cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{kind} {namespace}/{name} cannot be decoded ({problem}); nothing is done until this field is corrected"
@@ -227,7 +227,7 @@ impl NotDecoded {
     /// Fails for the first of `undecodable`, objects of kind `K`, for which `concerns` is true.
     ///
     /// # Errors
-    /// When there is one.
+    /// [`NotDecoded`] with the object and the field.
     pub fn check<K: Resource<DynamicType = ()>>(
         undecodable: &[Undecodable],
         concerns: impl Fn(&ObjectMeta) -> bool,

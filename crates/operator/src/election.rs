@@ -1,10 +1,10 @@
 //! Leader election by a Lease: of several managers one is active and the others stand by.
 //!
-//! kube-lease-manager acquires, renews and releases the Lease. This module also reads the Lease once every retry
-//! period, for what that crate leaves to its caller: a leader that cannot reach the API server must stop before its
-//! Lease expires, a leader that has lost its Lease must stop at once, and a Lease that was released is acquired without
-//! waiting for its expiry. As in client-go, the age of a record counts from the time at which this process saw it
-//! change, so that the clocks of the machines need not agree.
+//! kube-lease-manager acquires, renews and releases the Lease, and leaves three duties to its caller: a leader that
+//! cannot reach the API server must stop before the Lease expires, a leader without the Lease must stop at once, and a
+//! released Lease is acquired without waiting for the expiry. Therefore this module also reads the Lease once every
+//! retry period. As in client-go, the age of a record counts from the observed change, so the clocks of the machines
+//! need not agree.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,27 +22,27 @@ use crate::client::Api;
 
 mod observed;
 
-/// The configuration of leader election; the durations are those of the `--leader-elect-*` flags of the Go managers.
+/// Configuration of leader election. The durations are the `--leader-elect-*` flags of the Go managers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Namespace of the Lease.
     pub namespace: String,
     /// Name of the Lease.
     pub name: String,
-    /// The identity of the candidate, which must be unique.
+    /// Identity of the candidate; must be unique.
     pub identity: String,
-    /// How long candidates wait for a leader that does not renew.
+    /// Time that candidates wait for a leader to renew.
     pub lease_duration: Duration,
-    /// How long a leader continues without a successful renewal.
+    /// Time that a leader continues without a successful renewal.
     pub renew_deadline: Duration,
-    /// The interval in which the Lease is read and renewed.
+    /// Interval in which the Lease is read and renewed.
     pub retry_period: Duration,
 }
 
-/// Why a manager cannot take part in the election.
+/// Reason why a manager cannot take part in the election.
 #[derive(Debug, thiserror::Error)]
 pub enum ElectionError {
-    /// The durations contradict each other.
+    /// Durations that contradict each other.
     #[error(
         "leader election needs whole seconds with lease duration > renew deadline > retry period > 0, and has {}, {} and {}",
         seconds(lease),
@@ -50,11 +50,11 @@ pub enum ElectionError {
         seconds(retry)
     )]
     Times {
-        /// The lease duration.
+        /// Lease duration.
         lease: Duration,
-        /// The renew deadline.
+        /// Renew deadline.
         renew: Duration,
-        /// The retry period.
+        /// Retry period.
         retry: Duration,
     },
 }
@@ -63,28 +63,28 @@ fn seconds(duration: &Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }
 
-/// Why a manager is no longer the leader.
+/// Reason why a manager is no longer the leader.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
     /// The Lease has another holder, or none.
     #[error("the {lease} is held by {holder} now")]
     Taken {
-        /// The Lease.
+        /// Namespace and name of the Lease.
         lease: String,
-        /// The holder.
+        /// Identity of the holder.
         holder: String,
     },
     /// The Lease could not be renewed in time.
     #[error("the {lease} could not be renewed for {}", seconds(deadline))]
     Expired {
-        /// The Lease.
+        /// Namespace and name of the Lease.
         lease: String,
-        /// The renew deadline.
+        /// Renew deadline.
         deadline: Duration,
     },
 }
 
-/// Leadership: the Lease is renewed in the background until this is dropped or released.
+/// Leadership. The Lease is renewed in the background until the `Leader` is dropped or released.
 #[derive(Debug)]
 pub struct Leader {
     manager: Arc<LeaseManager>,
@@ -124,10 +124,10 @@ impl Config {
 
 /// Waits until this process is the leader. The wait can be cancelled.
 ///
-/// Requests that fail are repeated every retry period.
+/// Failed requests are repeated every retry period.
 ///
 /// # Errors
-/// When the configuration is invalid.
+/// Invalid configuration.
 pub async fn elected(client: Client, config: Config) -> Result<Leader, ElectionError> {
     config.check()?;
     let mut lease = Watched::new(client.clone(), config);
@@ -156,6 +156,7 @@ pub async fn elected(client: Client, config: Config) -> Result<Leader, ElectionE
                 if let Some(manager) = lease.take(client.clone()).await {
                     return Ok(Leader::new(manager, lease));
                 }
+                // A failed attempt has waited already.
                 continue;
             }
         }
@@ -175,7 +176,7 @@ impl Leader {
         }
     }
 
-    /// Waits until the Lease is lost. Can be called again after it was cancelled.
+    /// Waits until the Lease is lost. Cancellation-safe: can be called again.
     pub async fn lost(&mut self) -> Lost {
         (&mut self.keeping)
             .await
@@ -183,9 +184,10 @@ impl Leader {
             .unwrap_or_else(|_| self.config.expired())
     }
 
-    /// Releases the Lease, so that other candidates need not wait for its expiry.
+    /// Releases the Lease, so that other candidates need not wait for the expiry.
     pub async fn release(self) {
         let title = self.config.title();
+        // Renewals end first: one could take the Lease again.
         drop(self.keeping);
         match timeout(self.config.renew_deadline, self.manager.release()).await {
             Ok(Ok(())) => info!("released {title}"),
@@ -226,7 +228,7 @@ async fn keep(manager: Arc<LeaseManager>, mut lease: Watched) -> Lost {
     }
 }
 
-/// The Lease as last read by this process.
+/// Lease as last read by this process.
 #[derive(Debug)]
 struct Watched {
     api: Api<Lease>,
@@ -258,7 +260,7 @@ impl Watched {
         Ok(())
     }
 
-    /// Acquires a free Lease, and checks that no other candidate acquired it at the same time.
+    /// Acquires a free Lease, and checks for another candidate with the Lease at the same time.
     async fn take(&mut self, client: Client) -> Option<LeaseManager> {
         let Config {
             namespace,
@@ -275,7 +277,7 @@ impl Watched {
                 .with_identity(&identity)
                 .with_field_manager(&identity)
                 .with_duration(duration)
-                // The grace period before expiry in which it renews: once every retry period.
+                // Grace period before expiry in which the Lease is renewed: once every retry period.
                 .with_grace(duration.saturating_sub(retry))
                 .build()
                 .await?;
@@ -291,8 +293,8 @@ impl Watched {
             }
             Err(_) => return None,
         };
-        // Two candidates that see an expired Lease may both acquire it for a moment: kube-lease-manager clears it
-        // without a precondition. After its longest pause (one second) there is one holder.
+        // Two candidates that see an expired Lease may both acquire it for a moment: kube-lease-manager clears the
+        // holder without a precondition. After its longest pause (one second) there is one holder.
         sleep(retry_period).await;
         if let Err(problem) = self.read().await {
             warn!("leader election on {}: {problem}", self.config.title());
@@ -302,7 +304,7 @@ impl Watched {
         (standing == Standing::Ours).then_some(manager)
     }
 
-    /// Why the Lease of this process is lost, if it is.
+    /// Returns the reason for the loss of the Lease; `None` while this process holds the Lease.
     fn lost(&self) -> Option<Lost> {
         let now = Instant::now();
         match self.observed.standing(&self.config.identity, now) {

@@ -1,8 +1,8 @@
-//! Events, which `kubectl describe` lists.
+//! Events, as listed by `kubectl describe`.
 //!
-//! An event that repeats with the same note is counted in its `series`. events.k8s.io does not allow to change a note,
-//! so that an event with another note is a new object: the last note is always there. A reason that repeats with ever
-//! new notes is limited to one new object per [`CALM`] after the first [`BURST`].
+//! An event that repeats with the same note is counted in its `series`. events.k8s.io does not allow changing a note,
+//! so an event with another note is a new object: the last note is always there. A reason that repeats with ever new
+//! notes is limited to one new object per 30 s after the first 10.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use tracing::debug;
 
 use crate::client::Api;
 
-/// How long an event is remembered after its last occurrence: as in client-go.
+/// Time to remember an event after the last occurrence, as in client-go.
 const REMEMBERED: Duration = Duration::from_secs(360);
-/// The number of notes of one reason and object that are published as they come.
+/// Number of notes of one reason and object that are published without delay.
 const BURST: usize = 10;
-/// The interval of further notes.
+/// Interval of further notes.
 const CALM: Duration = Duration::from_secs(30);
 
-/// Publishes events of a controller.
+/// Publisher of the events of a controller.
 #[derive(Clone)]
 pub struct Recorder {
     client: Client,
@@ -47,22 +47,22 @@ struct Subject {
     action: String,
 }
 
-/// An event in the API server.
+/// Event in the API server.
 #[derive(Clone, Debug)]
 struct Published {
-    /// Its name; unset while it is being created.
+    /// Name of the object; unset during the creation.
     name: Option<String>,
     note: String,
     count: i32,
     last: Instant,
 }
 
-/// The type of an event.
+/// Type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
-    /// Expected.
+    /// Expected event.
     Normal,
-    /// A problem.
+    /// Problem.
     Warning,
 }
 
@@ -75,12 +75,12 @@ impl Type {
     }
 }
 
-/// How an occurrence is published.
+/// Way to publish an occurrence.
 #[derive(Debug, PartialEq, Eq)]
 enum How {
     /// As a new object.
     Create,
-    /// As the given occurrence of the object with this name.
+    /// As the given occurrence of the object with the given name.
     Count(String, i32),
     /// Not at all.
     Skip,
@@ -126,7 +126,7 @@ impl Recorder {
         .await;
     }
 
-    /// As [`normal`](Self::normal), for an object of which only the reference is known.
+    /// Publishes an event of type `Normal` about an object known only by its reference.
     pub async fn normal_about(
         &self,
         about: &ObjectReference,
@@ -138,7 +138,7 @@ impl Recorder {
             .await;
     }
 
-    /// As [`warning`](Self::warning), for an object of which only the reference is known.
+    /// Publishes an event of type `Warning` about an object known only by its reference.
     pub async fn warning_about(
         &self,
         about: &ObjectReference,
@@ -150,7 +150,7 @@ impl Recorder {
             .await;
     }
 
-    /// As [`normal`](Self::normal) and [`warning`](Self::warning), by `type_`.
+    /// Publishes an event of type `type_`.
     pub async fn record<K>(&self, about: &K, type_: Type, reason: &str, action: &str, note: String)
     where
         K: Resource<DynamicType = ()>,
@@ -236,7 +236,7 @@ async fn count_up(events: &Api<Event>, name: &str, count: i32) -> kube::Result<(
     stored.map(drop)
 }
 
-/// Records an occurrence, and returns how to publish it.
+/// Records an occurrence, and returns the way to publish it.
 fn occurred(
     published: &mut HashMap<Subject, Vec<Published>>,
     subject: &Subject,
@@ -251,6 +251,7 @@ fn occurred(
     if let Some(known) = events.iter_mut().find(|event| event.note == note) {
         known.last = now;
         let Some(name) = known.name.clone() else {
+            // Another task is creating the event now.
             return How::Skip;
         };
         known.count = known.count.saturating_add(1);
@@ -270,7 +271,7 @@ fn occurred(
     How::Create
 }
 
-/// Records the name of a new event; without one it was not stored, and is created when it occurs again.
+/// Records the name of a new event. `None` means the event was not stored; the next occurrence creates it.
 fn named(
     published: &mut HashMap<Subject, Vec<Published>>,
     subject: &Subject,
@@ -290,10 +291,10 @@ fn named(
     }
 }
 
-/// events.k8s.io limits notes to this number of bytes.
+/// Longest note that events.k8s.io accepts, in bytes.
 const LONGEST: usize = 1024;
 
-/// A note on one line, without characters that a terminal would obey, and not longer than is allowed.
+/// Returns a note on one line, without control characters for terminals, and cut to [`LONGEST`].
 fn shortened(note: &str) -> String {
     // No character takes less than one byte: the work for a text of any length is bounded.
     let mut note = printable::line(&printable::bounded(note, LONGEST)).into_owned();

@@ -1,7 +1,7 @@
 //! Finalizers, added and removed with optimistic locking.
 //!
-//! A finalizer must be stored before the first external resource is created, and removing it must not overwrite the
-//! finalizers of others: both patches contain the whole list and the resourceVersion at which it was read.
+//! A finalizer must be stored before the first external resource is created, and its removal must not overwrite the
+//! finalizers of others: both patches contain the whole list and the resourceVersion of the read.
 
 use std::fmt::Debug;
 
@@ -20,7 +20,7 @@ pub fn has<K: Resource>(object: &K, finalizer: &str) -> bool {
 /// Stores `finalizer` on `object` and returns the stored object.
 ///
 /// # Errors
-/// The API server's: a conflict when the object changed since it was read.
+/// Errors of the API server: a conflict when the object changed since the read.
 pub async fn add<K>(api: &Api<K>, object: &K, finalizer: &str) -> kube::Result<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
@@ -35,7 +35,7 @@ where
 /// Removes `finalizer` from `object`. Succeeds if the object does not exist.
 ///
 /// # Errors
-/// The API server's: a conflict when the object changed since it was read.
+/// Errors of the API server: a conflict when the object changed since the read.
 pub async fn remove<K>(api: &Api<K>, object: &K, finalizer: &str) -> kube::Result<()>
 where
     K: Resource + Clone + DeserializeOwned + Debug,

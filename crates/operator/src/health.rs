@@ -16,7 +16,7 @@ use crate::metrics::Metrics;
 pub struct Readiness(Arc<Mutex<Option<&'static str>>>);
 
 impl Readiness {
-    /// Not ready; `what` is the reason, such as `the API server`.
+    /// Creates a readiness of a manager that is not ready; `what` is the reason, such as `the API server`.
     pub fn waiting_for(what: &'static str) -> Self {
         Self(Arc::new(Mutex::new(Some(what))))
     }
@@ -27,7 +27,7 @@ impl Readiness {
     }
 }
 
-/// `/healthz` and `/livez`: the process answers. `/readyz`: 503 until [`Readiness::ready`].
+/// Routes of `/healthz`, `/livez` (the process answers) and `/readyz` (503 until [`Readiness::ready`]).
 pub fn router(readiness: Readiness) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok" }))
@@ -36,7 +36,7 @@ pub fn router(readiness: Readiness) -> Router {
         .with_state(readiness)
 }
 
-/// `/metrics` in the OpenMetrics text format.
+/// Returns the route of `/metrics` in the OpenMetrics text format.
 pub fn metrics(metrics: Metrics) -> Router {
     const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let text = |State(metrics): State<Metrics>| async move {

@@ -3,23 +3,21 @@
 //! A controller is a function `reconcile(object, ctx) -> Result<Action, Error>` of at most 40 lines: fetch, plan
 //! (pure), apply, status. This crate provides:
 //!
-//! ```text
-//!   controller  runs a kube Controller: concurrency, per-object back-off, panics, metrics
-//!   retry       when a failed reconcile is repeated
-//!   finalizer   adding and removing finalizers with optimistic locking
-//!   patch       the smallest status patch, guarded by resourceVersion
-//!   client      clients: name, limits of answers, connections
-//!   proxy       which proxy a request goes through
-//!   decode      objects that may not be decodable
-//!   store       waits for watches that have not listed their kind yet
-//!   watch       watches that skip such objects, with an event and a metric
-//!   events      events for `kubectl describe`
-//!   metrics     reconcile counters and durations
-//!   election    leader election by a Lease
-//!   health      /healthz, /readyz, /metrics
-//!   words       errors as sentences for users
-//!   webhook     conversion, defaulting and validation as a kube-apiserver requests them
-//! ```
+//! - [`controller`]: runs a kube Controller, with bounded concurrency, per-object back-off, caught panics and metrics
+//! - [`retry`]: the time of the retry of a failed reconcile
+//! - [`finalizer`]: adding and removing finalizers with optimistic locking
+//! - [`patch`]: the smallest status patch, guarded by resourceVersion
+//! - [`client`]: clients with a name, limits of answers and connections
+//! - [`proxy`]: the proxy for a request
+//! - [`decode`]: objects that may not be decodable
+//! - [`store`]: waits for watches that have not listed their kind yet
+//! - [`watch`]: watches that skip such objects, with an event and a metric
+//! - [`events`]: events for `kubectl describe`
+//! - [`metrics`]: reconcile counters and durations
+//! - [`election`]: leader election by a Lease
+//! - [`health`]: `/healthz`, `/readyz`, `/metrics`
+//! - [`words`]: errors as sentences for users
+//! - [`webhook`]: conversion, defaulting and validation as a kube-apiserver requests them
 //!
 //! Nothing in this crate sleeps inside a reconcile, and nothing depends on OpenStack.
 

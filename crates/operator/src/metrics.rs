@@ -28,7 +28,7 @@ struct Watch {
     kind: String,
 }
 
-/// The metrics of all controllers of one process.
+/// Metrics of all controllers of one process.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
@@ -94,8 +94,8 @@ impl Metrics {
         add(&mut self.registry.lock());
     }
 
-    /// The metrics in the older text format of Prometheus, to be appended to others of that format: there, the type of
-    /// a counter is declared under the name of its samples.
+    /// Returns the metrics in the older Prometheus text format, for appending to other metrics in the same format:
+    /// there, the type of a counter is declared under the name of the samples.
     pub fn prometheus_text(&self) -> String {
         let text = self.text();
         let counters: Vec<_> = text
@@ -117,7 +117,7 @@ impl Metrics {
         out
     }
 
-    /// The metrics in the OpenMetrics text format.
+    /// Returns the metrics in the OpenMetrics text format.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing into a String cannot fail.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::Api;
 
-/// The JSON merge patch (RFC 7386) from `before` to `after`; `None` when they are equal.
+/// Returns the JSON merge patch (RFC 7386) from `before` to `after`; `None` when both are equal.
 pub fn diff(before: &Value, after: &Value) -> Option<Value> {
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
@@ -36,13 +36,13 @@ pub fn diff(before: &Value, after: &Value) -> Option<Value> {
     }
 }
 
-/// Writes the status of `after` if it differs from that of `before`, and returns the stored object.
+/// Writes the status of `after` if it differs from the status of `before`, and returns the stored object.
 ///
 /// The patch contains only the differences, with the resourceVersion of `before` as a precondition, so that two writers
 /// of one list (conditions are a list) cannot undo each other's changes.
 ///
 /// # Errors
-/// The API server's: a conflict when the object changed since `before` was read.
+/// Errors of the API server: a conflict when the object changed since `before` was read.
 pub async fn status<K>(api: &Api<K>, before: &K, after: &K) -> kube::Result<Option<K>>
 where
     K: Resource + Clone + Serialize + DeserializeOwned + Debug,
@@ -73,7 +73,7 @@ where
 /// Writes metadata and spec of `after` where they differ from `before`, and returns the stored object.
 ///
 /// # Errors
-/// The API server's: a conflict when the object changed since `before` was read.
+/// Errors of the API server: a conflict when the object changed since `before` was read.
 pub async fn object<K>(api: &Api<K>, before: &K, after: &K) -> kube::Result<Option<K>>
 where
     K: Resource + Clone + Serialize + DeserializeOwned + Debug,

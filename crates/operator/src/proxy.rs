@@ -1,16 +1,16 @@
-//! Which proxy a request goes through, by the variables `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+//! Proxies for requests, by the variables `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
 //!
-//! The rules are those of Go's programs, kubectl among them: a name in lower case counts where the one in upper case is
-//! not set, loopback addresses are asked directly, and an entry of `NO_PROXY` is an address, a network, a name with all
-//! names below it, `.name` or `*.name` for those below alone, each but a network with an optional port, or `*`. Nothing
-//! here reads the environment.
+//! The rules are those of Go's programs, kubectl among them. A lower-case variable counts where the upper-case one is
+//! not set. Requests to loopback addresses use no proxy. An entry of `NO_PROXY` is an address, a network, a name (with
+//! all names below it), `.name` or `*.name` (the names below alone), or `*`; each but a network may have a port.
+//! Nothing here reads the environment.
 
 use std::fmt;
 use std::net::IpAddr;
 
 use http::Uri;
 
-/// The proxies for requests to `http` and `https` addresses, and what is asked directly.
+/// Proxies for requests to `http` and `https` addresses, and the hosts without a proxy.
 #[derive(Clone, Default)]
 pub struct Proxies {
     http: Option<Uri>,
@@ -25,7 +25,7 @@ enum Direct {
     Network(IpAddr, u8),
     Address(IpAddr, Option<String>),
     Names {
-        /// With a dot before it.
+        /// Suffix of the names, with a leading dot.
         below: String,
         itself: bool,
         port: Option<String>,
@@ -33,13 +33,13 @@ enum Direct {
 }
 
 impl Proxies {
-    /// The proxies that variables name. Values that are not an address of a proxy count as unset, as with Go's programs.
+    /// Returns the proxies that variables name. Invalid proxy addresses count as unset, as with Go's programs.
     pub fn of<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Self {
         let either = |upper: &str, lower: &str| {
             let set = |name: &str| variable(name).filter(|value| !value.is_empty());
             set(upper).or_else(|| set(lower))
         };
-        // In a program that a web server has started, it is a header of a request.
+        // In a CGI program, `HTTP_PROXY` is the `Proxy` header of the request, so the client could choose the proxy.
         let of_server = variable("REQUEST_METHOD").is_some_and(|method| !method.is_empty());
         let http = either("HTTP_PROXY", "http_proxy").filter(|_| !of_server);
         let entries = either("NO_PROXY", "no_proxy").unwrap_or_default();
@@ -50,7 +50,7 @@ impl Proxies {
         }
     }
 
-    /// As [`of`](Self::of), and `ALL_PROXY` for requests for which no other variable names a proxy, as with clients of
+    /// As [`of`](Self::of), with `ALL_PROXY` for requests for which no other variable names a proxy, as with clients of
     /// OpenStack.
     pub fn of_clouds<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Self {
         let mut proxies = Self::of(&variable);
@@ -61,7 +61,7 @@ impl Proxies {
         proxies
     }
 
-    /// The proxy for a request to `target`; `None` if it is asked directly.
+    /// Returns the proxy for a request to `target`; `None` for a direct request.
     pub fn to(&self, target: &Uri) -> Option<&Uri> {
         let (proxy, usual) = match target.scheme_str() {
             Some("https") => (self.https.as_ref()?, "443"),
@@ -80,7 +80,7 @@ impl Proxies {
 }
 
 impl fmt::Debug for Proxies {
-    /// Without the addresses, which may have a password.
+    /// Omits the addresses, which may have a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proxies").finish_non_exhaustive()
     }
@@ -147,7 +147,7 @@ impl Direct {
     }
 }
 
-/// A host and its port, if there is one.
+/// Splits an entry into host and port, if there is one.
 fn split(entry: &str) -> (&str, Option<String>) {
     if let Some((host, rest)) = entry
         .strip_prefix('[')
@@ -179,7 +179,7 @@ fn width(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// The address of a proxy; without a scheme it is one of HTTP.
+/// Address of a proxy; without a scheme the proxy speaks HTTP.
 fn proxy(value: &str) -> Option<Uri> {
     let value = value.trim();
     let complete = value

@@ -1,4 +1,4 @@
-//! When a failed reconcile is retried.
+//! Time of the retry of a failed reconcile.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// When a failed reconcile is retried.
+/// Time of the retry of a failed reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// At once: after a write conflict, a retry reads the newer object.
     Now,
     /// With increasing pauses: it is unknown when a retry can succeed.
     Backoff,
-    /// After this pause, if it is known, for example from a `Retry-After` header.
+    /// After this pause, for example from a `Retry-After` header.
     After(Duration),
     /// When the object or a dependency changes: before that, a retry fails in the same way.
     OnChange,
 }
 
-/// An error that determines when its reconcile is retried.
+/// Error with a rule for the retry of the reconcile.
 pub trait Retry {
-    /// When to retry.
+    /// Returns the time of the retry.
     fn when(&self) -> When;
 }
 
@@ -35,8 +35,8 @@ impl Retry for kube::Error {
     }
 }
 
-/// True if `error` is a write conflict: an object has changed since the read. A retry reads the newer object at once,
-/// so no condition reports it. A name that is taken, which also answers 409, is no conflict.
+/// True if `error` is a write conflict: the object has changed since the read. A retry reads the newer object at once,
+/// so no condition reports a conflict. A name that is taken also answers 409, but is no conflict.
 #[must_use]
 pub fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
@@ -47,14 +47,14 @@ pub fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
     })
 }
 
-/// The pause after the first failure.
+/// Pause after the first failure.
 const FIRST: Duration = Duration::from_millis(200);
-/// The longest pause.
+/// Longest pause.
 const LONGEST: Duration = Duration::from_secs(60);
-/// The pause of [`When::Now`], in which the watch can receive the newer object.
+/// Pause of [`When::Now`], in which the watch can receive the newer object.
 const SOON: Duration = Duration::from_millis(50);
 
-/// The consecutive failures of objects. They are removed after a success or a deletion.
+/// Consecutive failures of objects, until a success or a deletion.
 #[derive(Debug)]
 pub struct Failures<K> {
     counts: Mutex<HashMap<K, u32>>,
@@ -105,7 +105,7 @@ impl<K: Hash + Eq> Failures<K> {
     }
 }
 
-/// The pause after `count` consecutive failures: exponential, with a maximum, and with up to 10 % of jitter.
+/// Returns the pause after `count` consecutive failures: exponential up to [`LONGEST`], with up to 10 % of jitter.
 fn pause_after(count: u32) -> Duration {
     let doubled = FIRST
         .saturating_mul(1 << count.saturating_sub(1).min(16))

@@ -1,8 +1,8 @@
 //! Stores of watches that may not have listed their kind yet.
 //!
-//! kube's `Store::wait_until_ready` remembers the last waker alone (`DelayedInit` polls one `oneshot::Receiver`, as of kube 5): of
-//! several tasks that wait for one store, one continues and the others wait for ever. A controller does not reconcile their
-//! objects again either, since it takes them as running.
+//! kube's [`Store::wait_until_ready`] remembers the last waker alone (`DelayedInit` polls one `oneshot::Receiver`, as
+//! of kube 5): if several tasks wait for one store, one continues and the others wait for ever. A controller does not
+//! reconcile their objects again either, since such a reconcile counts as running.
 
 use std::future::pending;
 use std::hash::Hash;
@@ -12,11 +12,11 @@ use futures::FutureExt;
 use kube::runtime::reflector::{Lookup, Store};
 use tokio::time::sleep;
 
-/// The pauses between two looks at a store: the first one and the longest.
+/// Pauses between two polls of a store: the first one and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
-/// Waits until the watch behind `store` has listed its kind, however many wait for it. Returns whether it has; it has not when the
-/// watch ends before, as at shutdown.
+/// Waits until the watch behind `store` has listed its kind. Any number of tasks may wait. Returns false if the watch
+/// ends first, as at shutdown.
 pub async fn listed<K>(store: &Store<K>) -> bool
 where
     K: Lookup + Clone + 'static,
@@ -32,8 +32,8 @@ where
     }
 }
 
-/// Polls `running` until `store` is listed, besides when it is woken itself: kube's controllers wait for their stores, too, and may
-/// not be the last ones that have asked.
+/// Polls `running` until `store` is listed, even without a wake-up: kube's controllers wait for their stores, too, and
+/// may have lost the waker to a later task.
 pub(crate) async fn polled_until_listed<K>(store: Store<K>, running: impl Future<Output = ()>)
 where
     K: Lookup + Clone + 'static,
@@ -60,7 +60,7 @@ where
     known(store) == Some(true)
 }
 
-/// Nothing while the answer is not known.
+/// Returns `None` while the answer is not known.
 fn known<K>(store: &Store<K>) -> Option<bool>
 where
     K: Lookup + Clone + 'static,

@@ -1,11 +1,11 @@
-//! Tests that measure memory: each runs in a process of its own, where no other test takes any.
+//! Tests that measure memory: each runs in a process of its own, without the allocations of other tests.
 
 use std::process::Command;
 
 /// Names the test that a process is for.
 const VARIABLE: &str = "FERROSTACK_TEST_ALONE";
 
-/// Whether this process is for `test` alone, named with its modules. Otherwise one is started that is, and has to pass.
+/// True if this process runs `test` alone, named with its modules. Otherwise starts such a process, which has to pass.
 pub(crate) fn is_alone(test: &str) -> bool {
     if std::env::var(VARIABLE).is_ok_and(|name| name == test) {
         return true;

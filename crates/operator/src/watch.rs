@@ -1,4 +1,4 @@
-//! Watches that skip objects which cannot be decoded.
+//! Watches that skip undecodable objects.
 //!
 //! A skipped object is in no store and causes no reconcile until a change makes it decodable. An event names the field,
 //! and the gauge `ferrostack_undecodable_objects` counts such objects. Callers that act on the absence of an object
@@ -26,30 +26,30 @@ use crate::events::Recorder;
 use crate::metrics::Metrics;
 use crate::words::chain;
 
-/// A kind whose objects can be watched.
+/// Kind whose objects can be watched.
 pub trait Watched: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static {}
 
 impl<K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static> Watched for K {}
 
-/// How a watch reports the objects that it skips.
+/// Reports of a watch about skipped objects.
 #[derive(Clone)]
 pub struct Reports {
-    /// The name of the watch in logs and metrics, such as `openstackmachine`.
+    /// Name of the watch in logs and metrics, such as `openstackmachine`.
     pub watch: &'static str,
-    /// The metrics with the number of skipped objects.
+    /// Metrics with the number of skipped objects.
     pub metrics: Metrics,
-    /// The recorder of events; `None` if another watch of the same kind publishes them.
+    /// Recorder of events; `None` if another watch of the same kind publishes the events.
     pub recorder: Option<Recorder>,
 }
 
-/// The objects that a watch skips. Clones share them.
+/// Objects that a watch skips. Clones share the set.
 #[derive(Clone, Debug, Default)]
 pub struct Skipped(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
     objects: BTreeMap<Key, Undecodable>,
-    /// The skipped objects of the list that is being received.
+    /// Skipped objects of the list that is being received.
     listed: BTreeSet<Key>,
 }
 
@@ -60,7 +60,7 @@ impl Skipped {
     /// Fails if an object of kind `K` for which `concerns` is true is skipped.
     ///
     /// # Errors
-    /// Names the object and the field that cannot be decoded.
+    /// [`NotDecoded`] with the object and the undecodable field.
     pub fn check<K: Resource<DynamicType = ()>>(
         &self,
         concerns: impl Fn(&ObjectMeta) -> bool,
@@ -73,7 +73,8 @@ impl Skipped {
     }
 }
 
-/// The events of a watch of `api`, as kube's `watcher` tells them, which is compiled anew for each kind.
+/// Returns the events of a watch of `api`, in the form of kube's [`watcher`](watcher::watcher), which is compiled anew
+/// for each kind.
 pub fn objects<K>(
     api: &Api<K>,
     config: watcher::Config,
@@ -84,7 +85,7 @@ where
     decode::watched_strictly(api, config)
 }
 
-/// The same of the objects' metadata, which is all that the API server sends.
+/// Returns the events of a watch of the objects' metadata; the API server sends nothing else.
 pub fn metadata<K: 'static>(
     api: &Api<PartialObjectMeta<K>>,
     config: watcher::Config,
@@ -92,7 +93,7 @@ pub fn metadata<K: 'static>(
     decode::watched_metadata(api, config)
 }
 
-/// The object of this name, at first and after each change; `None` while there is none.
+/// Returns the object of this name, at first and after each change; `None` while there is none.
 pub fn object<K>(api: &Api<K>, name: &str) -> BoxStream<'static, watcher::Result<Option<K>>>
 where
     K: DeserializeOwned + Send + 'static,
@@ -100,7 +101,8 @@ where
     decode::watched_object(api, name)
 }
 
-/// A controller of the objects of `api`. Its objects have no `managedFields`, which can be larger than all the rest.
+/// Returns a [`Controller`] of the objects of `api`. The objects have no `managedFields`, which can be larger than all
+/// the rest.
 pub fn controller<K: Watched>(
     api: Api<K>,
     config: watcher::Config,
@@ -120,7 +122,7 @@ where
     Controller::for_stream(events.applied_objects(), reader)
 }
 
-/// The added, changed and deleted objects, for [`Controller::watches_stream`].
+/// Returns the added, changed and deleted objects, for [`Controller::watches_stream`].
 pub fn touched<K: Watched>(
     api: Api<K>,
     reports: Reports,
@@ -136,11 +138,12 @@ where
     restarted(events, name).touched_objects()
 }
 
-/// `events` of a watch that starts again after each failure. Failures are logged under `name` and are no events.
+/// Returns `events` of a watch that starts again after each failure. Failures are logged under `name` and are no
+/// events.
 ///
-/// A controller of kube pauses all its watches, for up to 30 s, after each failure of one of them. The API server ends
-/// the watches of all kinds whose CRDs change at one time, and refuses the next ones until their caches are filled: a
-/// dozen failures, after which nothing would be reconciled for minutes.
+/// A controller of kube pauses all of its watches, for up to 30 s, after each failure of one watch. When CRDs change,
+/// the API server ends the watches of all their kinds and refuses new ones until the caches are filled: a dozen
+/// failures, after which nothing would be reconciled for minutes.
 pub fn restarted<T: Send>(
     events: impl Stream<Item = watcher::Result<T>> + Send,
     name: &'static str,
@@ -153,9 +156,9 @@ pub fn restarted<T: Send>(
     })
 }
 
-/// The events of a watch without the objects that cannot be decoded, which are recorded in `skipped`.
+/// Returns the events of a watch without undecodable objects, and records those in `skipped`.
 ///
-/// An object of `store` that can no longer be decoded is deleted in these events.
+/// If an object of `store` becomes undecodable, the events delete the object.
 pub fn events<K: Watched>(
     api: Api<K>,
     config: watcher::Config,
@@ -196,7 +199,7 @@ impl<K: Watched> Filter<K>
 where
     K::DynamicType: Clone + Debug + Eq + Hash + Send + Sync,
 {
-    /// The event for the store and the controllers.
+    /// Returns the event for the store and the controllers.
     fn pass(&self, event: Event<Decoded<K>>) -> Option<Event<K>> {
         match event {
             Event::Init => {

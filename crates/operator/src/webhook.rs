@@ -1,6 +1,6 @@
-//! Webhooks for a kube-apiserver: conversion, defaulting, validation of our kinds.
+//! Webhooks for a kube-apiserver: conversion, defaulting and validation of our CRDs.
 //!
-//! The embedded API server calls the same functions of `api` in the process. Requests and answers are those of
+//! The embedded API server calls the same functions of `api` in the process. Requests and answers are
 //! apiextensions.k8s.io/v1 (ConversionReview) and admission.k8s.io/v1 (AdmissionReview). Objects for admission are in
 //! the stored version: the configurations have `matchPolicy: Equivalent`.
 
@@ -40,22 +40,24 @@ pub const VALIDATE: &str = "/validate";
 pub struct Judge {
     /// Accepts or rejects an object.
     pub validate: fn(Review<'_>) -> Result<(), Vec<FieldError>>,
-    /// The object that further defaults and rules depend on, such as the class of a Cluster; it is read first.
+    /// Names an object that further defaults and rules depend on, such as the class of a Cluster. The webhook reads
+    /// that object first.
     pub beside: fn(&Value) -> Option<Beside>,
-    /// Fills in the defaults that depend on it.
+    /// Fills in the defaults that depend on the object of [`Judge::beside`].
     pub default: fn(&mut Value, &Value),
-    /// Accepts or rejects an object besides it, `None` if it does not exist; returns warnings.
+    /// Accepts or rejects an object together with the one of [`Judge::beside`], `None` if that one does not exist;
+    /// returns warnings.
     pub judge: fn(Review<'_>, Option<&Value>) -> Verdict,
 }
 
-/// Warnings, or every violation.
+/// Warnings, or all violations.
 pub type Verdict = Result<Vec<String>, Vec<FieldError>>;
 
-/// The routes of all webhooks, for kinds of `groups`. A body that is no JSON is answered with 400, one that is too large with
-/// 413, one that does not arrive with 408, and what comes while too many others are judged with 429.
+/// Returns the routes of all webhooks, for kinds of `groups`. Answers 400 to a body that is not JSON, 413 to an
+/// oversized one, 408 to one that does not arrive in time, and 429 while too many other reviews are judged.
 ///
-/// `client` reads the objects whose scale is validated, since a Scale has no fields of them but the number of replicas,
-/// and those that other objects are judged by. All other writes are judged by `judge`.
+/// `client` reads the objects behind a Scale (a Scale has none of their fields but the number of replicas) and the
+/// objects of [`Judge::beside`]. All other writes are judged by `judge`.
 pub fn router(client: Client, judge: Judge, groups: BTreeSet<String>) -> Router {
     let (scope, room) = (Arc::new(Scope(groups)), Arc::new(Room::default()));
     let (served, here) = (Arc::clone(&scope), Arc::clone(&room));
@@ -116,7 +118,7 @@ async fn judgement(client: &Client, judge: Judge, body: &Value) -> Value {
     }
 }
 
-/// Answers a ConversionReview with all objects in the requested version, or with the error of one that cannot be
+/// Answers a ConversionReview with all objects in the requested version, or with the error of an object that cannot be
 /// converted.
 pub fn convert(review: &Value) -> Value {
     let request = &review["request"];
@@ -173,14 +175,14 @@ fn defaulted(review: &Value, more: impl FnOnce(&mut Value)) -> Value {
     admission_review(response)
 }
 
-/// Answers an AdmissionReview with every violation of the object.
+/// Answers an AdmissionReview with all violations of the object.
 pub fn validate(review: &Value) -> Value {
     verdict(review, |review| {
         admission::validate(review).map(|()| Vec::new())
     })
 }
 
-/// `beside`: not needed, not found, or found.
+/// Answers an AdmissionReview. `beside` is `None` if not needed, `Some(None)` if not found.
 fn validate_by(review: &Value, judge: Judge, beside: Option<&Option<Value>>) -> Value {
     verdict(review, |review| {
         (judge.validate)(review)?;
@@ -216,7 +218,7 @@ fn admission_review(response: Value) -> Value {
     })
 }
 
-/// The Status of an invalid object, as apimachinery formats it.
+/// Returns the Status of an invalid object, in the format of apimachinery.
 fn status(request: &Value, errors: &[FieldError]) -> Value {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let name = text(&request["object"]["metadata"]["name"]);

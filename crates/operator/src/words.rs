@@ -5,7 +5,7 @@ use std::io;
 
 use crate::client::Refused;
 
-/// Texts of errors that only name a layer of the HTTP client. Their causes say what is wrong.
+/// Error texts that only name a layer of the HTTP client. Their causes name the problem.
 const LAYERS: [&str; 8] = [
     "ServiceError",
     "HyperError",
@@ -17,15 +17,16 @@ const LAYERS: [&str; 8] = [
     "tcp connect error",
 ];
 
-/// The beginning of the text of such a layer, which goes on with a URL.
+/// Beginning of the text of such a layer, followed by a URL.
 const SENDING: &str = "error sending request";
 
 fn is_layer(text: &str) -> bool {
     LAYERS.contains(&text) || text.starts_with(SENDING)
 }
 
-/// An error with the chain of its causes, on one line. Errors of API servers have the words of the server; those of
-/// connections say that it does not answer, and why. Neither has a debug form or a number of the operating system.
+/// Returns an error with the chain of its causes, on one line. Errors of API servers keep the server's words;
+/// connection errors say that the server does not answer, and why. Debug forms and error numbers of the operating
+/// system are left out.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut next = Some(error);
@@ -44,7 +45,7 @@ pub fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// The text of an error without that of its source, with which it may end.
+/// Returns the text of an error without the text of the source at the end.
 fn without_source(error: &(dyn Error + 'static)) -> String {
     let text = error.to_string();
     let source = error.source().map(ToString::to_string);
@@ -57,13 +58,13 @@ fn without_source(error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// Reason that kube gives an answer whose body is no Status; the message is the body.
+/// Reason in kube's error for an answer whose body is no Status; the message is the body.
 const NO_STATUS: &str = "Failed to parse error data";
 
-/// The words of a failed request to an API server.
+/// Returns the words of a failed request to an API server.
 ///
-/// A body that is no Status of Kubernetes is not quoted: the writer of a kubeconfig may name any address, and the reader of a
-/// condition, an event or a log is not to read what is there.
+/// A body that is no Status of Kubernetes is not quoted: the writer of a kubeconfig may name any address, and the
+/// reader of a condition, an event or a log must not see its content.
 pub fn of_request(error: &kube::Error) -> String {
     if let Some(refused) = limit(error) {
         return refused.to_string();
@@ -80,7 +81,7 @@ pub fn of_request(error: &kube::Error) -> String {
         kube::Error::Service(_) | kube::Error::HyperError(_) => {
             format!("the API server does not answer: {}", last(error))
         }
-        // Its text quotes the answer.
+        // The text of such an error quotes the answer.
         kube::Error::SerdeError(source) if source.is_io() => {
             format!(
                 "the answer of the API server cannot be read: {}",
@@ -92,7 +93,7 @@ pub fn of_request(error: &kube::Error) -> String {
             source.line(),
             source.column()
         ),
-        // Its text has that of all its causes, with the layers of the HTTP client.
+        // The text of kube's error has all causes, with the layers of the HTTP client.
         kube::Error::ReadEvents(_) => format!("the stream of events ended: {}", last(error)),
         other => {
             let mut text = plain(&other.to_string());
@@ -102,7 +103,7 @@ pub fn of_request(error: &kube::Error) -> String {
     }
 }
 
-/// `text` without the numbers of the operating system's errors.
+/// Returns `text` without error numbers of the operating system.
 pub fn plain(text: &str) -> String {
     let mut text = text.to_owned();
     while let Some(start) = text.find(" (os error ") {
@@ -114,7 +115,7 @@ pub fn plain(text: &str) -> String {
     text
 }
 
-/// The limit of our own clients that an answer is over.
+/// Returns the exceeded limit of our own clients, if one caused the error.
 fn limit<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Refused> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -140,7 +141,7 @@ fn request<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a kube::Error> {
         .or(boxed.map(Box::as_ref))
 }
 
-/// The last cause, which says what happened; the ones before it say in which layer.
+/// Returns the text of the last cause, which names the problem; earlier causes only name layers.
 fn last(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(cause) = last.source() {
@@ -148,7 +149,7 @@ fn last(error: &(dyn Error + 'static)) -> String {
     }
     // An error with a text of its own, such as that of our limit, says more than its kind.
     let system = last.downcast_ref::<io::Error>();
-    // TLS has a text of its own for it, with the address of its documentation.
+    // rustls has a text of its own for it, with the address of its documentation.
     if system.is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof) {
         return "the connection was closed".to_owned();
     }

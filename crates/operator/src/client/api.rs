@@ -1,7 +1,8 @@
 //! Requests for the objects of one kind.
 //!
-//! kube's `Api` is compiled for each kind, with what serde needs to read and write it as text. Here requests and answers are
-//! JSON, which is of one type, and only what makes a `K` of it is compiled for each kind, once ([`decode`](api::decode)).
+//! kube's [`Api`](kube::Api) is compiled anew for each kind, with the serde code for its text. Here requests and
+//! answers are JSON, which has one type: only the conversion to a `K` is compiled for each kind, once
+//! ([`decode`](api::decode)).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,8 +22,8 @@ use serde_json::Value;
 use super::objects::{Answer, Body, Objects};
 use super::raw::Raw;
 
-/// The objects of kind `K`, of one namespace or of all. Its methods are those of kube's `Api`, with the same errors; one that
-/// tells of an answer that is no `K` names the object and the field.
+/// Objects of kind `K`, of one namespace or of all. The methods are those of kube's [`Api`](kube::Api), with the same
+/// errors; an error about an answer that is no `K` names the object and the field.
 pub struct Api<K> {
     objects: Objects,
     kind: PhantomData<fn() -> K>,
@@ -46,12 +47,12 @@ impl<K> fmt::Debug for Api<K> {
 }
 
 impl<K: Resource> Api<K> {
-    /// The objects of all namespaces, or those of a kind that has none.
+    /// Objects of all namespaces, or of a cluster-scoped kind.
     pub fn all_with(client: Client, kind: &K::DynamicType) -> Self {
         Self::of(client, None, kind)
     }
 
-    /// The objects of a namespace.
+    /// Objects of a namespace.
     pub fn namespaced_with(client: Client, namespace: &str, kind: &K::DynamicType) -> Self
     where
         K: Resource<Scope = DynamicResourceScope>,
@@ -59,7 +60,7 @@ impl<K: Resource> Api<K> {
         Self::of(client, Some(namespace), kind)
     }
 
-    /// The objects of all namespaces, or those of a kind that has none.
+    /// Objects of all namespaces, or of a cluster-scoped kind.
     pub fn all(client: Client) -> Self
     where
         K::DynamicType: Default,
@@ -67,7 +68,7 @@ impl<K: Resource> Api<K> {
         Self::of(client, None, &K::DynamicType::default())
     }
 
-    /// The objects of a namespace.
+    /// Objects of a namespace.
     pub fn namespaced(client: Client, namespace: &str) -> Self
     where
         K: Resource<Scope = NamespaceResourceScope>,
@@ -76,7 +77,7 @@ impl<K: Resource> Api<K> {
         Self::of(client, Some(namespace), &K::DynamicType::default())
     }
 
-    /// The objects of the client's namespace.
+    /// Objects of the client's default namespace.
     pub fn default_namespaced(client: Client) -> Self
     where
         K: Resource<Scope = NamespaceResourceScope>,
@@ -102,17 +103,18 @@ impl<K: Resource> Api<K> {
 }
 
 impl<K> Api<K> {
-    /// The namespace; `None` are all, or the kind has none.
+    /// Returns the namespace of the requests; `None` for all namespaces, or for a cluster-scoped kind.
     pub fn namespace(&self) -> Option<&str> {
         self.objects.namespace.as_deref()
     }
 
-    /// The client of the requests.
+    /// Returns the client of the requests.
     pub fn into_client(self) -> Client {
         self.objects.client
     }
 
-    /// kube's own, for what waits for an object to become something.
+    /// Returns the same objects as kube's own [`Api`](kube::Api), for kube functions that await a condition of an
+    /// object.
     #[must_use]
     pub fn kube(&self) -> kube::Api<K>
     where
@@ -121,12 +123,12 @@ impl<K> Api<K> {
         self.of_type()
     }
 
-    /// The same objects as JSON.
+    /// Returns the same objects as JSON.
     pub(crate) fn raw(&self) -> kube::Api<Raw> {
         self.of_type()
     }
 
-    /// Their metadata.
+    /// Returns the metadata of the same objects.
     pub(crate) fn raw_metadata(&self) -> kube::Api<PartialObjectMeta<Raw>> {
         self.of_type()
     }
@@ -144,7 +146,7 @@ impl<K> Api<K> {
 }
 
 impl<K: DeserializeOwned> Api<K> {
-    /// An object.
+    /// Reads an object.
     ///
     /// # Errors
     /// Errors of the API server, of the connection and of the answer, as with all methods.
@@ -153,7 +155,7 @@ impl<K: DeserializeOwned> Api<K> {
         self.objects.decoded(&object)
     }
 
-    /// An object, if there is one of this name.
+    /// Reads an object, or returns `None` if no object has the name.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -164,10 +166,11 @@ impl<K: DeserializeOwned> Api<K> {
         }
     }
 
-    /// The objects.
+    /// Lists the objects.
     ///
     /// # Errors
-    /// As [`get`](Self::get). One object that is no `K` is an error of the list; [`crate::decode::list`] passes over it.
+    /// As [`get`](Self::get). One object that is no `K` fails the whole list; [`crate::decode::list`] skips such
+    /// objects.
     pub async fn list(&self, params: &ListParams) -> kube::Result<ObjectList<K>>
     where
         K: Clone,
@@ -181,7 +184,7 @@ impl<K: DeserializeOwned> Api<K> {
         })
     }
 
-    /// Creates `object`, and returns what is stored.
+    /// Creates `object`, and returns the stored object.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -193,7 +196,7 @@ impl<K: DeserializeOwned> Api<K> {
         self.objects.decoded(&object)
     }
 
-    /// Replaces the object of this name by `object`, and returns what is stored.
+    /// Replaces the object of this name by `object`, and returns the stored object.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -205,7 +208,7 @@ impl<K: DeserializeOwned> Api<K> {
         self.objects.decoded(&object)
     }
 
-    /// Patches an object, and returns what is stored.
+    /// Patches an object, and returns the stored object.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -219,7 +222,7 @@ impl<K: DeserializeOwned> Api<K> {
         self.objects.decoded(&object)
     }
 
-    /// Patches the status of an object, and returns what is stored.
+    /// Patches the status of an object, and returns the stored object.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -232,7 +235,7 @@ impl<K: DeserializeOwned> Api<K> {
         self.patch_subresource("status", name, params, patch).await
     }
 
-    /// Patches a subresource that answers with the object.
+    /// Patches a subresource whose answer is the object itself.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -253,7 +256,7 @@ impl<K: DeserializeOwned> Api<K> {
 }
 
 impl<K> Api<K> {
-    /// The metadata of an object, if there is one of this name.
+    /// Reads the metadata of an object, or returns `None` if no object has the name.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -262,7 +265,7 @@ impl<K> Api<K> {
         object.map(|object| self.partial(&object)).transpose()
     }
 
-    /// The metadata of the objects.
+    /// Lists the metadata of the objects.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -282,7 +285,7 @@ impl<K> Api<K> {
         })
     }
 
-    /// Patches an object, and returns the metadata of what is stored.
+    /// Patches an object, and returns the metadata of the stored object.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -297,7 +300,7 @@ impl<K> Api<K> {
         self.partial(&object)
     }
 
-    /// Deletes an object: it is gone, or waits for its finalizers.
+    /// Deletes an object at once, or marks the object as being deleted if finalizers remain.
     ///
     /// # Errors
     /// Errors of the API server and of the connection.
@@ -316,16 +319,16 @@ impl<K> Api<K> {
 }
 
 impl Api<Pod> {
-    /// Evicts a Pod, if the budgets of its kind allow that now.
+    /// Evicts a Pod, if the PodDisruptionBudgets allow the eviction now.
     ///
     /// # Errors
-    /// As [`get`](Self::get); 429 when a budget forbids it.
+    /// As [`get`](Self::get); 429 when a budget forbids the eviction.
     pub async fn evict(&self, name: &str, params: &EvictParams) -> kube::Result<Status> {
         let answer = self.objects.evict(name, params).await?;
         self.objects.decoded(&answer)
     }
 
-    /// Connections to ports of a Pod.
+    /// Opens connections to ports of a Pod.
     ///
     /// # Errors
     /// Errors of the API server and of the connection.
@@ -353,7 +356,7 @@ fn erased<P: Serialize>(patch: &Patch<P>) -> Result<Patch<Value>, request::Error
     json(patch).map(wrap).map_err(request::Error::SerializeBody)
 }
 
-/// Content of an answer; `None` for a 404 about the object.
+/// Returns the content of an answer; `None` for a 404 about the object.
 async fn present(answer: Answer<'_>) -> kube::Result<Option<Value>> {
     match answer.await {
         Ok(object) => Ok(Some(object)),

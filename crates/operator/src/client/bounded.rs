@@ -1,4 +1,5 @@
-//! Limits on the answers of API servers. One of a workload cluster is a tenant's, and a kubeconfig may name any address.
+//! Limits on the answers of API servers. The API server of a workload cluster belongs to a tenant, and a kubeconfig may
+//! name any address.
 
 mod entries;
 
@@ -19,28 +20,29 @@ use tower::{BoxError, Service};
 
 use self::entries::Entries;
 
-/// The limits of answers, in bytes and time.
+/// Limits of answers, in bytes and time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Until an answer begins.
+    /// Time until an answer begins.
     pub answer: Duration,
-    /// Until an answer that is no stream (a watch, a followed log) ends.
+    /// Time until an answer ends, unless the answer is a stream (a watch, a followed log).
     pub whole: Duration,
-    /// A list.
+    /// Bytes of a list.
     pub list: usize,
-    /// Any other answer, and a line of a watch, which has one object.
+    /// Bytes of any other answer, and of a line of a watch, which has one object.
     pub object: usize,
-    /// The objects in arrays, in any answer and in a line of a watch: each takes up to a kilobyte, however short it is.
+    /// Objects in arrays, in any answer and in a line of a watch: each takes up to a kilobyte of memory, however short
+    /// its text is.
     pub entries: usize,
-    /// The body of an error.
+    /// Bytes of the body of an error.
     pub error: usize,
 }
 
 impl Limits {
-    /// The limits for workload clusters, which belong to tenants.
+    /// Limits for workload clusters, which belong to tenants.
     ///
-    /// A list: 500 Nodes, of which a page has no more, are 8 MB with 50 images each. An object: etcd takes 1.5 MiB for one,
-    /// and API servers with more are set so by hand.
+    /// List: a page has at most 500 Nodes, 8 MB with 50 images each. Object: etcd takes 1.5 MiB for one by default, and
+    /// a larger limit is set by hand.
     pub const WORKLOAD: Self = Self {
         answer: Duration::from_secs(10),
         whole: Duration::from_secs(60),
@@ -50,7 +52,8 @@ impl Limits {
         error: 64 << 10,
     };
 
-    /// The limits for the cluster that the program itself works for, which its operator trusts: against accidents alone.
+    /// Limits for the cluster that the program works for. The operator of that cluster is trusted: these limits only
+    /// guard against accidents.
     pub const TRUSTED: Self = Self {
         // An API server ends requests after 60 s, and calls webhooks of 30 s meanwhile.
         answer: Duration::from_secs(90),
@@ -62,7 +65,7 @@ impl Limits {
     };
 }
 
-/// An answer that was not taken. The text names the server and the limit.
+/// Error for an answer over a limit. The text names the server and the limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(String);
@@ -100,7 +103,7 @@ impl Refused {
     }
 }
 
-/// The limit that an answer is over.
+/// Limit that an answer exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Excess {
     Whole(usize),
@@ -118,17 +121,17 @@ fn size(bytes: usize) -> String {
 /// Unit of the count.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
-    /// The bytes until now: of the whole answer, or of the line.
+    /// Bytes received until now: of the whole answer, or of the current line.
     bytes: usize,
     entries: Entries,
-    /// The most bytes; `None` for text without end, such as a log that is followed.
+    /// Maximum of bytes; `None` for text without end, such as a log that is followed.
     limit: Option<usize>,
     most_entries: usize,
     by_line: bool,
 }
 
 impl Bound {
-    /// The bound of the answer to a request, and the time in which it has to end.
+    /// Returns the bound of the answer to a request, and the time within which the answer has to end.
     fn of(request: &Request<kube::client::Body>, limits: &Limits) -> (Self, Option<Duration>) {
         let uri = request.uri();
         let query = || uri.query().unwrap_or_default().split('&');
@@ -148,7 +151,7 @@ impl Bound {
         (bound, (!watches && !follows).then_some(limits.whole))
     }
 
-    /// Takes a piece, unless it is too much.
+    /// Counts a piece. Fails when a limit is exceeded.
     fn take(&mut self, piece: &[u8]) -> Result<(), Excess> {
         let (mut first, mut last) = (None, None);
         if self.by_line {
@@ -165,7 +168,7 @@ impl Bound {
             });
         }
         let most = self.most_entries;
-        // What is unlimited is not read.
+        // Without a limit, the scan for entries is not needed.
         let is_over = most < usize::MAX && self.entries.read(piece, self.by_line) > most;
         if is_over {
             Err(Excess::Entries(most))
@@ -188,7 +191,7 @@ fn is_list(method: &Method, uri: &Uri) -> bool {
     is_collection && (*method == Method::GET || *method == Method::DELETE)
 }
 
-/// A body of which too much, or one that takes too long, is an error.
+/// Body that ends with an error once a limit on size or time is exceeded.
 struct Bounded<S> {
     pieces: S,
     bound: Bound,
@@ -228,7 +231,7 @@ where
     }
 }
 
-/// Limits the answers of a client's requests.
+/// Returns a layer that limits the answers of a client's requests.
 pub(super) fn layer<S>(
     server: Arc<str>,
     limits: Limits,
@@ -240,7 +243,7 @@ pub(super) fn layer<S>(
     })
 }
 
-/// A client whose answers are limited.
+/// Client service with limited answers.
 #[derive(Clone)]
 pub(super) struct Answers<S> {
     inner: S,
@@ -313,8 +316,8 @@ where
     }))
 }
 
-/// An error as a Status of Kubernetes. A body that is none is not passed on: a kubeconfig may name any address, whose pages
-/// are nothing for who can read conditions.
+/// Returns an error as a Status of Kubernetes. Any other body is dropped: a kubeconfig may name any address, and the
+/// pages there are not for everybody who can read conditions.
 async fn refusal(answer: Response<Body>, server: &str, limits: Limits) -> Response<Body> {
     let (mut head, body) = answer.into_parts();
     let read = axum::body::to_bytes(body, limits.error);

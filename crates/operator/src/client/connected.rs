@@ -1,4 +1,4 @@
-//! Clients by a configuration: connections, credentials, proxies, limits.
+//! Clients from a configuration: connections, credentials, proxies, limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,46 +20,45 @@ use super::route::{NOT_A_PROXY, Route};
 use super::{Name, within};
 use crate::proxy::Proxies;
 
-/// The longest silence of a connection with open requests before the peer is asked for a sign of life, and how long it
-/// may take (those of Go's clients of Kubernetes).
+/// Longest silence of a connection with open requests before a keep-alive ping is sent, and the time the peer has to
+/// answer the ping. Go's clients of Kubernetes have the same values.
 const SILENCE: Duration = Duration::from_secs(30);
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 
 /// Properties of a client, besides the configuration of the API server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The name of requests that have no other one (see [`named`](super::named)).
+    /// Name of requests that have no other one (see [`named`](super::named)).
     pub name: String,
-    /// The limits on answers.
+    /// Limits on answers.
     pub limits: Limits,
     /// True if all requests share one connection, where the API server speaks HTTP/2.
     ///
-    /// One of HTTP/1.1 needs a connection with TLS of its own for each watch, and each has its buffers at both ends
-    /// (docs/adr/0049).
+    /// With HTTP/1.1, each watch needs a TLS connection of its own, with buffers at both ends (docs/adr/0049).
     pub shared: bool,
 }
 
-/// Why there is no client. The text has neither credentials nor the login of a proxy.
+/// Reason why there is no client. The text has neither credentials nor the login of a proxy.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
-    /// The certificates or the credentials of a configuration.
+    /// Unusable certificates or credentials of a configuration.
     #[error(transparent)]
     Credentials(#[from] kube::Error),
-    /// A kubeconfig without a needed part, or with an unreadable one.
+    /// Kubeconfig without a needed part, or with an unreadable one.
     #[error(transparent)]
     Kubeconfig(#[from] KubeconfigError),
-    /// The proxy of a kubeconfig or of the environment.
+    /// Unusable proxy of a kubeconfig or of the environment.
     #[error("the proxy {host} cannot be used: {NOT_A_PROXY}")]
     Proxy {
-        /// Its host and port.
+        /// Host and port of the proxy.
         host: String,
     },
-    /// The `tls-server-name` of a kubeconfig.
+    /// Invalid `tls-server-name` of a kubeconfig.
     #[error("tls-server-name is not the name of a host")]
     ServerName,
 }
 
-/// Host and port of an address, without a login.
+/// Returns host and port of an address, without a login.
 pub fn host(address: &Uri) -> String {
     let authority = address.authority().map(http::uri::Authority::as_str);
     let authority = authority.unwrap_or_default();
@@ -69,11 +68,11 @@ pub fn host(address: &Uri) -> String {
     api::printable::bounded(host, 200).into_owned()
 }
 
-/// The configuration that a kubeconfig leads to. Requests go through the proxy that the kubeconfig names for the cluster
-/// (`proxy-url`), or else through one of `proxies`; the environment is not asked.
+/// Returns the configuration for the chosen context of a kubeconfig. Requests go through the `proxy-url` of the cluster
+/// in the kubeconfig, or else through one of `proxies`; the environment is not read.
 ///
 /// # Errors
-/// The kubeconfig names what it does not have, or a file that cannot be read.
+/// The kubeconfig refers to a missing entry or an unreadable file.
 pub async fn configured(
     mut kubeconfig: Kubeconfig,
     options: &KubeConfigOptions,
@@ -99,7 +98,7 @@ pub async fn configured(
 }
 
 fn unusable(proxy: &str) -> Unusable {
-    // It may have a login before the last `@`.
+    // The address may have a login before the last `@`.
     let host = proxy.rsplit_once('@').map_or(proxy, |(_, host)| host);
     let host = api::printable::line(host);
     Unusable::Proxy {
@@ -107,7 +106,7 @@ fn unusable(proxy: &str) -> Unusable {
     }
 }
 
-/// The `proxy-url` of the cluster that is used.
+/// Returns the `proxy-url` of the cluster in use.
 fn proxy_of(kubeconfig: &Kubeconfig, options: &KubeConfigOptions) -> Option<String> {
     let named = options
         .context
@@ -127,11 +126,11 @@ fn proxy_of(kubeconfig: &Kubeconfig, options: &KubeConfigOptions) -> Option<Stri
     cluster.proxy_url.clone().filter(|url| !url.is_empty())
 }
 
-/// A client of the API server of `config`, whose answers are limited (see [`Limits`]).
+/// Returns a client of the API server of `config`, with limited answers (see [`Limits`]).
 ///
-/// A request that upgrades its connection, such as that of a forwarded port, gets one of HTTP/1.1 of its own. A peer that
-/// is silent while requests are open is asked for a sign of life. Timeouts of reads and writes, which `config` may ask
-/// for, are those of connections of HTTP/1.1; it is not asked for repeated requests.
+/// A request with an upgrade of the connection, such as a forwarded port, gets an HTTP/1.1 connection of its own. A
+/// peer that is silent while requests are open is sent a keep-alive ping. Timeouts of reads and writes in `config`
+/// apply to HTTP/1.1 connections only; the retry settings of `config` are ignored.
 ///
 /// # Errors
 /// The certificates, the credentials or the proxy of `config` cannot be used.
@@ -184,7 +183,7 @@ pub fn connected(config: Config, settings: &Settings) -> Result<Client, Unusable
     Ok(Client::new(service, config.default_namespace))
 }
 
-/// Connections to the API server of `config`; `all` if both versions of HTTP may be spoken.
+/// Returns a connector to the API server of `config`; `all` allows both HTTP/1.1 and HTTP/2.
 fn connector(
     config: &Config,
     tls: ClientConfig,

@@ -13,12 +13,12 @@ use kube::discovery::ApiResource;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
-/// A body, or why it cannot be written.
+/// Body of a request, or the error of writing the body.
 pub(super) type Body = Result<Value, serde_json::Error>;
-/// The answer to a request.
+/// Answer to a request.
 pub(super) type Answer<'a> = BoxFuture<'a, kube::Result<Value>>;
 
-/// The objects of a kind, of one namespace or of all.
+/// Objects of a kind, of one namespace or of all.
 #[derive(Clone)]
 pub(super) struct Objects {
     pub(super) client: Client,
@@ -29,7 +29,7 @@ pub(super) struct Objects {
     pub(super) metadata_alone: bool,
 }
 
-/// A list whose items are not decoded.
+/// List whose items are not decoded.
 pub(super) struct List {
     pub(super) types: TypeMeta,
     pub(super) metadata: ListMeta,
@@ -109,7 +109,7 @@ impl Objects {
         self.answer("patch_subresource", request)
     }
 
-    /// The answer is the object, if it is still there, or a Status.
+    /// Deletes an object. The answer is the object, if it is still there, or a Status.
     pub(super) fn delete(&self, name: &str, params: &DeleteParams) -> Answer<'_> {
         self.answer("delete", self.request.delete(name, params))
     }
@@ -118,7 +118,7 @@ impl Objects {
         self.answer("evict", self.request.evict(name, params))
     }
 
-    /// Sends `request`, whose trace is named by `verb`, as kube names it.
+    /// Sends `request`. `verb` names the trace, with the same names as in kube.
     fn answer(&self, verb: &'static str, request: Written) -> Answer<'_> {
         async move {
             let mut request = request.map_err(kube::Error::BuildRequest)?;
@@ -168,7 +168,7 @@ impl Objects {
         kube::Error::SerdeError(serde_json::Error::custom(text))
     }
 
-    /// Content of an answer.
+    /// Returns the content of an answer.
     pub(super) fn decoded<T: DeserializeOwned>(&self, object: &Value) -> kube::Result<T> {
         decoded(object).map_err(|problem| self.undecoded(object, &problem))
     }

@@ -9,12 +9,12 @@ use kube::discovery::ApiResource;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// An object of any kind as JSON. Watches and lists of all kinds are of this one type, so that kube's part of them is
-/// compiled once; only what makes a `K` of it is compiled for each kind.
+/// Object of any kind as JSON. Watches and lists of all kinds share this type, so kube's code for them is compiled
+/// once; only the conversion to a `K` is compiled for each kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Raw {
     pub(crate) value: Value,
-    /// Only names and identity.
+    /// Only name, namespace, UID and resourceVersion.
     metadata: ObjectMeta,
 }
 

@@ -14,22 +14,23 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower::{BoxError, Service};
 
-/// How bytes reach an API server. TLS with the API server itself comes on top.
+/// Route of bytes to an API server. TLS with the API server itself comes on top.
 #[derive(Clone)]
 pub(super) enum Route {
     Direct(HttpConnector),
-    /// `CONNECT` to a proxy of HTTP.
+    /// `CONNECT` to an HTTP proxy.
     Http(Tunnel<HttpConnector>),
-    /// The same over TLS with the proxy.
+    /// `CONNECT` over TLS with the proxy.
     Https(Tunnel<HttpsConnector<HttpConnector>>),
     Socks(SocksV5<HttpConnector>),
 }
 
-/// Why a proxy cannot be used.
+/// Problem of an unusable proxy address.
 pub(super) const NOT_A_PROXY: &str = "it is not an address such as http://10.0.0.1:3128, with one of the schemes http, https, socks5";
 
 impl Route {
-    /// The route through `proxy`; `None` for a scheme that is not known. `tls` are the authorities for a proxy over TLS.
+    /// Returns the route through `proxy`; `None` for an unknown scheme. `tls` has the certificate authorities for a
+    /// proxy over TLS.
     pub(super) fn through(
         proxy: &Uri,
         tcp: HttpConnector,
@@ -66,14 +67,14 @@ fn basic((user, password): &(String, String)) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("Basic {encoded}")).ok()
 }
 
-/// The user and the password in the address of a proxy.
+/// Returns user and password in the address of a proxy.
 fn login(proxy: &Uri) -> Option<(String, String)> {
     let (login, _) = proxy.authority()?.as_str().rsplit_once('@')?;
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
     Some((decoded(user), decoded(password)))
 }
 
-/// The address alone, with the port that its scheme has without one.
+/// Address without the login, with the default port of the scheme if none is set.
 fn without_login(proxy: &Uri) -> Option<Uri> {
     let (scheme, host) = (proxy.scheme_str()?, proxy.host()?);
     let port = proxy.port_u16().unwrap_or(match scheme {
@@ -81,12 +82,12 @@ fn without_login(proxy: &Uri) -> Option<Uri> {
         "http" => 80,
         _ => 1080,
     });
-    // A connector that is asked for TLS has it by the scheme.
+    // The scheme decides whether the connector uses TLS.
     let scheme = if scheme == "https" { scheme } else { "http" };
     format!("{scheme}://{host}:{port}/").parse().ok()
 }
 
-/// A part of an address without its percent encoding. What is none stays as it is.
+/// Returns a part of an address, percent-decoded. Invalid encoding is kept as text.
 fn decoded(part: &str) -> String {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();

@@ -6,10 +6,10 @@ use k8s_openapi::api::coordination::v1::LeaseSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use tokio::time::Instant;
 
-/// A Lease without a duration expires at once.
+/// Duration of a Lease without one: the Lease expires at once.
 const NO_DURATION: Duration = Duration::ZERO;
 
-/// The holder of the Lease, relative to this process.
+/// Holder of the Lease, relative to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// The Lease has not been read yet.
@@ -22,7 +22,7 @@ pub(super) enum Standing {
     Taken,
 }
 
-/// The record of a Lease, and when it was first observed.
+/// Record of a Lease, and the time of its first observation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observed {
     seen: Option<(Record, Instant)>,
@@ -36,7 +36,7 @@ struct Record {
 }
 
 impl Observed {
-    /// Records what was read at `now`: `None` when the Lease does not exist or is empty.
+    /// Records the spec read at `now`: `None` when the Lease does not exist or is empty.
     pub(super) fn see(&mut self, spec: Option<LeaseSpec>, now: Instant) {
         let spec = spec.unwrap_or_default();
         let seconds = spec.lease_duration_seconds.unwrap_or_default();
@@ -50,7 +50,7 @@ impl Observed {
         }
     }
 
-    /// The holder of the Lease at `now`.
+    /// Returns the holder of the Lease at `now`.
     pub(super) fn standing(&self, me: &str, now: Instant) -> Standing {
         let Some((record, since)) = &self.seen else {
             return Standing::Unknown;
@@ -63,14 +63,14 @@ impl Observed {
         }
     }
 
-    /// How long the record has not changed; the maximum duration without a record.
+    /// Returns the time since the record changed; the maximum duration without a record.
     pub(super) fn age(&self, now: Instant) -> Duration {
         self.seen
             .as_ref()
             .map_or(Duration::MAX, |(_, since)| now.duration_since(*since))
     }
 
-    /// The identity of the holder.
+    /// Returns the identity of the holder.
     pub(super) fn holder(&self) -> Option<String> {
         self.seen
             .as_ref()

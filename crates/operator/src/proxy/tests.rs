@@ -44,14 +44,14 @@ fn upper_case_comes_before_lower_case_and_an_empty_value_is_none() {
     let lower = proxies(&[("HTTPS_PROXY", ""), ("https_proxy", "http://lower:1")]);
     assert_eq!(through(&lower, "https://a").unwrap(), "http://lower:1/");
     assert_eq!(through(&proxies(&[("HTTPS_PROXY", "")]), "https://a"), None);
-    // It may be a header of a request.
+    // `HTTP_PROXY` may be a header of a request.
     let asked = [("REQUEST_METHOD", "GET"), ("HTTP_PROXY", "p:1")];
     assert_eq!(through(&proxies(&asked), "http://a"), None);
 }
 
 #[test]
 fn no_proxy_names_addresses_networks_and_names_as_with_go_programs() {
-    // The entry, what is asked directly, what is not.
+    // Entry, hosts without a proxy, hosts with a proxy.
     let table: [(&str, &[&str], &[&str]); 11] = [
         (
             "10.0.0.0/8",

@@ -23,7 +23,7 @@ fn bad() -> Decoded<Machine> {
     machine(99_999_999_999)
 }
 
-/// A filter, and the store that receives its events.
+/// Filter, and the store that receives its events.
 struct Watch {
     filter: Filter<Machine>,
     writer: Writer<Machine>,

@@ -1,4 +1,4 @@
-//! Objects that other objects are judged by.
+//! Objects that decide the admission of other objects.
 
 use kube::api::DynamicObject;
 use kube::core::GroupVersionKind;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Judge, admission_review};
 use crate::client::Api;
 
-/// The object that the one of a review is judged by: not needed, not found, or found.
+/// Reads the object of [`Judge::beside`] for a review: `None` if not needed, `Some(None)` if not found.
 pub(super) async fn read(
     client: &Client,
     judge: Judge,
@@ -30,7 +30,7 @@ pub(super) async fn read(
     found.map(Some).map_err(Error::SerdeError)
 }
 
-/// The answer when it cannot be read.
+/// Returns the answer to a review whose other object cannot be read.
 pub(super) fn unread(review: &Value, source: &Error) -> Value {
     let request = &review["request"];
     let message = format!("reading what the object is validated by: {source}");

@@ -1,4 +1,4 @@
-//! Deletions: of an object to which others refer.
+//! Admission of deletions: an object that others refer to may not be deleted.
 
 use api::admission::deletion::{Referrers, deletion, referrers};
 use kube::api::{DynamicObject, ListParams};
@@ -15,7 +15,7 @@ pub(super) fn is_deletion(review: &Value) -> bool {
     review["request"]["operation"] == "DELETE"
 }
 
-/// Answers an AdmissionReview of a deletion, after reading what may refer to the object.
+/// Answers an AdmissionReview of a deletion, after reading the objects that may refer to the deleted one.
 pub(super) async fn validate(client: &Client, review: &Value) -> Value {
     let object = &review["request"]["oldObject"];
     let Some(kind) = referrers(object) else {

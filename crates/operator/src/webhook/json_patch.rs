@@ -1,8 +1,9 @@
-//! The JSON patch (RFC 6902) from one object to another.
+//! JSON patch (RFC 6902) from one object to another.
 
 use serde_json::{Map, Value, json};
 
-/// Operations that change `before` to `after`. Maps are compared by key; all other values are replaced as a whole.
+/// Returns the operations that change `before` to `after`. Maps are compared by key; all other values are replaced as a
+/// whole.
 pub(super) fn difference(before: &Value, after: &Value) -> Vec<Value> {
     let mut operations = Vec::new();
     match (before, after) {

@@ -1,4 +1,4 @@
-//! How many reviews are read and judged at a time, and how large they may be: anybody who reaches the port can send some.
+//! Limits on the number and the size of concurrent reviews: anybody who reaches the port can send some.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use http::header::RETRY_AFTER;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The maximum size of a review in bytes. One of an admission has two objects, which take 1.5 MiB each in etcd; API servers
-/// convert an object at a time.
+/// Maximum size of a review in bytes. An AdmissionReview has two objects of at most 1.5 MiB each in etcd; API servers
+/// convert one object at a time.
 pub(super) const LARGEST: usize = 10 << 20;
-/// The size of a small review. Those of our kinds are.
+/// Maximum size of a small review in bytes. Reviews of our kinds are small.
 pub(super) const SMALL: usize = 64 << 10;
-/// How many reviews are there at a time, and how many of them may be larger than [`SMALL`].
+/// Maximum number of concurrent reviews, and of those larger than [`SMALL`].
 const AT_A_TIME: usize = 64;
 const LARGE_AT_A_TIME: usize = 2;
-/// How long a review may take to arrive, its wait for others that are larger than [`SMALL`] included. API servers wait for
-/// an answer for 10 s.
+/// Time for a review to arrive, including the wait for other reviews larger than [`SMALL`]. API servers wait for an
+/// answer for 10 s.
 const ARRIVES: Duration = Duration::from_secs(8);
-/// How long it waits for others.
+/// Time that a review waits for others.
 const WAITS: Duration = Duration::from_secs(4);
 
-/// The room for reviews.
+/// Semaphores for concurrent reviews.
 pub(super) struct Room {
     all: Arc<Semaphore>,
     large: Arc<Semaphore>,
@@ -41,7 +41,7 @@ impl Default for Room {
     }
 }
 
-/// A review, which takes its room until this is dropped.
+/// Review that occupies its room until dropped.
 pub(super) struct Review {
     body: Value,
     _room: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
@@ -54,7 +54,7 @@ impl Review {
 }
 
 impl Room {
-    /// Reads a review; the error is the answer.
+    /// Reads a review; the error is the answer to send.
     pub(super) async fn read(&self, request: Request) -> Result<Review, Response> {
         let room = Arc::clone(&self.all).try_acquire_owned();
         let room = room.map_err(|_| busy())?;

@@ -1,4 +1,4 @@
-//! Validation of `/scale` by the rules of the object's replicas.
+//! Validation of `/scale` by the rules for the replicas of the object.
 
 use kube::api::DynamicObject;
 use kube::discovery::ApiResource;
@@ -21,7 +21,7 @@ pub(super) async fn validate(client: &Client, review: &Value) -> Value {
     }
 }
 
-/// The review of the update of `object` that corresponds to a review of its Scale.
+/// Returns the review of an update of `object`, made from a review of the Scale.
 pub(super) fn of_object(review: &Value, object: &Value) -> Value {
     let mut scaled = object.clone();
     scaled["spec"]["replicas"] = review["request"]["object"]["spec"]["replicas"].clone();
@@ -34,7 +34,7 @@ pub(super) fn of_object(review: &Value, object: &Value) -> Value {
     review
 }
 
-/// Group and version.
+/// Splits an `apiVersion` into group and version.
 fn split(api_version: &str) -> (&str, &str) {
     api_version.split_once('/').unwrap_or(("", api_version))
 }

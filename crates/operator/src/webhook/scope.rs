@@ -1,4 +1,4 @@
-//! The API groups whose webhooks are served: a manager may run the controllers of some kinds only.
+//! API groups with webhooks: a manager may run the controllers of some kinds only.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::admission_review;
 
-/// The groups that are served.
+/// Groups with webhooks.
 #[derive(Clone, Debug)]
 pub(super) struct Scope(pub(super) BTreeSet<String>);
 
 impl Scope {
-    /// The answer to a ConversionReview for a version of another group.
+    /// Returns the answer to a ConversionReview for a version of another group.
     pub(super) fn refuses_conversion(&self, review: &Value) -> Option<Value> {
         let request = &review["request"];
         let desired = request["desiredAPIVersion"].as_str().unwrap_or_default();
@@ -27,8 +27,8 @@ impl Scope {
         }))
     }
 
-    /// The answer to an AdmissionReview for an object of another group. The group is that of the resource: the kind of
-    /// a `/scale` is in another one.
+    /// Returns the answer to an AdmissionReview for an object of another group. The group is the one of the resource:
+    /// the kind of a `/scale` is in another group.
     pub(super) fn refuses_admission(&self, review: &Value) -> Option<Value> {
         let request = &review["request"];
         let refusal = self.refusal(request["resource"]["group"].as_str().unwrap_or_default())?;

@@ -14,7 +14,7 @@ use super::*;
 /// Method, path, headers and body of a request.
 type Seen = (String, String, Vec<String>, Value);
 
-/// A client whose requests are kept, and are answered with status and text that `answer` makes of method and path.
+/// Client whose requests are recorded. `answer` makes status and text of each response from method and path.
 fn answering(
     answer: impl Fn(&str, &str) -> (u16, String) + Clone + Send + Sync + 'static,
 ) -> (Client, Arc<Mutex<Vec<Seen>>>) {
@@ -180,7 +180,7 @@ async fn an_answer_of_another_shape_is_an_error_with_object_and_field() {
     assert!(error.to_string().ends_with(expected), "{error}");
 }
 
-/// What cannot be decoded is missing from a list, and would be taken for absent when the list is at its end.
+/// An object that cannot be decoded is missing from the list, and would count as absent once the list is complete.
 #[tokio::test]
 async fn a_watch_begins_anew_after_an_object_of_another_shape() {
     let asked = Arc::new(Mutex::new(0));

@@ -1,12 +1,12 @@
-//! The objects in the arrays of a JSON text, counted while it comes.
+//! Streaming counter of the objects in the arrays of a JSON text.
 //!
 //! Three bytes, `{},`, become a Node of a kilobyte: a limit on bytes alone does not limit memory.
 
-/// Counts the objects and arrays that are elements of arrays.
+/// Counter of the objects and arrays that are elements of arrays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entries {
-    /// The open objects and arrays, the innermost one in the lowest bit, which is set for an array. The parser has the
-    /// same limit of 128.
+    /// Stack of open objects and arrays, one bit each: the innermost in the lowest bit, set for an array. The parser
+    /// has the same limit of 128.
     open: u128,
     in_text: bool,
     escaped: bool,
@@ -14,7 +14,8 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// Reads on; returns the number until now, or the largest one since `piece` began, if lines are counted apart.
+    /// Reads the next piece. Returns the number of entries until now or, with `by_line`, the largest number in a line
+    /// since `piece` began.
     pub(super) fn read(&mut self, piece: &[u8], by_line: bool) -> usize {
         let mut most = self.count;
         for byte in piece {

@@ -14,7 +14,7 @@ use crate::words;
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
 
-/// A server that begins each answer with `head` and goes on with `piece` for ever; the bytes that it could send.
+/// Server that begins each answer with `head` and repeats `piece` for ever; the counter has the bytes sent.
 async fn endless(head: String, piece: &'static [u8]) -> (Client, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

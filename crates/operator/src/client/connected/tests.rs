@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// A proxy that notes the first line of each request and its login, and connects to nothing.
+/// Proxy that records the first line and the login of each request, and connects to nothing.
 async fn proxy() -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
