@@ -1,9 +1,9 @@
-//! Requests on Unix sockets that name the socket as their host.
+//! Requests on Unix sockets with the path of the socket as host.
 //!
-//! A client in Go that dials `/csi/csi.sock` sends this path as `:authority`; the kubelet does so to the sockets on which
-//! plugins register. It is no authority (RFC 3986), and h2 refuses the request ([hyperium/h2#487]). [`AnyAuthority`] is a
-//! stream that reads `localhost` in place of such a host. To do so it decodes and encodes the headers of requests; all other
-//! frames, and all that the server sends, pass as they are.
+//! A client in Go that dials `/csi/csi.sock` sends this path as `:authority`; the kubelet does so to the sockets on
+//! which plugins register. Such a path is no authority (RFC 3986), and h2 refuses the request ([hyperium/h2#487]).
+//! [`AnyAuthority`] is a stream that reads `localhost` in place of such a host: the headers of requests are decoded and
+//! encoded again, and all other frames, and all data of the server, pass unchanged.
 //!
 //! [hyperium/h2#487]: https://github.com/hyperium/h2/pull/487
 
@@ -15,15 +15,15 @@ use http::uri::Authority;
 use loona_hpack::Decoder;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The bytes with which a client begins (RFC 9113, section 3.4).
+/// Length in bytes of the connection preface of a client (RFC 9113, section 3.4).
 const PREFACE: usize = 24;
-/// The bytes before the payload of a frame.
+/// Length in bytes of the header of a frame.
 const HEAD: usize = 9;
-/// The largest payload that a client may send without having been told otherwise.
+/// Largest payload of a frame before the server announces another limit.
 const LARGEST_FRAME: usize = 1 << 14;
-/// The limit of the headers of a request, as they come and decoded.
+/// Limit of the headers of a request in bytes, both encoded and decoded.
 const LARGEST_BLOCK: usize = 1 << 16;
-/// The table of a decoder whose size nobody has changed.
+/// Default size of the decoder's table.
 const TABLE: usize = 4096;
 /// Types and flags of frames (RFC 9113, sections 6.2 and 6.10).
 const HEADERS: u8 = 1;
@@ -33,14 +33,14 @@ const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
 
-/// The stream of a client whose `:authority` may be anything.
+/// Stream of a client with any `:authority`.
 pub struct AnyAuthority<S> {
     stream: S,
     rewriting: Rewriting,
 }
 
 impl<S> AnyAuthority<S> {
-    /// Reads `stream`, which is at its beginning.
+    /// Wraps `stream`, which must be at its beginning.
     pub fn new(stream: S) -> Self {
         Self {
             stream,
@@ -89,15 +89,15 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for AnyAuthority<S> {
     }
 }
 
-/// The bytes of a client on their way to the server.
+/// Bytes of a client on their way to the server.
 pub(crate) struct Rewriting {
-    /// Bytes that are not understood yet: part of the head of a frame, or of a frame of headers.
+    /// Bytes of an incomplete frame header, or of an incomplete frame of headers.
     before: Vec<u8>,
     /// Bytes for the server.
     after: Vec<u8>,
-    /// How many bytes pass as they are.
+    /// Number of bytes to pass unchanged.
     passing: usize,
-    /// The headers of a request whose last frame has not come.
+    /// Headers of a request whose last frame has not arrived.
     block: Option<Block>,
     decoder: Decoder<'static>,
 }
@@ -123,7 +123,7 @@ impl Default for Rewriting {
 }
 
 impl Rewriting {
-    /// Moves what is ready; whether there was anything.
+    /// Moves ready bytes to `out`; returns true if there were any.
     fn take(&mut self, out: &mut ReadBuf<'_>) -> bool {
         let count = out.remaining().min(self.after.len());
         out.put_slice(&self.after[..count]);
@@ -131,7 +131,7 @@ impl Rewriting {
         count > 0
     }
 
-    /// Takes bytes of the client.
+    /// Accepts bytes of the client.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.before.extend_from_slice(bytes);
         loop {
@@ -188,7 +188,7 @@ impl Rewriting {
         Ok(())
     }
 
-    /// The headers, with another host where theirs is none.
+    /// Returns the headers, with `localhost` in place of an invalid host.
     fn encoded(&mut self, block: &[u8]) -> io::Result<Vec<u8>> {
         let (mut encoded, mut size) = (Vec::new(), 0);
         let decoded = self.decoder.decode_with_cb(block, |name, value| {
@@ -198,7 +198,7 @@ impl Rewriting {
             }
             let is_host = *name == *b":authority" && Authority::try_from(&*value).is_err();
             let value = if is_host { b"localhost" } else { &*value };
-            // A literal that is not indexed, so that the server needs no table.
+            // A literal without indexing, so that the server needs no table.
             encoded.push(0);
             text(&mut encoded, &name);
             text(&mut encoded, value);
@@ -230,7 +230,7 @@ impl Rewriting {
     }
 }
 
-/// The payload of a frame of headers without padding and priority.
+/// Returns the payload of a frame of headers without padding and priority.
 fn fragment(flags: u8, payload: &[u8]) -> io::Result<&[u8]> {
     let short = || wrong("a frame of headers is shorter than it says");
     let (mut rest, mut padding) = (payload, 0);
@@ -245,7 +245,7 @@ fn fragment(flags: u8, payload: &[u8]) -> io::Result<&[u8]> {
     Ok(&rest[..length])
 }
 
-/// A text that is not compressed, with its length before it (RFC 7541, section 5).
+/// Writes an uncompressed text with its length in front (RFC 7541, section 5).
 fn text(out: &mut Vec<u8>, text: &[u8]) {
     const PREFIX: usize = 0x7f;
     let length = text.len();

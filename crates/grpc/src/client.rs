@@ -1,4 +1,4 @@
-//! Calls the methods of one server.
+//! Client of the methods of one server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::service::Method;
 use crate::status::Status;
 use crate::timeout;
 
-/// Why a call failed.
+/// Failure of a call.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server returned an error status.
@@ -32,13 +32,13 @@ pub enum Error {
     Foreign(String),
 }
 
-/// A connection to a server. Clones share it; it closes with the last one.
+/// Connection to a server. Clones share the connection, which closes with the last clone.
 #[derive(Clone, Debug)]
 pub struct Client {
     requests: h2::client::SendRequest<Bytes>,
     origin: Arc<str>,
     limit: Duration,
-    /// The limit of a response, in bytes.
+    /// Maximum size of a response, in bytes.
     largest: usize,
     _connection: Arc<EndsWithClient>,
 }
@@ -53,11 +53,11 @@ impl Drop for EndsWithClient {
 }
 
 impl Client {
-    /// Sets up HTTP/2 on `stream`, which is connected to a server that calls itself `origin`, for example
-    /// `https://etcd`. `limit` applies to this and to each later call, `largest` to the bytes of a response.
+    /// Sets up HTTP/2 on `stream`, which is connected to the server `origin`, for example `https://etcd`. `limit`
+    /// applies to the setup and to each later call, `largest` to the bytes of a response.
     ///
     /// # Errors
-    /// If the server does not speak HTTP/2, or on a timeout.
+    /// The server does not speak HTTP/2, or a timeout.
     pub async fn connect<S>(
         stream: S,
         origin: &str,
@@ -93,7 +93,7 @@ impl Client {
         frame::decode(answer).map_err(|why| Error::Foreign(why.to_string()))
     }
 
-    /// The body of the page at `path`, by a plain GET.
+    /// Returns the body of the page at `path`, by a plain GET.
     ///
     /// # Errors
     /// See [`Error`].

@@ -1,9 +1,9 @@
-//! A message in its frame: a flag for no compression, the length in four bytes, the message.
+//! Message framing: a flag for no compression, the length in four bytes, the message.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
 
-/// The length of the flag and the length.
+/// Length of the flag and the length field, in bytes.
 const PREFIX: usize = 5;
 
 /// Frames a message.
@@ -17,7 +17,7 @@ pub(crate) fn frame(message: &impl Message) -> Bytes {
     out.freeze()
 }
 
-/// Why a body is not one message.
+/// Reason why a body is not one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
     #[error("the body has no message")]
@@ -30,7 +30,7 @@ pub(crate) enum Malformed {
     Undecodable,
 }
 
-/// The bytes of the message in a body with exactly one frame.
+/// Returns the bytes of the message in a body with exactly one frame.
 pub(crate) fn unframe(mut body: Bytes) -> Result<Bytes, Malformed> {
     if body.remaining() < PREFIX {
         return Err(Malformed::Empty);
@@ -45,12 +45,13 @@ pub(crate) fn unframe(mut body: Bytes) -> Result<Bytes, Malformed> {
     }
 }
 
-/// The message in a body with exactly one frame.
+/// Decodes the message in a body with exactly one frame.
 pub(crate) fn decode<M: Message + Default>(body: Bytes) -> Result<M, Malformed> {
     M::decode(unframe(body)?).map_err(|_| Malformed::Undecodable)
 }
 
-/// Reads a whole body with a message of at most `limit` bytes, as long as there is room for its parts of so many bytes.
+/// Reads a whole body with a message of at most `limit` bytes. `has_room` is called with the size of each part; the
+/// read fails once it returns false.
 pub(crate) async fn collect(
     stream: &mut h2::RecvStream,
     limit: usize,
@@ -71,7 +72,7 @@ pub(crate) async fn collect(
     Ok(body.freeze())
 }
 
-/// Why a body could not be read.
+/// Reason why a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
     #[error(transparent)]

@@ -1,14 +1,12 @@
 //! Unary gRPC over any stream of bytes, as in the [protocol over HTTP/2].
 //!
-//! ```text
-//!   status     codes, and the error of a call
-//!   frame      a message in its frame, with a limit of size
-//!   timeout    the header `grpc-timeout`
-//!   service    methods, and what serves them
-//!   client     calls the methods of one server
-//!   server     serves the connections of clients
-//!   authority  clients that name a socket as their host
-//! ```
+//! - [`Status`] and [`Code`]: status codes, and the error of a call
+//! - `frame`: message framing, with a limit of size
+//! - `timeout`: the header `grpc-timeout`
+//! - [`Method`] and [`Service`]: methods, and their servers
+//! - [`Client`]: calls the methods of one server
+//! - [`serve`]: serves the connections of clients
+//! - [`AnyAuthority`]: clients with a socket path as their host
 //!
 //! The crate opens no connections and knows no TLS: both sides get a stream. Messages are not compressed, and a
 //! compressed one is refused ([why our own framing](../../docs/adr/0067-grpc-on-h2.md)).

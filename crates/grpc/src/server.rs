@@ -1,4 +1,4 @@
-//! Serves the connections of clients.
+//! Server of the connections of clients.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -19,17 +19,17 @@ use crate::timeout;
 
 type Respond = h2::server::SendResponse<Bytes>;
 
-/// Limits of a server on the requests of a client.
+/// Limits on the requests of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The limit of a request's message, in bytes.
+    /// Maximum size of a request's message, in bytes.
     pub message: usize,
-    /// The number of calls at once on one connection.
+    /// Maximum number of concurrent calls on one connection.
     pub calls: u32,
 }
 
 impl Default for Limits {
-    /// 16 MiB, 256 calls.
+    /// Returns limits of 16 MiB and 256 calls.
     fn default() -> Self {
         Self {
             message: 16 << 20,
@@ -38,12 +38,13 @@ impl Default for Limits {
     }
 }
 
-/// How long a message may take to arrive, whatever the deadline of its call is.
+/// Time for a message to arrive, whatever the deadline of the call.
 const BODY: Duration = Duration::from_secs(60);
-/// The number of largest messages that the calls of a connection can have at once. Most are smaller than one in a thousand.
+/// Number of messages of maximum size that the concurrent calls of a connection can hold. Most messages are smaller
+/// than a thousandth of the maximum.
 const LARGEST: usize = 2;
 
-/// The memory for the messages of a connection, in bytes.
+/// Memory for the messages of a connection, in bytes.
 #[derive(Clone)]
 struct Room(Arc<Semaphore>);
 
@@ -63,7 +64,7 @@ impl Room {
 /// Serves one connection until the client closes it, or until `stop` and the end of its calls.
 ///
 /// # Errors
-/// If the connection breaks, or the client does not speak HTTP/2.
+/// The connection breaks, or the client does not speak HTTP/2.
 pub async fn serve<S>(
     stream: S,
     service: Arc<dyn Service>,
@@ -124,7 +125,7 @@ async fn respond_to(
     send(answered, respond)
 }
 
-/// The HTTP status for a request that is not one of gRPC.
+/// Returns the HTTP status for a request that is not a gRPC call.
 fn refused(parts: &http::request::Parts) -> Option<StatusCode> {
     let content = parts.headers.get(header::CONTENT_TYPE);
     let content = content.and_then(|value| value.to_str().ok());
@@ -145,7 +146,7 @@ async fn answered(
     let time = timeout::read(headers).map_err(|why| Status::new(Code::Internal, why))?;
     let deadline = time.and_then(|time| Instant::now().checked_add(time));
     let work = async {
-        // It is given back when the call has ended.
+        // The memory is given back at the end of the call.
         let mut taken = Vec::new();
         let read = frame::collect(body, limits.message, |bytes| {
             room.take(bytes).map(|it| taken.push(it)).is_some()

@@ -1,4 +1,4 @@
-//! Methods, and what serves them.
+//! Methods and services.
 
 use std::sync::Arc;
 
@@ -11,32 +11,32 @@ use tokio::time::Instant;
 use crate::frame::{self, Malformed};
 use crate::status::{Code, Status};
 
-/// A method, by the type of its request.
+/// Method, identified by the type of the request.
 pub trait Method: Message + Default {
-    /// The path, such as `/etcdserverpb.Cluster/MemberList`.
+    /// Path, such as `/etcdserverpb.Cluster/MemberList`.
     const PATH: &'static str;
-    /// The response.
+    /// Type of the response.
     type Response: Message + Default;
 }
 
-/// Metadata of a call, beside the request.
+/// Metadata of a call, besides the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Context {
-    /// When the caller stops waiting; `None` for one that waits for ever.
+    /// Deadline of the caller; `None` for a caller that waits for ever.
     pub deadline: Option<Instant>,
 }
 
-/// The response of a call in its frame.
+/// Response of a call, framed, or the error [`Status`].
 pub type Answer<'a> = BoxFuture<'a, Result<Bytes, Status>>;
 
-/// Serves the methods of one or more gRPC services.
+/// Server of the methods of one or more gRPC services.
 pub trait Service: Send + Sync + 'static {
-    /// Answers a call whose body is one frame. `None` if there is no method of this path.
+    /// Answers a call whose body is one frame. Returns `None` for an unknown path.
     ///
-    /// The future is dropped when the caller cancels the call or its deadline passes.
+    /// The future is dropped when the caller cancels the call or the deadline passes.
     fn call(&self, path: &str, context: Context, body: Bytes) -> Option<Answer<'_>>;
 
-    /// The body of an answer to a plain GET, for servers with a page beside their methods.
+    /// Returns the body of the answer to a plain GET, for servers with a page besides their methods.
     fn page(&self, _path: &str) -> Option<Bytes> {
         None
     }
@@ -47,7 +47,7 @@ pub trait Service: Send + Sync + 'static {
 pub struct Services(Vec<Arc<dyn Service>>);
 
 impl Services {
-    /// Adds a service. The first one that has a method serves it.
+    /// Adds a service. The first [`Service`] with a method serves the call.
     #[must_use]
     pub fn with(mut self, service: impl Service) -> Self {
         self.0.push(Arc::new(service));
@@ -66,7 +66,7 @@ impl Service for Services {
     }
 }
 
-/// Decodes the request in `body`, calls `serve` with it, and frames its response.
+/// Decodes the request in `body`, calls `serve`, and frames the response.
 pub fn answer<'a, M, F>(body: Bytes, serve: F) -> Answer<'a>
 where
     M: Method,
@@ -90,7 +90,7 @@ fn malformed(path: &str, why: Malformed) -> Status {
     Status::new(code, format!("{path}: {why}"))
 }
 
-/// The answer of a method that is not there.
+/// Returns the answer to a call of an unknown method.
 #[must_use]
 pub fn unimplemented(path: &str) -> Status {
     let (service, method) = path

@@ -4,30 +4,30 @@ use http::HeaderMap;
 use http::header::HeaderValue;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-/// The header or trailer with the status code.
+/// Header or trailer with the status code.
 const STATUS: &str = "grpc-status";
-/// The header or trailer with the status message.
+/// Header or trailer with the status message.
 const MESSAGE: &str = "grpc-message";
-/// The ASCII characters that are percent-encoded in a status message; all other bytes are, too.
+/// ASCII characters that are percent-encoded in a status message. All other bytes are encoded, too.
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
-/// The limit of a message in bytes, before it is encoded: clients limit the size of all headers together.
+/// Maximum size of a message in bytes, before the encoding: clients limit the size of all headers together.
 const LONGEST: usize = 4096;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident = $number:literal, $name:literal;)*) => {
-        /// A status code.
+        /// Status code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {
             $($(#[$doc])* $code,)*
-            /// A number that gRPC does not define.
+            /// Number that gRPC does not define.
             Other(u32),
         }
 
         impl Code {
-            /// The codes that gRPC defines.
+            /// All codes that gRPC defines.
             pub const ALL: &[Self] = &[$(Self::$code),*];
 
-            /// The number of the code on the wire.
+            /// Returns the number of the code on the wire.
             #[must_use]
             pub fn number(self) -> u32 {
                 match self {
@@ -36,7 +36,7 @@ macro_rules! codes {
                 }
             }
 
-            /// The name as in gRPC's documents, for example `NOT_FOUND`.
+            /// Returns the name as in gRPC's documents, for example `NOT_FOUND`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -62,7 +62,7 @@ codes! {
     Ok = 0, "OK";
     /// The caller cancelled the call.
     Canceled = 1, "CANCELED";
-    /// An error without a code of its own.
+    /// Error without a code of its own.
     Unknown = 2, "UNKNOWN";
     /// The request is wrong, whatever the state of the system.
     InvalidArgument = 3, "INVALID_ARGUMENT";
@@ -70,15 +70,15 @@ codes! {
     DeadlineExceeded = 4, "DEADLINE_EXCEEDED";
     /// An object does not exist.
     NotFound = 5, "NOT_FOUND";
-    /// An object of that name exists, and it is another.
+    /// Another object of the same name exists.
     AlreadyExists = 6, "ALREADY_EXISTS";
-    /// The caller may not do this.
+    /// The caller lacks the permission.
     PermissionDenied = 7, "PERMISSION_DENIED";
     /// A quota or another limit is reached.
     ResourceExhausted = 8, "RESOURCE_EXHAUSTED";
     /// The system is not in the state that the call needs.
     FailedPrecondition = 9, "FAILED_PRECONDITION";
-    /// The call met another one, or is not finished: it can be repeated.
+    /// The call conflicts with another one, or is not finished. The caller can repeat the call.
     Aborted = 10, "ABORTED";
     /// A number is outside of its range.
     OutOfRange = 11, "OUT_OF_RANGE";
@@ -86,7 +86,7 @@ codes! {
     Unimplemented = 12, "UNIMPLEMENTED";
     /// The server is broken.
     Internal = 13, "INTERNAL";
-    /// The server, or what it depends on, cannot be reached now.
+    /// The server, or a dependency of the server, cannot be reached now.
     Unavailable = 14, "UNAVAILABLE";
     /// Data are lost.
     DataLoss = 15, "DATA_LOSS";
@@ -94,18 +94,18 @@ codes! {
     Unauthenticated = 16, "UNAUTHENTICATED";
 }
 
-/// The error status of a call.
+/// Error status of a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Status {
-    /// The code of the error.
+    /// Code of the error.
     pub code: Code,
-    /// The message, such as `etcdserver: unhealthy cluster`.
+    /// Message, such as `etcdserver: unhealthy cluster`.
     pub message: String,
 }
 
 impl Status {
-    /// An error status.
+    /// Creates an error status.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -113,7 +113,7 @@ impl Status {
         }
     }
 
-    /// The outcome in headers or trailers; `None` if they have no status.
+    /// Returns the outcome in headers or trailers; `None` without a status.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Result<(), Self>> {
         let text = |name: &str| headers.get(name)?.to_str().ok();
         let code = Code::from(text(STATUS)?.parse::<u32>().unwrap_or(2));
@@ -128,7 +128,7 @@ impl Status {
         Some(Err(Self { code, message }))
     }
 
-    /// The trailers of a call with this outcome.
+    /// Returns the trailers of a call with this outcome.
     pub(crate) fn trailers(outcome: Result<(), &Self>) -> HeaderMap {
         let mut trailers = HeaderMap::new();
         let code = outcome.map_or_else(|status| status.code, |()| Code::Ok);

@@ -20,7 +20,7 @@ const SMALL: Limits = Limits {
     calls: 8,
 };
 
-/// Asks for its text in another form.
+/// Request for its text in another form.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Ask {
     #[prost(string, tag = "1")]
@@ -50,7 +50,7 @@ impl Method for Absent {
     type Response = Ask;
 }
 
-/// Answers [`Ask`]: with its text and the seconds left, or with the error that the text names.
+/// Server of [`Ask`]: answers with the text of the request and the seconds left, or with the error that the text names.
 struct Asked;
 
 impl Service for Asked {
@@ -320,7 +320,7 @@ async fn bad_input_has_a_code_of_its_own() {
     }
 }
 
-/// Calls of one connection whose bodies do not end, and what becomes of the last one.
+/// Opens calls on one connection whose bodies do not end, and returns the outcome of the last one.
 async fn unended(count: usize, bytes: usize) -> Option<u32> {
     let stream = served(Waiting::default(), CancellationToken::new());
     let (requests, connection) = h2::client::handshake(stream).await.unwrap();

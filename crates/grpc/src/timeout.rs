@@ -6,7 +6,7 @@ use http::HeaderMap;
 use http::header::HeaderValue;
 
 const NAME: &str = "grpc-timeout";
-/// The units, from the finest. The value of a header has the finest one in which it has eight digits.
+/// Units, from the finest. A header uses the finest unit with at most eight digits.
 const UNITS: &[(char, u128)] = &[
     ('n', 1),
     ('u', 1_000),
@@ -17,7 +17,7 @@ const UNITS: &[(char, u128)] = &[
 ];
 const LARGEST: u128 = 99_999_999;
 
-/// The time that a caller gives to its call; `None` for one that waits for ever.
+/// Returns the timeout of a call; `None` for a caller that waits for ever.
 pub(crate) fn read(headers: &HeaderMap) -> Result<Option<Duration>, String> {
     let Some(value) = headers.get(NAME) else {
         return Ok(None);
@@ -41,7 +41,7 @@ pub(crate) fn read(headers: &HeaderMap) -> Result<Option<Duration>, String> {
     Ok(Some(Duration::new(seconds, rest)))
 }
 
-/// The header for a time, rounded up.
+/// Returns the header for a timeout, rounded up.
 pub(crate) fn write(time: Duration) -> (&'static str, HeaderValue) {
     let total = time.as_nanos();
     let fits = |(_, unit): &&(char, u128)| total.div_ceil(*unit) <= LARGEST;
